@@ -1,0 +1,127 @@
+//! What `cage::resolve` found on the host, as plain data: the second input of the compiler.
+//! Every fact about a host object names the file descriptor that was opened for it by its
+//! [`SourceIndex`]; nothing here is looked up again by name.
+
+use plan::{GuestPath, HostIds, HostPath, Source, SourceIndex};
+
+use plan::ByteString;
+
+/// Everything the compiler needs to know about the host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostFacts {
+    /// Who asked for the cage.
+    pub caller: Caller,
+    /// All opened host objects, in the order of their file descriptors.
+    pub sources: Vec<Source>,
+    /// One for each rule of [`crate::Policy::fs`], in the same order.
+    pub rules: Vec<ResolvedRule>,
+    /// What the base layer consists of on this host.
+    pub base: Vec<BaseEntry>,
+    /// Programs and libraries for a `commands` list, each shown at its own path; empty for the
+    /// other two choices.
+    pub commands: Vec<CommandFile>,
+    /// Well-known secrets that exist inside a grant and were not named by a rule.
+    pub secrets: Vec<FoundPath>,
+    /// Files that run code on the host and exist inside a read-write grant.
+    pub protected: Vec<FoundPath>,
+    /// Directories between a grant's root and a hidden, secret or protected path inside it; the
+    /// compiler pins those that a read-write grant covers. Unique, parents first.
+    pub between: Vec<FoundPath>,
+    /// Values of the variables that the policy inherits and the caller has.
+    pub environment: Vec<(String, ByteString)>,
+    /// The kept directory behind `/scratch`, where the policy's state is `scratch`.
+    pub scratch: Option<SourceIndex>,
+    /// The project's root: where a run starts when its working directory is not visible.
+    pub project: HostPath,
+    /// The directory in which the program should start, if the cage shows it.
+    pub working_directory: HostPath,
+    /// The caller's file mode creation mask.
+    pub umask: u32,
+}
+
+/// Who asked for the cage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// The ids of the calling process.
+    pub ids: HostIds,
+    /// Whether the launcher may map any id and make idmapped mounts.
+    pub privileged: bool,
+    /// The caller's home directory, which stays the cage's `HOME` (as a memory file system); none
+    /// where it has none that could be one (`/`, a system tree, not absolute).
+    pub home: Option<HostPath>,
+}
+
+/// A rule's path after resolution.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ResolvedRule {
+    /// The rule's path exists.
+    Found {
+        /// The object; its `path` has every symlink resolved.
+        source: SourceIndex,
+        /// Owner and group on disk.
+        owner: (u32, u32),
+        /// Below the project root or the caller's home: a privileged launcher maps its owner.
+        caller_owned: bool,
+    },
+    /// A `hide` rule on a path that does not exist: nothing to cover. For any other rule
+    /// resolution has already failed.
+    NothingToHide,
+}
+
+/// A host object found below a grant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundPath {
+    /// The object.
+    pub source: SourceIndex,
+    /// Owner and group on disk.
+    pub owner: (u32, u32),
+    /// As in [`ResolvedRule::Found`].
+    pub caller_owned: bool,
+    /// Which entry of the secrets or protected table it is; empty for `between`.
+    pub table_entry: &'static str,
+}
+
+/// One entry of the base layer that comes from the host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BaseEntry {
+    /// A directory or file shown read-only.
+    Bind {
+        /// Where.
+        at: GuestPath,
+        /// What.
+        source: SourceIndex,
+    },
+    /// A link, such as `/bin` to `usr/bin`.
+    Symlink {
+        /// Where.
+        at: GuestPath,
+        /// Its target.
+        target: ByteString,
+    },
+    /// A device node.
+    Device {
+        /// Where.
+        at: GuestPath,
+        /// What.
+        source: SourceIndex,
+    },
+}
+
+/// A file that a `commands` list needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CommandFile {
+    /// A program or library, with symlinks resolved.
+    File {
+        /// Where it is shown: where it is on the host.
+        at: GuestPath,
+        /// What.
+        source: SourceIndex,
+    },
+    /// A link on the way to one.
+    Symlink {
+        /// Where.
+        at: GuestPath,
+        /// Its target.
+        target: ByteString,
+    },
+}

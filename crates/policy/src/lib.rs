@@ -1,0 +1,27 @@
+//! What a cage may do.
+//!
+//! Text, flags and requests become a [`Policy`]; [`Policy::narrow`] derives one from another and
+//! can only take authority away; [`compile`] turns a `Policy` and the facts that `cage::resolve`
+//! found on the host into a [`plan::Plan`].
+//!
+//! This crate never does I/O: it opens no file, reads no environment and asks no kernel.
+#![forbid(unsafe_code)]
+
+pub mod algebra;
+pub mod ceiling;
+pub mod compile;
+pub mod explain;
+pub mod facts;
+pub mod model;
+pub mod protected;
+pub mod schema;
+pub mod secrets;
+pub mod text;
+pub mod ungrantable;
+
+pub use compile::{CompileError, Invocation, compile};
+pub use facts::HostFacts;
+pub use model::{
+    Cage, Commands, EnvironmentRule, FsAccess, FsRule, Limits, Network, Policy, Reach, RuleOrigin,
+    Seccomp, State,
+};

@@ -1,0 +1,154 @@
+//! The one type that every front end parses into. Holds what was asked for and where it was asked;
+//! never what the host looks like.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use plan::{ByteString, HostPath};
+
+/// A cage as a policy file may define it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cage {
+    /// `cage.NAME = "disabled"`: the operator's opt-out, which keeps the time limit alone.
+    Disabled {
+        /// Limits live outside the choice between enabled and disabled.
+        limits: Limits,
+        /// Where it was written.
+        origin: RuleOrigin,
+    },
+    /// The normal case.
+    Enabled(Policy),
+}
+
+/// What one cage may see, reach and use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// The cage's name: letters, digits, `-` and `_`, at most 64 bytes.
+    pub name: String,
+    /// Rules on host paths. Order does not matter: the most specific path wins.
+    pub fs: Vec<FsRule>,
+    /// Which programs of the system exist inside.
+    pub commands: Commands,
+    /// Variables that the program gets beyond the fixed ones (`HOME`, `PATH`, `USER`, ...).
+    pub env: BTreeMap<String, EnvironmentRule>,
+    /// Destinations on the network.
+    pub net: Network,
+    /// Whether `/scratch` outlives a run.
+    pub state: State,
+    /// Which system call profile.
+    pub seccomp: Seccomp,
+    /// Bounds; an absent one is unbounded.
+    pub limits: Limits,
+}
+
+/// One rule on a host path and all that lies below it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FsRule {
+    /// What the rule gives or takes.
+    pub access: FsAccess,
+    /// The path, absolute and lexically normal; symlinks are not resolved yet.
+    pub path: HostPath,
+    /// How far the path may lead when it is resolved.
+    pub reach: Reach,
+    /// Where the rule was written.
+    pub origin: RuleOrigin,
+}
+
+/// What a rule on a path says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FsAccess {
+    /// Nothing below exists, unless a deeper rule grants it.
+    Hide,
+    /// Read and start programs.
+    ReadOnly,
+    /// Make and change files as well.
+    ReadWrite,
+}
+
+/// How far a path may lead when symlinks are resolved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reach {
+    /// Never out of the project: every step is taken beneath its root.
+    BeneathProject,
+    /// Anywhere that is not ungrantable: the user's own configuration or flag named it.
+    Anywhere,
+}
+
+/// Where a rule came from, for `why` and for errors.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RuleOrigin {
+    /// A line of a policy file.
+    File {
+        /// The file as the user knows it.
+        file: String,
+        /// Counted from 1.
+        line: u32,
+        /// Counted from 1, in characters.
+        column: u32,
+    },
+    /// A command-line flag, as it was given.
+    Flag(String),
+    /// What holds without any policy.
+    BuiltIn(&'static str),
+}
+
+/// Which programs of the system exist inside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Commands {
+    /// All of `/usr`.
+    Base,
+    /// None: no shell, no program but one that a grant shows.
+    None,
+    /// The shell and these, with the libraries they need; names without a slash.
+    Listed(BTreeSet<String>),
+}
+
+/// One environment variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EnvironmentRule {
+    /// The value, or none to take the caller's where it has one.
+    pub value: Option<ByteString>,
+    /// Where it was written.
+    pub origin: RuleOrigin,
+}
+
+/// Destinations that a cage may reach, in normal form.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Network {
+    /// Allowed destinations; empty means loopback only.
+    pub allow: BTreeMap<String, RuleOrigin>,
+    /// Denied destinations; they win over allowed ones.
+    pub deny: BTreeMap<String, RuleOrigin>,
+}
+
+/// Whether `/scratch` outlives a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum State {
+    /// Gone when the program ends.
+    Ephemeral,
+    /// Kept for the next run of the same session.
+    Scratch,
+}
+
+/// The system call profile. There is no way to name a single call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Seccomp {
+    /// The default profile.
+    Default,
+    /// For debuggers and profilers; audited as reduced isolation.
+    Relaxed,
+}
+
+/// Bounds, in the units of the policy language. The parser has checked every range.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// At least 16.
+    pub memory_mb: Option<u64>,
+    /// 1 to 10000; `cpu_shares` (2 to 262144) is converted to this on parsing.
+    pub cpu_weight: Option<u32>,
+    /// Thousandths of a processor, at least 10.
+    pub cpu_millis: Option<u32>,
+    /// At least 1.
+    pub pids: Option<u32>,
+    /// At least 1.
+    pub walltime_sec: Option<u64>,
+}
