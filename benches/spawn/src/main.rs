@@ -1,0 +1,4 @@
+//! How long a cage takes to start.
+#![forbid(unsafe_code)]
+
+fn main() {}

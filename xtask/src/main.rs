@@ -1,0 +1,4 @@
+//! The project's own checks.
+#![forbid(unsafe_code)]
+
+fn main() {}
