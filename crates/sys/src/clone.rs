@@ -1,0 +1,236 @@
+//! Making processes: a fork into new namespaces, and a child that borrows this process's memory
+//! until it has started its program. Never makes a thread.
+
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::process::Pid;
+
+/// New namespaces for a child. libc's constants for the newer flags overflow an `int`, so all of
+/// them are spelled here as the kernel's 64-bit values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Namespaces(u64);
+
+impl Namespaces {
+    /// No new namespace.
+    pub const NONE: Self = Self(0);
+    /// A cgroup namespace.
+    pub const CGROUP: Self = Self(0x0200_0000);
+    /// A mount namespace.
+    pub const MOUNT: Self = Self(0x0002_0000);
+    /// A host name namespace.
+    pub const UTS: Self = Self(0x0400_0000);
+    /// A System V and POSIX message queue namespace.
+    pub const IPC: Self = Self(0x0800_0000);
+    /// A user namespace.
+    pub const USER: Self = Self(0x1000_0000);
+    /// A process id namespace.
+    pub const PID: Self = Self(0x2000_0000);
+    /// A network namespace.
+    pub const NET: Self = Self(0x4000_0000);
+    /// Everything that a cage has of its own.
+    pub const ALL: Self = Self(
+        Self::CGROUP.0
+            | Self::MOUNT.0
+            | Self::UTS.0
+            | Self::IPC.0
+            | Self::USER.0
+            | Self::PID.0
+            | Self::NET.0,
+    );
+
+    /// Both sets.
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// Which side of a fork this is.
+#[derive(Debug)]
+pub enum Forked {
+    /// The calling process.
+    Parent {
+        /// The child's process id.
+        pid: Pid,
+        /// A handle on the child that cannot come to mean another process.
+        pidfd: OwnedFd,
+    },
+    /// The new process.
+    Child,
+}
+
+/// Forks this process into new namespaces.
+///
+/// Refused with `EBUSY` in a process with more than one thread: the child would inherit locks that
+/// nobody is left to release, and only the calling thread's credentials.
+pub fn fork_into(namespaces: Namespaces, cgroup: Option<BorrowedFd<'_>>) -> Result<Forked, Errno> {
+    if thread_count()? != 1 {
+        return Err(Errno::BUSY);
+    }
+    let mut pidfd: i32 = -1;
+    let mut arguments = CloneArguments {
+        flags: CLONE_PIDFD | CLONE_CLEAR_SIGHAND | namespaces.0,
+        pidfd: (&raw mut pidfd) as u64,
+        exit_signal: libc::SIGCHLD as u64,
+        ..CloneArguments::default()
+    };
+    if let Some(cgroup) = cgroup {
+        arguments.flags |= CLONE_INTO_CGROUP;
+        arguments.cgroup = u64::try_from(cgroup.as_raw_fd()).unwrap_or(u64::MAX);
+    }
+    // SAFETY: clone3 without CLONE_VM must see a readable `clone_args` of the given size, and the
+    // child may only go on if no other thread held a lock: `arguments` is that struct, it lives
+    // across the call, and the thread count above is 1.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_clone3,
+            &raw mut arguments,
+            size_of::<CloneArguments>(),
+        )
+    };
+    match result {
+        -1 => Err(last_errno()),
+        0 => Ok(Forked::Child),
+        pid => {
+            let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(Errno::RANGE)?;
+            // SAFETY: the descriptor must be open and owned by nobody else: CLONE_PIDFD made the
+            // kernel store a fresh one in `pidfd`, and nothing has copied it.
+            let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
+            Ok(Forked::Parent { pid, pidfd })
+        }
+    }
+}
+
+/// Runs `body` in a child that shares this process's memory and file descriptors, and returns when
+/// the child has started a program or ended. Until then the caller is suspended, as with `vfork`.
+///
+/// What `body` returns is the exit status of a child that started no program. `body` must not
+/// panic (the workspace aborts on panic, which ends both processes) and should not allocate.
+pub fn run_sharing_memory(
+    stack: &mut [u8],
+    body: &mut dyn FnMut() -> i32,
+) -> Result<Pid, Errno> {
+    struct Call<'a>(&'a mut dyn FnMut() -> i32);
+    extern "C" fn enter(argument: *mut libc::c_void) -> libc::c_int {
+        // SAFETY: the pointer must be to a live `Call` that nobody else uses: it is the `call`
+        // below, whose owner is suspended by CLONE_VFORK while this function runs.
+        let call = unsafe { &mut *argument.cast::<Call<'_>>() };
+        (call.0)()
+    }
+    let mut call = Call(body);
+    let top = stack.len() & !0xf;
+    if top < MINIMUM_STACK {
+        return Err(Errno::INVAL);
+    }
+    // SAFETY: the address one past the used part must stay within the slice's allocation: `top`
+    // is at most its length.
+    let stack_top = unsafe { stack.as_mut_ptr().add(top) };
+    // SAFETY: the child needs a stack of its own, aligned to 16 bytes at its top, and everything it
+    // touches must outlive it: `stack` and `call` are borrowed until CLONE_VFORK resumes this
+    // process, which is when the child has executed a program or exited.
+    let pid = unsafe {
+        libc::clone(
+            enter,
+            stack_top.wrapping_sub(stack_top.addr() & 0xf).cast(),
+            libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_FILES | libc::SIGCHLD,
+            (&raw mut call).cast(),
+        )
+    };
+    if pid == -1 {
+        return Err(last_errno());
+    }
+    Pid::from_raw(pid).ok_or(Errno::RANGE)
+}
+
+/// A process that does nothing but hold a new user namespace open until it is dropped.
+#[derive(Debug)]
+pub struct NamespaceHolder {
+    pid: Pid,
+    _stack: Box<[u8]>,
+}
+
+impl NamespaceHolder {
+    /// Starts the holder of a new user namespace.
+    pub fn new() -> Result<Self, Errno> {
+        extern "C" fn wait_for_the_end(_: *mut libc::c_void) -> libc::c_int {
+            loop {
+                // SAFETY: pause takes no argument and touches no memory.
+                unsafe { libc::pause() };
+            }
+        }
+        let mut stack = vec![0_u8; HOLDER_STACK].into_boxed_slice();
+        let end = stack.as_mut_ptr_range().end;
+        // SAFETY: the child runs on its own stack and shares this process's memory without touching
+        // any but that stack: `stack` is kept in the returned value, whose drop ends the child
+        // before the allocation is released.
+        let pid = unsafe {
+            libc::clone(
+                wait_for_the_end,
+                end.wrapping_sub(end.addr() & 0xf).cast(),
+                libc::CLONE_VM | libc::CLONE_NEWUSER | libc::SIGCHLD,
+                std::ptr::null_mut(),
+            )
+        };
+        if pid == -1 {
+            return Err(last_errno());
+        }
+        let pid = Pid::from_raw(pid).ok_or(Errno::RANGE)?;
+        Ok(Self { pid, _stack: stack })
+    }
+
+    /// The holder's process id, for `/proc/PID/uid_map` and `/proc/PID/ns/user`.
+    pub fn pid(&self) -> Pid {
+        self.pid
+    }
+}
+
+impl Drop for NamespaceHolder {
+    fn drop(&mut self) {
+        // A holder that was already reaped cannot exist: only this value knows its pid.
+        let _gone = rustix::process::kill_process(self.pid, rustix::process::Signal::KILL);
+        let _reaped =
+            rustix::process::waitpid(Some(self.pid), rustix::process::WaitOptions::empty());
+    }
+}
+
+/// How many threads this process has.
+pub fn thread_count() -> Result<u64, Errno> {
+    let directory = rustix::fs::openat(
+        rustix::fs::CWD,
+        c"/proc/self/task",
+        rustix::fs::OFlags::PATH | rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::CLOEXEC,
+        rustix::fs::Mode::empty(),
+    )?;
+    // The link count of `task` is the number of threads plus the two links of every directory, and
+    // asking for it is cheaper than reading `status`.
+    Ok(rustix::fs::fstat(directory)?.st_nlink.saturating_sub(2))
+}
+
+pub(crate) fn last_errno() -> Errno {
+    Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
+}
+
+/// The kernel's `struct clone_args`, version 2.
+#[repr(C)]
+#[derive(Default)]
+struct CloneArguments {
+    flags: u64,
+    pidfd: u64,
+    child_tid: u64,
+    parent_tid: u64,
+    exit_signal: u64,
+    stack: u64,
+    stack_size: u64,
+    tls: u64,
+    set_tid: u64,
+    set_tid_size: u64,
+    cgroup: u64,
+}
+
+const _: () = assert!(size_of::<CloneArguments>() == 88);
+
+const CLONE_PIDFD: u64 = 0x1000;
+const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;
+const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
+const MINIMUM_STACK: usize = 16 * 1024;
+const HOLDER_STACK: usize = 16 * 1024;

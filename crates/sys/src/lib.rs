@@ -1,0 +1,15 @@
+//! Kernel calls that no library wraps, behind functions that are safe to call.
+//!
+//! The only crate with unsafe code; each use says which obligation it has and what meets it.
+//! Holds no policy and makes no decision.
+#![allow(unsafe_code)]
+
+pub mod clone;
+pub mod descriptors;
+pub mod exec;
+pub mod loopback;
+pub mod mount;
+pub mod seccomp;
+pub mod signal;
+
+pub use rustix::io::Errno;

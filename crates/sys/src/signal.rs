@@ -1,0 +1,116 @@
+//! Signals as file descriptors and masks. Never installs a handler.
+
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use rustix::io::Errno;
+
+use crate::clone::last_errno;
+
+/// A set of signals.
+#[derive(Clone, Copy)]
+pub struct SignalSet(libc::sigset_t);
+
+impl std::fmt::Debug for SignalSet {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("SignalSet")
+    }
+}
+
+impl SignalSet {
+    /// No signal.
+    pub fn empty() -> Self {
+        let mut set = std::mem::MaybeUninit::uninit();
+        // SAFETY: sigemptyset writes a whole `sigset_t` to the pointer: `set` has room for one.
+        unsafe { libc::sigemptyset(set.as_mut_ptr()) };
+        // SAFETY: the value must be initialised: the call above wrote all of it.
+        Self(unsafe { set.assume_init() })
+    }
+
+    /// Every signal.
+    pub fn full() -> Self {
+        let mut set = Self::empty();
+        // SAFETY: sigfillset writes to a valid `sigset_t`: `set.0` is one.
+        unsafe { libc::sigfillset(&raw mut set.0) };
+        set
+    }
+
+    /// These signals.
+    pub fn of(signals: &[i32]) -> Self {
+        let mut set = Self::empty();
+        for signal in signals {
+            // SAFETY: sigaddset writes to a valid `sigset_t` and refuses numbers out of range.
+            unsafe { libc::sigaddset(&raw mut set.0, *signal) };
+        }
+        set
+    }
+}
+
+/// Makes `set` the signals that this thread does not receive; returns those it did not before.
+pub fn set_mask(set: &SignalSet) -> Result<SignalSet, Errno> {
+    let mut old = SignalSet::empty();
+    // SAFETY: reads one valid `sigset_t` and writes another: both are references to such values.
+    let result = unsafe { libc::sigprocmask(libc::SIG_SETMASK, &raw const set.0, &raw mut old.0) };
+    if result == -1 { Err(last_errno()) } else { Ok(old) }
+}
+
+/// A descriptor from which the (blocked) signals of `set` are read.
+pub fn descriptor(set: &SignalSet) -> Result<OwnedFd, Errno> {
+    let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
+    // SAFETY: reads a valid `sigset_t`: `set` is a reference to one.
+    let descriptor = unsafe { libc::signalfd(-1, &raw const set.0, flags) };
+    if descriptor == -1 {
+        return Err(last_errno());
+    }
+    // SAFETY: the descriptor must be open and owned by nobody else: signalfd returned a fresh one.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+/// The next signal on a descriptor made by [`descriptor`]; none if there is none waiting.
+pub fn read(descriptor: BorrowedFd<'_>) -> Result<Option<i32>, Errno> {
+    let mut info = [0_u8; 128];
+    match rustix::io::read(descriptor, &mut info) {
+        Ok(_) => {
+            let [a, b, c, d, ..] = info;
+            Ok(i32::try_from(u32::from_ne_bytes([a, b, c, d])).ok())
+        }
+        Err(Errno::AGAIN) => Ok(None),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Gives a signal its default effect. Rust's start-up code ignores SIGPIPE, and an ignored signal
+/// stays ignored in a started program.
+pub fn restore_default(signal: i32) -> Result<(), Errno> {
+    // SAFETY: SIG_DFL is a valid disposition; the kernel refuses a number out of range.
+    let result = unsafe { libc::signal(signal, libc::SIG_DFL) };
+    if result == libc::SIG_ERR { Err(last_errno()) } else { Ok(()) }
+}
+
+/// Sends a signal to a process group of which the caller knows that it is its own descendant's.
+pub fn send_to_group(group: rustix::process::Pid, signal: i32) -> Result<(), Errno> {
+    // SAFETY: kill takes two integers and touches no memory.
+    let result = unsafe { libc::kill(-group.as_raw_nonzero().get(), signal) };
+    if result == -1 { Err(last_errno()) } else { Ok(()) }
+}
+
+/// Sends a signal to a process.
+pub fn send(process: rustix::process::Pid, signal: i32) -> Result<(), Errno> {
+    // SAFETY: kill takes two integers and touches no memory.
+    let result = unsafe { libc::kill(process.as_raw_nonzero().get(), signal) };
+    if result == -1 { Err(last_errno()) } else { Ok(()) }
+}
+
+/// Sends a signal through a process handle.
+pub fn send_by_handle(pidfd: BorrowedFd<'_>, signal: i32) -> Result<(), Errno> {
+    // SAFETY: pidfd_send_signal with a null siginfo reads no memory.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_pidfd_send_signal,
+            pidfd.as_raw_fd(),
+            signal,
+            std::ptr::null::<libc::siginfo_t>(),
+            0,
+        )
+    };
+    if result == -1 { Err(last_errno()) } else { Ok(()) }
+}
