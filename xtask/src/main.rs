@@ -1,4 +1,61 @@
-//! The project's own checks.
+//! The project's own checks as one program: `cargo xtask check` is what a contributor and CI run.
+//! Never changes a file of the project; fuzzing adds to its own corpora alone.
 #![forbid(unsafe_code)]
+#![expect(
+    clippy::print_stdout,
+    reason = "telling results on standard output is what it is for"
+)]
 
-fn main() {}
+mod check;
+mod command;
+mod fuzz;
+mod suite;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  check                  format, tidy, shell scripts, clippy, dependencies, all tests;
+                         as root the tests that touch the kernel run again as another user
+  tidy                   what the project asks of its own text
+  test [WORD...]         all tests, or those whose crate or name has one of the words
+  fuzz [--minutes N] [TARGET...]
+                         all fuzz targets, or those named, for N minutes together (10)";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let root = project_root();
+    let outcome = match words.as_slice() {
+        ["check"] => check::run(&root),
+        ["tidy"] => tidy::run(&root)
+            .map(|findings| findings == 0)
+            .map_err(command::Failure::from),
+        ["test", filters @ ..] => suite::run(&root, filters).map(|totals| {
+            println!("{totals}");
+            totals.failed == 0
+        }),
+        ["fuzz", options @ ..] => fuzz::run(&root, options),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(failure) => {
+            eprintln!("xtask: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The directory above this crate's own, which cargo knows.
+fn project_root() -> PathBuf {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    own.parent().unwrap_or(own).to_path_buf()
+}

@@ -1,0 +1,124 @@
+//! Every check, the quick ones first. One that finds something does not stop the others: whoever
+//! runs them wants all findings at once. The last line printed is the count of the tests.
+
+use std::path::Path;
+
+use crate::command::{Failure, cargo, is_installed, succeeds};
+use crate::{suite, tidy};
+
+/// Shell scripts of the project.
+const SCRIPTS: &[&str] = &[".ci/run", ".cargo/link-static"];
+
+/// One check but the tests: its name, and whether it holds.
+type Step = (&'static str, fn(&Path) -> Result<bool, Failure>);
+
+/// The quick ones first.
+const STEPS: &[Step] = &[
+    ("format", format),
+    ("tidy", |root| Ok(tidy::run(root)? == 0)),
+    ("scripts", scripts),
+    ("clippy", clippy),
+    ("dependencies", dependencies),
+];
+
+/// Runs everything and says whether all of it held.
+pub(crate) fn run(root: &Path) -> Result<bool, Failure> {
+    let mut broken = Vec::new();
+    for (name, step) in STEPS {
+        println!("== {name}");
+        match step(root) {
+            Ok(true) => {}
+            Ok(false) => broken.push(*name),
+            Err(failure) => {
+                eprintln!("xtask: {failure}");
+                broken.push(*name);
+            }
+        }
+    }
+    println!("== tests");
+    let totals = suite::run(root, &[]).unwrap_or_else(|failure| {
+        eprintln!("xtask: {failure}");
+        broken.push("tests");
+        suite::Totals::default()
+    });
+    if totals.failed > 0 {
+        broken.push("tests");
+    }
+    match broken.as_slice() {
+        [] => println!("every check holds"),
+        some => println!("broken: {}", some.join(", ")),
+    }
+    println!("{totals}");
+    Ok(broken.is_empty())
+}
+
+fn format(root: &Path) -> Result<bool, Failure> {
+    succeeds(cargo(root).args(["fmt", "--all", "--check"]))
+}
+
+fn clippy(root: &Path) -> Result<bool, Failure> {
+    let workspace = [
+        "clippy",
+        "--quiet",
+        "--locked",
+        "--workspace",
+        "--all-targets",
+    ];
+    succeeds(
+        cargo(root)
+            .args(workspace)
+            .args(["--", "--deny", "warnings"]),
+    )
+}
+
+fn scripts(root: &Path) -> Result<bool, Failure> {
+    if !is_installed("shellcheck") {
+        return without("shellcheck", "scripts are not checked");
+    }
+    let scripts = SCRIPTS.iter().filter(|script| root.join(script).exists());
+    let mut command = std::process::Command::new("shellcheck");
+    succeeds(command.current_dir(root).args(scripts))
+}
+
+/// Licences, duplicate versions and sources. Known vulnerabilities are looked up where the advisory
+/// database was fetched before: this step itself never uses the network.
+fn dependencies(root: &Path) -> Result<bool, Failure> {
+    if !is_installed("cargo-deny") {
+        return without("cargo-deny", "dependencies are not checked");
+    }
+    let offline = ["deny", "--offline", "--log-level", "warn", "check"];
+    let held = succeeds(cargo(root).args(offline).args([
+        "--hide-inclusion-graph",
+        "bans",
+        "licenses",
+        "sources",
+    ]))?;
+    let advisories = match has_advisory_database() {
+        true => succeeds(cargo(root).args(offline).arg("advisories"))?,
+        false => without(
+            "the advisory database",
+            "known vulnerabilities are not looked up",
+        )?,
+    };
+    Ok(held && advisories)
+}
+
+fn has_advisory_database() -> bool {
+    let home = std::env::var_os("CARGO_HOME")
+        .map(std::path::PathBuf::from)
+        .or_else(|| {
+            let home = std::env::home_dir()?;
+            Some(home.join(".cargo"))
+        });
+    let databases = home.map(|home| home.join("advisory-dbs"));
+    databases
+        .and_then(|path| path.read_dir().ok())
+        .is_some_and(|mut entries| entries.next().is_some())
+}
+
+/// What a missing tool means: nothing on a contributor's machine, a failure where all was promised.
+fn without(tool: &str, consequence: &str) -> Result<bool, Failure> {
+    let required = suite::requires_everything() && tool != "the advisory database";
+    println!("{tool} is not installed: {consequence}");
+    Ok(!required)
+}

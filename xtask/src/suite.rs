@@ -1,0 +1,69 @@
+//! All tests, each in a process of its own, with passes, failures and skips counted.
+//!
+//! As root the crates that touch the kernel are tested twice: as root, and once more as a user
+//! without any privilege, from copies of the test programs in a directory that this user can read.
+//! That is also why the tests are not left to another runner: both passes must run the same
+//! programs and count alike. Never runs a test through a shell.
+
+mod binaries;
+mod documentation;
+mod run;
+mod stage;
+mod totals;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+pub(crate) use totals::Totals;
+
+use crate::command::Failure;
+use binaries::TestBinary;
+
+/// Crates whose tests touch the kernel, and so depend on who runs them.
+const TOUCHES_THE_KERNEL: &[&str] = &[
+    "stockade-sys",
+    "stockade-jail",
+    "stockade-cage",
+    "stockade-attacks",
+    "stockade-cli",
+];
+
+/// Builds and runs every test that has one of the words in its crate's or its own name; all of them
+/// without words.
+pub(crate) fn run(root: &Path, words: &[&str]) -> Result<Totals, Failure> {
+    let built = binaries::build(root)?;
+    let mut totals = Totals::default();
+    let here = run::Context::of_caller(root, built.stockade.as_deref());
+    for binary in &built.tests {
+        totals += run::all_of(binary, &here, words)?;
+    }
+    if rustix::process::geteuid().is_root() {
+        let stage = stage::Stage::make(root, &built)?;
+        let context = stage.context();
+        for binary in built
+            .tests
+            .iter()
+            .filter(|binary| depends_on_caller(binary))
+        {
+            totals += run::all_of(&stage.staged(binary)?, &context, words)?;
+        }
+    }
+    if words.is_empty() {
+        totals += documentation::run(root)?;
+    }
+    Ok(totals)
+}
+
+/// Whether a missing program fails a test instead of skipping it.
+pub(crate) fn requires_everything() -> bool {
+    std::env::var_os(REQUIRE).is_some_and(|value| value == "all")
+}
+
+fn depends_on_caller(binary: &TestBinary) -> bool {
+    TOUCHES_THE_KERNEL.contains(&binary.package.as_str())
+}
+
+/// With the value `all`, tests fail where a program that they need is not installed.
+const REQUIRE: &str = "STOCKADE_REQUIRE";

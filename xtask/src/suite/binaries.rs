@@ -1,0 +1,79 @@
+//! Builds every test program of the workspace and reads from cargo's messages where they are.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::command::{Failure, cargo, printed_by};
+
+/// What one build produced.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Built {
+    /// All test programs, sorted by package and name.
+    pub(super) tests: Vec<TestBinary>,
+    /// The program itself, which integration tests start.
+    pub(super) stockade: Option<PathBuf>,
+}
+
+/// One program full of tests.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct TestBinary {
+    /// The package's name.
+    pub(super) package: String,
+    /// The target's name within the package.
+    pub(super) target: String,
+    /// The program.
+    pub(super) executable: PathBuf,
+    /// The directory that holds the package's manifest, in which its tests run.
+    pub(super) directory: PathBuf,
+}
+
+/// Builds everything that tests need. Compiler errors go to standard error.
+pub(super) fn build(root: &Path) -> Result<Built, Failure> {
+    let arguments = ["test", "--no-run", "--locked", "--workspace", "--quiet"];
+    let format = "--message-format=json-render-diagnostics";
+    read_messages(&printed_by(cargo(root).args(arguments).arg(format))?)
+}
+
+/// Picks the test programs and `stockade` out of cargo's messages.
+pub(super) fn read_messages(text: &str) -> Result<Built, Failure> {
+    let mut built = Built::default();
+    for line in text.lines().filter(|line| line.starts_with('{')) {
+        let message: Value = serde_json::from_str(line)?;
+        let text = |pointer: &str| message.pointer(pointer).and_then(Value::as_str);
+        let (Some(executable), Some(target), Some(manifest)) = (
+            text("/executable"),
+            text("/target/name"),
+            text("/manifest_path"),
+        ) else {
+            continue;
+        };
+        if message.pointer("/profile/test") == Some(&Value::Bool(true)) {
+            let directory = Path::new(manifest).parent().unwrap_or(Path::new("/"));
+            built.tests.push(TestBinary {
+                package: package_name(text("/package_id").unwrap_or_default(), directory),
+                target: target.to_owned(),
+                executable: PathBuf::from(executable),
+                directory: directory.to_path_buf(),
+            });
+        } else if target == "stockade" {
+            built.stockade = Some(PathBuf::from(executable));
+        }
+    }
+    built.tests.sort();
+    Ok(built)
+}
+
+/// The name in a package id, which ends in `#NAME@VERSION`, or in `/NAME#VERSION` where the
+/// directory has the package's name.
+fn package_name(id: &str, directory: &Path) -> String {
+    let fragment = id.rsplit_once('#').map_or(id, |(_, fragment)| fragment);
+    match fragment.split_once('@') {
+        Some((name, _)) => name.to_owned(),
+        None => directory
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned(),
+    }
+}

@@ -1,0 +1,258 @@
+//! Runs the tests of one program, each in its own process and several at a time, and tells about
+//! those that failed or were skipped. A test that takes too long is killed with all it started in
+//! its process group.
+
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::{TestBinary, Totals};
+use crate::command::{Failure, start_failure};
+
+/// As whom and where tests run.
+pub(super) struct Context {
+    /// What the person reads: as whom.
+    pub(super) label: &'static str,
+    /// User and group to become; none to stay who we are.
+    pub(super) identity: Option<(u32, u32)>,
+    /// The project, or its copy.
+    pub(super) root: PathBuf,
+    /// The complete environment, or none to hand ours on.
+    pub(super) environment: Option<Vec<(&'static str, PathBuf)>>,
+    /// The `stockade` that tests start.
+    pub(super) stockade: Option<PathBuf>,
+}
+
+impl Context {
+    /// Tests as the one who runs us, in the project itself.
+    pub(super) fn of_caller(root: &Path, stockade: Option<&Path>) -> Self {
+        let root = root.to_path_buf();
+        let stockade = stockade.map(Path::to_path_buf);
+        Self {
+            label: "as caller",
+            identity: None,
+            root,
+            environment: None,
+            stockade,
+        }
+    }
+
+    fn command(&self, binary: &TestBinary) -> Command {
+        let mut command = Command::new(&binary.executable);
+        if let Some(environment) = &self.environment {
+            command
+                .env_clear()
+                .envs(environment.iter().map(|(name, value)| (name, value)));
+            command.envs(
+                std::env::vars_os().filter(|(name, _)| {
+                    KEPT_VARIABLES.iter().any(|kept| name.as_os_str() == *kept)
+                }),
+            );
+        }
+        command
+            .current_dir(&binary.directory)
+            .env("CARGO_MANIFEST_DIR", &binary.directory)
+            .env("CARGO_PKG_NAME", &binary.package)
+            .env("INSTA_UPDATE", "no")
+            .env("INSTA_WORKSPACE_ROOT", &self.root)
+            .stdin(Stdio::null())
+            .process_group(0);
+        if let Some(stockade) = &self.stockade {
+            command.env("STOCKADE_BIN", stockade);
+        }
+        if let Some((user, group)) = self.identity {
+            // Becoming another user also drops every supplementary group.
+            command.uid(user).gid(group);
+        }
+        command
+    }
+}
+
+/// Runs every test of one program whose name, or whose program's name, has one of the words.
+pub(super) fn all_of(
+    binary: &TestBinary,
+    context: &Context,
+    words: &[&str],
+) -> Result<Totals, Failure> {
+    let names = list(binary, context)?;
+    let program = format!("{}::{}", binary.package, binary.target);
+    let wanted = |name: &&String| {
+        words.is_empty()
+            || words
+                .iter()
+                .any(|word| program.contains(word) || name.contains(word))
+    };
+    let wanted: Vec<&String> = names.iter().filter(wanted).collect();
+    let started = Instant::now();
+    let totals = in_parallel(&wanted, |name| one(binary, context, name));
+    if !wanted.is_empty() {
+        let seconds = started.elapsed().as_secs_f32();
+        println!("{program} ({}): {totals} in {seconds:.1} s", context.label);
+    }
+    Ok(totals)
+}
+
+/// The names of all tests in a program; those marked `#[ignore]` are not among them.
+fn list(binary: &TestBinary, context: &Context) -> Result<Vec<String>, Failure> {
+    let names = |ignored: &[&str]| {
+        let mut command = context.command(binary);
+        command.args(["--list", "--format", "terse"]).args(ignored);
+        let output = command
+            .output()
+            .map_err(|source| start_failure(&command, source))?;
+        if !output.status.success() {
+            let program = binary.executable.display().to_string();
+            return Err(Failure::Status {
+                program,
+                status: output.status,
+            });
+        }
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let name = |line: &str| line.strip_suffix(": test").map(str::to_owned);
+        Ok(text.lines().filter_map(name).collect::<Vec<String>>())
+    };
+    let ignored = names(&["--ignored"])?;
+    Ok(names(&[])?
+        .into_iter()
+        .filter(|name| !ignored.contains(name))
+        .collect())
+}
+
+/// Runs one test and tells about it unless it passed.
+fn one(binary: &TestBinary, context: &Context, name: &str) -> Totals {
+    let mut command = context.command(binary);
+    command.args(["--exact", name, "--nocapture", "--test-threads=1"]);
+    let (status, text) = match finish(&mut command) {
+        Ok(finished) => finished,
+        Err(error) => return failed(binary, context, name, &format!("cannot run it: {error}")),
+    };
+    match verdict(status, &text) {
+        Verdict::Passed => Totals {
+            passed: 1,
+            ..Totals::default()
+        },
+        Verdict::Skipped(reasons) => {
+            eprintln!("{}", reasons.join("\n"));
+            Totals {
+                skipped: 1,
+                ..Totals::default()
+            }
+        }
+        Verdict::Failed(how) => failed(binary, context, name, &format!("{how}\n{text}")),
+    }
+}
+
+fn failed(binary: &TestBinary, context: &Context, name: &str, how: &str) -> Totals {
+    let TestBinary {
+        package, target, ..
+    } = binary;
+    eprintln!(
+        "FAILED {package}::{target} {name} ({}): {how}",
+        context.label
+    );
+    Totals {
+        failed: 1,
+        ..Totals::default()
+    }
+}
+
+/// How a test ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Passed,
+    /// It said so, with its reasons.
+    Skipped(Vec<String>),
+    /// What there is to say before its output.
+    Failed(String),
+}
+
+/// Judges a finished test by its exit status and by the lines with which it said that it was
+/// skipped. No status means that it was killed for taking too long.
+pub(super) fn verdict(status: Option<ExitStatus>, text: &str) -> Verdict {
+    let skipped = text
+        .lines()
+        .filter_map(|line| line.find(SKIPPED).and_then(|at| line.get(at..)));
+    let skipped: Vec<String> = skipped.map(str::to_owned).collect();
+    match status {
+        None => Verdict::Failed(format!("killed after {} s", LONGEST.as_secs())),
+        Some(status) if !status.success() => Verdict::Failed(match status.signal() {
+            Some(signal) => format!("died of signal {signal}"),
+            None => format!("ended with {}", status.code().unwrap_or_default()),
+        }),
+        Some(_) if skipped.is_empty() => Verdict::Passed,
+        Some(_) => Verdict::Skipped(skipped),
+    }
+}
+
+/// Waits for the test; kills it after [`LONGEST`]. Its output goes to a file, not a pipe, so that
+/// a process which outlives it cannot keep us waiting.
+fn finish(command: &mut Command) -> std::io::Result<(Option<ExitStatus>, String)> {
+    let mut output: File = tempfile::tempfile()?;
+    command
+        .stdout(output.try_clone()?)
+        .stderr(output.try_clone()?);
+    let mut child = command.spawn()?;
+    let status = wait(&mut child)?;
+    if status.is_none() {
+        if let Some(group) = Pid::from_raw(i32::try_from(child.id()).unwrap_or_default()) {
+            let _gone_already = kill_process_group(group, Signal::KILL);
+        }
+        child.wait()?;
+    }
+    let mut bytes = Vec::new();
+    output.rewind()?;
+    output.read_to_end(&mut bytes)?;
+    Ok((status, String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+fn wait(child: &mut Child) -> std::io::Result<Option<ExitStatus>> {
+    let deadline = Instant::now() + LONGEST;
+    let mut pause = Duration::from_millis(1);
+    while Instant::now() < deadline {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(50));
+    }
+    Ok(None)
+}
+
+/// Works through the names on every processor and sums up.
+fn in_parallel(names: &[&String], work: impl Fn(&str) -> Totals + Sync) -> Totals {
+    let workers = std::thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(names.len());
+    let next = AtomicUsize::new(0);
+    let worker = || {
+        let mut totals = Totals::default();
+        while let Some(name) = names.get(next.fetch_add(1, Ordering::Relaxed)) {
+            totals += work(name);
+        }
+        totals
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..workers).map(|_| scope.spawn(worker)).collect();
+        let mut totals = Totals::default();
+        for thread in threads {
+            match thread.join() {
+                Ok(part) => totals += part,
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        totals
+    })
+}
+
+/// What a test prints when a program that it needs is not installed.
+const SKIPPED: &str = "skipped: ";
+/// The longest that one test may take.
+const LONGEST: Duration = Duration::from_secs(600);
+/// Variables of ours that a test gets even where the environment is made anew.
+const KEPT_VARIABLES: &[&str] = &["PATH", "LANG", "RUST_BACKTRACE", super::REQUIRE];

@@ -1,0 +1,117 @@
+//! What the second pass needs: copies of the test programs, of `stockade` and of the project's
+//! files in a directory that a user without privilege can read. The project itself may lie where
+//! that user cannot look.
+
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::{PermissionsExt, lchown, symlink};
+use std::path::{Path, PathBuf};
+
+use super::binaries::{Built, TestBinary};
+use super::run::Context;
+use crate::command::Failure;
+
+/// The staged copies; removed when dropped.
+pub(super) struct Stage {
+    directory: tempfile::TempDir,
+    project: PathBuf,
+}
+
+impl Stage {
+    /// Copies the project and the program, and makes a home and a directory for temporary files
+    /// that belong to the user without privilege.
+    pub(super) fn make(project: &Path, built: &Built) -> Result<Self, Failure> {
+        let open = Permissions::from_mode(0o755);
+        let directory = tempfile::Builder::new()
+            .prefix("xtask-")
+            .permissions(open)
+            .tempdir()?;
+        let stage = Self {
+            directory,
+            project: project.to_path_buf(),
+        };
+        for name in [PROGRAMS, HOME, TEMPORARY] {
+            fs::create_dir(stage.at(name))?;
+        }
+        copy_tree(project, &stage.at(PROJECT))?;
+        if let Some(stockade) = &built.stockade {
+            fs::copy(stockade, stage.at(PROGRAMS).join("stockade"))?;
+        }
+        for name in [PROJECT, HOME, TEMPORARY] {
+            give_away(&stage.at(name))?;
+        }
+        Ok(stage)
+    }
+
+    /// Tests as the user without privilege, among the copies.
+    pub(super) fn context(&self) -> Context {
+        Context {
+            label: "without privilege",
+            identity: Some((USER, USER)),
+            root: self.at(PROJECT),
+            environment: Some(vec![
+                ("HOME", self.at(HOME)),
+                ("TMPDIR", self.at(TEMPORARY)),
+            ]),
+            stockade: Some(self.at(PROGRAMS).join("stockade")),
+        }
+    }
+
+    /// The same tests, run from a copy.
+    pub(super) fn staged(&self, binary: &TestBinary) -> Result<TestBinary, Failure> {
+        let name = binary.executable.file_name().unwrap_or_default();
+        let executable = self.at(PROGRAMS).join(name);
+        fs::copy(&binary.executable, &executable)?;
+        let inside = binary
+            .directory
+            .strip_prefix(&self.project)
+            .unwrap_or(Path::new(""));
+        Ok(TestBinary {
+            executable,
+            directory: self.at(PROJECT).join(inside),
+            ..binary.clone()
+        })
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+}
+
+/// Copies files, directories and symbolic links; leaves out what git keeps for itself and what
+/// builds produce.
+pub(super) fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let (kind, name) = (entry.file_type()?, entry.file_name());
+        let target = to.join(&name);
+        if kind.is_symlink() {
+            symlink(fs::read_link(entry.path())?, target)?;
+        } else if kind.is_file() {
+            fs::copy(entry.path(), target)?;
+        } else if kind.is_dir() && !LEFT_OUT.iter().any(|left_out| name == *left_out) {
+            copy_tree(&entry.path(), &target)?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes the user without privilege the owner of a path and all below it.
+fn give_away(path: &Path) -> io::Result<()> {
+    lchown(path, Some(USER), Some(USER))?;
+    if fs::symlink_metadata(path)?.is_dir() {
+        for entry in fs::read_dir(path)? {
+            give_away(&entry?.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// A user and group that own nothing else; it needs no entry in any table of users.
+const USER: u32 = 61_234;
+const PROGRAMS: &str = "programs";
+const PROJECT: &str = "project";
+const HOME: &str = "home";
+const TEMPORARY: &str = "temporary";
+const LEFT_OUT: &[&str] = &[".git", "target", "corpus", "artifacts"];

@@ -1,0 +1,414 @@
+//! Each rule on small trees that exist only here: what it finds, and what it leaves alone.
+
+use std::fs;
+
+use super::tree::Tree;
+use super::*;
+
+/// A place where no file of a fixture lies.
+const ROOT: &str = "/somewhere/checkout";
+
+/// Runs one rule over a tree and compares all it says, as a person would read it.
+#[track_caller]
+fn check(rule: fn(&Tree) -> Vec<Finding>, files: &[(&str, &str)], expected: &[&str]) {
+    let found: Vec<String> = rule(&Tree::of(ROOT, files))
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(found, expected);
+}
+
+/// The part of a rule's answer that matters when the wording does not.
+#[track_caller]
+fn places(rule: fn(&Tree) -> Vec<Finding>, files: &[(&str, &str)], expected: &[(&str, usize)]) {
+    let found = rule(&Tree::of(ROOT, files));
+    let found: Vec<(&str, usize)> = found
+        .iter()
+        .map(|finding| (finding.path.as_str(), finding.line))
+        .collect();
+    assert_eq!(found, expected);
+}
+
+fn lines(count: usize) -> String {
+    "//! line\n".repeat(count)
+}
+
+#[test]
+fn sizes_are_bounded_by_what_a_file_is() {
+    let cases: &[(&str, usize, bool)] = &[
+        ("crates/a/src/lib.rs", 500, false),
+        ("crates/a/src/lib.rs", 501, true),
+        ("crates/a/src/tests.rs", 800, false),
+        ("crates/a/src/tests.rs", 801, true),
+        ("crates/a/tests/escape/one.rs", 800, false),
+        ("crates/a/tests/escape/one.rs", 801, true),
+        ("README.md", 2000, false),
+    ];
+    for (path, count, too_long) in cases {
+        let found = sizes::check(&Tree::of(ROOT, &[(path, &lines(*count))]));
+        assert_eq!(
+            !found.is_empty(),
+            *too_long,
+            "{path} with {count} lines: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn tests_stand_beside_the_code() {
+    places(
+        sizes::check,
+        &[("a/src/lib.rs", "//! a\n#[cfg(test)]\nmod tests {\n}\n")],
+        &[("a/src/lib.rs", 3)],
+    );
+    places(
+        sizes::check,
+        &[("a/src/lib.rs", "//! a\n#[cfg(test)]\nmod tests;\n")],
+        &[],
+    );
+}
+
+#[test]
+fn every_file_opens_with_what_it_is() {
+    check(
+        openings::check,
+        &[("a.rs", "//! Turns a name into a number; never guesses.\n")],
+        &[],
+    );
+    check(
+        openings::check,
+        &[("a.rs", "use std::fs;\n")],
+        &["a.rs:1: opens with `//!` and what the file is and never does"],
+    );
+    check(
+        openings::check,
+        &[("a.rs", "//! Paths.\n")],
+        &["a.rs:1: the opening `//!` is too short to say what the file is"],
+    );
+    check(
+        openings::check,
+        &[("a.rs", ""), ("a.py", "import os\n")],
+        &["a.rs:1: opens with `//!` and what the file is and never does"],
+    );
+}
+
+#[test]
+fn names_that_fit_everything_are_refused() {
+    check(
+        names::check,
+        &[("crates/a/src/utils.rs", "")],
+        &["crates/a/src/utils.rs: `utils` names no idea: call it after what it does"],
+    );
+    places(
+        names::check,
+        &[("crates/a/tests/common/mod.rs", "")],
+        &[("crates/a/tests/common/mod.rs", 0)],
+    );
+    check(
+        names::check,
+        &[("crates/a/src/common_name.rs", ""), ("docs/utils.md", "")],
+        &[],
+    );
+}
+
+#[test]
+fn edges_are_those_of_the_architecture() {
+    let plan = "[dependencies]\nserde.workspace = true\n";
+    check(edges::check, &[("crates/plan/Cargo.toml", plan)], &[]);
+    let upward = "[dependencies]\npolicy.workspace = true\n";
+    check(
+        edges::check,
+        &[("crates/jail/Cargo.toml", upward)],
+        &["crates/jail/Cargo.toml: `jail` may not use `policy`: of ours it may use plan, sys"],
+    );
+    check(
+        edges::check,
+        &[("crates/plan/Cargo.toml", upward)],
+        &["crates/plan/Cargo.toml: `plan` may not use `policy`: it uses no crate of ours"],
+    );
+    let unknown = "[package]\nname = \"stockade-daemon\"\n";
+    places(
+        edges::check,
+        &[("crates/daemon/Cargo.toml", unknown)],
+        &[("crates/daemon/Cargo.toml", 0)],
+    );
+}
+
+#[test]
+fn an_edge_cannot_hide_behind_a_name_a_table_or_a_platform() {
+    let cases = [
+        "[dependencies]\nstockade-cage = \"1\"\n",
+        "[dependencies]\nother = { package = \"stockade-cage\", version = \"1\" }\n",
+        "[dependencies]\nother = { path = \"../cage\" }\n",
+        "[build-dependencies]\ncage.workspace = true\n",
+        "[target.'cfg(unix)'.dependencies]\ncage.workspace = true\n",
+    ];
+    for manifest in cases {
+        places(
+            edges::check,
+            &[("crates/sys/Cargo.toml", manifest)],
+            &[("crates/sys/Cargo.toml", 0)],
+        );
+    }
+    let tested = "[dev-dependencies]\ncage.workspace = true\n";
+    check(edges::check, &[("crates/sys/Cargo.toml", tested)], &[]);
+}
+
+#[test]
+fn pure_crates_do_not_touch_the_world() {
+    check(
+        purity::check,
+        &[(
+            "crates/plan/Cargo.toml",
+            "[dependencies]\nrustix.workspace = true\n",
+        )],
+        &["crates/plan/Cargo.toml: `plan` does no I/O, so it has no use for `rustix`"],
+    );
+    places(
+        purity::check,
+        &[
+            (
+                "crates/policy/src/text.rs",
+                "//! a\nuse std::fs::read;\n// std::fs\nlet a = \"std::fs\";\n",
+            ),
+            ("crates/policy/src/tests.rs", "use std::fs;\n"),
+            ("crates/policy/build.rs", "use std::fs;\n"),
+            ("crates/cage/src/lib.rs", "use std::fs;\n"),
+            (
+                "crates/plan/src/lib.rs",
+                "let found = path.as_path().exists();\nuse std::net::IpAddr;\n",
+            ),
+        ],
+        &[
+            ("crates/plan/src/lib.rs", 1),
+            ("crates/policy/src/text.rs", 2),
+        ],
+    );
+}
+
+const FORBIDS: &str = "//! a\n#![forbid(unsafe_code)]\n";
+
+#[test]
+fn unsafe_code_has_one_home() {
+    check(unsafety::check, &[("crates/a/src/lib.rs", FORBIDS)], &[]);
+    check(
+        unsafety::check,
+        &[("crates/a/src/lib.rs", "//! a\n// #![forbid(unsafe_code)]\n")],
+        &["crates/a/src/lib.rs: the crate's root says `#![forbid(unsafe_code)]`"],
+    );
+    places(
+        unsafety::check,
+        &[("crates/a/src/b.rs", "fn a() { unsafe { b() } }\n")],
+        &[("crates/a/src/b.rs", 1)],
+    );
+    let harmless = "// unsafe\nlet unsafe_count = \"unsafe\";\nlet c = '\"'; // unsafe \"\n";
+    check(unsafety::check, &[("crates/a/src/b.rs", harmless)], &[]);
+}
+
+#[test]
+fn each_use_of_unsafe_code_has_its_reason() {
+    let long = "// SAFETY: `buffer` outlives the call, and its length is the second argument.\n";
+    let accepted = [
+        format!("{long}unsafe {{ call() }}\n"),
+        format!("{long}#[expect(x)]\nunsafe impl Send for A {{}}\n"),
+        format!("{long}let value =\n    unsafe {{ call() }};\n"),
+        "// SAFETY: the pointer comes from a reference\n// that lives until the call returns.\nunsafe {\n"
+            .to_owned(),
+        "/// # Safety\n/// `descriptor` is open and belongs to nobody else in this process.\nunsafe fn a() {}\n"
+            .to_owned(),
+    ];
+    for text in &accepted {
+        check(unsafety::check, &[("crates/sys/src/a.rs", text)], &[]);
+    }
+    let refused = [
+        ("unsafe { call() }\n".to_owned(), 1),
+        ("// SAFETY: fine.\nunsafe { call() }\n".to_owned(), 2),
+        ("// SAFETY: all parameters are valid for the whole duration of this call here.\nunsafe {\n".to_owned(), 2),
+        (format!("{long}first();\nunsafe {{ second() }}\n"), 3),
+        (format!("{long}\nunsafe {{ call() }}\n"), 3),
+        ("/// Closes it.\nunsafe fn a() {}\n".to_owned(), 2),
+    ];
+    for (text, line) in &refused {
+        places(
+            unsafety::check,
+            &[("crates/sys/src/a.rs", text)],
+            &[("crates/sys/src/a.rs", *line)],
+        );
+    }
+}
+
+#[test]
+fn unfinished_work_is_found_and_words_that_contain_it_are_not() {
+    let marker = concat!("TO", "DO");
+    let unfinished = concat!("to", "do!()");
+    places(
+        markers::check,
+        &[("README.md", &format!("a\n{marker}: b\n"))],
+        &[("README.md", 2)],
+    );
+    places(
+        markers::check,
+        &[("a.rs", &format!("//! a\n{unfinished}\n"))],
+        &[("a.rs", 2)],
+    );
+    let harmless = format!("My{marker}s {marker}_LIST\n");
+    check(
+        markers::check,
+        &[("README.md", &harmless), ("seed.bin", marker)],
+        &[],
+    );
+}
+
+#[test]
+fn documents_exist_and_the_map_names_each_crate() {
+    let all: Vec<(&str, &str)> = [
+        "README.md",
+        "ARCHITECTURE.md",
+        "SECURITY.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        "LICENSE-APACHE",
+        "LICENSE-MIT",
+        "docs/policy.md",
+    ]
+    .map(|path| (path, "`crates/plan`"))
+    .to_vec();
+    check(documents::check, &all, &[]);
+    check(
+        documents::check,
+        &all[1..],
+        &["README.md: the document does not exist or is empty"],
+    );
+    let with = |path: &'static str| [all.as_slice(), &[(path, "")]].concat();
+    check(documents::check, &with("crates/plan/Cargo.toml"), &[]);
+    check(
+        documents::check,
+        &with("crates/jail/Cargo.toml"),
+        &["ARCHITECTURE.md: does not say what `crates/jail` is"],
+    );
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let policy = (
+        "docs/policy.md",
+        "# The policy\n```\n# not a heading\n```\n## File rules (`fs`)\n",
+    );
+    let cases: &[(&str, Option<&str>)] = &[
+        ("[a](docs/policy.md)", None),
+        ("[a](docs/)", None),
+        (
+            "[a](docs/policy.md#the-policy) [b](docs/policy.md#file-rules-fs)",
+            None,
+        ),
+        (
+            "[a](#here) and [b](https://example.com/x) [c](mailto:a@example.com)",
+            None,
+        ),
+        ("`[a](missing.md)`", None),
+        (
+            "[a](missing.md)",
+            Some("README.md:2: link to `missing.md`: there is no such file"),
+        ),
+        (
+            "[a](../x.md)",
+            Some("README.md:2: link to `../x.md`: leads out of the project"),
+        ),
+        (
+            "[a](docs/policy.md#not-a-heading)",
+            Some(
+                "README.md:2: link to `docs/policy.md#not-a-heading`: there is no heading `not-a-heading`",
+            ),
+        ),
+    ];
+    for (text, expected) in cases {
+        let readme = format!("# Here\n{text}\n");
+        let expected: Vec<&str> = expected.iter().copied().collect();
+        check(links::check, &[policy, ("README.md", &readme)], &expected);
+    }
+    check(
+        links::check,
+        &[("docs/a.md", "[up](../README.md)"), ("README.md", "")],
+        &[],
+    );
+}
+
+#[test]
+fn every_attack_of_the_list_is_named() {
+    let numbers = (1..=35).chain(50..=66);
+    let all: Vec<String> = numbers.map(|number| format!("\"T{number}\"")).collect();
+    let path = "crates/attacks/src/list.rs";
+    check(threats::check, &[(path, &all.join(", "))], &[]);
+    check(
+        threats::check,
+        &[(path, &all[1..].join(", "))],
+        &["crates/attacks/src/: no attack has the id \"T1\""],
+    );
+    let tested = "crates/attacks/src/tests.rs";
+    assert_eq!(
+        threats::check(&Tree::of(ROOT, &[(tested, &all.join(", "))])).len(),
+        all.len()
+    );
+}
+
+#[test]
+fn no_trace_of_a_machine_is_left() {
+    let host = format!("see {}\n", concat!("crates", ".io"));
+    let here = format!("in {ROOT}/crates\n");
+    let beside = format!("in {ROOT}-other and /x{ROOT}s\n");
+    places(
+        traces::check,
+        &[
+            ("README.md", &host),
+            ("Cargo.lock", &host),
+            ("a.md", &here),
+            ("b.md", &beside),
+        ],
+        &[("README.md", 1), ("a.md", 1)],
+    );
+}
+
+#[test]
+fn the_scanner_tells_code_from_comments_and_strings() {
+    let text = concat!(
+        "let a = \"x // y\"; // c\n",
+        "let b = r#\"q\" unsafe\"#; /* one /* two */ still */ let c = '\\'';\n",
+        "fn d<'a>(e: &'a str) { r#type }\n",
+        "let f = \"first\n second // no\";\n",
+    );
+    let found: Vec<(String, String)> = source::lines(text)
+        .into_iter()
+        .map(|line| (line.code, line.comment))
+        .collect();
+    let expected = [
+        ("let a = \"\"; ", " c"),
+        ("let b = \"\";  let c = '';", " one  two  still "),
+        ("fn d<'a>(e: &'a str) { r#type }", ""),
+        ("let f = \"", ""),
+        ("\";", ""),
+        ("", ""),
+    ];
+    let expected = expected.map(|(code, comment)| (code.to_owned(), comment.to_owned()));
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_tree_is_read_without_what_git_ignores() {
+    let root = tempfile::tempdir().unwrap();
+    let write = |path: &str, text: &str| {
+        let path = root.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    write(".gitignore", "/target\n/fuzz/corpus/\n");
+    write("target/debug/a.rs", "");
+    write("fuzz/corpus/seed", "");
+    write("fuzz/targets/b.rs", "b");
+    write(".git/HEAD", "");
+    write("a.rs", "a");
+    std::os::unix::fs::symlink("/etc/passwd", root.path().join("link.rs")).unwrap();
+    let tree = Tree::read(root.path()).unwrap();
+    let paths: Vec<&str> = tree.all().map(|(path, _)| path).collect();
+    assert_eq!(paths, [".gitignore", "a.rs", "fuzz/targets/b.rs"]);
+    assert!(tree.has("fuzz/targets") && tree.has("") && !tree.has("fuzz/tar"));
+}

@@ -1,0 +1,31 @@
+//! Every known attack on files, processes, the kernel and configuration has a function that tries
+//! it: each id of the list stands as a string in `crates/attacks`. Whether the attack is a good one
+//! is what its twin shows.
+
+use super::Finding;
+use super::tree::{Tree, is_test_file};
+
+/// Where attacks live.
+const ATTACKS: &str = "crates/attacks/src/";
+
+pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+    let sources: Vec<&str> = tree
+        .under(ATTACKS)
+        .filter(|(path, _)| !is_test_file(path))
+        .map(|(_, text)| text)
+        .collect();
+    let named = |id: &String| {
+        sources
+            .iter()
+            .any(|text| text.contains(&format!("\"{id}\"")))
+    };
+    required()
+        .filter(|id| !named(id))
+        .map(|id| Finding::of_file(ATTACKS, format!("no attack has the id \"{id}\"")))
+        .collect()
+}
+
+/// T36 to T49 are attacks on the network gatekeeper, and come with it.
+fn required() -> impl Iterator<Item = String> {
+    (1..=35).chain(50..=66).map(|number| format!("T{number}"))
+}
