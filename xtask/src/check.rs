@@ -81,20 +81,15 @@ fn scripts(root: &Path) -> Result<bool, Failure> {
 }
 
 /// Licences, duplicate versions and sources. Known vulnerabilities are looked up where the advisory
-/// database was fetched before: this step itself never uses the network.
+/// database was fetched before (`cargo deny fetch db`): this step never fetches it.
 fn dependencies(root: &Path) -> Result<bool, Failure> {
     if !is_installed("cargo-deny") {
         return without("cargo-deny", "dependencies are not checked");
     }
-    let offline = ["deny", "--offline", "--log-level", "warn", "check"];
-    let held = succeeds(cargo(root).args(offline).args([
-        "--hide-inclusion-graph",
-        "bans",
-        "licenses",
-        "sources",
-    ]))?;
+    let deny = ["deny", "check", "--hide-inclusion-graph"];
+    let held = succeeds(cargo(root).args(deny).args(["bans", "licenses", "sources"]))?;
     let advisories = match has_advisory_database() {
-        true => succeeds(cargo(root).args(offline).arg("advisories"))?,
+        true => succeeds(cargo(root).args(["deny", "--offline", "check", "advisories"]))?,
         false => without(
             "the advisory database",
             "known vulnerabilities are not looked up",
@@ -113,7 +108,9 @@ fn has_advisory_database() -> bool {
     let databases = home.map(|home| home.join("advisory-dbs"));
     databases
         .and_then(|path| path.read_dir().ok())
-        .is_some_and(|mut entries| entries.next().is_some())
+        .is_some_and(|mut entries| {
+            entries.any(|entry| entry.is_ok_and(|entry| entry.path().is_dir()))
+        })
 }
 
 /// What a missing tool means: nothing on a contributor's machine, a failure where all was promised.

@@ -5,7 +5,7 @@ use super::Finding;
 use super::tree::Tree;
 
 /// Shorter than this says nothing.
-const FEWEST_CHARACTERS: usize = 20;
+const FEWEST_CHARACTERS: usize = 15;
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
