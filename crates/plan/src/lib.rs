@@ -9,6 +9,7 @@
 
 mod bytes;
 mod canonical;
+mod check;
 mod decode;
 mod environment;
 mod identity;
@@ -24,6 +25,7 @@ pub mod seccomp;
 
 pub use bytes::ByteString;
 pub use canonical::PlanHash;
+pub use check::PlanDefect;
 pub use decode::{DecodeError, MAX_PLAN_BYTES, decode, encode};
 pub use environment::EnvironmentVariable;
 pub use identity::{HostIds, Identity, IdentityMap};
@@ -33,9 +35,9 @@ pub use mount::{
     Access, BindPurpose, Execution, FileKind, Mapping, MountOp, Source, SourceIndex, TmpfsSize,
 };
 pub use network::NetworkPlan;
-pub use path::{GuestPath, HostPath, PathError};
+pub use path::{GuestPath, HostPath, MAX_PATH_BYTES, PathError};
 pub use seccomp::SeccompPlan;
-pub use summary::Summary;
+pub use summary::{FsMount, Summary};
 
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,10 @@
 //! What a person reads about a cage: derived by the compiler, never read by an enforcer.
 
+use std::fmt::Write as _;
+
 use serde::{Deserialize, Serialize};
+
+use crate::{Access, BindPurpose, ByteString, GuestPath, HostPath, MountOp, NetworkPlan, Plan};
 
 /// One line, and what the grants came from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -12,3 +16,128 @@ pub struct Summary {
     /// What weakens this cage compared with the default, one sentence each.
     pub reduced_isolation: Vec<String>,
 }
+
+/// A grant as the audit log records it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FsMount {
+    /// Whether it can be written to.
+    pub mode: Access,
+    /// Where it is on the host.
+    pub src_host: HostPath,
+    /// Where it is in the cage.
+    pub dst_cage: GuestPath,
+}
+
+impl Plan {
+    /// Every grant, in mount order.
+    pub fn fs_mounts(&self) -> impl Iterator<Item = FsMount> {
+        self.mounts.iter().filter_map(|operation| match operation {
+            MountOp::Bind {
+                source,
+                at,
+                access,
+                purpose: BindPurpose::Grant,
+                ..
+            } => Some(FsMount {
+                mode: *access,
+                src_host: self.source(*source)?.path.clone(),
+                dst_cage: at.clone(),
+            }),
+            _ => None,
+        })
+    }
+
+    /// The cage in one line. Values are free of white space, commas and control characters, so
+    /// that the line can be cut into words and shown on a terminal.
+    pub fn one_line(&self) -> String {
+        let prefix: String = self.invocation.chars().take(INVOCATION_PREFIX).collect();
+        let grants = self.fs_mounts().map(|mount| {
+            let mode = match mount.mode {
+                Access::ReadOnly => "ro",
+                Access::ReadWrite => "rw",
+            };
+            format!("{mode}:{}", one_word(mount.dst_cage.as_bytes()))
+        });
+        let mut line = format!("cage[{}@{prefix}] fs={}", self.cage, list(grants));
+        let net = match &self.network {
+            NetworkPlan::Loopback => "none".to_owned(),
+            NetworkPlan::Gatekeeper { allow, .. } => {
+                list(allow.iter().map(|entry| one_word(entry.as_bytes())))
+            }
+        };
+        let state = if self.keeps_scratch() {
+            "scratch"
+        } else {
+            "ephemeral"
+        };
+        let memory = self
+            .limits
+            .memory_mb
+            .map_or("unlimited".to_owned(), |mb| format!("{mb}mb"));
+        let walltime = self
+            .limits
+            .walltime_sec
+            .map_or("unlimited".to_owned(), |s| format!("{s}s"));
+        // Writing to a string cannot fail.
+        let _ = write!(
+            line,
+            " net={net} state={state} mem={memory} walltime={walltime}"
+        );
+        line
+    }
+
+    /// Whether `/scratch` is a directory of the host that outlives the run.
+    pub fn keeps_scratch(&self) -> bool {
+        self.mounts.iter().any(|operation| {
+            matches!(operation, MountOp::Bind { .. }) && operation.at().as_bytes() == b"/scratch"
+        })
+    }
+}
+
+/// Text for one field of a line: letters, digits and plain signs as they are, the rest as `\xNN`.
+/// Bidirectional marks and other invisible characters count as the rest.
+pub(crate) fn one_word(bytes: &[u8]) -> String {
+    escape(bytes, |character| {
+        "/._-+:@*~%!?[]{}()&^$".contains(character)
+    })
+}
+
+/// Text for a line of its own: like [`one_word`], with spaces and all visible ASCII signs.
+pub(crate) fn one_phrase(bytes: &[u8]) -> String {
+    escape(bytes, |character| {
+        character == ' ' || character.is_ascii_punctuation()
+    })
+}
+
+fn escape(bytes: &[u8], is_plain: impl Fn(char) -> bool) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            if character != '\\' && (character.is_alphanumeric() || is_plain(character)) {
+                text.push(character);
+            } else {
+                let escaped = ByteString::from(character.to_string());
+                text.extend(
+                    escaped
+                        .as_bytes()
+                        .iter()
+                        .map(|byte| format!("\\x{byte:02x}")),
+                );
+            }
+        }
+        text.extend(chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}")));
+    }
+    text
+}
+
+fn list(items: impl Iterator<Item = String>) -> String {
+    let joined = items.collect::<Vec<_>>().join(",");
+    if joined.is_empty() {
+        "none".to_owned()
+    } else {
+        joined
+    }
+}
+
+/// How many characters of the invocation name a cage to a person.
+const INVOCATION_PREFIX: usize = 8;

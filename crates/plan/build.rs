@@ -1,0 +1,63 @@
+//! Compiles the system call lists into filters, as constants that the crate embeds. Uses the very
+//! sources of the crate, so that there is one reader and one assembler. Never touches anything
+//! outside the build directory.
+
+#[path = "src/seccomp/arch.rs"]
+#[allow(
+    dead_code,
+    unreachable_pub,
+    reason = "the crate uses more of it than the build does"
+)]
+mod arch;
+#[path = "src/seccomp/assemble.rs"]
+mod assemble;
+#[path = "src/seccomp/instruction.rs"]
+#[allow(
+    dead_code,
+    unreachable_pub,
+    reason = "the crate uses more of it than the build does"
+)]
+mod instruction;
+#[path = "src/seccomp/list.rs"]
+mod list;
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use arch::Arch;
+use assemble::{Variant, assemble};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=profiles");
+    println!("cargo::rerun-if-changed=src/seccomp");
+    let mut source = String::new();
+    for profile in ["default", "relaxed"] {
+        let file = format!("profiles/{profile}.list");
+        let text = std::fs::read_to_string(&file)?;
+        let rules = list::parse(&text).map_err(|error| format!("{file}, {error}"))?;
+        for arch in Arch::ALL {
+            for (variant, suffix) in [
+                (Variant::WithNotify, "with_notify"),
+                (Variant::WithoutNotify, "without_notify"),
+            ] {
+                let program =
+                    assemble(&rules, arch, variant).map_err(|error| format!("{file}, {error}"))?;
+                let name = format!("{profile}_{}_{suffix}", arch.name()).to_uppercase();
+                writeln!(source, "const {name}: &[Instruction] = &[")?;
+                for instruction in program {
+                    let instruction::Instruction { code, jt, jf, k } = instruction;
+                    writeln!(
+                        source,
+                        "    Instruction::new({code:#x}, {jt}, {jf}, {k:#x}),"
+                    )?;
+                }
+                writeln!(source, "];")?;
+            }
+        }
+    }
+    let directory = std::env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?;
+    std::fs::write(Path::new(&directory).join("programs.rs"), source)?;
+    Ok(())
+}

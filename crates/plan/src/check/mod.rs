@@ -1,0 +1,327 @@
+//! The invariants that enforcers rely on and do not check again. Looks at the Plan alone; whether
+//! the host is as the Plan says is for `resolve` before it and `verify` after it.
+
+mod tree;
+
+#[cfg(test)]
+mod tests;
+
+use crate::{
+    Access, BindPurpose, FileKind, GuestPath, IdentityMap, Mapping, MountOp, Plan, Source,
+    SourceIndex,
+};
+
+/// What is wrong with a Plan.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlanDefect {
+    /// A name with characters or a length that an enforcer could trip over.
+    #[error("the {field} `{}` is not one", .text.escape_debug())]
+    Name {
+        /// Which field.
+        field: &'static str,
+        /// What it says.
+        text: String,
+    },
+    /// A user or group id of 0.
+    #[error("the {field} is 0")]
+    RootId {
+        /// Which field.
+        field: &'static str,
+    },
+    /// A number outside its range.
+    #[error("the {field} is {value}, outside its range")]
+    Range {
+        /// Which field.
+        field: &'static str,
+        /// What it says.
+        value: u64,
+    },
+    /// No program to start.
+    #[error("there is no program to start")]
+    NoProgram,
+    /// A NUL byte where the kernel would end the string.
+    #[error("the {field} has a NUL byte")]
+    Nul {
+        /// Which field.
+        field: &'static str,
+    },
+    /// Variables out of order, twice or with an impossible name.
+    #[error("the variable `{name}` is unnamed, unsorted, repeated or has `=` in its name")]
+    Variable {
+        /// Its name.
+        name: String,
+    },
+    /// A mount of a host object that is not in the list.
+    #[error("`{at}` refers to source {index}, which does not exist")]
+    NoSuchSource {
+        /// The mount.
+        at: GuestPath,
+        /// The index.
+        index: u32,
+    },
+    /// A bind whose purpose, source, access and mapping do not go together.
+    #[error("the bind at `{at}` {problem}")]
+    Bind {
+        /// The mount.
+        at: GuestPath,
+        /// What does not go together.
+        problem: &'static str,
+    },
+    /// An operation that could not be carried out after those before it, or would undo one.
+    #[error("the mount operation at `{at}` {problem}")]
+    Order {
+        /// The operation.
+        at: GuestPath,
+        /// What is wrong.
+        problem: &'static str,
+    },
+}
+
+impl Plan {
+    /// Checks every invariant. [`crate::decode`] has done so already.
+    pub fn check(&self) -> Result<(), PlanDefect> {
+        self.check_names()?;
+        self.check_identity()?;
+        self.check_program()?;
+        self.check_numbers()?;
+        for operation in &self.mounts {
+            self.check_operation(operation)?;
+        }
+        tree::check(&self.mounts, &self.sources)
+    }
+
+    /// The host object behind an index.
+    pub fn source(&self, index: SourceIndex) -> Option<&Source> {
+        self.sources.get(usize::try_from(index.0).ok()?)
+    }
+
+    fn check_names(&self) -> Result<(), PlanDefect> {
+        let letters_and = |text: &str, more: &[u8]| {
+            text.bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || more.contains(&byte))
+        };
+        let names = [
+            ("cage name", &self.cage, 1..=64, b"-_".as_slice()),
+            ("invocation", &self.invocation, 8..=64, b"".as_slice()),
+            (
+                "host name",
+                &self.identity.hostname,
+                1..=63,
+                b"-".as_slice(),
+            ),
+            ("user name", &self.identity.user, 1..=32, b"-_".as_slice()),
+        ];
+        for (field, text, length, more) in names {
+            if !length.contains(&text.len()) || !letters_and(text, more) {
+                return Err(PlanDefect::Name {
+                    field,
+                    text: text.clone(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_identity(&self) -> Result<(), PlanDefect> {
+        let (IdentityMap::Caller(host) | IdentityMap::Unowned(host)) = self.identity.map;
+        let ids = [
+            ("user id inside", self.identity.uid),
+            ("group id inside", self.identity.gid),
+            ("user id on the host", host.uid),
+            ("group id on the host", host.gid),
+        ];
+        for (field, id) in ids {
+            match id {
+                0 => return Err(PlanDefect::RootId { field }),
+                // The kernel takes -1 as "no id".
+                u32::MAX => {
+                    return Err(PlanDefect::Range {
+                        field,
+                        value: id.into(),
+                    });
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn check_program(&self) -> Result<(), PlanDefect> {
+        let Some(program) = self.argv.first() else {
+            return Err(PlanDefect::NoProgram);
+        };
+        if program.is_empty() {
+            return Err(PlanDefect::NoProgram);
+        }
+        if self
+            .argv
+            .iter()
+            .any(|argument| argument.as_bytes().contains(&0))
+        {
+            return Err(PlanDefect::Nul {
+                field: "command line",
+            });
+        }
+        let mut previous: Option<&[u8]> = None;
+        for variable in &self.environment {
+            let name = variable.name.as_bytes();
+            let unordered = previous.is_some_and(|previous| previous >= name);
+            if unordered || name.is_empty() || name.contains(&b'=') || name.contains(&0) {
+                return Err(PlanDefect::Variable {
+                    name: variable.name.to_string(),
+                });
+            }
+            if variable.value.as_bytes().contains(&0) {
+                return Err(PlanDefect::Nul {
+                    field: "environment",
+                });
+            }
+            previous = Some(name);
+        }
+        Ok(())
+    }
+
+    fn check_numbers(&self) -> Result<(), PlanDefect> {
+        let limits = &self.limits;
+        let mut numbers = vec![("umask", u64::from(self.umask), 0..=0o777)];
+        let mut optional = |field, value: Option<u64>, range| {
+            numbers.extend(value.map(|value| (field, value, range)));
+        };
+        optional("memory limit", limits.memory_mb, 1..=MAX_MEMORY_MB);
+        optional(
+            "processor weight",
+            limits.cpu_weight.map(u64::from),
+            1..=10_000,
+        );
+        optional(
+            "processor limit",
+            limits.cpu_millis.map(u64::from),
+            1..=u64::from(u32::MAX),
+        );
+        optional(
+            "process limit",
+            limits.pids.map(u64::from),
+            1..=u64::from(u32::MAX),
+        );
+        optional("time limit", limits.walltime_sec, 1..=u64::MAX);
+        for (field, value, range) in numbers {
+            if !range.contains(&value) {
+                return Err(PlanDefect::Range { field, value });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_operation(&self, operation: &MountOp) -> Result<(), PlanDefect> {
+        let (mode, widest) = match operation {
+            // The sticky bit is fine; set-user-id and set-group-id are not.
+            MountOp::Directory { mode, .. } => (*mode, 0o1777),
+            MountOp::File { mode, .. } => (*mode, 0o777),
+            MountOp::Tmpfs { mode, size, .. } => {
+                // To the kernel a size of 0 is no bound at all.
+                let sizes = [(
+                    "memory file system size",
+                    size.bytes,
+                    4096..=MAX_TMPFS_BYTES,
+                )];
+                let inodes = [(
+                    "memory file system inodes",
+                    size.inodes,
+                    1..=MAX_TMPFS_INODES,
+                )];
+                for (field, value, range) in sizes.into_iter().chain(inodes) {
+                    if !range.contains(&value) {
+                        return Err(PlanDefect::Range { field, value });
+                    }
+                }
+                (*mode, 0o1777)
+            }
+            MountOp::Symlink { at, target } => {
+                if target.is_empty() || target.as_bytes().len() > 4095 {
+                    return Err(order(at, "has an impossible link target"));
+                }
+                if target.as_bytes().contains(&0) {
+                    return Err(PlanDefect::Nul {
+                        field: "link target",
+                    });
+                }
+                (0, 0)
+            }
+            MountOp::Bind { .. } => return self.check_bind(operation),
+            _ => (0, 0),
+        };
+        if mode & !widest != 0 {
+            return Err(PlanDefect::Range {
+                field: "permission bits",
+                value: mode.into(),
+            });
+        }
+        Ok(())
+    }
+
+    fn check_bind(&self, operation: &MountOp) -> Result<(), PlanDefect> {
+        let MountOp::Bind {
+            source,
+            at,
+            access,
+            mapping,
+            purpose,
+            ..
+        } = operation
+        else {
+            return Ok(());
+        };
+        let Some(source) = self.source(*source) else {
+            return Err(PlanDefect::NoSuchSource {
+                at: at.clone(),
+                index: source.0,
+            });
+        };
+        let problem = if matches!(mapping, Mapping::Owner { .. })
+            && !matches!(self.identity.map, IdentityMap::Unowned(_))
+        {
+            "maps an owner without the privilege to"
+        } else {
+            match (purpose, access, source.kind) {
+                (BindPurpose::Device, _, _) if !is_device(at.as_bytes(), source) => {
+                    "is not one of the fixed devices"
+                }
+                (BindPurpose::Base | BindPurpose::Command, Access::ReadWrite, _)
+                    if at.as_bytes() != b"/scratch" =>
+                {
+                    "makes the base layer writable"
+                }
+                (BindPurpose::Protected, Access::ReadWrite, _) => "makes a protected file writable",
+                (BindPurpose::Pin, _, FileKind::File) => "pins a file",
+                _ => return Ok(()),
+            }
+        };
+        Err(PlanDefect::Bind {
+            at: at.clone(),
+            problem,
+        })
+    }
+}
+
+fn is_device(at: &[u8], source: &Source) -> bool {
+    source.kind == FileKind::File
+        && source.path.as_bytes() == at
+        && at
+            .strip_prefix(b"/dev/")
+            .is_some_and(|name| DEVICES.contains(&name))
+}
+
+fn order(at: &GuestPath, problem: &'static str) -> PlanDefect {
+    PlanDefect::Order {
+        at: at.clone(),
+        problem,
+    }
+}
+
+/// All device nodes that a cage may have.
+const DEVICES: [&[u8]; 6] = [b"full", b"null", b"random", b"tty", b"urandom", b"zero"];
+
+/// 16 TiB; anything above is a mistake, and `bytes = mb << 20` stays in range.
+const MAX_MEMORY_MB: u64 = 16 << 20;
+const MAX_TMPFS_BYTES: u64 = 1 << 44;
+const MAX_TMPFS_INODES: u64 = 1 << 32;

@@ -1,0 +1,142 @@
+//! Follows the mount operations on paper: each one must find what it needs, and none may hide what
+//! an earlier one made (T60). Knows nothing of what lies below a host directory.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use super::{PlanDefect, order};
+use crate::{FileKind, GuestPath, MountOp, Source};
+
+/// What an earlier operation left at a path.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Entry {
+    /// A name in a memory file system; nothing is mounted on it.
+    Directory,
+    /// As above.
+    File,
+    /// As above.
+    Symlink,
+    /// The root of a memory file system, in which names can be made.
+    Memory,
+    /// The root of something that has names of its own: a host directory, `/proc`.
+    Given,
+    /// The root of something without names: a file, an empty directory.
+    Closed,
+}
+
+/// Checks that the operations can be carried out in their order.
+pub(super) fn check(operations: &[MountOp], sources: &[Source]) -> Result<(), PlanDefect> {
+    let mut tree: BTreeMap<&[u8], Entry> = BTreeMap::from([(b"/".as_slice(), Entry::Memory)]);
+    for operation in operations {
+        let at = operation.at();
+        let made = match operation {
+            MountOp::Directory { .. } => Entry::Directory,
+            MountOp::File { .. } => Entry::File,
+            MountOp::Symlink { .. } => Entry::Symlink,
+            _ => {
+                let mounted = check_mount(&tree, operation, sources)?;
+                tree.insert(at.as_bytes(), mounted);
+                continue;
+            }
+        };
+        if tree.contains_key(at.as_bytes()) {
+            return Err(order(at, "makes a name that is already there"));
+        }
+        match ground(&tree, at)? {
+            Entry::Memory => tree.insert(at.as_bytes(), made),
+            _ => return Err(order(at, "makes a name outside a memory file system")),
+        };
+    }
+    Ok(())
+}
+
+/// What a mount leaves at its path, if it can be made there.
+fn check_mount(
+    tree: &BTreeMap<&[u8], Entry>,
+    operation: &MountOp,
+    sources: &[Source],
+) -> Result<Entry, PlanDefect> {
+    let at = operation.at();
+    let ground = ground(tree, at)?;
+    let (needs, leaves) = match operation {
+        MountOp::Bind { source, .. } => {
+            let source = usize::try_from(source.0)
+                .ok()
+                .and_then(|index| sources.get(index));
+            match source.map(|source| source.kind) {
+                Some(FileKind::Directory) => (Entry::Directory, Entry::Given),
+                _ => (Entry::File, Entry::Closed),
+            }
+        }
+        MountOp::Tmpfs { .. } => (Entry::Directory, Entry::Memory),
+        MountOp::Mask {
+            kind: FileKind::Directory,
+            ..
+        } => (Entry::Directory, Entry::Closed),
+        MountOp::Mask {
+            kind: FileKind::File,
+            ..
+        } => (Entry::File, Entry::Closed),
+        MountOp::Proc { .. } => (Entry::Directory, Entry::Given),
+        MountOp::Devpts { .. } => (Entry::Directory, Entry::Closed),
+        MountOp::SealReadOnly { .. } | MountOp::MaskIfPresent { .. } if ground == Entry::Memory => {
+            return Err(order(
+                at,
+                "covers a name of the cage's own memory file system",
+            ));
+        }
+        MountOp::SealReadOnly { .. } => (Entry::Given, Entry::Given),
+        _ => (Entry::Given, Entry::Closed),
+    };
+    let named = tree.get(at.as_bytes());
+    match (ground, named) {
+        (Entry::Memory, Some(name)) if *name == needs => {}
+        (Entry::Memory, None) => return Err(order(at, "has no mount point")),
+        (Entry::Given, None) => {}
+        (_, Some(_)) => return Err(order(at, "covers an earlier one, or is of another kind")),
+        _ => return Err(order(at, "lies below something that holds no names")),
+    }
+    if has_entry_below(tree, at) {
+        return Err(order(at, "hides an earlier one below it"));
+    }
+    Ok(leaves)
+}
+
+/// What holds the name `at`. The directory around it must exist: made by an operation where the
+/// cage's own memory holds it, given where the host or the kernel does.
+fn ground(tree: &BTreeMap<&[u8], Entry>, at: &GuestPath) -> Result<Entry, PlanDefect> {
+    let path = at.as_bytes();
+    if path == b"/" {
+        return Err(order(at, "is the root itself"));
+    }
+    let mut directory = parent(path);
+    let mut is_parent = true;
+    loop {
+        match tree.get(directory) {
+            // In a memory file system each level is an operation of its own.
+            Some(Entry::Memory | Entry::Directory) if is_parent => return Ok(Entry::Memory),
+            Some(Entry::Given) => return Ok(Entry::Given),
+            Some(Entry::Closed) => return Ok(Entry::Closed),
+            Some(_) => return Err(order(at, "lies in a directory that nothing made")),
+            None => {
+                is_parent = false;
+                directory = parent(directory);
+            }
+        }
+    }
+}
+
+fn has_entry_below(tree: &BTreeMap<&[u8], Entry>, at: &GuestPath) -> bool {
+    let mut prefix = at.as_bytes().to_vec();
+    prefix.push(b'/');
+    tree.range::<[u8], _>((Bound::Included(prefix.as_slice()), Bound::Unbounded))
+        .next()
+        .is_some_and(|(below, _)| below.starts_with(&prefix))
+}
+
+fn parent(path: &[u8]) -> &[u8] {
+    match path.iter().rposition(|byte| *byte == b'/') {
+        None | Some(0) => b"/",
+        Some(slash) => path.get(..slash).unwrap_or(b"/"),
+    }
+}

@@ -1,0 +1,270 @@
+//! A Plan as the exact command line of bubblewrap 0.8. What that program cannot do is named by
+//! [`bwrap_gaps`]; never looks for the program or starts it.
+
+use std::collections::HashSet;
+
+use crate::{
+    Access, BindPurpose, ByteString, Execution, FileKind, GuestPath, HostIds, IdentityMap,
+    LimitsPlan, Mapping, MountOp, NetworkPlan, Plan,
+};
+
+/// A bubblewrap command line and what it reads from file descriptors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BwrapCommand {
+    /// The command line, from `bwrap` to the program's last argument.
+    pub argv: Vec<ByteString>,
+    /// File descriptors that must be open for reading in bubblewrap, each with what it must yield;
+    /// the system call filter is among them.
+    pub data: Vec<(i32, ByteString)>,
+    /// The file descriptor of the system call filter.
+    pub seccomp_fd: i32,
+    /// Who bubblewrap must run as. It maps its own id into the cage: started as root it would act
+    /// as root on every file that it shows.
+    pub start_as: HostIds,
+}
+
+/// The command line for a Plan. Its file descriptors are numbered upward from `first_fd`.
+pub fn bwrap(plan: &Plan, first_fd: i32) -> BwrapCommand {
+    let argv = vec![ByteString::from("bwrap")];
+    let mut command = Command {
+        argv,
+        data: Vec::new(),
+        first_fd,
+    };
+    command.namespaces(plan);
+    // Bubblewrap makes its mount points by itself.
+    let mounted: HashSet<&GuestPath> = plan
+        .mounts
+        .iter()
+        .filter(|operation| operation.is_mount())
+        .map(MountOp::at)
+        .collect();
+    for operation in &plan.mounts {
+        if operation.is_mount() || !mounted.contains(operation.at()) {
+            command.operation(plan, operation);
+        }
+    }
+    command.seal(plan);
+    command.process(plan);
+    let seccomp_fd = command.data(plan.seccomp.without_notify.to_bytes().into());
+    command.add(["--seccomp", &seccomp_fd.to_string(), "--"]);
+    command.argv.extend(plan.argv.iter().cloned());
+    let (IdentityMap::Caller(start_as) | IdentityMap::Unowned(start_as)) = plan.identity.map;
+    BwrapCommand {
+        argv: command.argv,
+        data: command.data,
+        seccomp_fd,
+        start_as,
+    }
+}
+
+/// What a Plan asks for and bubblewrap does not do, one sentence each.
+pub fn bwrap_gaps(plan: &Plan) -> Vec<String> {
+    let mut gaps = vec![
+        "host paths are looked up by name a second time".to_owned(),
+        "refused system calls are not named to the supervisor".to_owned(),
+        "the finished tree is not verified before the program starts".to_owned(),
+        "memory file systems have no limit on their number of files".to_owned(),
+    ];
+    let mut gap = |holds: bool, text: &str| {
+        if holds {
+            gaps.push(text.to_owned());
+        }
+    };
+    let any = |test: fn(&MountOp) -> bool| plan.mounts.iter().any(test);
+    gap(
+        !plan.landlock.rules.is_empty(),
+        "there is no second wall around files (landlock)",
+    );
+    gap(
+        any(|operation| {
+            matches!(
+                operation,
+                MountOp::Bind {
+                    mapping: Mapping::Owner { .. },
+                    ..
+                }
+            )
+        }),
+        "granted files keep their owner, so that those of the caller may be out of reach",
+    );
+    gap(
+        any(|operation| {
+            matches!(
+                operation,
+                MountOp::Bind { execution: Execution::Refused, purpose, .. }
+                    if *purpose != BindPurpose::Device
+            ) || matches!(operation, MountOp::Tmpfs { execution: Execution::Refused, at, .. }
+                if !is_below_dev(at))
+        }),
+        "mounts that should not run programs do",
+    );
+    gap(
+        any(|operation| {
+            matches!(
+                operation,
+                MountOp::SealReadOnly { .. } | MountOp::MaskIfPresent { .. }
+            )
+        }),
+        "of `/proc` only `sys`, `sysrq-trigger`, `irq` and `bus` are sealed",
+    );
+    gap(
+        plan.network != NetworkPlan::Loopback,
+        "no network destination can be reached",
+    );
+    gap(
+        plan.limits != LimitsPlan::default(),
+        "no limit on memory, processor, processes or time",
+    );
+    gaps
+}
+
+struct Command {
+    argv: Vec<ByteString>,
+    data: Vec<(i32, ByteString)>,
+    first_fd: i32,
+}
+
+impl Command {
+    fn add<const COUNT: usize>(&mut self, words: [&str; COUNT]) {
+        self.argv.extend(words.map(ByteString::from));
+    }
+
+    fn add_path(&mut self, path: &GuestPath) {
+        self.argv.push(path.as_bytes().to_vec().into());
+    }
+
+    /// A file descriptor from which bubblewrap reads these bytes.
+    fn data(&mut self, contents: ByteString) -> i32 {
+        let used = i32::try_from(self.data.len()).unwrap_or(i32::MAX);
+        let descriptor = self.first_fd.saturating_add(used);
+        self.data.push((descriptor, contents));
+        descriptor
+    }
+
+    fn namespaces(&mut self, plan: &Plan) {
+        self.add([
+            "--unshare-user",
+            "--unshare-ipc",
+            "--unshare-pid",
+            "--unshare-net",
+        ]);
+        self.add(["--unshare-uts", "--unshare-cgroup", "--disable-userns"]);
+        self.add(["--uid", &plan.identity.uid.to_string()]);
+        self.add(["--gid", &plan.identity.gid.to_string()]);
+        self.add(["--hostname", &plan.identity.hostname]);
+        self.add(["--die-with-parent", "--new-session", "--cap-drop", "ALL"]);
+    }
+
+    fn operation(&mut self, plan: &Plan, operation: &MountOp) {
+        let at = operation.at();
+        match operation {
+            // `--dev` makes these by itself, and in its own way.
+            _ if is_below_dev(at) && at.as_bytes() != b"/dev/shm" => {}
+            MountOp::Directory { mode, .. } => {
+                self.add(["--perms", &octal(*mode), "--dir"]);
+                self.add_path(at);
+            }
+            MountOp::File { mode, contents, .. } => {
+                let descriptor = self.data(contents.clone());
+                self.add([
+                    "--perms",
+                    &octal(*mode),
+                    "--ro-bind-data",
+                    &descriptor.to_string(),
+                ]);
+                self.add_path(at);
+            }
+            MountOp::Symlink { target, .. } => {
+                self.add(["--symlink"]);
+                self.argv.push(target.clone());
+                self.add_path(at);
+            }
+            MountOp::Bind { source, access, .. } => {
+                let Some(source) = plan.source(*source) else {
+                    return;
+                };
+                self.add([if *access == Access::ReadWrite {
+                    "--bind"
+                } else {
+                    "--ro-bind"
+                }]);
+                self.argv.push(source.path.as_bytes().to_vec().into());
+                self.add_path(at);
+            }
+            MountOp::Tmpfs { .. } if at.as_bytes() == b"/dev" => self.add(["--dev", "/dev"]),
+            MountOp::Tmpfs { mode, size, .. } => {
+                self.add([
+                    "--perms",
+                    &octal(*mode),
+                    "--size",
+                    &size.bytes.to_string(),
+                    "--tmpfs",
+                ]);
+                self.add_path(at);
+            }
+            MountOp::Mask {
+                kind: FileKind::Directory,
+                ..
+            } => {
+                self.add(["--perms", "0555", "--size", "4096", "--tmpfs"]);
+                self.add_path(at);
+            }
+            MountOp::Mask {
+                kind: FileKind::File,
+                ..
+            } => {
+                let descriptor = self.data(ByteString::default());
+                self.add(["--perms", "0444", "--ro-bind-data", &descriptor.to_string()]);
+                self.add_path(at);
+            }
+            MountOp::Proc { .. } => {
+                self.add(["--proc"]);
+                self.add_path(at);
+            }
+            // Bubblewrap binds from the host's tree, never from the one that it builds: a bind of
+            // `/proc/sys` would show the host's. Named by `bwrap_gaps`.
+            MountOp::SealReadOnly { .. } | MountOp::MaskIfPresent { .. } => {}
+            MountOp::Devpts { .. } => {}
+        }
+    }
+
+    /// Once every mount point exists, what is read-only becomes so, the root last.
+    fn seal(&mut self, plan: &Plan) {
+        for operation in &plan.mounts {
+            if matches!(
+                operation,
+                MountOp::Tmpfs {
+                    access: Access::ReadOnly,
+                    ..
+                } | MountOp::Mask {
+                    kind: FileKind::Directory,
+                    ..
+                }
+            ) {
+                self.add(["--remount-ro"]);
+                self.add_path(operation.at());
+            }
+        }
+        self.add(["--remount-ro", "/"]);
+    }
+
+    fn process(&mut self, plan: &Plan) {
+        self.add(["--clearenv"]);
+        for variable in &plan.environment {
+            self.add(["--setenv"]);
+            self.argv
+                .extend([variable.name.clone(), variable.value.clone()]);
+        }
+        self.add(["--chdir"]);
+        self.add_path(&plan.working_directory);
+    }
+}
+
+fn is_below_dev(at: &GuestPath) -> bool {
+    at.as_bytes().starts_with(b"/dev/")
+}
+
+fn octal(mode: u32) -> String {
+    format!("{mode:04o}")
+}

@@ -1,0 +1,11 @@
+//! A Plan in other forms: as a bubblewrap command line, and as text for a person. Renders what the
+//! Plan says; never runs anything and never leaves something out without naming it.
+
+mod bwrap;
+mod person;
+
+#[cfg(test)]
+mod tests;
+
+pub use bwrap::{BwrapCommand, bwrap, bwrap_gaps};
+pub use person::person;

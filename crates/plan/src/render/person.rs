@@ -1,0 +1,273 @@
+//! A Plan as text for a person: what `check` prints. Says everything that the program inside can
+//! see, reach and use; no colour, no width beyond that of a plain terminal.
+
+use std::fmt::Write as _;
+
+use crate::summary::one_phrase;
+use crate::{Access, BindPurpose, ByteString, IdentityMap, MountOp, NetworkPlan, Plan, TmpfsSize};
+
+/// The compiled cage in sections.
+pub fn person(plan: &Plan) -> String {
+    let mut page = Page(String::new());
+    page.heading(&format!("cage {}", plan.cage));
+    page.field("plan", plan.hash().as_str());
+    page.field("program", &command_line(&plan.argv));
+    page.field("starts in", &one_phrase(plan.working_directory.as_bytes()));
+    reduced_isolation(plan, &mut page);
+    granted_files(plan, &mut page);
+    base_layer(plan, &mut page);
+    private_files(plan, &mut page);
+    network(plan, &mut page);
+    system_calls(plan, &mut page);
+    identity(plan, &mut page);
+    limits(plan, &mut page);
+    environment(plan, &mut page);
+    page.0
+}
+
+struct Page(String);
+
+impl Page {
+    fn heading(&mut self, text: &str) {
+        if !self.0.is_empty() {
+            self.0.push('\n');
+        }
+        self.0.push_str(text);
+        self.0.push('\n');
+    }
+
+    /// A label and a value, which goes on below itself where it is too long. Breaks at spaces
+    /// only: a path stays whole, so that it can be copied.
+    fn field(&mut self, label: &str, value: &str) {
+        let mut line = format!("  {label:LABEL_WIDTH$}");
+        let indent = line.chars().count();
+        for word in value.split(' ') {
+            let used = line.chars().count();
+            if used > indent && used + 1 + word.chars().count() > PAGE_WIDTH {
+                let _ = writeln!(self.0, "{}", line.trim_end());
+                line = " ".repeat(indent);
+            }
+            line.push(' ');
+            line.push_str(word);
+        }
+        let _ = writeln!(self.0, "{}", line.trim_end());
+    }
+}
+
+fn reduced_isolation(plan: &Plan, page: &mut Page) {
+    if !plan.summary.reduced_isolation.is_empty() {
+        page.heading("reduced isolation");
+        for sentence in &plan.summary.reduced_isolation {
+            page.field("warning", sentence);
+        }
+    }
+}
+
+fn granted_files(plan: &Plan, page: &mut Page) {
+    page.heading("files of the host");
+    let mut nothing = true;
+    for operation in &plan.mounts {
+        let at = one_phrase(operation.at().as_bytes());
+        let label = match operation {
+            MountOp::Bind {
+                access: Access::ReadWrite,
+                purpose: BindPurpose::Grant,
+                ..
+            } => "read-write",
+            MountOp::Bind {
+                purpose: BindPurpose::Grant,
+                ..
+            } => "read-only",
+            MountOp::Bind {
+                purpose: BindPurpose::Protected,
+                ..
+            } => "protected",
+            MountOp::Mask { .. } => "hidden",
+            // The only memory file systems that are read-only are `/dev` and hidden directories
+            // with a grant inside.
+            MountOp::Tmpfs {
+                access: Access::ReadOnly,
+                at,
+                ..
+            } if at.as_bytes() != b"/dev" => "hidden",
+            _ => continue,
+        };
+        nothing = false;
+        page.field(label, &at);
+    }
+    if nothing {
+        page.field("none", "");
+    }
+}
+
+fn base_layer(plan: &Plan, page: &mut Page) {
+    page.heading("base layer, read-only");
+    let mut names = Vec::new();
+    let mut devices = Vec::new();
+    let mut commands = Vec::new();
+    for operation in &plan.mounts {
+        let at = operation.at();
+        let name = one_phrase(at.as_bytes());
+        match operation {
+            MountOp::Bind {
+                purpose: BindPurpose::Base,
+                ..
+            } if at.as_bytes() != SCRATCH => {
+                names.push(name);
+            }
+            MountOp::Bind {
+                purpose: BindPurpose::Command,
+                ..
+            } => commands.push(name),
+            MountOp::Bind {
+                purpose: BindPurpose::Device,
+                ..
+            }
+            | MountOp::Devpts { .. } => {
+                devices.push(name);
+            }
+            MountOp::File { contents, .. } if !contents.is_empty() => names.push(name),
+            MountOp::Symlink { target, .. } if !at.as_bytes().starts_with(b"/dev/") => {
+                names.push(format!("{name}->{}", one_phrase(target.as_bytes())));
+            }
+            MountOp::Proc { .. } => names.push(name),
+            _ => {}
+        }
+    }
+    for (label, list) in [
+        ("files", names),
+        ("commands", commands),
+        ("devices", devices),
+    ] {
+        if !list.is_empty() {
+            page.field(label, &list.join(" "));
+        }
+    }
+}
+
+fn private_files(plan: &Plan, page: &mut Page) {
+    page.heading("files of its own");
+    for operation in &plan.mounts {
+        let at = one_phrase(operation.at().as_bytes());
+        match operation {
+            MountOp::Tmpfs {
+                access: Access::ReadWrite,
+                size,
+                ..
+            } => {
+                page.field("in memory", &format!("{at} ({})", size_text(*size)));
+            }
+            MountOp::Bind { source, .. } if operation.at().as_bytes() == SCRATCH => {
+                let kept = plan
+                    .source(*source)
+                    .map(|source| one_phrase(source.path.as_bytes()));
+                page.field("kept", &format!("{at} (in {})", kept.unwrap_or_default()));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn network(plan: &Plan, page: &mut Page) {
+    page.heading("network");
+    match &plan.network {
+        NetworkPlan::Loopback => page.field("none", "the cage's own loopback and nothing else"),
+        NetworkPlan::Gatekeeper { allow, deny } => {
+            for (label, entries) in [("allowed", allow), ("denied", deny)] {
+                for entry in entries {
+                    page.field(label, &one_phrase(entry.as_bytes()));
+                }
+            }
+        }
+    }
+}
+
+fn system_calls(plan: &Plan, page: &mut Page) {
+    page.heading("system calls");
+    page.field("profile", plan.seccomp.profile.name());
+}
+
+fn identity(plan: &Plan, page: &mut Page) {
+    let identity = &plan.identity;
+    page.heading("identity");
+    let (uid, gid) = (identity.uid, identity.gid);
+    page.field(
+        "inside",
+        &format!("{} (uid {uid}, gid {gid})", identity.user),
+    );
+    let outside = match identity.map {
+        IdentityMap::Caller(ids) => format!("the caller (uid {}, gid {})", ids.uid, ids.gid),
+        IdentityMap::Unowned(_) => "an id that owns nothing, new for each run".to_owned(),
+    };
+    page.field("on the host", &outside);
+    page.field("home", &one_phrase(identity.home.as_bytes()));
+    page.field("host name", &identity.hostname);
+}
+
+fn limits(plan: &Plan, page: &mut Page) {
+    let limits = &plan.limits;
+    let lines = [
+        ("memory", limits.memory_mb.map(|mb| format!("{mb} MiB"))),
+        ("processes", limits.pids.map(|pids| pids.to_string())),
+        (
+            "cpus",
+            limits
+                .cpu_millis
+                .map(|millis| format!("{}", f64::from(millis) / 1000.0)),
+        ),
+        (
+            "cpu weight",
+            limits.cpu_weight.map(|weight| weight.to_string()),
+        ),
+        (
+            "time",
+            limits.walltime_sec.map(|seconds| format!("{seconds} s")),
+        ),
+    ];
+    page.heading("limits");
+    if lines.iter().all(|(_, value)| value.is_none()) {
+        page.field("none", "");
+    }
+    for (label, value) in lines {
+        if let Some(value) = value {
+            page.field(label, &value);
+        }
+    }
+}
+
+fn environment(plan: &Plan, page: &mut Page) {
+    page.heading("environment");
+    for variable in &plan.environment {
+        let name = one_phrase(variable.name.as_bytes());
+        let value = one_phrase(variable.value.as_bytes());
+        page.field("", &format!("{name}={value}"));
+    }
+}
+
+fn command_line(argv: &[ByteString]) -> String {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-+=:,@%".contains(byte);
+    let words = argv.iter().map(|word| {
+        let text = one_phrase(word.as_bytes());
+        if !word.is_empty() && word.as_bytes().iter().all(is_plain) {
+            text
+        } else {
+            format!("'{}'", text.replace('\'', "'\\''"))
+        }
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+fn size_text(size: TmpfsSize) -> String {
+    let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let unit = units
+        .iter()
+        .find(|(bytes, _)| size.bytes.is_multiple_of(*bytes));
+    match unit {
+        Some((bytes, name)) => format!("{} {name}", size.bytes / bytes),
+        None => format!("{} bytes", size.bytes),
+    }
+}
+
+const PAGE_WIDTH: usize = 98;
+const LABEL_WIDTH: usize = 11;
+const SCRATCH: &[u8] = b"/scratch";

@@ -1,0 +1,195 @@
+//! Reads a profile's list of system calls (`profiles/*.list`). The same code runs when the crate is
+//! built, to make the filters, and at run time, to name the line behind an answer. Never falls back:
+//! a word it does not know is an error, and so fails the build.
+
+use super::arch::Arch;
+
+/// One rule of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Rule {
+    /// Its line, counted from 1.
+    pub(crate) line: usize,
+    /// What happens.
+    pub(crate) answer: Answer,
+    /// To which calls.
+    pub(crate) calls: Vec<Call>,
+    /// All of these must hold.
+    pub(crate) terms: Vec<Term>,
+}
+
+/// What a rule answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Allow,
+    /// `EPERM`, told to the supervisor.
+    Refuse,
+    /// `SIGSYS`, told to the supervisor.
+    Kill,
+    /// An error number, told to nobody.
+    Errno(u16),
+}
+
+/// A system call as a list names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Call {
+    pub(crate) name: String,
+    /// The only architecture that has it, where the list says so.
+    pub(crate) only: Option<Arch>,
+}
+
+/// A test of the lower half of one argument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Term {
+    /// Equal to one of these.
+    Is { argument: u8, values: Vec<u32> },
+    /// Any of these bits is set.
+    Has { argument: u8, bits: u32 },
+}
+
+/// Why a list cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {problem}")]
+pub(crate) struct ListError {
+    pub(crate) line: usize,
+    pub(crate) problem: String,
+}
+
+/// Reads all rules of a list.
+pub(crate) fn parse(text: &str) -> Result<Vec<Rule>, ListError> {
+    let mut rules = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let line_number = index + 1;
+        let line = line.split('#').next().unwrap_or_default().trim();
+        if line.is_empty() {
+            continue;
+        }
+        let rule = parse_rule(line_number, line).map_err(|problem| ListError {
+            line: line_number,
+            problem,
+        })?;
+        rules.push(rule);
+    }
+    Ok(rules)
+}
+
+fn parse_rule(line: usize, text: &str) -> Result<Rule, String> {
+    let (head, condition) = match text.split_once(" if ") {
+        Some((head, condition)) => (head, Some(condition)),
+        None => (text, None),
+    };
+    let mut words = head.split_whitespace();
+    let answer = match words.next() {
+        Some("allow") => Answer::Allow,
+        Some("refuse") => Answer::Refuse,
+        Some("kill") => Answer::Kill,
+        Some("answer") => Answer::Errno(errno(words.next().unwrap_or_default())?),
+        other => return Err(format!("`{}` is not a rule", other.unwrap_or_default())),
+    };
+    let calls = words.map(parse_call).collect::<Result<Vec<_>, _>>()?;
+    if calls.is_empty() {
+        return Err("a rule needs a system call".to_owned());
+    }
+    let terms = match condition {
+        Some(condition) => condition
+            .split(" and ")
+            .map(parse_term)
+            .collect::<Result<_, _>>()?,
+        None => Vec::new(),
+    };
+    if answer == Answer::Allow && terms.is_empty() {
+        return Err("an `allow` without a condition says nothing".to_owned());
+    }
+    Ok(Rule {
+        line,
+        answer,
+        calls,
+        terms,
+    })
+}
+
+fn parse_call(word: &str) -> Result<Call, String> {
+    let (name, arch) = match word.split_once('@') {
+        Some((name, arch)) => (name, Some(arch)),
+        None => (word, None),
+    };
+    let only = match arch {
+        Some(wanted) => Some(
+            Arch::ALL
+                .into_iter()
+                .find(|arch| arch.name() == wanted)
+                .ok_or_else(|| format!("`{wanted}` is not an architecture"))?,
+        ),
+        None => None,
+    };
+    Ok(Call {
+        name: name.to_owned(),
+        only,
+    })
+}
+
+fn parse_term(text: &str) -> Result<Term, String> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let &[subject, verb, values] = words.as_slice() else {
+        return Err(format!("`{text}` is not a condition"));
+    };
+    let argument = subject
+        .strip_prefix("arg")
+        .and_then(|digits| digits.parse::<u8>().ok())
+        .filter(|argument| *argument < 6)
+        .ok_or_else(|| format!("`{subject}` is not an argument"))?;
+    let values = values
+        .split('|')
+        .map(constant)
+        .collect::<Result<Vec<u32>, String>>()?;
+    match verb {
+        "is" => Ok(Term::Is { argument, values }),
+        "has" => Ok(Term::Has {
+            argument,
+            bits: values.iter().fold(0, |all, bit| all | bit),
+        }),
+        other => Err(format!("`{other}` is not a test")),
+    }
+}
+
+fn errno(name: &str) -> Result<u16, String> {
+    find(ERRNOS, name).ok_or_else(|| format!("`{name}` is not a known error"))
+}
+
+fn constant(name: &str) -> Result<u32, String> {
+    find(CONSTANTS, name).ok_or_else(|| format!("`{name}` is not a known constant"))
+}
+
+fn find<Value: Copy>(table: &[(&str, Value)], name: &str) -> Option<Value> {
+    table
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, value)| *value)
+}
+
+const ERRNOS: &[(&str, u16)] = &[
+    ("EPERM", 1),
+    ("ENOSYS", 38),
+    ("EPROTONOSUPPORT", 93),
+    ("EAFNOSUPPORT", 97),
+];
+
+const CONSTANTS: &[(&str, u32)] = &[
+    ("CLONE_NEWTIME", 0x0000_0080),
+    ("CLONE_NEWNS", 0x0002_0000),
+    ("CLONE_NEWCGROUP", 0x0200_0000),
+    ("CLONE_NEWUTS", 0x0400_0000),
+    ("CLONE_NEWIPC", 0x0800_0000),
+    ("CLONE_NEWUSER", 0x1000_0000),
+    ("CLONE_NEWPID", 0x2000_0000),
+    ("CLONE_NEWNET", 0x4000_0000),
+    ("AF_UNIX", 1),
+    ("AF_INET", 2),
+    ("AF_INET6", 10),
+    ("AF_NETLINK", 16),
+    ("NETLINK_ROUTE", 0),
+    ("PER_LINUX", 0),
+    ("PERSONALITY_QUERY", 0xffff_ffff),
+    ("TIOCSTI", 0x5412),
+    ("TIOCLINUX", 0x541c),
+    ("TIOCSETD", 0x5423),
+];
