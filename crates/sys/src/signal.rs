@@ -114,3 +114,10 @@ pub fn send_by_handle(pidfd: BorrowedFd<'_>, signal: i32) -> Result<(), Errno> {
     };
     if result == -1 { Err(last_errno()) } else { Ok(()) }
 }
+
+/// Ignores a signal. An ignored `SIGCHLD` lets the kernel reap children by itself.
+pub fn ignore(signal: i32) -> Result<(), Errno> {
+    // SAFETY: SIG_IGN is a valid disposition; the kernel refuses a number out of range.
+    let result = unsafe { libc::signal(signal, libc::SIG_IGN) };
+    if result == libc::SIG_ERR { Err(last_errno()) } else { Ok(()) }
+}

@@ -1,0 +1,211 @@
+//! What the supervisor and the cage's pid 1 say to each other over their socket pair: one JSON
+//! value per packet. Pid 1 is ours, but it lives in the cage: the supervisor treats what it reads
+//! as untrusted and caps it.
+
+use std::io::{IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags,
+};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::SetupFailure;
+
+/// What pid 1 tells the supervisor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Report {
+    /// The program's terminal; its other end comes with the packet.
+    Terminal,
+    /// The program's first instruction is next.
+    Started(Layers),
+    /// The cage could not be built or the program not started.
+    Failed(SetupFailure),
+    /// The program stopped on a terminal signal.
+    Stopped,
+    /// The program ended; everything else in the cage ends with this.
+    Ended {
+        /// How.
+        end: End,
+        /// System calls that were refused, by name, most frequent first.
+        denials: Vec<Denial>,
+    },
+}
+
+/// What the supervisor tells pid 1.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Order {
+    /// The ids are mapped; go on building.
+    Mapped,
+    /// The start is on record; run the program.
+    Go,
+    /// Send this signal to the program.
+    Signal(i32),
+    /// Let the stopped program go on.
+    Continue,
+}
+
+/// How a program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// By itself, with this status.
+    Exited(i32),
+    /// By this signal.
+    Signalled(i32),
+}
+
+/// A system call that the filter refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Denial {
+    /// Its number on the cage's architecture.
+    pub number: u32,
+    /// How often.
+    pub count: u64,
+    /// Whether the caller was killed for it.
+    pub killed: bool,
+}
+
+/// Which of the layers that a kernel may lack are around the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Layers {
+    /// The second wall around files.
+    pub landlock: LandlockState,
+    /// Whether refused calls are named.
+    pub notify: NotifyState,
+}
+
+/// What landlock enforces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LandlockState {
+    /// Every right and scope that the Plan uses.
+    Full,
+    /// Only the rights that this kernel's older landlock knows.
+    Partial,
+    /// The kernel has no landlock.
+    Absent,
+}
+
+/// Whether refused system calls are reported by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NotifyState {
+    /// Pid 1 answers refused calls.
+    Listening,
+    /// Another listener is above this process; the filter refuses by itself.
+    Unavailable,
+}
+
+/// One end of the channel.
+#[derive(Debug)]
+pub(crate) struct Channel(OwnedFd);
+
+impl Channel {
+    /// A connected pair.
+    pub(crate) fn pair() -> Result<(Self, Self), Errno> {
+        let (one, other) = rustix::net::socketpair(
+            rustix::net::AddressFamily::UNIX,
+            rustix::net::SocketType::SEQPACKET,
+            rustix::net::SocketFlags::CLOEXEC,
+            None,
+        )?;
+        Ok((Self(one), Self(other)))
+    }
+
+    /// Takes a connected socket.
+    pub(crate) fn from_fd(socket: OwnedFd) -> Self {
+        Self(socket)
+    }
+
+    /// The socket itself.
+    pub(crate) fn into_fd(self) -> OwnedFd {
+        self.0
+    }
+
+    /// Sends one packet, with file descriptors if there are any.
+    pub(crate) fn send<T: Serialize>(
+        &self,
+        message: &T,
+        descriptors: &[BorrowedFd<'_>],
+    ) -> Result<(), Errno> {
+        let bytes = serde_json::to_vec(message).map_err(|_| Errno::INVAL)?;
+        send_packet(self.0.as_fd(), &bytes, descriptors)
+    }
+
+    /// The next packet; none when the other side is gone. Descriptors that came with it are
+    /// returned, at most [`MAX_DESCRIPTORS`].
+    pub(crate) fn receive<T: DeserializeOwned>(&self) -> Result<Option<(T, Vec<OwnedFd>)>, Errno> {
+        let mut bytes = vec![0_u8; MAX_PACKET];
+        let (length, descriptors) = receive_packet(self.0.as_fd(), &mut bytes)?;
+        let Some(packet) = bytes.get(..length).filter(|packet| !packet.is_empty()) else {
+            return Ok(None);
+        };
+        let message = serde_json::from_slice(packet).map_err(|_| Errno::BADMSG)?;
+        Ok(Some((message, descriptors)))
+    }
+}
+
+impl AsFd for Channel {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// Sends bytes and descriptors as one packet.
+pub(crate) fn send_packet(
+    socket: BorrowedFd<'_>,
+    bytes: &[u8],
+    descriptors: &[BorrowedFd<'_>],
+) -> Result<(), Errno> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    if !descriptors.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(descriptors)) {
+        return Err(Errno::TOOBIG);
+    }
+    let sent = rustix::net::sendmsg(
+        socket,
+        &[IoSlice::new(bytes)],
+        &mut ancillary,
+        SendFlags::NOSIGNAL,
+    )?;
+    if sent == bytes.len() { Ok(()) } else { Err(Errno::MSGSIZE) }
+}
+
+/// Receives one packet into `bytes`; an empty one means that the other side is gone.
+pub(crate) fn receive_packet(
+    socket: BorrowedFd<'_>,
+    bytes: &mut [u8],
+) -> Result<(usize, Vec<OwnedFd>), Errno> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let received = rustix::net::recvmsg(
+        socket,
+        &mut [IoSliceMut::new(bytes)],
+        &mut ancillary,
+        RecvFlags::CMSG_CLOEXEC,
+    )?;
+    let mut descriptors = Vec::new();
+    for message in ancillary.drain() {
+        if let RecvAncillaryMessage::ScmRights(rights) = message {
+            descriptors.extend(rights);
+        }
+    }
+    if received.flags.intersects(rustix::net::ReturnFlags::TRUNC | rustix::net::ReturnFlags::CTRUNC)
+    {
+        return Err(Errno::MSGSIZE);
+    }
+    Ok((received.bytes, descriptors))
+}
+
+/// Most file descriptors in one packet; the kernel's own bound is 253.
+pub(crate) const MAX_DESCRIPTORS: usize = 250;
+
+/// Longest packet between supervisor and pid 1.
+const MAX_PACKET: usize = 64 * 1024;

@@ -1,0 +1,125 @@
+//! What can go wrong while a cage is built, as data: the step, its subject and the kernel's answer.
+//! Never carries anything that the caged program said.
+
+use std::fmt;
+
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+/// Why a cage was not born.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The Plan asks for something that this enforcer does not hold.
+    #[error("{0}")]
+    Unsupported(String),
+    /// A step on the outside of the cage failed.
+    #[error("{0}")]
+    Setup(#[from] SetupFailure),
+    /// The control channel to the cage broke.
+    #[error("the cage's first process ended without saying why")]
+    Vanished,
+}
+
+/// One step that failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+pub struct SetupFailure {
+    /// Which step.
+    pub step: Step,
+    /// What it worked on: a path, a name, a setting.
+    pub subject: String,
+    /// The kernel's answer, where it was the kernel that refused.
+    pub errno: Option<i32>,
+    /// What was wrong, where it was not the kernel that refused.
+    pub detail: Option<String>,
+}
+
+impl SetupFailure {
+    /// A step that the kernel refused.
+    pub fn kernel(step: Step, subject: impl Into<String>, errno: Errno) -> Self {
+        Self { step, subject: subject.into(), errno: Some(errno.raw_os_error()), detail: None }
+    }
+
+    /// A step that found something wrong.
+    pub fn found(step: Step, subject: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self { step, subject: subject.into(), errno: None, detail: Some(detail.into()) }
+    }
+
+    /// The kernel's answer as a type.
+    pub fn errno(&self) -> Option<Errno> {
+        self.errno.map(Errno::from_raw_os_error)
+    }
+}
+
+impl fmt::Display for SetupFailure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "cannot {} `{}`", self.step, self.subject)?;
+        if let Some(detail) = &self.detail {
+            write!(formatter, ": {detail}")?;
+        }
+        if let Some(errno) = self.errno() {
+            write!(formatter, ": {}", std::io::Error::from(errno))?;
+        }
+        Ok(())
+    }
+}
+
+/// The steps of building a cage, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// Forking into new namespaces.
+    Namespaces,
+    /// Mapping user and group ids.
+    Identity,
+    /// Making an idmapped mount.
+    Idmap,
+    /// Making a directory, file or link in a memory file system.
+    Name,
+    /// Mounting.
+    Mount,
+    /// Changing the root.
+    Pivot,
+    /// Bringing up loopback.
+    Network,
+    /// Turning nested user namespaces off, setting the host name, limits of the process.
+    Settings,
+    /// Making a terminal.
+    Terminal,
+    /// Comparing the finished view with the Plan.
+    Verify,
+    /// Dropping capabilities.
+    Privileges,
+    /// Entering the landlock domain.
+    Landlock,
+    /// Installing the system call filter.
+    Seccomp,
+    /// Entering the working directory.
+    WorkingDirectory,
+    /// Starting the program.
+    Execute,
+    /// Talking to the supervisor.
+    Control,
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Namespaces => "make namespaces for",
+            Self::Identity => "map ids for",
+            Self::Idmap => "map the owner of",
+            Self::Name => "make",
+            Self::Mount => "mount",
+            Self::Pivot => "change the root to",
+            Self::Network => "bring up",
+            Self::Settings => "set",
+            Self::Terminal => "make a terminal for",
+            Self::Verify => "verify",
+            Self::Privileges => "drop",
+            Self::Landlock => "restrict with landlock",
+            Self::Seccomp => "install the filter for",
+            Self::WorkingDirectory => "enter",
+            Self::Execute => "start",
+            Self::Control => "talk to",
+        })
+    }
+}

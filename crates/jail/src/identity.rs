@@ -1,0 +1,65 @@
+//! Who the cage is on the host and inside: user namespace maps and the process's own ids.
+//! Never maps host id 0.
+
+use std::os::fd::AsFd;
+
+use plan::{HostIds, Identity, IdentityMap};
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::process::{Gid, Pid, Uid};
+
+use crate::{SetupFailure, StartError, Step};
+
+/// Refuses a Plan that would let the program act as root on the host or inside.
+pub(crate) fn check(identity: &Identity) -> Result<(), StartError> {
+    let ids = host_ids(identity);
+    if [identity.uid, identity.gid, ids.uid, ids.gid].contains(&0) {
+        return Err(StartError::Unsupported("the plan maps an id to root".to_owned()));
+    }
+    Ok(())
+}
+
+/// Maps the ids from outside, which is how a privileged launcher reaches ids that are not its own.
+pub(crate) fn map_from_outside(child: Pid, identity: &Identity) -> Result<(), SetupFailure> {
+    let ids = host_ids(identity);
+    let process = format!("/proc/{}", child.as_raw_nonzero());
+    write_setting(&format!("{process}/uid_map"), &format!("{} {} 1\n", identity.uid, ids.uid))?;
+    write_setting(&format!("{process}/gid_map"), &format!("{} {} 1\n", identity.gid, ids.gid))
+}
+
+/// Maps the caller's own ids from inside, which needs no privilege. The kernel wants `setgroups`
+/// off first, so an unprivileged caller's supplementary groups stay.
+pub(crate) fn map_from_inside(identity: &Identity) -> Result<(), SetupFailure> {
+    let ids = host_ids(identity);
+    write_setting("/proc/self/setgroups", "deny")?;
+    write_setting("/proc/self/uid_map", &format!("{} {} 1\n", identity.uid, ids.uid))?;
+    write_setting("/proc/self/gid_map", &format!("{} {} 1\n", identity.gid, ids.gid))
+}
+
+/// Becomes the mapped user. Capabilities of the new user namespace stay until they are dropped.
+pub(crate) fn assume(identity: &Identity) -> Result<(), SetupFailure> {
+    let failed = |errno| SetupFailure::kernel(Step::Identity, &identity.user, errno);
+    if matches!(identity.map, IdentityMap::Unowned(_)) {
+        rustix::thread::set_thread_groups(&[]).map_err(failed)?;
+    }
+    let gid = Gid::from_raw(identity.gid);
+    rustix::thread::set_thread_res_gid(gid, gid, gid).map_err(failed)?;
+    let uid = Uid::from_raw(identity.uid);
+    rustix::thread::set_thread_res_uid(uid, uid, uid).map_err(failed)
+}
+
+/// The ids that the program acts with on the host.
+pub(crate) fn host_ids(identity: &Identity) -> HostIds {
+    match identity.map {
+        IdentityMap::Caller(ids) | IdentityMap::Unowned(ids) => ids,
+    }
+}
+
+fn write_setting(path: &str, value: &str) -> Result<(), SetupFailure> {
+    let write = || -> Result<(), Errno> {
+        let file = rustix::fs::openat(CWD, path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+        rustix::io::write(file.as_fd(), value.as_bytes())?;
+        Ok(())
+    };
+    write().map_err(|errno| SetupFailure::kernel(Step::Identity, path, errno))
+}

@@ -1,0 +1,180 @@
+//! Pid 1 of the cage: forwards signals, reaps, answers refused system calls, reports the end and
+//! takes the whole cage with it. Runs no program's code and trusts nothing inside.
+
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::process::{Pid, WaitOptions, WaitStatus};
+
+use crate::control::{Channel, Order};
+use crate::program::Launched;
+use crate::seccomp::{Answerer, Filter};
+use crate::{End, Report};
+
+/// What pid 1 watches over.
+pub(crate) struct Init<'a> {
+    control: Channel,
+    children: OwnedFd,
+    program: Pid,
+    answerer: Option<Answerer<'a>>,
+}
+
+impl<'a> Init<'a> {
+    /// `children` is a descriptor on which `SIGCHLD` arrives.
+    pub(crate) fn new(
+        plan: &'a plan::SeccompPlan,
+        control: Channel,
+        children: OwnedFd,
+        launched: Launched,
+    ) -> Self {
+        let answerer = launched.listener.map(|listener| Answerer::new(plan, listener));
+        Self { control, children, program: launched.program, answerer }
+    }
+
+    /// Keeps only the descriptors that it needs and enters the program's own filter. Pid 1 must
+    /// not hold a directory of the host, should it ever be turned against the supervisor.
+    pub(crate) fn confine(&self, filter: &Filter) -> Result<(), Errno> {
+        let listener = self.answerer.as_ref().and_then(Answerer::listener).map(|fd| fd.as_raw_fd());
+        let control = self.control.as_fd().as_raw_fd();
+        let mut keep: Vec<u32> = [Some(control), Some(self.children.as_raw_fd()), listener]
+            .into_iter()
+            .flatten()
+            .filter_map(|descriptor| u32::try_from(descriptor).ok())
+            .collect();
+        keep.sort_unstable();
+        sys::descriptors::close_all_but(&keep)?;
+        filter.install()
+    }
+
+    /// Watches until the program has ended or the supervisor is gone. Returning ends the cage: the
+    /// kernel kills whatever is left when pid 1 exits.
+    pub(crate) fn watch(mut self) {
+        loop {
+            let Ok(ready) = self.wait() else { return };
+            if ready.order && !self.follow_order() {
+                return;
+            }
+            if ready.call
+                && let Some(answerer) = &mut self.answerer
+            {
+                answerer.answer_one();
+            }
+            if ready.child
+                && let Some(end) = self.reap()
+            {
+                self.answer_rest();
+                let denials = self.answerer.as_ref().map(Answerer::denials).unwrap_or_default();
+                // A supervisor that is gone has no use for the report.
+                let _told = self.control.send(&Report::Ended { end, denials }, &[]);
+                return;
+            }
+            if let Some(answerer) = &mut self.answerer {
+                answerer.finish_doomed();
+            }
+        }
+    }
+
+    fn wait(&self) -> Result<Ready, Errno> {
+        let ended = PollFlags::HUP | PollFlags::ERR;
+        let mut descriptors = vec![
+            PollFd::new(&self.control, PollFlags::IN),
+            PollFd::new(&self.children, PollFlags::IN),
+        ];
+        if let Some(listener) = self.answerer.as_ref().and_then(Answerer::listener) {
+            descriptors.push(PollFd::from_borrowed_fd(listener, PollFlags::IN));
+        }
+        let deadline = self.answerer.as_ref().and_then(Answerer::next_deadline).map(timespec);
+        match rustix::event::poll(&mut descriptors, deadline.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+        let events = |position: usize| {
+            descriptors.get(position).map_or(PollFlags::empty(), PollFd::revents)
+        };
+        Ok(Ready {
+            order: events(0).intersects(PollFlags::IN | ended),
+            child: events(1).intersects(PollFlags::IN),
+            call: events(2).intersects(PollFlags::IN | ended),
+        })
+    }
+
+    /// Carries out one order; false when there is nobody left to give any.
+    fn follow_order(&self) -> bool {
+        match self.control.receive::<Order>() {
+            Ok(Some((Order::Signal(signal), _))) => self.forward(signal),
+            Ok(Some((Order::Continue, _))) => {
+                let _gone = sys::signal::send_to_group(self.program, libc::SIGCONT);
+            }
+            Ok(Some((Order::Mapped | Order::Go, _))) | Err(Errno::INTR | Errno::AGAIN) => {}
+            Ok(None) | Err(_) => return false,
+        }
+        true
+    }
+
+    /// Signals that a terminal sends to a whole job go to the program's group, all others to the
+    /// program itself.
+    fn forward(&self, signal: i32) {
+        let _gone = match signal {
+            libc::SIGINT | libc::SIGQUIT | libc::SIGHUP | libc::SIGWINCH | libc::SIGCONT
+            | libc::SIGTSTP => sys::signal::send_to_group(self.program, signal),
+            _ => sys::signal::send(self.program, signal),
+        };
+    }
+
+    /// Calls that came in just before the program ended still count.
+    fn answer_rest(&mut self) {
+        for _ in 0..MOST_LATE_CALLS {
+            let Some(answerer) = &mut self.answerer else { return };
+            let Some(listener) = answerer.listener() else { return };
+            let mut waiting = [PollFd::from_borrowed_fd(listener, PollFlags::IN)];
+            let polled = rustix::event::poll(&mut waiting, Some(&timespec(Duration::ZERO)));
+            if polled != Ok(1) || !waiting.iter().all(|one| one.revents().contains(PollFlags::IN)) {
+                return;
+            }
+            answerer.answer_one();
+        }
+    }
+
+    /// Reaps everything that has ended; tells how the program did.
+    fn reap(&self) -> Option<End> {
+        while let Ok(Some(_)) = sys::signal::read(self.children.as_fd()) {}
+        let mut program_end = None;
+        let options = WaitOptions::NOHANG | WaitOptions::UNTRACED;
+        while let Ok(Some((process, status))) = rustix::process::wait(options) {
+            if process != self.program {
+                continue;
+            }
+            if status.stopped() {
+                let _told = self.control.send(&Report::Stopped, &[]);
+            } else {
+                program_end = Some(end_of(status));
+            }
+        }
+        program_end
+    }
+}
+
+struct Ready {
+    order: bool,
+    child: bool,
+    call: bool,
+}
+
+fn end_of(status: WaitStatus) -> End {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => End::Exited(code),
+        (None, Some(signal)) => End::Signalled(signal),
+        (None, None) => End::Exited(0),
+    }
+}
+
+fn timespec(duration: Duration) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(duration.subsec_nanos()),
+    }
+}
+
+const MOST_LATE_CALLS: usize = 64;

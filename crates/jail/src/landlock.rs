@@ -1,0 +1,54 @@
+//! The second wall around files, and around signals and abstract sockets. What the kernel's
+//! landlock is too old for is reported as partial, never as full.
+
+use landlock::{
+    ABI, Access as _, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
+    RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope,
+};
+use plan::{Access, LandlockPlan};
+use rustix::fs::FileType;
+
+use crate::{LandlockState, SetupFailure, Step};
+
+/// Puts this process and all it starts into a landlock domain with these rules.
+pub(crate) fn restrict(rules: &LandlockPlan) -> Result<LandlockState, SetupFailure> {
+    let failed = |error: &dyn std::fmt::Display| {
+        SetupFailure::found(Step::Landlock, "the file tree", error.to_string())
+    };
+    let mut ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(WANTED))
+        .map_err(|error| failed(&error))?
+        .scope(Scope::from_all(WANTED))
+        .map_err(|error| failed(&error))?
+        .create()
+        .map_err(|error| failed(&error))?;
+    for rule in &rules.rules {
+        let path = PathFd::new(rule.at.as_path()).map_err(|error| failed(&error))?;
+        let stat = rustix::fs::fstat(&path)
+            .map_err(|errno| SetupFailure::kernel(Step::Landlock, rule.at.to_string(), errno))?;
+        let access = rights(rule.access, FileType::from_raw_mode(stat.st_mode));
+        ruleset = ruleset
+            .add_rule(PathBeneath::new(path, access))
+            .map_err(|error| failed(&error))?;
+    }
+    let status = ruleset.restrict_self().map_err(|error| failed(&error))?;
+    Ok(match status.ruleset {
+        RulesetStatus::FullyEnforced => LandlockState::Full,
+        RulesetStatus::PartiallyEnforced => LandlockState::Partial,
+        RulesetStatus::NotEnforced => LandlockState::Absent,
+    })
+}
+
+/// Device ioctls go with reading: the terminal is on a device, and the filter refuses the
+/// dangerous ones.
+fn rights(access: Access, kind: FileType) -> BitFlags<AccessFs> {
+    let rights = match access {
+        Access::ReadOnly => AccessFs::from_read(WANTED) | AccessFs::IoctlDev,
+        Access::ReadWrite => AccessFs::from_all(WANTED),
+    };
+    if kind == FileType::Directory { rights } else { rights & AccessFs::from_file(WANTED) }
+}
+
+/// The newest landlock whose rights and scopes the rules use.
+const WANTED: ABI = ABI::V6;

@@ -1,0 +1,188 @@
+//! Requests and answers between a caller and its launcher. A request is as many packets as its
+//! bytes and descriptors need, each telling how much of both is still to come; sizes are capped
+//! before anything is kept.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use plan::Plan;
+use rustix::io::Errno;
+use rustix::process::Pid;
+use serde::{Deserialize, Serialize};
+
+use crate::control::{MAX_DESCRIPTORS, receive_packet, send_packet};
+use crate::{Born, ProgramStreams, SetupFailure, StartError, Stream};
+
+/// A cage to bear.
+pub(super) struct Request {
+    pub(super) plan: Plan,
+    pub(super) sources: Vec<OwnedFd>,
+    pub(super) streams: ProgramStreams,
+}
+
+/// Sends a request for a cage.
+pub(super) fn send_request(
+    socket: BorrowedFd<'_>,
+    plan: &Plan,
+    sources: &[OwnedFd],
+    streams: &ProgramStreams,
+) -> Result<(), Errno> {
+    let mut descriptors = Vec::with_capacity(sources.len() + 3);
+    let mut kinds = [StreamKind::Null; 3];
+    let wanted = [&streams.stdin, &streams.stdout, &streams.stderr];
+    for (kind, stream) in kinds.iter_mut().zip(wanted) {
+        *kind = match stream {
+            Stream::Descriptor(descriptor) => {
+                descriptors.push(descriptor.as_fd());
+                StreamKind::Descriptor
+            }
+            Stream::Terminal => StreamKind::Terminal,
+            Stream::Null => StreamKind::Null,
+        };
+    }
+    descriptors.extend(sources.iter().map(AsFd::as_fd));
+    let mut bytes = kinds.map(|kind| kind as u8).to_vec();
+    bytes.extend(plan::encode(plan));
+    send_parts(socket, &bytes, &descriptors)
+}
+
+/// The next request: none when the caller is gone, an error inside when it cannot be taken.
+pub(super) fn receive_request(
+    socket: BorrowedFd<'_>,
+) -> Result<Option<Result<Request, StartError>>, Errno> {
+    let Some((bytes, descriptors)) = receive_parts(socket)? else { return Ok(None) };
+    Ok(Some(read_request(&bytes, descriptors)))
+}
+
+fn read_request(bytes: &[u8], descriptors: Vec<OwnedFd>) -> Result<Request, StartError> {
+    let malformed = |what: &str| StartError::Unsupported(format!("the request {what}"));
+    let Some((kinds, encoded)) = bytes.split_first_chunk::<3>() else {
+        return Err(malformed("is too short"));
+    };
+    let plan = plan::decode(encoded)
+        .map_err(|error| StartError::Unsupported(format!("the request's plan: {error}")))?;
+    let mut descriptors = descriptors.into_iter();
+    let mut stream = |kind: u8| match kind {
+        kind if kind == StreamKind::Descriptor as u8 => descriptors
+            .next()
+            .map(Stream::Descriptor)
+            .ok_or_else(|| malformed("lacks a descriptor")),
+        kind if kind == StreamKind::Terminal as u8 => Ok(Stream::Terminal),
+        kind if kind == StreamKind::Null as u8 => Ok(Stream::Null),
+        _ => Err(malformed("names an unknown stream")),
+    };
+    let [stdin, stdout, stderr] = *kinds;
+    let streams = ProgramStreams {
+        stdin: stream(stdin)?,
+        stdout: stream(stdout)?,
+        stderr: stream(stderr)?,
+    };
+    Ok(Request { plan, sources: descriptors.collect(), streams })
+}
+
+/// Sends what became of a request.
+pub(super) fn send_answer(
+    socket: BorrowedFd<'_>,
+    answer: Result<Born, StartError>,
+) -> Result<(), Errno> {
+    let parts = answer.and_then(|born| born.into_parts().map_err(|_| StartError::Vanished));
+    let (answer, descriptors) = match parts {
+        Ok((pid, pidfd, control)) => {
+            (Answer::Born { pid: pid.as_raw_nonzero().get() }, vec![pidfd, control])
+        }
+        Err(StartError::Unsupported(reason)) => (Answer::Unsupported { reason }, Vec::new()),
+        Err(StartError::Setup(failure)) => (Answer::Setup { failure }, Vec::new()),
+        Err(StartError::Vanished) => (Answer::Vanished, Vec::new()),
+    };
+    let bytes = serde_json::to_vec(&answer).map_err(|_| Errno::INVAL)?;
+    let borrowed: Vec<BorrowedFd<'_>> = descriptors.iter().map(AsFd::as_fd).collect();
+    send_parts(socket, &bytes, &borrowed)
+}
+
+/// What became of the request that was just sent; an error outside means that the launcher is
+/// gone.
+pub(super) fn receive_answer(socket: BorrowedFd<'_>) -> Result<Result<Born, StartError>, Errno> {
+    let (bytes, descriptors) = receive_parts(socket)?.ok_or(Errno::PIPE)?;
+    let answer = serde_json::from_slice(&bytes).map_err(|_| Errno::BADMSG)?;
+    Ok(match (answer, <[OwnedFd; 2]>::try_from(descriptors)) {
+        (Answer::Born { pid }, Ok([pidfd, control])) => match Pid::from_raw(pid) {
+            Some(pid) => Ok(Born::from_launcher(pid, pidfd, control)),
+            None => Err(StartError::Vanished),
+        },
+        (Answer::Unsupported { reason }, _) => Err(StartError::Unsupported(reason)),
+        (Answer::Setup { failure }, _) => Err(StartError::Setup(failure)),
+        (Answer::Born { .. } | Answer::Vanished, _) => Err(StartError::Vanished),
+    })
+}
+
+#[derive(Serialize, Deserialize)]
+enum Answer {
+    Born { pid: i32 },
+    Unsupported { reason: String },
+    Setup { failure: SetupFailure },
+    Vanished,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum StreamKind {
+    Null = 0,
+    Terminal = 1,
+    Descriptor = 2,
+}
+
+/// Sends bytes and descriptors in packets: how many bytes are left, how many descriptors are left,
+/// both counting this packet, then the packet's own bytes.
+fn send_parts(
+    socket: BorrowedFd<'_>,
+    bytes: &[u8],
+    descriptors: &[BorrowedFd<'_>],
+) -> Result<(), Errno> {
+    let (mut bytes, mut descriptors) = (bytes, descriptors);
+    let count = |length: usize| u32::try_from(length).map_err(|_| Errno::TOOBIG);
+    loop {
+        let (chunk, more_bytes) = bytes.split_at(bytes.len().min(MAX_CHUNK));
+        let (batch, more_descriptors) = descriptors.split_at(descriptors.len().min(MAX_DESCRIPTORS));
+        let mut packet = Vec::with_capacity(chunk.len() + PREFIX);
+        packet.extend(count(bytes.len())?.to_le_bytes());
+        packet.extend(count(descriptors.len())?.to_le_bytes());
+        packet.extend(chunk);
+        send_packet(socket, &packet, batch)?;
+        (bytes, descriptors) = (more_bytes, more_descriptors);
+        if bytes.is_empty() && descriptors.is_empty() {
+            return Ok(());
+        }
+    }
+}
+
+fn receive_parts(socket: BorrowedFd<'_>) -> Result<Option<(Vec<u8>, Vec<OwnedFd>)>, Errno> {
+    let mut packet = vec![0_u8; MAX_CHUNK + PREFIX];
+    let (mut bytes, mut descriptors) = (Vec::new(), Vec::new());
+    loop {
+        let (length, batch) = match receive_packet(socket, &mut packet) {
+            Err(Errno::INTR) => continue,
+            other => other?,
+        };
+        let Some((&[a, b, c, d, e, f, g, h], chunk)) =
+            packet.get(..length).and_then(|packet| packet.split_first_chunk::<PREFIX>())
+        else {
+            return if length == 0 && bytes.is_empty() { Ok(None) } else { Err(Errno::BADMSG) };
+        };
+        let left_bytes = u32::from_le_bytes([a, b, c, d]);
+        let left_descriptors = u32::from_le_bytes([e, f, g, h]);
+        bytes.extend_from_slice(chunk);
+        let came = u32::try_from(batch.len()).map_err(|_| Errno::TOOBIG)?;
+        descriptors.extend(batch);
+        if bytes.len() > plan::MAX_PLAN_BYTES + PREFIX || descriptors.len() > MOST_DESCRIPTORS {
+            return Err(Errno::TOOBIG);
+        }
+        let chunk = u32::try_from(chunk.len()).map_err(|_| Errno::TOOBIG)?;
+        if left_bytes <= chunk && left_descriptors <= came {
+            return Ok(Some((bytes, descriptors)));
+        }
+    }
+}
+
+const PREFIX: usize = 8;
+const MAX_CHUNK: usize = 64 * 1024;
+
+/// Most descriptors of one request: a source for each of the most grants a policy may have.
+const MOST_DESCRIPTORS: usize = 16 * 1024;

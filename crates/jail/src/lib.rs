@@ -1,0 +1,30 @@
+//! Puts a process under a Plan.
+//!
+//! [`start`] bears a cage: it forks once into new namespaces, builds the tree, drops every
+//! privilege, verifies the result and waits behind a gate until [`Born::open_gate`]. One file holds
+//! one mechanism, in the order in which they happen.
+//!
+//! This crate decides nothing: it carries out a Plan or refuses it, and undoes what it began.
+#![forbid(unsafe_code)]
+
+mod control;
+mod error;
+mod identity;
+mod idmap;
+mod init;
+mod landlock;
+mod network;
+mod privileges;
+mod program;
+mod seccomp;
+mod start;
+mod terminal;
+mod tree;
+mod verify;
+
+pub mod launcher;
+pub mod restrict;
+
+pub use control::{Denial, End, Layers, LandlockState, NotifyState, Report};
+pub use error::{SetupFailure, StartError, Step};
+pub use start::{Born, ProgramStreams, Stream, start};

@@ -1,0 +1,22 @@
+//! The cage's own network namespace: loopback, up, and nothing else. Never connects it to anything.
+
+use plan::{NetworkPlan, Plan};
+
+use crate::{SetupFailure, StartError, Step};
+
+/// Refuses a Plan whose network this enforcer cannot hold.
+pub(crate) fn check(plan: &Plan) -> Result<(), StartError> {
+    match plan.network {
+        NetworkPlan::Loopback => Ok(()),
+        NetworkPlan::Gatekeeper { .. } => Err(StartError::Unsupported(
+            "the cage's policy allows network destinations, and this build has no gatekeeper to \
+             hold it to them; remove `net.allow` or pass `--no-net`"
+                .to_owned(),
+        )),
+    }
+}
+
+/// Brings loopback up inside the new network namespace.
+pub(crate) fn bring_up_loopback() -> Result<(), SetupFailure> {
+    sys::loopback::bring_up().map_err(|errno| SetupFailure::kernel(Step::Network, "lo", errno))
+}

@@ -1,0 +1,113 @@
+//! Giving up everything that could be used against the cage: capabilities, the way back to them,
+//! core dumps, and the traces of the process that this one was forked from. What was dropped is
+//! read back.
+
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::process::{DumpableBehavior, Resource, Rlimit, Signal};
+use rustix::thread::{CapabilitySet, CapabilitySets};
+
+use crate::{SetupFailure, Step};
+
+/// Lets this process die with the thread that bore it. Cleared by the kernel on every change of
+/// ids, so it comes after the last one.
+pub(crate) fn die_with_parent() -> Result<(), SetupFailure> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(|errno| SetupFailure::kernel(Step::Settings, "the parent death signal", errno))
+}
+
+/// Drops every capability for good and checks that they are gone.
+pub(crate) fn drop_all() -> Result<(), SetupFailure> {
+    let failed = |errno| SetupFailure::kernel(Step::Privileges, "capabilities", errno);
+    rustix::thread::clear_ambient_capability_set().map_err(failed)?;
+    for number in 0..MOST_CAPABILITIES {
+        match drop_from_bounding_set(number) {
+            Ok(()) => {}
+            Err(Errno::INVAL) => break,
+            Err(errno) => return Err(failed(errno)),
+        }
+    }
+    let none = CapabilitySets {
+        effective: CapabilitySet::empty(),
+        permitted: CapabilitySet::empty(),
+        inheritable: CapabilitySet::empty(),
+    };
+    rustix::thread::set_capabilities(None, none).map_err(failed)?;
+    rustix::thread::set_no_new_privs(true)
+        .map_err(|errno| SetupFailure::kernel(Step::Privileges, "new privileges", errno))?;
+    check()
+}
+
+/// Makes this process unreadable for what runs in the cage under the same id: its memory is a copy
+/// of the supervisor's.
+pub(crate) fn hide_from_the_cage() -> Result<(), SetupFailure> {
+    let failed = |errno| SetupFailure::kernel(Step::Settings, "pid 1", errno);
+    // Changing ids has made it unreadable even for itself; nothing else runs in the cage yet.
+    rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable).map_err(failed)?;
+    erase_arguments().map_err(failed)?;
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(failed)
+}
+
+/// Turns core dumps off. A limit of 1 is the one value that also keeps the kernel from handing
+/// the memory of a crashed program to a helper on the host (core(5)).
+pub(crate) fn refuse_core_dumps() -> Result<(), SetupFailure> {
+    let one = Rlimit { current: Some(1), maximum: Some(1) };
+    rustix::process::setrlimit(Resource::Core, one)
+        .map_err(|errno| SetupFailure::kernel(Step::Settings, "the core dump limit", errno))
+}
+
+fn check() -> Result<(), SetupFailure> {
+    let failed = |errno| SetupFailure::kernel(Step::Verify, "capabilities", errno);
+    let sets = rustix::thread::capabilities(None).map_err(failed)?;
+    let left = sets.effective | sets.permitted | sets.inheritable;
+    if !left.is_empty() {
+        return Err(SetupFailure::found(Step::Verify, "capabilities", "some were not dropped"));
+    }
+    for number in 0..MOST_CAPABILITIES {
+        let capability = CapabilitySet::from_bits_retain(1 << number);
+        match rustix::thread::capability_is_in_bounding_set(capability) {
+            Ok(false) => {}
+            Err(Errno::INVAL) => break,
+            Ok(true) => {
+                let detail = "the bounding set is not empty";
+                return Err(SetupFailure::found(Step::Verify, "capabilities", detail));
+            }
+            Err(errno) => return Err(failed(errno)),
+        }
+    }
+    if !rustix::thread::no_new_privs().map_err(failed)? {
+        return Err(SetupFailure::found(Step::Verify, "no_new_privs", "it is not set"));
+    }
+    Ok(())
+}
+
+/// The command line of the supervisor would be readable as that of pid 1. The kernel takes it
+/// from this process's memory, which is a copy of its own by now.
+fn erase_arguments() -> Result<(), Errno> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let stat = rustix::fs::openat(CWD, c"/proc/self/stat", flags, Mode::empty())?;
+    let mut text = [0_u8; 1024];
+    let length = rustix::io::read(&stat, &mut text)?;
+    let text = text.get(..length).ok_or(Errno::IO)?;
+    // The second field is the program's name in parentheses and may hold anything.
+    let after_name = text.iter().rposition(|byte| *byte == b')').ok_or(Errno::IO)?;
+    let fields = std::str::from_utf8(text.get(after_name..).ok_or(Errno::IO)?).map_err(|_| Errno::IO)?;
+    let mut fields = fields.split_ascii_whitespace().skip(ARGUMENT_START - 2);
+    let mut address = || fields.next().and_then(|field| field.parse::<u64>().ok()).ok_or(Errno::IO);
+    let (start, end) = (address()?, address()?);
+    let length = usize::try_from(end.saturating_sub(start)).map_err(|_| Errno::IO)?;
+    let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+    let memory = rustix::fs::openat(CWD, c"/proc/self/mem", flags, Mode::empty())?;
+    rustix::io::pwrite(&memory, &vec![0; length], start)?;
+    Ok(())
+}
+
+fn drop_from_bounding_set(number: u32) -> Result<(), Errno> {
+    rustix::thread::remove_capability_from_bounding_set(CapabilitySet::from_bits_retain(1 << number))
+}
+
+/// The kernel has fewer; it says so by itself.
+const MOST_CAPABILITIES: u32 = 63;
+
+/// Position of `arg_start` in `/proc/self/stat`, counted from 1 (proc(5)).
+const ARGUMENT_START: usize = 48;

@@ -1,0 +1,129 @@
+//! The Plan's filter around the program, and the answers to the calls that it hands over.
+//! Never lets a call through: a filter that asks is answered with an error.
+
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use plan::SeccompPlan;
+use plan::seccomp::{Program, SeccompData};
+use rustix::io::Errno;
+use rustix::process::Pid;
+use sys::seccomp::{Instruction, Notification};
+
+use crate::Denial;
+
+/// A filter in the kernel's form, laid out before the process that installs it exists.
+pub(crate) struct Filter(Vec<Instruction>);
+
+impl Filter {
+    pub(crate) fn new(program: &Program) -> Self {
+        let kernel_form = |instruction: &plan::seccomp::Instruction| Instruction {
+            code: instruction.code,
+            jt: instruction.jt,
+            jf: instruction.jf,
+            k: instruction.k,
+        };
+        Self(program.instructions().iter().map(kernel_form).collect())
+    }
+
+    /// Installs the filter for good.
+    pub(crate) fn install(&self) -> Result<(), Errno> {
+        sys::seccomp::install(&self.0)
+    }
+
+    /// Installs the filter with a listener.
+    pub(crate) fn install_with_listener(&self) -> Result<OwnedFd, Errno> {
+        sys::seccomp::install_with_listener(&self.0)
+    }
+}
+
+/// Answers handed-over calls and counts them.
+pub(crate) struct Answerer<'a> {
+    plan: &'a SeccompPlan,
+    listener: Option<OwnedFd>,
+    counts: BTreeMap<u32, (u64, bool)>,
+    doomed: Vec<(Pid, Instant)>,
+}
+
+impl<'a> Answerer<'a> {
+    pub(crate) fn new(plan: &'a SeccompPlan, listener: OwnedFd) -> Self {
+        Self { plan, listener: Some(listener), counts: BTreeMap::new(), doomed: Vec::new() }
+    }
+
+    /// Where calls arrive, as long as anything runs under the filter.
+    pub(crate) fn listener(&self) -> Option<BorrowedFd<'_>> {
+        self.listener.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Answers one waiting call. When nothing runs under the filter any more, the kernel says so
+    /// and the listener is let go; what was counted stays.
+    pub(crate) fn answer_one(&mut self) {
+        let Some(listener) = &self.listener else { return };
+        let call = match sys::seccomp::receive(listener.as_fd()) {
+            Ok(call) => call,
+            Err(Errno::NOENT | Errno::INTR) => return,
+            Err(_) => {
+                self.listener = None;
+                return;
+            }
+        };
+        let number = u32::try_from(call.number).unwrap_or(u32::MAX);
+        let refusal = self.plan.refusal(&SeccompData {
+            number,
+            arch: call.architecture,
+            instruction_pointer: 0,
+            arguments: call.arguments,
+        });
+        let doomed = if refusal.kills { doom(&call) } else { None };
+        // The number of distinct calls is bounded by the kernel's table, so a flood costs no memory.
+        let (count, killed) = self.counts.entry(number).or_default();
+        *count = count.saturating_add(1);
+        *killed |= refusal.kills;
+        // A caller that died in the meantime needs no answer.
+        let errno = Errno::from_raw_os_error(i32::from(refusal.errno));
+        let _gone = sys::seccomp::refuse(listener.as_fd(), call.id, errno);
+        self.doomed.extend(doomed.map(|process| (process, Instant::now() + GRACE)));
+    }
+
+    /// How long the caller may sleep before [`Self::finish_doomed`] has work.
+    pub(crate) fn next_deadline(&self) -> Option<Duration> {
+        let first = self.doomed.iter().map(|(_, deadline)| *deadline).min()?;
+        Some(first.saturating_duration_since(Instant::now()))
+    }
+
+    /// Kills what was sent `SIGSYS` and handles or blocks it.
+    pub(crate) fn finish_doomed(&mut self) {
+        let now = Instant::now();
+        self.doomed.retain(|(process, deadline)| {
+            let expired = *deadline <= now;
+            if expired {
+                // Already gone is what was wanted.
+                let _gone = sys::signal::send(*process, libc::SIGKILL);
+            }
+            !expired
+        });
+    }
+
+    /// Refused calls, most frequent first.
+    pub(crate) fn denials(&self) -> Vec<Denial> {
+        let mut denials: Vec<Denial> = self
+            .counts
+            .iter()
+            .map(|(number, (count, killed))| Denial { number: *number, count: *count, killed: *killed })
+            .collect();
+        denials.sort_by_key(|denial| std::cmp::Reverse(denial.count));
+        denials
+    }
+}
+
+/// The filter itself could kill, but then nobody could say for which call. The signal is pending
+/// before the call is answered, so the caller never runs on with a default handler.
+fn doom(call: &Notification) -> Option<Pid> {
+    let thread = i32::try_from(call.thread).ok().and_then(Pid::from_raw)?;
+    let _gone = sys::signal::send(thread, libc::SIGSYS);
+    Some(thread)
+}
+
+/// How long a process may take to die of `SIGSYS` before it is killed outright.
+const GRACE: Duration = Duration::from_millis(20);

@@ -1,0 +1,339 @@
+//! Bearing a cage: one fork into new namespaces, and what both sides do until the program runs.
+//! The order of the steps is the order of this file. Whatever fails, nothing stays behind: the
+//! child's namespaces die with it, and dropping a [`Born`] kills it.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use plan::{IdentityMap, LimitsPlan, PLAN_VERSION, Plan};
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::process::{Pid, WaitId, WaitIdOptions};
+use sys::clone::{Forked, Namespaces};
+use sys::signal::SignalSet;
+
+use crate::control::{Channel, Order};
+use crate::init::Init;
+use crate::program::Launch;
+use crate::tree::Sources;
+use crate::{
+    Layers, Report, SetupFailure, StartError, Step, identity, idmap, landlock, network, privileges,
+    program, terminal, tree, verify,
+};
+
+/// Where one of the program's first three descriptors leads.
+#[derive(Debug)]
+pub enum Stream {
+    /// To something the caller opened. Never a terminal of the host and never a directory: the
+    /// caller sees to that.
+    Descriptor(OwnedFd),
+    /// To a terminal made for this cage, whose other end comes with [`Report::Terminal`].
+    Terminal,
+    /// Nowhere.
+    Null,
+}
+
+/// Standard input, output and error of the program.
+#[derive(Debug)]
+pub struct ProgramStreams {
+    /// Standard input.
+    pub stdin: Stream,
+    /// Standard output.
+    pub stdout: Stream,
+    /// Standard error.
+    pub stderr: Stream,
+}
+
+impl ProgramStreams {
+    /// All three nowhere.
+    pub fn null() -> Self {
+        Self { stdin: Stream::Null, stdout: Stream::Null, stderr: Stream::Null }
+    }
+}
+
+/// A cage that exists. Its program has not run before [`Born::open_gate`]; dropping it ends the
+/// cage.
+#[derive(Debug)]
+pub struct Born {
+    pid: Pid,
+    pidfd: OwnedFd,
+    control: Channel,
+    parentage: Parentage,
+}
+
+/// Whose child pid 1 is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Parentage {
+    /// This process's, which has to reap it.
+    Own,
+    /// A launcher's.
+    Launcher,
+}
+
+/// Bears a cage in this process, which must have a single thread. `sources` are the descriptors
+/// of [`Plan::sources`], in order.
+pub fn start(
+    plan: &Plan,
+    sources: &[OwnedFd],
+    streams: ProgramStreams,
+) -> Result<Born, StartError> {
+    check(plan, sources)?;
+    let privileged = matches!(plan.identity.map, IdentityMap::Unowned(_));
+    let binds = if privileged {
+        Sources::Detached(idmap::detach_binds(plan, sources)?)
+    } else {
+        Sources::LookUp(&plan.sources)
+    };
+    let failed = |errno| SetupFailure::kernel(Step::Namespaces, &plan.cage, errno);
+    let (control, inside) = Channel::pair().map_err(failed)?;
+    // Signals wait until each side is ready for them: the child's are blocked from its birth.
+    let mask = sys::signal::set_mask(&SignalSet::full()).map_err(failed)?;
+    let forked = sys::clone::fork_into(Namespaces::ALL, None);
+    if let Ok(Forked::Child) = forked {
+        drop(control);
+        be_pid_one(plan, binds, streams, inside);
+    }
+    sys::signal::set_mask(&mask).map_err(failed)?;
+    let Forked::Parent { pid, pidfd } = forked.map_err(failed)? else {
+        return Err(StartError::Vanished);
+    };
+    let born = Born { pid, pidfd, control, parentage: Parentage::Own };
+    if privileged {
+        identity::map_from_outside(pid, &plan.identity)?;
+        born.send(&Order::Mapped).map_err(failed)?;
+    }
+    Ok(born)
+}
+
+impl Born {
+    pub(crate) fn from_launcher(pid: Pid, pidfd: OwnedFd, control: OwnedFd) -> Self {
+        let control = Channel::from_fd(control);
+        Self { pid, pidfd, control, parentage: Parentage::Launcher }
+    }
+
+    /// Gives the cage away to the process that asked a launcher for it.
+    pub(crate) fn into_parts(self) -> Result<(Pid, OwnedFd, OwnedFd), Errno> {
+        let pidfd = rustix::io::fcntl_dupfd_cloexec(&self.pidfd, 0)?;
+        let control = rustix::io::fcntl_dupfd_cloexec(&self.control, 0)?;
+        let pid = self.pid;
+        // The cage lives on: its life is tied to the control channel, which now has a second owner.
+        std::mem::forget(self);
+        Ok((pid, pidfd, control))
+    }
+
+    /// Lets the program start once the cage is built.
+    pub fn open_gate(&self) -> Result<(), Errno> {
+        self.send(&Order::Go)
+    }
+
+    /// The next thing that pid 1 says; none when it is gone. A terminal comes as a descriptor.
+    pub fn next_report(&self) -> Result<Option<(Report, Vec<OwnedFd>)>, Errno> {
+        self.control.receive()
+    }
+
+    /// Sends a signal to the program.
+    pub fn signal(&self, signal: i32) -> Result<(), Errno> {
+        self.send(&Order::Signal(signal))
+    }
+
+    /// Lets a stopped program go on.
+    pub fn resume(&self) -> Result<(), Errno> {
+        self.send(&Order::Continue)
+    }
+
+    /// Kills everything in the cage.
+    pub fn kill(&self) {
+        // Already gone is what was wanted.
+        let _gone = sys::signal::send_by_handle(self.pidfd.as_fd(), libc::SIGKILL);
+    }
+
+    /// Pid 1 of the cage, as the host counts.
+    pub fn pid(&self) -> Pid {
+        self.pid
+    }
+
+    /// Readable when [`Self::next_report`] has something to say.
+    pub fn reports(&self) -> BorrowedFd<'_> {
+        self.control.as_fd()
+    }
+
+    /// Waits until nothing of the cage is left running.
+    pub fn wait_until_gone(&self) -> Result<(), Errno> {
+        match self.parentage {
+            Parentage::Own => loop {
+                let options = WaitIdOptions::EXITED;
+                match rustix::process::waitid(WaitId::PidFd(self.pidfd.as_fd()), options) {
+                    Ok(_) | Err(Errno::CHILD) => return Ok(()),
+                    Err(Errno::INTR) => {}
+                    Err(errno) => return Err(errno),
+                }
+            },
+            Parentage::Launcher => loop {
+                let flags = rustix::event::PollFlags::IN;
+                let mut descriptors = [rustix::event::PollFd::new(&self.pidfd, flags)];
+                match rustix::event::poll(&mut descriptors, None) {
+                    Ok(_) => return Ok(()),
+                    Err(Errno::INTR) => {}
+                    Err(errno) => return Err(errno),
+                }
+            },
+        }
+    }
+
+    fn send(&self, order: &Order) -> Result<(), Errno> {
+        self.control.send(order, &[])
+    }
+}
+
+impl Drop for Born {
+    fn drop(&mut self) {
+        self.kill();
+        let _reaped = self.wait_until_gone();
+    }
+}
+
+/// Refuses what this enforcer does not know or cannot hold.
+fn check(plan: &Plan, sources: &[OwnedFd]) -> Result<(), StartError> {
+    if plan.version != PLAN_VERSION {
+        let version = plan.version;
+        return Err(StartError::Unsupported(format!("the plan is of version {version}")));
+    }
+    if plan.sources.len() != sources.len() {
+        return Err(StartError::Unsupported("the plan's sources are not all open".to_owned()));
+    }
+    identity::check(&plan.identity)?;
+    network::check(plan)?;
+    if plan.limits != LimitsPlan::default() {
+        return Err(StartError::Unsupported(
+            "the cage's policy sets limits, and this build cannot enforce any; remove `limits` \
+             or pass none of --memory, --pids, --cpus and --time"
+                .to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+/// The whole life of the cage's first process.
+fn be_pid_one(plan: &Plan, binds: Sources<'_>, streams: ProgramStreams, control: Channel) -> ! {
+    let failure = match live(plan, binds, streams, control) {
+        Ok(()) => sys::exec::exit_now(0),
+        Err(failure) => failure,
+    };
+    let (failure, control) = *failure;
+    // A supervisor that is gone has no use for the report.
+    let _told = control.send(&Report::Failed(failure), &[]);
+    sys::exec::exit_now(1)
+}
+
+/// Builds the cage, starts the program, watches over it.
+fn live(
+    plan: &Plan,
+    binds: Sources<'_>,
+    streams: ProgramStreams,
+    control: Channel,
+) -> Result<(), Box<(SetupFailure, Channel)>> {
+    match build_and_launch(plan, binds, streams, &control) {
+        Ok(ready) => {
+            let Ready { launch, launched, children, layers } = ready;
+            let _told = control.send(&Report::Started(layers), &[]);
+            let init = Init::new(&plan.seccomp, control, children, launched);
+            if init.confine(launch.plain_filter()).is_ok() {
+                init.watch();
+            }
+            Ok(())
+        }
+        Err(failure) => Err(Box::new((failure, control))),
+    }
+}
+
+struct Ready {
+    launch: Launch,
+    launched: program::Launched,
+    children: OwnedFd,
+    layers: Layers,
+}
+
+fn build_and_launch(
+    plan: &Plan,
+    binds: Sources<'_>,
+    streams: ProgramStreams,
+    control: &Channel,
+) -> Result<Ready, SetupFailure> {
+    let settings = |errno| SetupFailure::kernel(Step::Settings, "signals", errno);
+    sys::signal::restore_default(libc::SIGCHLD).map_err(settings)?;
+    let children = sys::signal::descriptor(&SignalSet::of(&[libc::SIGCHLD])).map_err(settings)?;
+    become_cage_user(plan, control)?;
+    rustix::process::umask(Mode::empty());
+    rustix::process::setsid().map_err(settings)?;
+    network::bring_up_loopback()?;
+    rustix::system::sethostname(plan.identity.hostname.as_bytes())
+        .map_err(|errno| SetupFailure::kernel(Step::Settings, "the host name", errno))?;
+    let mounted = tree::build(plan, binds)?.become_root()?;
+    let (streams, terminal) = open_streams(streams, control)?;
+    verify::verify(plan, &mounted)?;
+    privileges::refuse_core_dumps()?;
+    privileges::hide_from_the_cage()?;
+    privileges::drop_all()?;
+    let landlock = landlock::restrict(&plan.landlock)?;
+    let launch = Launch::prepare(plan)?;
+    wait_for(control, &Order::Go)?;
+    let launched = launch.start(&program::borrow_streams(&streams, terminal.as_ref()))?;
+    let layers = Layers { landlock, notify: launched.notify() };
+    Ok(Ready { launch, launched, children, layers })
+}
+
+fn become_cage_user(plan: &Plan, control: &Channel) -> Result<(), SetupFailure> {
+    match plan.identity.map {
+        IdentityMap::Caller(_) => identity::map_from_inside(&plan.identity)?,
+        IdentityMap::Unowned(_) => wait_for(control, &Order::Mapped)?,
+    }
+    identity::assume(&plan.identity)?;
+    privileges::die_with_parent()
+}
+
+fn wait_for(control: &Channel, wanted: &Order) -> Result<(), SetupFailure> {
+    match control.receive::<Order>() {
+        Ok(Some((order, _))) if order == *wanted => Ok(()),
+        Ok(_) => {
+            let detail = "it is gone or spoke out of turn";
+            Err(SetupFailure::found(Step::Control, "the supervisor", detail))
+        }
+        Err(errno) => Err(SetupFailure::kernel(Step::Control, "the supervisor", errno)),
+    }
+}
+
+/// The program's descriptors, all of them above the standard ones so that putting them into place
+/// cannot overwrite one that is still needed.
+fn open_streams(
+    streams: ProgramStreams,
+    control: &Channel,
+) -> Result<([OwnedFd; 3], Option<OwnedFd>), SetupFailure> {
+    let wanted = [streams.stdin, streams.stdout, streams.stderr];
+    let terminal = if wanted.iter().any(|stream| matches!(stream, Stream::Terminal)) {
+        let pair = terminal::open()?;
+        control
+            .send(&Report::Terminal, &[pair.supervisor.as_fd()])
+            .map_err(|errno| SetupFailure::kernel(Step::Terminal, "the program", errno))?;
+        Some(pair.program)
+    } else {
+        None
+    };
+    let open = |stream: Stream| -> Result<OwnedFd, Errno> {
+        let descriptor = match (stream, &terminal) {
+            (Stream::Descriptor(descriptor), _) => descriptor,
+            (Stream::Terminal, Some(terminal)) => rustix::io::fcntl_dupfd_cloexec(terminal, 3)?,
+            (Stream::Null | Stream::Terminal, _) => {
+                let flags = OFlags::RDWR | OFlags::CLOEXEC;
+                rustix::fs::openat(CWD, c"/dev/null", flags, Mode::empty())?
+            }
+        };
+        rustix::io::fcntl_dupfd_cloexec(descriptor, 3)
+    };
+    let [stdin, stdout, stderr] = wanted;
+    let failed = |errno| SetupFailure::kernel(Step::Terminal, "the program", errno);
+    let opened = [
+        open(stdin).map_err(failed)?,
+        open(stdout).map_err(failed)?,
+        open(stderr).map_err(failed)?,
+    ];
+    Ok((opened, terminal))
+}

@@ -1,0 +1,385 @@
+//! The cage's file tree: an empty memory file system, filled by the Plan's operations in order,
+//! then made the root. Mounts are made from descriptors; nothing is ever created on the host.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use plan::{Access, BindPurpose, Execution, FileKind, GuestPath, MountOp, Plan, Source, TmpfsSize};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
+};
+use sys::mount::{Depth, MountAttributes};
+
+use crate::idmap::DetachedTrees;
+use crate::{SetupFailure, Step};
+
+/// Where a bind's mount comes from.
+pub(crate) enum Sources<'a> {
+    /// A privileged launcher made all of them before the fork.
+    Detached(DetachedTrees),
+    /// They are made in this mount namespace: a mount can only be copied by a process whose own
+    /// namespace it is in, so each path is looked up once more and must lead to the very object
+    /// that was resolved.
+    LookUp(&'a [Source]),
+}
+
+/// A mount that was made, for `verify` to find again.
+#[derive(Debug)]
+pub(crate) struct Mounted {
+    /// Where.
+    pub(crate) at: GuestPath,
+    /// What its options must say.
+    pub(crate) attributes: u64,
+    /// Whether the host's own mounts may lie below it.
+    pub(crate) brings_submounts: bool,
+}
+
+/// The finished tree, not yet the root.
+pub(crate) struct Tree {
+    root: OwnedFd,
+    /// Everything in the mount table that should be there, the root included.
+    pub(crate) mounted: Vec<Mounted>,
+    /// Memory file systems that become read-only at the end.
+    to_seal: Vec<OwnedFd>,
+    /// An empty directory that masks are copies of, once there is one.
+    empty_directory: Option<GuestPath>,
+    has_empty_file: bool,
+}
+
+/// Builds the whole tree and leaves it attached above the old root.
+pub(crate) fn build(plan: &Plan, mut sources: Sources<'_>) -> Result<Tree, SetupFailure> {
+    let mut tree = Tree::empty()?;
+    for (position, operation) in plan.mounts.iter().enumerate() {
+        tree.apply(position, operation, &mut sources)?;
+    }
+    tree.seal()?;
+    Ok(tree)
+}
+
+impl Tree {
+    fn empty() -> Result<Self, SetupFailure> {
+        let failed = |errno| SetupFailure::kernel(Step::Mount, "/", errno);
+        let root = tmpfs(0o755, ROOT_SIZE, sys::mount::NOSUID | sys::mount::NODEV).map_err(failed)?;
+        rustix::mount::move_mount(
+            root.as_fd(),
+            c"",
+            CWD,
+            c"/",
+            MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH,
+        )
+        .map_err(failed)?;
+        let mounted = vec![Mounted {
+            at: GuestPath::root(),
+            attributes: sys::mount::NOSUID | sys::mount::NODEV | sys::mount::RDONLY,
+            brings_submounts: false,
+        }];
+        Ok(Self {
+            root,
+            mounted,
+            to_seal: Vec::new(),
+            empty_directory: None,
+            has_empty_file: false,
+        })
+    }
+
+    fn apply(
+        &mut self,
+        position: usize,
+        operation: &MountOp,
+        sources: &mut Sources<'_>,
+    ) -> Result<(), SetupFailure> {
+        let at = operation.at();
+        let name_failed = |errno| SetupFailure::kernel(Step::Name, at.to_string(), errno);
+        let mount_failed = |errno| SetupFailure::kernel(Step::Mount, at.to_string(), errno);
+        let name = at.relative_to_root();
+        match operation {
+            MountOp::Directory { mode, .. } => {
+                rustix::fs::mkdirat(&self.root, name, Mode::from_raw_mode(*mode)).map_err(name_failed)
+            }
+            MountOp::File { mode, contents, .. } => {
+                self.make_file(name, *mode, contents.as_bytes()).map_err(name_failed)
+            }
+            MountOp::Symlink { target, .. } => {
+                rustix::fs::symlinkat(target.as_bytes(), &self.root, name).map_err(name_failed)
+            }
+            MountOp::Bind { source, .. } => {
+                let source = usize::try_from(source.0).unwrap_or(usize::MAX);
+                let mount = bind_source(position, source, operation, sources)?;
+                self.attach(mount, at, bind_attributes(operation), true).map_err(mount_failed)
+            }
+            MountOp::Tmpfs { mode, size, execution, access, .. } => {
+                self.mount_tmpfs(at, *mode, *size, *execution, *access).map_err(mount_failed)
+            }
+            MountOp::Mask { kind, .. } => self.mask(at, *kind).map_err(mount_failed),
+            MountOp::Proc { .. } => self.mount_proc(at),
+            MountOp::SealReadOnly { .. } => self.seal_path(at).map_err(mount_failed),
+            MountOp::MaskIfPresent { .. } => self.mask_if_present(at).map_err(mount_failed),
+            MountOp::Devpts { .. } => self.mount_devpts(at).map_err(mount_failed),
+        }
+    }
+
+    fn make_file(&self, name: &[u8], mode: u32, contents: &[u8]) -> Result<(), Errno> {
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.root, name, flags, Mode::from_raw_mode(mode))?;
+        let mut rest = contents;
+        while !rest.is_empty() {
+            let written = rustix::io::write(&file, rest)?;
+            rest = rest.get(written..).ok_or(Errno::IO)?;
+        }
+        Ok(())
+    }
+
+    fn mount_tmpfs(
+        &mut self,
+        at: &GuestPath,
+        mode: u32,
+        size: TmpfsSize,
+        execution: Execution,
+        access: Access,
+    ) -> Result<(), Errno> {
+        let mut attributes = sys::mount::NOSUID | sys::mount::NODEV;
+        if execution == Execution::Refused {
+            attributes |= sys::mount::NOEXEC;
+        }
+        let mount = tmpfs(mode, size, attributes)?;
+        if access == Access::ReadOnly {
+            attributes |= sys::mount::RDONLY;
+            self.to_seal.push(rustix::io::fcntl_dupfd_cloexec(&mount, 0)?);
+        }
+        self.attach(mount, at, attributes, false)
+    }
+
+    fn mount_proc(&mut self, at: &GuestPath) -> Result<(), SetupFailure> {
+        let mount_failed = |errno| SetupFailure::kernel(Step::Mount, at.to_string(), errno);
+        let attributes = sys::mount::NOSUID | sys::mount::NODEV | sys::mount::NOEXEC;
+        let context = rustix::mount::fsopen(c"proc", FsOpenFlags::FSOPEN_CLOEXEC)
+            .map_err(mount_failed)?;
+        rustix::mount::fsconfig_create(&context).map_err(mount_failed)?;
+        let mount = fsmount(&context, attributes).map_err(mount_failed)?;
+        turn_off_nested_user_namespaces(mount.as_fd())?;
+        self.attach(mount, at, attributes, false).map_err(mount_failed)
+    }
+
+    fn mount_devpts(&mut self, at: &GuestPath) -> Result<(), Errno> {
+        let context = rustix::mount::fsopen(c"devpts", FsOpenFlags::FSOPEN_CLOEXEC)?;
+        rustix::mount::fsconfig_set_string(&context, c"ptmxmode", c"0666")?;
+        rustix::mount::fsconfig_set_string(&context, c"mode", c"0620")?;
+        rustix::mount::fsconfig_create(&context)?;
+        let attributes = sys::mount::NOSUID | sys::mount::NOEXEC;
+        let mount = fsmount(&context, attributes)?;
+        self.attach(mount, at, attributes, false)
+    }
+
+    fn mask_if_present(&mut self, at: &GuestPath) -> Result<(), Errno> {
+        match rustix::fs::statat(&self.root, at.relative_to_root(), AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => {
+                self.mask(at, FileKind::Directory)
+            }
+            Ok(_) => self.mask(at, FileKind::File),
+            Err(Errno::NOENT) => Ok(()),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// Covers a path with an empty read-only thing. All directory masks are copies of the first,
+    /// and all file masks of one file that loses its name when the tree is finished.
+    fn mask(&mut self, at: &GuestPath, kind: FileKind) -> Result<(), Errno> {
+        let attributes =
+            sys::mount::RDONLY | sys::mount::NOSUID | sys::mount::NODEV | sys::mount::NOEXEC;
+        let mount = match (kind, &self.empty_directory) {
+            (FileKind::Directory, None) => {
+                self.empty_directory = Some(at.clone());
+                tmpfs(0o555, EMPTY_SIZE, attributes)?
+            }
+            (FileKind::Directory, Some(first)) => self.copy(first.relative_to_root())?,
+            (FileKind::File, _) => {
+                if !self.has_empty_file {
+                    self.make_file(EMPTY_FILE, 0o444, b"")?;
+                    self.has_empty_file = true;
+                }
+                self.copy(EMPTY_FILE)?
+            }
+        };
+        let change = MountAttributes { set: attributes, make_private: true, idmap: None };
+        sys::mount::set_attributes(mount.as_fd(), change, Depth::Single)?;
+        self.attach(mount, at, attributes, false)
+    }
+
+    /// Mounts a path on itself, read-only.
+    fn seal_path(&mut self, at: &GuestPath) -> Result<(), Errno> {
+        let mount = match self.copy(at.relative_to_root()) {
+            Ok(mount) => mount,
+            Err(Errno::NOENT) => return Ok(()),
+            Err(errno) => return Err(errno),
+        };
+        let attributes =
+            sys::mount::RDONLY | sys::mount::NOSUID | sys::mount::NODEV | sys::mount::NOEXEC;
+        let change = MountAttributes { set: attributes, make_private: true, idmap: None };
+        sys::mount::set_attributes(mount.as_fd(), change, Depth::Recursive)?;
+        self.attach(mount, at, attributes, false)
+    }
+
+    /// A detached copy of the mount at a place of this tree.
+    fn copy(&self, name: &[u8]) -> Result<OwnedFd, Errno> {
+        let flags = OpenTreeFlags::OPEN_TREE_CLONE
+            | OpenTreeFlags::OPEN_TREE_CLOEXEC
+            | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
+        rustix::mount::open_tree(&self.root, name, flags)
+    }
+
+    /// Puts a mount in its place. The place may lie in a tree that the host can change at any
+    /// time, so no symbolic link is followed on the way to it.
+    fn attach(
+        &mut self,
+        mount: OwnedFd,
+        at: &GuestPath,
+        attributes: u64,
+        brings_submounts: bool,
+    ) -> Result<(), Errno> {
+        let target = rustix::fs::openat2(
+            &self.root,
+            at.relative_to_root(),
+            OFlags::PATH | OFlags::CLOEXEC,
+            Mode::empty(),
+            ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS,
+        )?;
+        rustix::mount::move_mount(
+            mount.as_fd(),
+            c"",
+            target.as_fd(),
+            c"",
+            MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH,
+        )?;
+        self.mounted.push(Mounted { at: at.clone(), attributes, brings_submounts });
+        Ok(())
+    }
+
+    /// Takes away what only the building needed, and makes the root and every memory file system
+    /// that is not for writing read-only.
+    fn seal(&mut self) -> Result<(), SetupFailure> {
+        let failed = |errno| SetupFailure::kernel(Step::Mount, "/", errno);
+        if self.has_empty_file {
+            rustix::fs::unlinkat(&self.root, EMPTY_FILE, AtFlags::empty()).map_err(failed)?;
+        }
+        let change =
+            MountAttributes { set: sys::mount::RDONLY, make_private: false, idmap: None };
+        for mount in self.to_seal.drain(..) {
+            sys::mount::set_attributes(mount.as_fd(), change, Depth::Single).map_err(failed)?;
+        }
+        sys::mount::set_attributes(self.root.as_fd(), change, Depth::Single).map_err(failed)
+    }
+
+    /// Makes the tree this process's root and lets go of the old one.
+    pub(crate) fn become_root(self) -> Result<Vec<Mounted>, SetupFailure> {
+        let failed = |errno| SetupFailure::kernel(Step::Pivot, "/", errno);
+        rustix::process::fchdir(&self.root).map_err(failed)?;
+        rustix::process::pivot_root(c".", c".").map_err(failed)?;
+        // The old root is now mounted on the new one, and `.` leads to it (pivot_root(2)).
+        rustix::mount::unmount(c".", UnmountFlags::DETACH).map_err(failed)?;
+        rustix::process::chdir(c"/").map_err(failed)?;
+        Ok(self.mounted)
+    }
+}
+
+/// Gives a bind's mount the attributes that its operation asks for, and to all mounts below it.
+pub(crate) fn set_bind_attributes(
+    mount: BorrowedFd<'_>,
+    operation: &MountOp,
+    idmap: Option<BorrowedFd<'_>>,
+) -> Result<(), Errno> {
+    let change =
+        MountAttributes { set: bind_attributes(operation), make_private: true, idmap };
+    sys::mount::set_attributes(mount, change, Depth::Recursive)
+}
+
+fn bind_attributes(operation: &MountOp) -> u64 {
+    let mut attributes = sys::mount::NOSUID;
+    if let MountOp::Bind { access, execution, purpose, .. } = operation {
+        if *access == Access::ReadOnly {
+            attributes |= sys::mount::RDONLY;
+        }
+        if *execution == Execution::Refused {
+            attributes |= sys::mount::NOEXEC;
+        }
+        if *purpose != BindPurpose::Device {
+            attributes |= sys::mount::NODEV;
+        }
+    }
+    attributes
+}
+
+fn bind_source(
+    position: usize,
+    source: usize,
+    operation: &MountOp,
+    sources: &mut Sources<'_>,
+) -> Result<OwnedFd, SetupFailure> {
+    let at = operation.at();
+    let missing = || SetupFailure::found(Step::Mount, at.to_string(), "its source is missing");
+    match sources {
+        Sources::Detached(trees) => {
+            trees.get_mut(position).and_then(Option::take).ok_or_else(missing)
+        }
+        Sources::LookUp(resolved) => {
+            let source = resolved.get(source).ok_or_else(missing)?;
+            let failed =
+                |errno| SetupFailure::kernel(Step::Mount, source.path.to_string(), errno);
+            let flags = OpenTreeFlags::OPEN_TREE_CLONE
+                | OpenTreeFlags::OPEN_TREE_CLOEXEC
+                | OpenTreeFlags::AT_RECURSIVE
+                | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
+            let mount = rustix::mount::open_tree(CWD, source.path.as_bytes(), flags)
+                .map_err(failed)?;
+            let stat = rustix::fs::fstat(&mount).map_err(failed)?;
+            if (stat.st_dev, stat.st_ino) != (source.device, source.inode) {
+                return Err(SetupFailure::found(
+                    Step::Mount,
+                    source.path.to_string(),
+                    "it was replaced by another file while the cage was being built; try again",
+                ));
+            }
+            set_bind_attributes(mount.as_fd(), operation, None).map_err(failed)?;
+            Ok(mount)
+        }
+    }
+}
+
+fn tmpfs(mode: u32, size: TmpfsSize, attributes: u64) -> Result<OwnedFd, Errno> {
+    let context = rustix::mount::fsopen(c"tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    rustix::mount::fsconfig_set_string(&context, c"size", size.bytes.to_string())?;
+    rustix::mount::fsconfig_set_string(&context, c"nr_inodes", size.inodes.to_string())?;
+    rustix::mount::fsconfig_set_string(&context, c"mode", format!("{mode:o}"))?;
+    rustix::mount::fsconfig_create(&context)?;
+    fsmount(&context, attributes)
+}
+
+fn fsmount(context: &OwnedFd, attributes: u64) -> Result<OwnedFd, Errno> {
+    let attributes = u32::try_from(attributes).map_err(|_| Errno::INVAL)?;
+    rustix::mount::fsmount(
+        context.as_fd(),
+        FsMountFlags::FSMOUNT_CLOEXEC,
+        MountAttrFlags::from_bits_retain(attributes),
+    )
+}
+
+/// Leaves the user namespace without the right to make another one. Done through the new process
+/// file system before any path of it is sealed.
+fn turn_off_nested_user_namespaces(proc: BorrowedFd<'_>) -> Result<(), SetupFailure> {
+    let setting = "sys/user/max_user_namespaces";
+    let write = || -> Result<(), Errno> {
+        let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(proc, setting, flags, Mode::empty())?;
+        rustix::io::write(&file, b"0")?;
+        Ok(())
+    };
+    write().map_err(|errno| SetupFailure::kernel(Step::Settings, setting, errno))
+}
+
+/// The root holds names and mount points, never data of the program.
+const ROOT_SIZE: TmpfsSize = TmpfsSize { bytes: 64 << 20, inodes: 1 << 18 };
+
+/// A mask holds nothing.
+const EMPTY_SIZE: TmpfsSize = TmpfsSize { bytes: 4096, inodes: 1 };
+
+const EMPTY_FILE: &[u8] = b".stockade-empty-file";

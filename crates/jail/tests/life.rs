@@ -1,0 +1,175 @@
+//! A cage from birth to end, through the launcher alone: streams, exit status, identity, signals,
+//! and what is left afterwards.
+
+mod support;
+
+use std::io::Read;
+use std::os::fd::OwnedFd;
+
+use jail::{Born, End, ProgramStreams, Report, Stream};
+use plan::Access;
+use support::Prepared;
+
+/// What became of a program.
+#[derive(Debug)]
+struct Outcome {
+    end: End,
+    output: String,
+    denials: Vec<jail::Denial>,
+}
+
+fn streams() -> (ProgramStreams, std::io::PipeReader) {
+    let (reader, writer) = std::io::pipe().unwrap();
+    let both = writer.try_clone().unwrap();
+    let streams = ProgramStreams {
+        stdin: Stream::Null,
+        stdout: Stream::Descriptor(OwnedFd::from(writer)),
+        stderr: Stream::Descriptor(OwnedFd::from(both)),
+    };
+    (streams, reader)
+}
+
+fn until_end(born: &Born) -> Result<(End, Vec<jail::Denial>), jail::SetupFailure> {
+    loop {
+        match born.next_report().unwrap().expect("pid 1 says how it ends").0 {
+            Report::Ended { end, denials } => return Ok((end, denials)),
+            Report::Failed(failure) => return Err(failure),
+            _ => {}
+        }
+    }
+}
+
+fn run(prepared: &Prepared) -> Result<Outcome, jail::SetupFailure> {
+    let (streams, mut reader) = streams();
+    let born = jail::start(&prepared.plan, &prepared.sources, streams).unwrap();
+    born.open_gate().unwrap();
+    let (end, denials) = until_end(&born)?;
+    born.wait_until_gone().unwrap();
+    let mut output = String::new();
+    reader.read_to_string(&mut output).unwrap();
+    Ok(Outcome { end, output, denials })
+}
+
+fn shell(script: &str) -> Prepared {
+    Prepared::new(&["sh", "-c", script])
+}
+
+/// K45, K84, K229, K230
+fn the_program_has_no_power() {
+    let outcome = run(&shell("id -u; id -g; cat /proc/self/status")).unwrap();
+    assert_eq!(outcome.end, End::Exited(0), "{}", outcome.output);
+    assert!(outcome.output.starts_with("1000\n1000\n"), "{}", outcome.output);
+    for line in ["CapEff:\t0000000000000000", "CapBnd:\t0000000000000000", "NoNewPrivs:\t1"] {
+        assert!(outcome.output.contains(line), "{line} not in {}", outcome.output);
+    }
+}
+
+/// K186
+fn the_exit_status_is_the_programs() {
+    assert_eq!(run(&shell("exit 7")).unwrap().end, End::Exited(7));
+    assert_eq!(run(&shell("kill -9 $$")).unwrap().end, End::Signalled(9));
+}
+
+/// K183
+fn a_program_that_is_not_there_is_named() {
+    let failure = run(&Prepared::new(&["no-such-program"])).unwrap_err();
+    assert_eq!(failure.step, jail::Step::Execute);
+    assert_eq!(failure.subject, "no-such-program");
+    assert_eq!(failure.errno(), Some(rustix::io::Errno::NOENT));
+}
+
+/// K187, K119
+fn a_refused_call_is_named() {
+    let outcome = run(&shell("unshare -U true; true")).unwrap();
+    let number = plan::seccomp::syscall_number(plan::seccomp::Arch::NATIVE, "unshare").unwrap();
+    assert!(
+        outcome.denials.iter().any(|denial| denial.number == number && !denial.killed),
+        "{:?} {}",
+        outcome.denials,
+        outcome.output
+    );
+}
+
+/// K226, V10
+fn the_root_is_read_only() {
+    let outcome = run(&shell("touch /x; touch /dev/x; touch /tmp/x && echo wrote")).unwrap();
+    assert!(outcome.output.contains("wrote"), "{}", outcome.output);
+    assert_eq!(outcome.output.matches("Read-only file system").count(), 2, "{}", outcome.output);
+}
+
+/// K34, K45, T64
+fn a_writable_grant_keeps_its_owner() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().canonicalize().unwrap();
+    let mut prepared = shell(&format!("id -u > {0}/made; stat -c %u {0}", path.display()));
+    prepared.grant(&path, Access::ReadWrite);
+    let outcome = run(&prepared).unwrap();
+    assert_eq!(outcome.output, "1000\n");
+    assert_eq!(std::fs::read_to_string(path.join("made")).unwrap(), "1000\n");
+    let owner = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata(path.join("made")).unwrap());
+    assert_eq!(owner, rustix::process::getuid().as_raw());
+}
+
+/// V6
+fn a_read_only_grant_cannot_be_changed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().canonicalize().unwrap();
+    std::fs::write(path.join("file"), "before").unwrap();
+    let script = format!(
+        "cd {}; echo x > file; chmod 777 file; rm file; mv file f2; touch new; ln file l; cat file",
+        path.display()
+    );
+    let mut prepared = shell(&script);
+    prepared.grant(&path, Access::ReadOnly);
+    let outcome = run(&prepared).unwrap();
+    assert!(outcome.output.ends_with("before"), "{}", outcome.output);
+    assert_eq!(std::fs::read_to_string(path.join("file")).unwrap(), "before");
+    assert_eq!(std::fs::read_dir(&path).unwrap().count(), 1);
+}
+
+/// T28, T62
+fn nothing_outlives_the_program() {
+    let marker = format!("{}", std::process::id() + 7_000_000);
+    let script = format!("(setsid sleep {marker} &) ; sleep 0.05; exit 3");
+    assert_eq!(run(&shell(&script)).unwrap().end, End::Exited(3));
+    let left = std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
+        std::fs::read(entry.path().join("cmdline"))
+            .is_ok_and(|line| line.windows(marker.len()).any(|part| part == marker.as_bytes()))
+    });
+    assert!(!left, "a process of the cage is still alive");
+}
+
+/// V17
+fn a_view_that_differs_does_not_start() {
+    let mut prepared = shell("echo ran");
+    prepared.plan.must_not_exist.push(support::guest("/usr/bin"));
+    let failure = run(&prepared).err().expect("verify refuses");
+    assert_eq!(failure.step, jail::Step::Verify);
+    assert_eq!(failure.subject, "/usr/bin");
+}
+
+/// K132, K216
+fn a_killing_call_kills_and_is_named() {
+    let script = "perl -e 'syscall(227, 0, 0); print \"alive\"'; echo status $?";
+    let outcome = run(&shell(script)).unwrap();
+    if cfg!(target_arch = "x86_64") {
+        assert!(outcome.output.contains("status 159"), "{}", outcome.output);
+        assert!(outcome.denials.iter().any(|denial| denial.number == 227 && denial.killed));
+    }
+}
+
+fn main() {
+    let tests: &[(&str, fn())] = &[
+        ("the_program_has_no_power", the_program_has_no_power),
+        ("the_exit_status_is_the_programs", the_exit_status_is_the_programs),
+        ("a_program_that_is_not_there_is_named", a_program_that_is_not_there_is_named),
+        ("a_refused_call_is_named", a_refused_call_is_named),
+        ("the_root_is_read_only", the_root_is_read_only),
+        ("a_writable_grant_keeps_its_owner", a_writable_grant_keeps_its_owner),
+        ("a_read_only_grant_cannot_be_changed", a_read_only_grant_cannot_be_changed),
+        ("nothing_outlives_the_program", nothing_outlives_the_program),
+        ("a_view_that_differs_does_not_start", a_view_that_differs_does_not_start),
+        ("a_killing_call_kills_and_is_named", a_killing_call_kills_and_is_named),
+    ];
+    support::run_single_threaded(tests);
+}

@@ -1,0 +1,197 @@
+//! Small Plans made by hand, so that the launcher is tested without the policy compiler.
+
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use plan::seccomp::{Profile, SeccompPlan};
+use plan::{
+    Access, BindPurpose, ByteString, EnvironmentVariable, Execution, FileKind, GuestPath, HostIds,
+    HostPath, Identity, IdentityMap, LandlockPlan, LandlockRule, LimitsPlan, Mapping, MountOp,
+    NetworkPlan, PLAN_VERSION, Plan, Source, SourceIndex, Summary, TmpfsSize,
+};
+
+/// A Plan and the descriptors of its sources.
+pub(crate) struct Prepared {
+    pub(crate) plan: Plan,
+    pub(crate) sources: Vec<OwnedFd>,
+}
+
+pub(crate) fn guest(path: &str) -> GuestPath {
+    GuestPath::new(path).unwrap()
+}
+
+impl Prepared {
+    /// `/usr`, `/proc`, a small `/dev` and `/tmp`, and a program.
+    pub(crate) fn new(argv: &[&str]) -> Self {
+        let uid = rustix::process::getuid().as_raw();
+        let gid = rustix::process::getgid().as_raw();
+        let map = if uid == 0 {
+            IdentityMap::Unowned(HostIds { uid: 1_900_000_123, gid: 1_900_000_123 })
+        } else {
+            IdentityMap::Caller(HostIds { uid, gid })
+        };
+        let plan = Plan {
+            version: PLAN_VERSION,
+            cage: "test".to_owned(),
+            invocation: "01TEST".to_owned(),
+            identity: Identity {
+                uid: 1000,
+                gid: 1000,
+                user: "agent".to_owned(),
+                home: guest("/tmp"),
+                hostname: "stockade-test".to_owned(),
+                map,
+            },
+            sources: Vec::new(),
+            mounts: Vec::new(),
+            network: NetworkPlan::Loopback,
+            seccomp: SeccompPlan::native(Profile::Default),
+            landlock: LandlockPlan {
+                rules: vec![
+                    LandlockRule { at: guest("/"), access: Access::ReadOnly },
+                    LandlockRule { at: guest("/dev"), access: Access::ReadWrite },
+                    LandlockRule { at: guest("/tmp"), access: Access::ReadWrite },
+                ],
+            },
+            limits: LimitsPlan::default(),
+            environment: vec![EnvironmentVariable {
+                name: "PATH".into(),
+                value: "/usr/bin:/bin".into(),
+            }],
+            argv: argv.iter().map(|argument| ByteString::from(*argument)).collect(),
+            working_directory: guest("/"),
+            umask: 0o022,
+            must_exist: vec![guest("/usr")],
+            must_not_exist: vec![guest("/etc/shadow")],
+            watched: Vec::new(),
+            summary: Summary { line: String::new(), reduced_isolation: Vec::new() },
+        };
+        let mut prepared = Self { plan, sources: Vec::new() };
+        for directory in ["/usr", "/proc", "/dev", "/tmp"] {
+            prepared.directory(directory);
+        }
+        prepared.bind("/usr", "/usr", Access::ReadOnly, BindPurpose::Base);
+        for link in ["bin", "sbin", "lib", "lib64"] {
+            if let Ok(target) = std::fs::read_link(format!("/{link}")) {
+                let target = ByteString::from(target.into_os_string());
+                let at = guest(&format!("/{link}"));
+                prepared.plan.mounts.push(MountOp::Symlink { at, target });
+            }
+        }
+        prepared.plan.mounts.push(MountOp::Proc { at: guest("/proc") });
+        prepared.plan.mounts.push(MountOp::SealReadOnly { at: guest("/proc/sys") });
+        prepared.plan.mounts.push(MountOp::MaskIfPresent { at: guest("/proc/kcore") });
+        prepared.tmpfs("/dev", Access::ReadOnly);
+        prepared.directory("/dev/pts");
+        prepared.plan.mounts.push(MountOp::File {
+            at: guest("/dev/null"),
+            mode: 0o666,
+            contents: "".into(),
+        });
+        prepared.bind("/dev/null", "/dev/null", Access::ReadOnly, BindPurpose::Device);
+        prepared.plan.mounts.push(MountOp::Devpts { at: guest("/dev/pts") });
+        prepared.tmpfs("/tmp", Access::ReadWrite);
+        prepared
+    }
+
+    pub(crate) fn directory(&mut self, at: &str) {
+        self.plan.mounts.push(MountOp::Directory { at: guest(at), mode: 0o755 });
+    }
+
+    pub(crate) fn tmpfs(&mut self, at: &str, access: Access) {
+        self.plan.mounts.push(MountOp::Tmpfs {
+            at: guest(at),
+            mode: 0o755,
+            size: TmpfsSize { bytes: 1 << 20, inodes: 1024 },
+            execution: Execution::Allowed,
+            access,
+        });
+    }
+
+    /// A grant of a host directory at its own path, with its mount points.
+    pub(crate) fn grant(&mut self, host: &Path, access: Access) {
+        let path = host.to_str().unwrap().to_owned();
+        for ancestor in guest(&path).ancestors_from_root() {
+            let known = self.plan.mounts.iter().any(|operation| *operation.at() == ancestor);
+            if ancestor != GuestPath::root() && !known {
+                self.plan.mounts.push(MountOp::Directory { at: ancestor, mode: 0o755 });
+            }
+        }
+        self.directory(&path);
+        self.bind(&path, &path, access, BindPurpose::Grant);
+        if access == Access::ReadWrite {
+            self.plan.landlock.rules.push(LandlockRule { at: guest(&path), access });
+        }
+    }
+
+    pub(crate) fn bind(&mut self, host: &str, at: &str, access: Access, purpose: BindPurpose) {
+        let flags = rustix::fs::OFlags::PATH | rustix::fs::OFlags::CLOEXEC;
+        let descriptor = rustix::fs::open(host, flags, rustix::fs::Mode::empty()).unwrap();
+        let metadata = std::fs::metadata(host).unwrap();
+        let owned = rustix::process::getuid().is_root() && purpose == BindPurpose::Grant;
+        let mapping = if owned {
+            Mapping::Owner { uid: metadata.uid(), gid: metadata.gid() }
+        } else {
+            Mapping::Plain
+        };
+        let kind = if metadata.is_dir() { FileKind::Directory } else { FileKind::File };
+        let source = SourceIndex(u32::try_from(self.sources.len()).unwrap());
+        self.plan.sources.push(Source {
+            path: HostPath::new(host).unwrap(),
+            kind,
+            device: metadata.dev(),
+            inode: metadata.ino(),
+        });
+        self.sources.push(descriptor);
+        let execution = Execution::Allowed;
+        self.plan.mounts.push(MountOp::Bind {
+            source,
+            at: guest(at),
+            access,
+            execution,
+            mapping,
+            purpose,
+        });
+    }
+}
+
+/// Runs tests one after the other in this very thread and speaks enough of the test harness's
+/// language for `cargo test` and nextest: a cage is borne by a process with a single thread, and
+/// the standard harness starts one per test.
+pub(crate) fn run_single_threaded(tests: &[(&str, fn())]) {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let ignored_only = arguments.iter().any(|argument| argument == "--ignored");
+    if arguments.iter().any(|argument| argument == "--list") {
+        for (name, _) in tests.iter().filter(|_| !ignored_only) {
+            println!("{name}: test");
+        }
+        return;
+    }
+    let takes_value = ["--format", "--color", "--test-threads", "--logfile", "--skip"];
+    let mut filters = Vec::new();
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        if takes_value.contains(&word.as_str()) {
+            words.next();
+        } else if !word.starts_with('-') {
+            filters.push(word.clone());
+        }
+    }
+    let exact = arguments.iter().any(|argument| argument == "--exact");
+    let wanted = |name: &str| {
+        filters.is_empty()
+            || filters.iter().any(|one| if exact { name == one } else { name.contains(one.as_str()) })
+    };
+    let mut passed = 0;
+    for (name, test) in tests.iter().filter(|(name, _)| !ignored_only && wanted(name)) {
+        println!("test {name} ...");
+        test();
+        println!("test {name} ... ok");
+        passed += 1;
+    }
+    let filtered = tests.len() - passed;
+    println!(
+        "\ntest result: ok. {passed} passed; 0 failed; 0 ignored; 0 measured; {filtered} filtered out"
+    );
+}
