@@ -57,18 +57,8 @@ fn format(root: &Path) -> Result<bool, Failure> {
 }
 
 fn clippy(root: &Path) -> Result<bool, Failure> {
-    let workspace = [
-        "clippy",
-        "--quiet",
-        "--locked",
-        "--workspace",
-        "--all-targets",
-    ];
-    succeeds(
-        cargo(root)
-            .args(workspace)
-            .args(["--", "--deny", "warnings"]),
-    )
+    let workspace = ["clippy", "--quiet", "--locked", "--workspace", "--all-targets"];
+    succeeds(cargo(root).args(workspace).args(["--", "--deny", "warnings"]))
 }
 
 fn scripts(root: &Path) -> Result<bool, Failure> {
@@ -90,27 +80,20 @@ fn dependencies(root: &Path) -> Result<bool, Failure> {
     let held = succeeds(cargo(root).args(deny).args(["bans", "licenses", "sources"]))?;
     let advisories = match has_advisory_database() {
         true => succeeds(cargo(root).args(["deny", "--offline", "check", "advisories"]))?,
-        false => without(
-            "the advisory database",
-            "known vulnerabilities are not looked up",
-        )?,
+        false => without("the advisory database", "known vulnerabilities are not looked up")?,
     };
     Ok(held && advisories)
 }
 
 fn has_advisory_database() -> bool {
-    let home = std::env::var_os("CARGO_HOME")
-        .map(std::path::PathBuf::from)
-        .or_else(|| {
-            let home = std::env::home_dir()?;
-            Some(home.join(".cargo"))
-        });
+    let home = std::env::var_os("CARGO_HOME").map(std::path::PathBuf::from).or_else(|| {
+        let home = std::env::home_dir()?;
+        Some(home.join(".cargo"))
+    });
     let databases = home.map(|home| home.join("advisory-dbs"));
-    databases
-        .and_then(|path| path.read_dir().ok())
-        .is_some_and(|mut entries| {
-            entries.any(|entry| entry.is_ok_and(|entry| entry.path().is_dir()))
-        })
+    databases.and_then(|path| path.read_dir().ok()).is_some_and(|mut entries| {
+        entries.any(|entry| entry.is_ok_and(|entry| entry.path().is_dir()))
+    })
 }
 
 /// What a missing tool means: nothing on a contributor's machine, a failure where all was promised.

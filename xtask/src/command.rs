@@ -45,42 +45,28 @@ pub(crate) fn cargo(root: &Path) -> Command {
 /// Whether a program is installed: it starts and answers `--version`.
 pub(crate) fn is_installed(program: &str) -> bool {
     let mut command = Command::new(program);
-    command
-        .arg("--version")
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
+    command.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
 }
 
 /// Runs a program with our output as its output and says whether it succeeded.
 pub(crate) fn succeeds(command: &mut Command) -> Result<bool, Failure> {
-    let status = command
-        .status()
-        .map_err(|source| start_failure(command, source))?;
+    let status = command.status().map_err(|source| start_failure(command, source))?;
     Ok(status.success())
 }
 
 /// Runs a program that must succeed, with our standard error, and returns what it printed.
 pub(crate) fn printed_by(command: &mut Command) -> Result<String, Failure> {
     command.stdin(Stdio::null()).stderr(Stdio::inherit());
-    let output = command
-        .output()
-        .map_err(|source| start_failure(command, source))?;
+    let output = command.output().map_err(|source| start_failure(command, source))?;
     if !output.status.success() {
         let program = format!("{command:?}");
-        return Err(Failure::Status {
-            program,
-            status: output.status,
-        });
+        return Err(Failure::Status { program, status: output.status });
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// The failure to start a command.
 pub(crate) fn start_failure(command: &Command, source: io::Error) -> Failure {
-    Failure::Start {
-        program: command.get_program().to_string_lossy().into_owned(),
-        source,
-    }
+    Failure::Start { program: command.get_program().to_string_lossy().into_owned(), source }
 }

@@ -1,10 +1,7 @@
 //! The project's own checks as one program: `cargo xtask check` is what a contributor and CI run.
 //! Never changes a file of the project; fuzzing adds to its own corpora alone.
 #![forbid(unsafe_code)]
-#![expect(
-    clippy::print_stdout,
-    reason = "telling results on standard output is what it is for"
-)]
+#![expect(clippy::print_stdout, reason = "telling results on standard output is what it is for")]
 
 mod check;
 mod command;
@@ -31,9 +28,7 @@ fn main() -> ExitCode {
     let root = project_root();
     let outcome = match words.as_slice() {
         ["check"] => check::run(&root),
-        ["tidy"] => tidy::run(&root)
-            .map(|findings| findings == 0)
-            .map_err(command::Failure::from),
+        ["tidy"] => tidy::run(&root).map(|findings| findings == 0).map_err(command::Failure::from),
         ["test", filters @ ..] => suite::run(&root, filters).map(|totals| {
             println!("{totals}");
             totals.failed == 0

@@ -22,13 +22,8 @@ use crate::command::Failure;
 use binaries::TestBinary;
 
 /// Crates whose tests touch the kernel, and so depend on who runs them.
-const TOUCHES_THE_KERNEL: &[&str] = &[
-    "stockade-sys",
-    "stockade-jail",
-    "stockade-cage",
-    "stockade-attacks",
-    "stockade-cli",
-];
+const TOUCHES_THE_KERNEL: &[&str] =
+    &["stockade-sys", "stockade-jail", "stockade-cage", "stockade-attacks", "stockade-cli"];
 
 /// Builds and runs every test that has one of the words in its crate's or its own name; all of them
 /// without words.
@@ -42,11 +37,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<Totals, Failure> {
     if rustix::process::geteuid().is_root() {
         let stage = stage::Stage::make(root, &built)?;
         let context = stage.context();
-        for binary in built
-            .tests
-            .iter()
-            .filter(|binary| depends_on_caller(binary))
-        {
+        for binary in built.tests.iter().filter(|binary| depends_on_caller(binary)) {
             totals += run::all_of(&stage.staged(binary)?, &context, words)?;
         }
     }

@@ -36,11 +36,7 @@ struct Finding {
 
 impl Finding {
     fn at(path: &str, line: usize, message: impl Into<String>) -> Self {
-        Self {
-            path: path.to_owned(),
-            line,
-            message: message.into(),
-        }
+        Self { path: path.to_owned(), line, message: message.into() }
     }
 
     fn of_file(path: &str, message: impl Into<String>) -> Self {
@@ -86,11 +82,7 @@ pub(crate) fn run(root: &Path) -> std::io::Result<usize> {
         }
     }
     match total {
-        0 => println!(
-            "tidy: {} files, {} rules, nothing to mend",
-            tree.len(),
-            RULES.len()
-        ),
+        0 => println!("tidy: {} files, {} rules, nothing to mend", tree.len(), RULES.len()),
         some => eprintln!("tidy: {some} to mend in {} files", tree.len()),
     }
     Ok(total)

@@ -41,11 +41,9 @@ pub(super) fn read_messages(text: &str) -> Result<Built, Failure> {
     for line in text.lines().filter(|line| line.starts_with('{')) {
         let message: Value = serde_json::from_str(line)?;
         let text = |pointer: &str| message.pointer(pointer).and_then(Value::as_str);
-        let (Some(executable), Some(target), Some(manifest)) = (
-            text("/executable"),
-            text("/target/name"),
-            text("/manifest_path"),
-        ) else {
+        let (Some(executable), Some(target), Some(manifest)) =
+            (text("/executable"), text("/target/name"), text("/manifest_path"))
+        else {
             continue;
         };
         if message.pointer("/profile/test") == Some(&Value::Bool(true)) {
@@ -70,10 +68,6 @@ fn package_name(id: &str, directory: &Path) -> String {
     let fragment = id.rsplit_once('#').map_or(id, |(_, fragment)| fragment);
     match fragment.split_once('@') {
         Some((name, _)) => name.to_owned(),
-        None => directory
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned(),
+        None => directory.file_name().unwrap_or_default().to_string_lossy().into_owned(),
     }
 }

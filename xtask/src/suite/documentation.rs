@@ -10,14 +10,7 @@ use crate::command::{Failure, cargo, start_failure};
 /// Runs all examples; prints what cargo printed if one failed.
 pub(super) fn run(root: &Path) -> Result<Totals, Failure> {
     let mut command = cargo(root);
-    command.args([
-        "test",
-        "--doc",
-        "--locked",
-        "--workspace",
-        "--no-fail-fast",
-        "--quiet",
-    ]);
+    command.args(["test", "--doc", "--locked", "--workspace", "--no-fail-fast", "--quiet"]);
     let output = command.stdin(Stdio::null()).output();
     let output = output.map_err(|source| start_failure(&command, source))?;
     let text = String::from_utf8_lossy(&output.stdout);

@@ -34,21 +34,13 @@ impl Context {
     pub(super) fn of_caller(root: &Path, stockade: Option<&Path>) -> Self {
         let root = root.to_path_buf();
         let stockade = stockade.map(Path::to_path_buf);
-        Self {
-            label: "as caller",
-            identity: None,
-            root,
-            environment: None,
-            stockade,
-        }
+        Self { label: "as caller", identity: None, root, environment: None, stockade }
     }
 
     fn command(&self, binary: &TestBinary) -> Command {
         let mut command = Command::new(&binary.executable);
         if let Some(environment) = &self.environment {
-            command
-                .env_clear()
-                .envs(environment.iter().map(|(name, value)| (name, value)));
+            command.env_clear().envs(environment.iter().map(|(name, value)| (name, value)));
             command.envs(
                 std::env::vars_os().filter(|(name, _)| {
                     KEPT_VARIABLES.iter().any(|kept| name.as_os_str() == *kept)
@@ -83,10 +75,7 @@ pub(super) fn all_of(
     let names = list(binary, context)?;
     let program = format!("{}::{}", binary.package, binary.target);
     let wanted = |name: &&String| {
-        words.is_empty()
-            || words
-                .iter()
-                .any(|word| program.contains(word) || name.contains(word))
+        words.is_empty() || words.iter().any(|word| program.contains(word) || name.contains(word))
     };
     let wanted: Vec<&String> = names.iter().filter(wanted).collect();
     let started = Instant::now();
@@ -103,25 +92,17 @@ fn list(binary: &TestBinary, context: &Context) -> Result<Vec<String>, Failure> 
     let names = |ignored: &[&str]| {
         let mut command = context.command(binary);
         command.args(["--list", "--format", "terse"]).args(ignored);
-        let output = command
-            .output()
-            .map_err(|source| start_failure(&command, source))?;
+        let output = command.output().map_err(|source| start_failure(&command, source))?;
         if !output.status.success() {
             let program = binary.executable.display().to_string();
-            return Err(Failure::Status {
-                program,
-                status: output.status,
-            });
+            return Err(Failure::Status { program, status: output.status });
         }
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let name = |line: &str| line.strip_suffix(": test").map(str::to_owned);
         Ok(text.lines().filter_map(name).collect::<Vec<String>>())
     };
     let ignored = names(&["--ignored"])?;
-    Ok(names(&[])?
-        .into_iter()
-        .filter(|name| !ignored.contains(name))
-        .collect())
+    Ok(names(&[])?.into_iter().filter(|name| !ignored.contains(name)).collect())
 }
 
 /// Runs one test and tells about it unless it passed.
@@ -133,33 +114,19 @@ fn one(binary: &TestBinary, context: &Context, name: &str) -> Totals {
         Err(error) => return failed(binary, context, name, &format!("cannot run it: {error}")),
     };
     match verdict(status, &text) {
-        Verdict::Passed => Totals {
-            passed: 1,
-            ..Totals::default()
-        },
+        Verdict::Passed => Totals { passed: 1, ..Totals::default() },
         Verdict::Skipped(reasons) => {
             eprintln!("{}", reasons.join("\n"));
-            Totals {
-                skipped: 1,
-                ..Totals::default()
-            }
+            Totals { skipped: 1, ..Totals::default() }
         }
         Verdict::Failed(how) => failed(binary, context, name, &format!("{how}\n{text}")),
     }
 }
 
 fn failed(binary: &TestBinary, context: &Context, name: &str, how: &str) -> Totals {
-    let TestBinary {
-        package, target, ..
-    } = binary;
-    eprintln!(
-        "FAILED {package}::{target} {name} ({}): {how}",
-        context.label
-    );
-    Totals {
-        failed: 1,
-        ..Totals::default()
-    }
+    let TestBinary { package, target, .. } = binary;
+    eprintln!("FAILED {package}::{target} {name} ({}): {how}", context.label);
+    Totals { failed: 1, ..Totals::default() }
 }
 
 /// How a test ended.
@@ -175,9 +142,7 @@ pub(super) enum Verdict {
 /// Judges a finished test by its exit status and by the lines with which it said that it was
 /// skipped. No status means that it was killed for taking too long.
 pub(super) fn verdict(status: Option<ExitStatus>, text: &str) -> Verdict {
-    let skipped = text
-        .lines()
-        .filter_map(|line| line.find(SKIPPED).and_then(|at| line.get(at..)));
+    let skipped = text.lines().filter_map(|line| line.find(SKIPPED).and_then(|at| line.get(at..)));
     let skipped: Vec<String> = skipped.map(str::to_owned).collect();
     match status {
         None => Verdict::Failed(format!("killed after {} s", LONGEST.as_secs())),
@@ -194,9 +159,7 @@ pub(super) fn verdict(status: Option<ExitStatus>, text: &str) -> Verdict {
 /// a process which outlives it cannot keep us waiting.
 fn finish(command: &mut Command) -> std::io::Result<(Option<ExitStatus>, String)> {
     let mut output: File = tempfile::tempfile()?;
-    command
-        .stdout(output.try_clone()?)
-        .stderr(output.try_clone()?);
+    command.stdout(output.try_clone()?).stderr(output.try_clone()?);
     let mut child = command.spawn()?;
     let status = wait(&mut child)?;
     if status.is_none() {
@@ -226,9 +189,7 @@ fn wait(child: &mut Child) -> std::io::Result<Option<ExitStatus>> {
 
 /// Works through the names on every processor and sums up.
 fn in_parallel(names: &[&String], work: impl Fn(&str) -> Totals + Sync) -> Totals {
-    let workers = std::thread::available_parallelism()
-        .map_or(1, usize::from)
-        .min(names.len());
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(names.len());
     let next = AtomicUsize::new(0);
     let worker = || {
         let mut totals = Totals::default();

@@ -22,14 +22,8 @@ impl Stage {
     /// that belong to the user without privilege.
     pub(super) fn make(project: &Path, built: &Built) -> Result<Self, Failure> {
         let open = Permissions::from_mode(0o755);
-        let directory = tempfile::Builder::new()
-            .prefix("xtask-")
-            .permissions(open)
-            .tempdir()?;
-        let stage = Self {
-            directory,
-            project: project.to_path_buf(),
-        };
+        let directory = tempfile::Builder::new().prefix("xtask-").permissions(open).tempdir()?;
+        let stage = Self { directory, project: project.to_path_buf() };
         for name in [PROGRAMS, HOME, TEMPORARY] {
             fs::create_dir(stage.at(name))?;
         }
@@ -49,10 +43,7 @@ impl Stage {
             label: "without privilege",
             identity: Some((USER, USER)),
             root: self.at(PROJECT),
-            environment: Some(vec![
-                ("HOME", self.at(HOME)),
-                ("TMPDIR", self.at(TEMPORARY)),
-            ]),
+            environment: Some(vec![("HOME", self.at(HOME)), ("TMPDIR", self.at(TEMPORARY))]),
             stockade: Some(self.at(PROGRAMS).join("stockade")),
         }
     }
@@ -62,15 +53,8 @@ impl Stage {
         let name = binary.executable.file_name().unwrap_or_default();
         let executable = self.at(PROGRAMS).join(name);
         fs::copy(&binary.executable, &executable)?;
-        let inside = binary
-            .directory
-            .strip_prefix(&self.project)
-            .unwrap_or(Path::new(""));
-        Ok(TestBinary {
-            executable,
-            directory: self.at(PROJECT).join(inside),
-            ..binary.clone()
-        })
+        let inside = binary.directory.strip_prefix(&self.project).unwrap_or(Path::new(""));
+        Ok(TestBinary { executable, directory: self.at(PROJECT).join(inside), ..binary.clone() })
     }
 
     fn at(&self, name: &str) -> PathBuf {

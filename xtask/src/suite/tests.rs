@@ -14,16 +14,8 @@ use super::totals::Totals;
 
 #[test]
 fn totals_read_as_one_plain_line() {
-    let mut totals = Totals {
-        passed: 1,
-        failed: 0,
-        skipped: 2,
-    };
-    totals += Totals {
-        passed: 2,
-        failed: 3,
-        skipped: 0,
-    };
+    let mut totals = Totals { passed: 1, failed: 0, skipped: 2 };
+    totals += Totals { passed: 2, failed: 3, skipped: 0 };
     assert_eq!(totals.to_string(), "3 passed, 3 failed, 2 skipped");
 }
 
@@ -35,16 +27,8 @@ fn a_test_is_judged_by_its_status_first() {
     let cases = [
         (exit(0), "all fine", Verdict::Passed),
         (exit(0), skipped, Verdict::Skipped(lines)),
-        (
-            exit(101),
-            skipped,
-            Verdict::Failed("ended with 101".to_owned()),
-        ),
-        (
-            Some(ExitStatus::from_raw(9)),
-            "",
-            Verdict::Failed("died of signal 9".to_owned()),
-        ),
+        (exit(101), skipped, Verdict::Failed("ended with 101".to_owned())),
+        (Some(ExitStatus::from_raw(9)), "", Verdict::Failed("died of signal 9".to_owned())),
         (None, "", Verdict::Failed("killed after 600 s".to_owned())),
     ];
     for (status, text, expected) in cases {
@@ -56,10 +40,7 @@ fn a_test_is_judged_by_its_status_first() {
 fn the_line_before_a_skip_may_lack_its_end() {
     let text = "test shell_works ... skipped: shell_works: tmux is not installed\nok\n";
     let expected = vec!["skipped: shell_works: tmux is not installed".to_owned()];
-    assert_eq!(
-        verdict(Some(ExitStatus::from_raw(0)), text),
-        Verdict::Skipped(expected)
-    );
+    assert_eq!(verdict(Some(ExitStatus::from_raw(0)), text), Verdict::Skipped(expected));
 }
 
 #[test]
@@ -67,14 +48,7 @@ fn results_of_examples_are_summed() {
     let text = "running 2 tests\n\
         test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out\n\n\
         test result: FAILED. 1 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out\n";
-    assert_eq!(
-        read_results(text),
-        Totals {
-            passed: 3,
-            failed: 3,
-            skipped: 1
-        }
-    );
+    assert_eq!(read_results(text), Totals { passed: 3, failed: 3, skipped: 1 });
 }
 
 #[test]
@@ -87,25 +61,10 @@ fn test_programs_are_found_in_the_messages_of_cargo() {
         )
     };
     let text = [
-        message(
-            "path+file:///p/crates/jail#stockade-jail@0.1.0",
-            "signals",
-            true,
-            "\"/t/b\"",
-        ),
+        message("path+file:///p/crates/jail#stockade-jail@0.1.0", "signals", true, "\"/t/b\""),
         message("path+file:///p/crates/jail#0.1.0", "jail", true, "\"/t/a\""),
-        message(
-            "path+file:///p/crates/plan#stockade-plan@0.1.0",
-            "plan",
-            false,
-            "null",
-        ),
-        message(
-            "path+file:///p/crates/cli#stockade-cli@0.1.0",
-            "stockade",
-            false,
-            "\"/t/s\"",
-        ),
+        message("path+file:///p/crates/plan#stockade-plan@0.1.0", "plan", false, "null"),
+        message("path+file:///p/crates/cli#stockade-cli@0.1.0", "stockade", false, "\"/t/s\""),
         "{\"reason\":\"build-finished\",\"success\":true}".to_owned(),
     ]
     .join("\n");
@@ -115,14 +74,8 @@ fn test_programs_are_found_in_the_messages_of_cargo() {
         executable: PathBuf::from(executable),
         directory: PathBuf::from("/p/crates/jail"),
     };
-    let tests = vec![
-        binary("jail", "jail", "/t/a"),
-        binary("stockade-jail", "signals", "/t/b"),
-    ];
-    let expected = Built {
-        tests,
-        stockade: Some(PathBuf::from("/t/s")),
-    };
+    let tests = vec![binary("jail", "jail", "/t/a"), binary("stockade-jail", "signals", "/t/b")];
+    let expected = Built { tests, stockade: Some(PathBuf::from("/t/s")) };
     assert_eq!(read_messages(&text).unwrap(), expected);
 }
 
@@ -135,21 +88,13 @@ fn the_copy_has_the_sources_and_nothing_that_was_built() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, "x").unwrap();
     };
-    for path in [
-        "target/debug/a",
-        ".git/HEAD",
-        "crates/cli/tests/data/p.toml",
-        "README.md",
-    ] {
+    for path in ["target/debug/a", ".git/HEAD", "crates/cli/tests/data/p.toml", "README.md"] {
         write(path);
     }
     symlink("README.md", from.join("link")).unwrap();
     let to = root.path().join("to");
     copy_tree(&from, &to).unwrap();
     assert!(to.join("crates/cli/tests/data/p.toml").is_file());
-    assert_eq!(
-        fs::read_link(to.join("link")).unwrap(),
-        Path::new("README.md")
-    );
+    assert_eq!(fs::read_link(to.join("link")).unwrap(), Path::new("README.md"));
     assert!(!to.join("target").exists() && !to.join(".git").exists());
 }

@@ -22,14 +22,7 @@ impl AddAssign for Totals {
 
 impl fmt::Display for Totals {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            passed,
-            failed,
-            skipped,
-        } = self;
-        write!(
-            formatter,
-            "{passed} passed, {failed} failed, {skipped} skipped"
-        )
+        let Self { passed, failed, skipped } = self;
+        write!(formatter, "{passed} passed, {failed} failed, {skipped} skipped")
     }
 }

@@ -22,10 +22,7 @@ const SHIPPED: &[&str] = &["dependencies", "build-dependencies"];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (path, text) in tree
-        .under("crates/")
-        .filter(|(path, _)| path.ends_with("/Cargo.toml"))
-    {
+    for (path, text) in tree.under("crates/").filter(|(path, _)| path.ends_with("/Cargo.toml")) {
         let name = path.split('/').nth(1).unwrap_or_default();
         let Some((_, allowed)) = EDGES.iter().find(|(known, _)| *known == name) else {
             let message =
@@ -58,21 +55,11 @@ fn may(allowed: &[&str]) -> String {
 /// Crates of ours in the manifest's shipped dependencies, also those for one platform only.
 fn used_of_ours(manifest: &Table) -> Vec<String> {
     let platforms = manifest.get("target").and_then(Value::as_table);
-    let platforms = platforms
-        .into_iter()
-        .flat_map(Table::values)
-        .filter_map(Value::as_table);
+    let platforms = platforms.into_iter().flat_map(Table::values).filter_map(Value::as_table);
     let mut used = Vec::new();
     for part in std::iter::once(manifest).chain(platforms) {
-        for dependencies in SHIPPED
-            .iter()
-            .filter_map(|name| part.get(*name)?.as_table())
-        {
-            used.extend(
-                dependencies
-                    .iter()
-                    .filter_map(|(key, value)| of_ours(key, value)),
-            );
+        for dependencies in SHIPPED.iter().filter_map(|name| part.get(*name)?.as_table()) {
+            used.extend(dependencies.iter().filter_map(|(key, value)| of_ours(key, value)));
         }
     }
     used.sort();
@@ -85,12 +72,6 @@ fn of_ours(key: &str, value: &Value) -> Option<String> {
     let field = |name: &str| value.as_table()?.get(name)?.as_str();
     let package = field("package").unwrap_or(key);
     let package = package.strip_prefix("stockade-").unwrap_or(package);
-    let directory = field("path")
-        .and_then(|path| path.rsplit('/').next())
-        .unwrap_or(package);
-    EDGES
-        .iter()
-        .map(|(name, _)| *name)
-        .find(|name| *name == directory)
-        .map(str::to_owned)
+    let directory = field("path").and_then(|path| path.rsplit('/').next()).unwrap_or(package);
+    EDGES.iter().map(|(name, _)| *name).find(|name| *name == directory).map(str::to_owned)
 }

@@ -9,11 +9,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     for (path, text) in tree.ending(".md") {
         for (line, target) in targets(text) {
             if let Err(message) = follow(tree, path, &target) {
-                findings.push(Finding::at(
-                    path,
-                    line,
-                    format!("link to `{target}`: {message}"),
-                ));
+                findings.push(Finding::at(path, line, format!("link to `{target}`: {message}")));
             }
         }
     }
@@ -34,14 +30,8 @@ fn follow(tree: &Tree, from: &str, target: &str) -> Result<(), String> {
         return Err("there is no such file".to_owned());
     }
     let headed = heading.is_empty()
-        || tree
-            .text(&path)
-            .is_some_and(|text| headings(text).any(|slug| slug == heading));
-    if headed {
-        Ok(())
-    } else {
-        Err(format!("there is no heading `{heading}`"))
-    }
+        || tree.text(&path).is_some_and(|text| headings(text).any(|slug| slug == heading));
+    if headed { Ok(()) } else { Err(format!("there is no heading `{heading}`")) }
 }
 
 /// The path that `relative` means in the file `from`; none if it leaves the project.
@@ -80,19 +70,13 @@ fn targets(text: &str) -> Vec<(usize, String)> {
 /// Headings as the fragments that link to them.
 fn headings(text: &str) -> impl Iterator<Item = String> {
     let title = |line: &str| {
-        Some(line.trim_start_matches('#').trim())
-            .filter(|_| line.starts_with('#'))
-            .map(slug)
+        Some(line.trim_start_matches('#').trim()).filter(|_| line.starts_with('#')).map(slug)
     };
-    prose(text)
-        .into_iter()
-        .filter_map(move |(_, line)| title(line))
+    prose(text).into_iter().filter_map(move |(_, line)| title(line))
 }
 
 fn slug(title: &str) -> String {
-    let kept = title
-        .chars()
-        .filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));
+    let kept = title.chars().filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));
     kept.flat_map(char::to_lowercase)
         .map(|letter| if letter == ' ' { '-' } else { letter })
         .collect()

@@ -10,9 +10,8 @@ use super::{Finding, source};
 const PURE: &[&str] = &["plan", "policy"];
 
 /// Libraries through which the world could be touched.
-const WORLDLY_LIBRARIES: &[&str] = &[
-    "landlock", "libc", "nix", "reqwest", "rustix", "tempfile", "tokio",
-];
+const WORLDLY_LIBRARIES: &[&str] =
+    &["landlock", "libc", "nix", "reqwest", "rustix", "tempfile", "tokio"];
 
 /// Parts of the standard library that touch the world.
 const WORLDLY_PATHS: &[&str] = &[
@@ -41,12 +40,8 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for name in PURE {
         let manifest = format!("crates/{name}/Cargo.toml");
-        let table = tree
-            .text(&manifest)
-            .and_then(|text| text.parse::<Table>().ok());
-        let used = table
-            .as_ref()
-            .and_then(|table| table.get("dependencies")?.as_table());
+        let table = tree.text(&manifest).and_then(|text| text.parse::<Table>().ok());
+        let used = table.as_ref().and_then(|table| table.get("dependencies")?.as_table());
         for library in used.into_iter().flat_map(Table::keys) {
             if WORLDLY_LIBRARIES.contains(&library.as_str()) {
                 let message = format!("`{name}` does no I/O, so it has no use for `{library}`");
@@ -56,10 +51,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
         let sources = format!("crates/{name}/src/");
         for (path, text) in tree.under(&sources).filter(|(path, _)| !is_test_file(path)) {
             for (index, line) in source::lines(text).iter().enumerate() {
-                for worldly in WORLDLY_PATHS
-                    .iter()
-                    .filter(|part| line.code.contains(**part))
-                {
+                for worldly in WORLDLY_PATHS.iter().filter(|part| line.code.contains(**part)) {
                     let message = format!("`{name}` does no I/O: `{worldly}`");
                     findings.push(Finding::at(path, index + 1, message));
                 }

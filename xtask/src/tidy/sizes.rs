@@ -13,11 +13,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, text) in tree.ending(".rs") {
         let lines = text.lines().count();
-        let most = if is_test_file(path) {
-            MOST
-        } else {
-            MOST_SOURCE
-        };
+        let most = if is_test_file(path) { MOST } else { MOST_SOURCE };
         if lines > most {
             let message = format!("{lines} lines, {most} at most: split it by what it does");
             findings.push(Finding::of_file(path, message));
@@ -36,8 +32,5 @@ fn inline_tests(text: &str) -> Option<usize> {
         let code = line.code.trim();
         code.starts_with("mod tests") && code.ends_with('{')
     };
-    source::lines(text)
-        .iter()
-        .position(opens)
-        .map(|index| index + 1)
+    source::lines(text).iter().position(opens).map(|index| index + 1)
 }

@@ -41,11 +41,7 @@ pub(super) fn has_word(text: &str, word: &str) -> bool {
 
 /// Takes a Rust file apart.
 pub(super) fn lines(text: &str) -> Vec<Line> {
-    let mut scanner = Scanner {
-        lines: Vec::new(),
-        current: Line::default(),
-        state: State::Code,
-    };
+    let mut scanner = Scanner { lines: Vec::new(), current: Line::default(), state: State::Code };
     let characters: Vec<char> = text.chars().collect();
     let mut rest = characters.as_slice();
     while let [first, ..] = rest {

@@ -11,10 +11,7 @@ const ROOT: &str = "/somewhere/checkout";
 /// Runs one rule over a tree and compares all it says, as a person would read it.
 #[track_caller]
 fn check(rule: fn(&Tree) -> Vec<Finding>, files: &[(&str, &str)], expected: &[&str]) {
-    let found: Vec<String> = rule(&Tree::of(ROOT, files))
-        .iter()
-        .map(ToString::to_string)
-        .collect();
+    let found: Vec<String> = rule(&Tree::of(ROOT, files)).iter().map(ToString::to_string).collect();
     assert_eq!(found, expected);
 }
 
@@ -22,10 +19,8 @@ fn check(rule: fn(&Tree) -> Vec<Finding>, files: &[(&str, &str)], expected: &[&s
 #[track_caller]
 fn places(rule: fn(&Tree) -> Vec<Finding>, files: &[(&str, &str)], expected: &[(&str, usize)]) {
     let found = rule(&Tree::of(ROOT, files));
-    let found: Vec<(&str, usize)> = found
-        .iter()
-        .map(|finding| (finding.path.as_str(), finding.line))
-        .collect();
+    let found: Vec<(&str, usize)> =
+        found.iter().map(|finding| (finding.path.as_str(), finding.line)).collect();
     assert_eq!(found, expected);
 }
 
@@ -46,11 +41,7 @@ fn sizes_are_bounded_by_what_a_file_is() {
     ];
     for (path, count, too_long) in cases {
         let found = sizes::check(&Tree::of(ROOT, &[(path, &lines(*count))]));
-        assert_eq!(
-            !found.is_empty(),
-            *too_long,
-            "{path} with {count} lines: {found:?}"
-        );
+        assert_eq!(!found.is_empty(), *too_long, "{path} with {count} lines: {found:?}");
     }
 }
 
@@ -61,20 +52,12 @@ fn tests_stand_beside_the_code() {
         &[("a/src/lib.rs", "//! a\n#[cfg(test)]\nmod tests {\n}\n")],
         &[("a/src/lib.rs", 3)],
     );
-    places(
-        sizes::check,
-        &[("a/src/lib.rs", "//! a\n#[cfg(test)]\nmod tests;\n")],
-        &[],
-    );
+    places(sizes::check, &[("a/src/lib.rs", "//! a\n#[cfg(test)]\nmod tests;\n")], &[]);
 }
 
 #[test]
 fn every_file_opens_with_what_it_is() {
-    check(
-        openings::check,
-        &[("a.rs", "//! Turns a name into a number; never guesses.\n")],
-        &[],
-    );
+    check(openings::check, &[("a.rs", "//! Turns a name into a number; never guesses.\n")], &[]);
     check(
         openings::check,
         &[("a.rs", "use std::fs;\n")],
@@ -104,11 +87,7 @@ fn names_that_fit_everything_are_refused() {
         &[("crates/a/tests/common/mod.rs", "")],
         &[("crates/a/tests/common/mod.rs", 0)],
     );
-    check(
-        names::check,
-        &[("crates/a/src/common_name.rs", ""), ("docs/utils.md", "")],
-        &[],
-    );
+    check(names::check, &[("crates/a/src/common_name.rs", ""), ("docs/utils.md", "")], &[]);
 }
 
 #[test]
@@ -158,10 +137,7 @@ fn an_edge_cannot_hide_behind_a_name_a_table_or_a_platform() {
 fn pure_crates_do_not_touch_the_world() {
     check(
         purity::check,
-        &[(
-            "crates/plan/Cargo.toml",
-            "[dependencies]\nrustix.workspace = true\n",
-        )],
+        &[("crates/plan/Cargo.toml", "[dependencies]\nrustix.workspace = true\n")],
         &["crates/plan/Cargo.toml: `plan` does no I/O, so it has no use for `rustix`"],
     );
     places(
@@ -179,10 +155,7 @@ fn pure_crates_do_not_touch_the_world() {
                 "let found = path.as_path().exists();\nuse std::net::IpAddr;\n",
             ),
         ],
-        &[
-            ("crates/plan/src/lib.rs", 1),
-            ("crates/policy/src/text.rs", 2),
-        ],
+        &[("crates/plan/src/lib.rs", 1), ("crates/policy/src/text.rs", 2)],
     );
 }
 
@@ -241,22 +214,10 @@ fn each_use_of_unsafe_code_has_its_reason() {
 fn unfinished_work_is_found_and_words_that_contain_it_are_not() {
     let marker = concat!("TO", "DO");
     let unfinished = concat!("to", "do!()");
-    places(
-        markers::check,
-        &[("README.md", &format!("a\n{marker}: b\n"))],
-        &[("README.md", 2)],
-    );
-    places(
-        markers::check,
-        &[("a.rs", &format!("//! a\n{unfinished}\n"))],
-        &[("a.rs", 2)],
-    );
+    places(markers::check, &[("README.md", &format!("a\n{marker}: b\n"))], &[("README.md", 2)]);
+    places(markers::check, &[("a.rs", &format!("//! a\n{unfinished}\n"))], &[("a.rs", 2)]);
     let harmless = format!("My{marker}s {marker}_LIST\n");
-    check(
-        markers::check,
-        &[("README.md", &harmless), ("seed.bin", marker)],
-        &[],
-    );
+    check(markers::check, &[("README.md", &harmless), ("seed.bin", marker)], &[]);
 }
 
 #[test]
@@ -274,11 +235,7 @@ fn documents_exist_and_the_map_names_each_crate() {
     .map(|path| (path, "`crates/plan`"))
     .to_vec();
     check(documents::check, &all, &[]);
-    check(
-        documents::check,
-        &all[1..],
-        &["README.md: the document does not exist or is empty"],
-    );
+    check(documents::check, &all[1..], &["README.md: the document does not exist or is empty"]);
     let with = |path: &'static str| [all.as_slice(), &[(path, "")]].concat();
     check(documents::check, &with("crates/plan/Cargo.toml"), &[]);
     check(
@@ -290,30 +247,16 @@ fn documents_exist_and_the_map_names_each_crate() {
 
 #[test]
 fn links_lead_somewhere() {
-    let policy = (
-        "docs/policy.md",
-        "# The policy\n```\n# not a heading\n```\n## File rules (`fs`)\n",
-    );
+    let policy =
+        ("docs/policy.md", "# The policy\n```\n# not a heading\n```\n## File rules (`fs`)\n");
     let cases: &[(&str, Option<&str>)] = &[
         ("[a](docs/policy.md)", None),
         ("[a](docs/)", None),
-        (
-            "[a](docs/policy.md#the-policy) [b](docs/policy.md#file-rules-fs)",
-            None,
-        ),
-        (
-            "[a](#here) and [b](https://example.com/x) [c](mailto:a@example.com)",
-            None,
-        ),
+        ("[a](docs/policy.md#the-policy) [b](docs/policy.md#file-rules-fs)", None),
+        ("[a](#here) and [b](https://example.com/x) [c](mailto:a@example.com)", None),
         ("`[a](missing.md)`", None),
-        (
-            "[a](missing.md)",
-            Some("README.md:2: link to `missing.md`: there is no such file"),
-        ),
-        (
-            "[a](../x.md)",
-            Some("README.md:2: link to `../x.md`: leads out of the project"),
-        ),
+        ("[a](missing.md)", Some("README.md:2: link to `missing.md`: there is no such file")),
+        ("[a](../x.md)", Some("README.md:2: link to `../x.md`: leads out of the project")),
         (
             "[a](docs/policy.md#not-a-heading)",
             Some(
@@ -326,11 +269,7 @@ fn links_lead_somewhere() {
         let expected: Vec<&str> = expected.iter().copied().collect();
         check(links::check, &[policy, ("README.md", &readme)], &expected);
     }
-    check(
-        links::check,
-        &[("docs/a.md", "[up](../README.md)"), ("README.md", "")],
-        &[],
-    );
+    check(links::check, &[("docs/a.md", "[up](../README.md)"), ("README.md", "")], &[]);
 }
 
 #[test]
@@ -345,10 +284,7 @@ fn every_attack_of_the_list_is_named() {
         &["crates/attacks/src/: no attack has the id \"T1\""],
     );
     let tested = "crates/attacks/src/tests.rs";
-    assert_eq!(
-        threats::check(&Tree::of(ROOT, &[(tested, &all.join(", "))])).len(),
-        all.len()
-    );
+    assert_eq!(threats::check(&Tree::of(ROOT, &[(tested, &all.join(", "))])).len(), all.len());
 }
 
 #[test]
@@ -358,12 +294,7 @@ fn no_trace_of_a_machine_is_left() {
     let beside = format!("in {ROOT}-other and /x{ROOT}s\n");
     places(
         traces::check,
-        &[
-            ("README.md", &host),
-            ("Cargo.lock", &host),
-            ("a.md", &here),
-            ("b.md", &beside),
-        ],
+        &[("README.md", &host), ("Cargo.lock", &host), ("a.md", &here), ("b.md", &beside)],
         &[("README.md", 1), ("a.md", 1)],
     );
 }
@@ -376,10 +307,8 @@ fn the_scanner_tells_code_from_comments_and_strings() {
         "fn d<'a>(e: &'a str) { r#type }\n",
         "let f = \"first\n second // no\";\n",
     );
-    let found: Vec<(String, String)> = source::lines(text)
-        .into_iter()
-        .map(|line| (line.code, line.comment))
-        .collect();
+    let found: Vec<(String, String)> =
+        source::lines(text).into_iter().map(|line| (line.code, line.comment)).collect();
     let expected = [
         ("let a = \"\"; ", " c"),
         ("let b = \"\";  let c = '';", " one  two  still "),

@@ -9,16 +9,9 @@ use super::tree::{Tree, is_test_file};
 const ATTACKS: &str = "crates/attacks/src/";
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
-    let sources: Vec<&str> = tree
-        .under(ATTACKS)
-        .filter(|(path, _)| !is_test_file(path))
-        .map(|(_, text)| text)
-        .collect();
-    let named = |id: &String| {
-        sources
-            .iter()
-            .any(|text| text.contains(&format!("\"{id}\"")))
-    };
+    let sources: Vec<&str> =
+        tree.under(ATTACKS).filter(|(path, _)| !is_test_file(path)).map(|(_, text)| text).collect();
+    let named = |id: &String| sources.iter().any(|text| text.contains(&format!("\"{id}\"")));
     required()
         .filter(|id| !named(id))
         .map(|id| Finding::of_file(ATTACKS, format!("no attack has the id \"{id}\"")))

@@ -38,20 +38,14 @@ impl Tree {
                 }
             }
         }
-        Ok(Self {
-            root: root.to_path_buf(),
-            files,
-        })
+        Ok(Self { root: root.to_path_buf(), files })
     }
 
     /// A tree that exists only in a test.
     #[cfg(test)]
     pub(super) fn of(root: &str, files: &[(&str, &str)]) -> Self {
         let owned = |(path, text): &(&str, &str)| ((*path).to_owned(), (*text).to_owned());
-        Self {
-            root: PathBuf::from(root),
-            files: files.iter().map(owned).collect(),
-        }
+        Self { root: PathBuf::from(root), files: files.iter().map(owned).collect() }
     }
 
     /// Where the project lies on this machine.
@@ -77,9 +71,7 @@ impl Tree {
 
     /// All files, sorted by path.
     pub(super) fn all(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.files
-            .iter()
-            .map(|(path, text)| (path.as_str(), text.as_str()))
+        self.files.iter().map(|(path, text)| (path.as_str(), text.as_str()))
     }
 
     /// Files whose path starts with `prefix`.
@@ -104,13 +96,6 @@ pub(super) fn is_test_file(path: &str) -> bool {
 /// The rooted lines of `.gitignore`, without their slashes. The project writes no other kind.
 fn ignored_at_root(root: &Path) -> Vec<String> {
     let text = fs::read_to_string(root.join(".gitignore")).unwrap_or_default();
-    let rooted = |line: &str| {
-        Some(
-            line.trim()
-                .strip_prefix('/')?
-                .trim_end_matches('/')
-                .to_owned(),
-        )
-    };
+    let rooted = |line: &str| Some(line.trim().strip_prefix('/')?.trim_end_matches('/').to_owned());
     text.lines().filter_map(rooted).collect()
 }

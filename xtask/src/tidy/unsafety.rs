@@ -10,12 +10,8 @@ const HOME: &str = "crates/sys/";
 /// A reason shorter than this names no obligation.
 const FEWEST_CHARACTERS: usize = 40;
 /// Phrases that sound like a reason and are none.
-const EMPTY_REASONS: &[&str] = &[
-    "parameters are valid",
-    "arguments are valid",
-    "this is safe",
-    "trust me",
-];
+const EMPTY_REASONS: &[&str] =
+    &["parameters are valid", "arguments are valid", "this is safe", "trust me"];
 /// How many lines of one statement may stand between the reason and the word itself.
 const MOST_LINES_BETWEEN: usize = 4;
 
@@ -23,11 +19,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = roots_without_forbid(tree);
     for (path, text) in tree.ending(".rs") {
         let lines = source::lines(text);
-        for (index, line) in lines
-            .iter()
-            .enumerate()
-            .filter(|(_, line)| line.has_word("unsafe"))
-        {
+        for (index, line) in lines.iter().enumerate().filter(|(_, line)| line.has_word("unsafe")) {
             let number = index + 1;
             if !path.starts_with(HOME) {
                 let message =
@@ -45,9 +37,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
 fn roots_without_forbid(tree: &Tree) -> Vec<Finding> {
     let is_root = |path: &str| path.ends_with("/src/lib.rs") || path.ends_with("/src/main.rs");
     let forbids = |text: &str| {
-        source::lines(text)
-            .iter()
-            .any(|line| line.code.trim() == "#![forbid(unsafe_code)]")
+        source::lines(text).iter().any(|line| line.code.trim() == "#![forbid(unsafe_code)]")
     };
     tree.ending(".rs")
         .filter(|(path, _)| is_root(path) && !path.starts_with(HOME) && !path.starts_with("fuzz/"))
@@ -66,13 +56,10 @@ fn judge_reason(lines: &[Line], index: usize, line: &Line) -> Result<(), String>
     };
     let reason = reason.trim();
     let length = reason.chars().count();
-    if let Some(empty) = EMPTY_REASONS
-        .iter()
-        .find(|phrase| reason.to_lowercase().contains(**phrase))
+    if let Some(empty) =
+        EMPTY_REASONS.iter().find(|phrase| reason.to_lowercase().contains(**phrase))
     {
-        return Err(format!(
-            "`{empty}` is no reason: name the obligation and what meets it"
-        ));
+        return Err(format!("`{empty}` is no reason: name the obligation and what meets it"));
     }
     if length <= FEWEST_CHARACTERS {
         return Err(format!(
@@ -83,9 +70,7 @@ fn judge_reason(lines: &[Line], index: usize, line: &Line) -> Result<(), String>
 }
 
 fn split_reason(comment: &str) -> Option<(&str, &str)> {
-    comment
-        .split_once("SAFETY:")
-        .or_else(|| comment.split_once("# Safety"))
+    comment.split_once("SAFETY:").or_else(|| comment.split_once("# Safety"))
 }
 
 /// The comment block that belongs to the statement on this line: right above it, with attributes
@@ -104,10 +89,7 @@ fn comment_above(lines: &[Line], index: usize) -> String {
         .take(MOST_LINES_BETWEEN)
         .take_while(|line| same_statement(line) || line.is_attribute());
     let skipped = between.count();
-    let block = above
-        .iter()
-        .skip(skipped)
-        .take_while(|line| line.is_comment());
+    let block = above.iter().skip(skipped).take_while(|line| line.is_comment());
     let mut texts: Vec<&str> = block.map(|line| line.comment.trim()).collect();
     texts.reverse();
     texts.join(" ")
