@@ -121,3 +121,11 @@ pub fn ignore(signal: i32) -> Result<(), Errno> {
     let result = unsafe { libc::signal(signal, libc::SIG_IGN) };
     if result == libc::SIG_ERR { Err(last_errno()) } else { Ok(()) }
 }
+
+/// Adds `set` to the signals that this thread does not receive; returns those it did not before.
+pub fn block(set: &SignalSet) -> Result<SignalSet, Errno> {
+    let mut old = SignalSet::empty();
+    // SAFETY: reads one valid `sigset_t` and writes another: both are references to such values.
+    let result = unsafe { libc::sigprocmask(libc::SIG_BLOCK, &raw const set.0, &raw mut old.0) };
+    if result == -1 { Err(last_errno()) } else { Ok(old) }
+}

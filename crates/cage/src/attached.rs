@@ -1,0 +1,150 @@
+//! Running a cage on this process's own terminal, streams and signals, as a command does.
+//! The host's terminal itself never enters the cage: its bytes are relayed.
+
+mod console;
+pub mod filter;
+mod relay;
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use plan::Plan;
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
+use sys::signal::SignalSet;
+
+use crate::outcome::{Outcome, SpawnError};
+use crate::spawn::{Event, Running, spawn};
+use console::Console;
+use relay::Relay;
+
+/// Runs the Plan's program to its end on the standard streams of this process, which must have a
+/// single thread. Signals that this process gets go to the program.
+pub fn run_attached(plan: &Plan, sources: &[OwnedFd]) -> Result<Outcome, SpawnError> {
+    let signals = Signals::take().map_err(SpawnError::Supervise)?;
+    let (mut console, streams) = Console::inspect()?;
+    let mut running = spawn(plan, sources, streams)?;
+    console.connect(running.take_terminal()).map_err(SpawnError::Supervise)?;
+    Attendance { running, console, signals }.attend()
+}
+
+/// Signals that are read instead of received.
+struct Signals {
+    descriptor: OwnedFd,
+    before: SignalSet,
+}
+
+impl Signals {
+    fn take() -> Result<Self, Errno> {
+        let set = SignalSet::of(&FORWARDED);
+        let before = sys::signal::block(&set)?;
+        Ok(Self { descriptor: sys::signal::descriptor(&set)?, before })
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        let _restored = sys::signal::set_mask(&self.before);
+    }
+}
+
+struct Attendance {
+    running: Running,
+    console: Console,
+    signals: Signals,
+}
+
+impl Attendance {
+    fn attend(mut self) -> Result<Outcome, SpawnError> {
+        loop {
+            let (event, signal) = self.wait().map_err(SpawnError::Supervise)?;
+            if signal {
+                self.forward_signals().map_err(SpawnError::Supervise)?;
+            }
+            if event {
+                match self.running.next_event()? {
+                    Event::Stopped => self.stop_with_program().map_err(SpawnError::Supervise)?,
+                    Event::Ended(outcome) => {
+                        self.console.drain();
+                        return Ok(outcome);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits for something to do and relays what can be relayed. Tells whether the cage has
+    /// something to say and whether a signal is waiting.
+    fn wait(&mut self) -> Result<(bool, bool), Errno> {
+        let mut descriptors = vec![
+            PollFd::from_borrowed_fd(self.running.events(), PollFlags::IN),
+            PollFd::from_borrowed_fd(self.signals.descriptor.as_fd(), PollFlags::IN),
+        ];
+        let wanted: Vec<_> = self.console.relays.iter().map(Relay::wants).collect();
+        for (descriptor, flags) in wanted.iter().flatten() {
+            descriptors.push(PollFd::from_borrowed_fd(descriptor.as_fd(), *flags));
+        }
+        match rustix::event::poll(&mut descriptors, None) {
+            Ok(_) => {}
+            Err(Errno::INTR) => return Ok((false, false)),
+            Err(errno) => return Err(errno),
+        }
+        let mut ready = descriptors.iter().map(|one| !one.revents().is_empty());
+        let (event, signal) = (ready.next() == Some(true), ready.next() == Some(true));
+        let movable: Vec<bool> =
+            wanted.iter().map(|wants| wants.is_some() && ready.next() == Some(true)).collect();
+        drop(descriptors);
+        drop(wanted);
+        for (relay, _) in self.console.relays.iter_mut().zip(movable).filter(|(_, ready)| *ready) {
+            relay.step();
+        }
+        Ok((event, signal))
+    }
+
+    fn forward_signals(&mut self) -> Result<(), Errno> {
+        while let Some(signal) = sys::signal::read(self.signals.descriptor.as_fd())? {
+            match signal {
+                libc::SIGWINCH => self.console.copy_window_size(),
+                libc::SIGTSTP => {
+                    let _gone = self.running.signal(libc::SIGSTOP);
+                    self.stop_with_program()?;
+                }
+                // The cage may have ended a moment ago, which its own report tells.
+                _ => {
+                    let _gone = self.running.signal(signal);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Stops this process as the program was stopped, so that the caller's shell gets its terminal
+    /// back; goes on with the program when it is continued. Sent to the whole process group as the
+    /// terminal would do, so that a wrapper around this process stops too; the kernel ignores it
+    /// where no shell could continue the group.
+    fn stop_with_program(&mut self) -> Result<(), Errno> {
+        self.console.release();
+        let group = rustix::process::getpgrp();
+        let others: Vec<i32> =
+            FORWARDED.into_iter().filter(|signal| *signal != libc::SIGTSTP).collect();
+        let waiting = sys::signal::set_mask(&SignalSet::of(&others))?;
+        let stopped = sys::signal::send_to_group(group, libc::SIGTSTP);
+        sys::signal::set_mask(&waiting)?;
+        stopped?;
+        self.console.reclaim()?;
+        let _gone = self.running.resume();
+        Ok(())
+    }
+}
+
+/// What a program may want to know of: everything that a user or a service manager sends.
+const FORWARDED: [i32; 9] = [
+    libc::SIGINT,
+    libc::SIGTERM,
+    libc::SIGHUP,
+    libc::SIGQUIT,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGALRM,
+    libc::SIGWINCH,
+    libc::SIGTSTP,
+];

@@ -1,0 +1,157 @@
+//! The standard streams of this process: which of them a cage may have as they are, and which are
+//! relayed. Puts the terminal back as it was, whatever happens.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use jail::{ProgramStreams, Stream};
+use rustix::fs::FileType;
+use rustix::io::Errno;
+use rustix::termios::{OptionalActions, QueueSelector, Termios};
+
+use super::filter::Filter;
+use super::relay::Relay;
+use crate::outcome::SpawnError;
+
+/// This process's side of the program's streams.
+pub(super) struct Console {
+    pub(super) relays: Vec<Relay>,
+    /// The modes of the user's terminal before it was taken, if it was.
+    saved: Option<Termios>,
+    /// The supervisor's end of the program's terminal.
+    terminal: Option<OwnedFd>,
+}
+
+impl Console {
+    /// Looks at the three streams and decides how each reaches the program. With a terminal for
+    /// both input and output the program gets one of its own; a terminal that is only one of them
+    /// shares the user's with a pipeline, so its modes stay and its bytes go through a pipe.
+    pub(super) fn inspect() -> Result<(Self, ProgramStreams), SpawnError> {
+        let interactive = is_terminal(0) && is_terminal(1);
+        let saved = if interactive {
+            Some(rustix::termios::tcgetattr(rustix::stdio::stdin()).map_err(SpawnError::Supervise)?)
+        } else {
+            None
+        };
+        let mut console = Self { relays: Vec::new(), saved, terminal: None };
+        let streams = ProgramStreams {
+            stdin: console.stream(0, "standard input")?,
+            stdout: console.stream(1, "standard output")?,
+            stderr: console.stream(2, "standard error")?,
+        };
+        Ok((console, streams))
+    }
+
+    fn stream(&mut self, number: i32, name: &'static str) -> Result<Stream, SpawnError> {
+        let problem = |problem: &str| SpawnError::Stream { stream: name, problem: problem.to_owned() };
+        let Some(descriptor) = standard(number) else { return Ok(Stream::Null) };
+        let stat = rustix::fs::fstat(descriptor).map_err(SpawnError::Supervise)?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => Err(problem(
+                "is a directory, which would be a way out of the cage; redirect it from a file",
+            )),
+            FileType::BlockDevice => Err(problem("is a block device; redirect it from a file")),
+            FileType::Symlink => Err(problem("is open as a path only; open it for reading or writing")),
+            _ if is_terminal(number) && self.saved.is_some() => Ok(Stream::Terminal),
+            _ if is_terminal(number) => self.relay_through_pipe(number, descriptor),
+            _ => rustix::io::fcntl_dupfd_cloexec(descriptor, 3)
+                .map(Stream::Descriptor)
+                .map_err(SpawnError::Supervise),
+        }
+    }
+
+    fn relay_through_pipe(
+        &mut self,
+        number: i32,
+        descriptor: BorrowedFd<'_>,
+    ) -> Result<Stream, SpawnError> {
+        let connect = || -> Result<(Relay, OwnedFd), Errno> {
+            let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+            let ours = rustix::io::fcntl_dupfd_cloexec(descriptor, 3)?;
+            Ok(match number {
+                0 => (Relay::input(ours, write), read),
+                _ => (Relay::output(read, ours, Filter::new()), write),
+            })
+        };
+        let (relay, inside) = connect().map_err(SpawnError::Supervise)?;
+        self.relays.push(relay);
+        Ok(Stream::Descriptor(inside))
+    }
+
+    /// Connects the user's terminal with the program's, if it has one.
+    pub(super) fn connect(&mut self, terminal: Option<OwnedFd>) -> Result<(), Errno> {
+        let (Some(terminal), Some(saved)) = (terminal, &self.saved) else { return Ok(()) };
+        rustix::termios::tcsetattr(&terminal, OptionalActions::Now, saved)?;
+        let duplicate = |descriptor: BorrowedFd<'_>| rustix::io::fcntl_dupfd_cloexec(descriptor, 3);
+        self.relays.push(Relay::input(
+            duplicate(rustix::stdio::stdin())?,
+            duplicate(terminal.as_fd())?,
+        ));
+        self.relays.push(Relay::output(
+            duplicate(terminal.as_fd())?,
+            duplicate(rustix::stdio::stdout())?,
+            Filter::new(),
+        ));
+        self.terminal = Some(terminal);
+        self.reclaim()
+    }
+
+    /// Tells the program's terminal how large the user's is.
+    pub(super) fn copy_window_size(&self) {
+        if let Some(terminal) = &self.terminal
+            && let Ok(size) = rustix::termios::tcgetwinsize(rustix::stdio::stdin())
+        {
+            // A window that cannot be resized is no reason to end a program.
+            let _resized = rustix::termios::tcsetwinsize(terminal, size);
+        }
+    }
+
+    /// Gives the user's terminal back.
+    pub(super) fn release(&self) {
+        if let Some(saved) = &self.saved {
+            let _restored =
+                rustix::termios::tcsetattr(rustix::stdio::stdin(), OptionalActions::Drain, saved);
+        }
+    }
+
+    /// Takes the user's terminal: every key goes to the program's, which gives it its meaning.
+    pub(super) fn reclaim(&self) -> Result<(), Errno> {
+        self.copy_window_size();
+        let (Some(saved), Some(_)) = (&self.saved, &self.terminal) else { return Ok(()) };
+        let mut raw = saved.clone();
+        raw.make_raw();
+        rustix::termios::tcsetattr(rustix::stdio::stdin(), OptionalActions::Drain, &raw)
+    }
+
+    /// Relays what the program wrote before it ended.
+    pub(super) fn drain(&mut self) {
+        for relay in &mut self.relays {
+            relay.drain();
+        }
+    }
+}
+
+impl Drop for Console {
+    fn drop(&mut self) {
+        if self.terminal.is_some() {
+            // Answers of the terminal to questions that the program asked must not be typed into
+            // the user's shell.
+            let _flushed =
+                rustix::termios::tcflush(rustix::stdio::stdin(), QueueSelector::IFlush);
+        }
+        self.release();
+    }
+}
+
+/// One of the first three descriptors, if it is open.
+fn standard(number: i32) -> Option<BorrowedFd<'static>> {
+    let descriptor = match number {
+        0 => rustix::stdio::stdin(),
+        1 => rustix::stdio::stdout(),
+        _ => rustix::stdio::stderr(),
+    };
+    rustix::io::fcntl_getfd(descriptor).is_ok().then_some(descriptor)
+}
+
+fn is_terminal(number: i32) -> bool {
+    standard(number).is_some_and(rustix::termios::isatty)
+}

@@ -1,0 +1,63 @@
+//! What reaches a terminal and what does not, whole and split at every byte.
+
+use super::*;
+
+fn check(input: &[u8], expected: &[u8]) {
+    for split in 0..=input.len() {
+        let mut filter = Filter::new();
+        let mut passed = Vec::new();
+        filter.pass(&input[..split], &mut passed);
+        filter.pass(&input[split..], &mut passed);
+        assert_eq!(passed, expected, "split at {split} of {:?}", String::from_utf8_lossy(input));
+    }
+}
+
+/// T20
+#[test]
+fn what_draws_passes_untouched() {
+    for input in [
+        &b"plain \xc3\xa9 text\r\n"[..],
+        b"\x1b[31mred\x1b[0m \x1b[2J\x1b[?1049h\x1b[6n",
+        b"\x1b]0;a title\x07after",
+        b"\x1b]8;;https://example.com\x1b\\link\x1b]8;;\x1b\\",
+        b"\x1bPq#0;2;0;0;0\x1b\\sixel",
+        b"\xc2\xa0no-break space",
+        b"\x1b(B\x1b=\x1bM",
+    ] {
+        check(input, input);
+    }
+}
+
+/// T20
+#[test]
+fn what_acts_beyond_the_screen_is_taken_out() {
+    check(b"a\x1b]52;c;ZXZpbA==\x07b", b"ab");
+    check(b"a\x1b]52;c;ZXZpbA==\x1b\\b", b"ab");
+    check(b"a\xc2\x9d52;c;ZXZpbA==\xc2\x9cb", b"ab");
+    check(b"a\x1b]8;;file:///etc/passwd\x07b", b"ab");
+    check(b"a\x1b[21tb", b"ab");
+    check(b"a\x1bP$qm\x1b\\b", b"ab");
+    check(b"a\x05b", b"ab");
+    check(b"a\x1b_G payload\x1b\\b", b"ab");
+}
+
+/// T20
+#[test]
+fn an_endless_string_is_dropped_and_costs_no_memory() {
+    let mut input = b"a\x1b]0;".to_vec();
+    input.extend(std::iter::repeat_n(b'x', 100_000));
+    let mut filter = Filter::new();
+    let mut passed = Vec::new();
+    filter.pass(&input, &mut passed);
+    assert!(filter.held.len() <= LONGEST_STRING);
+    filter.pass(b"\x07b", &mut passed);
+    assert_eq!(passed, b"ab");
+}
+
+/// T20
+#[test]
+fn a_sequence_hidden_in_another_is_seen() {
+    check(b"\x1b[3\x1b]52;c;eA==\x07z", b"\x1b[3z");
+    check(b"\x1b]0;t\x1b]52;c;eA==\x07z", b"z");
+    check(b"\x1b\x1b]52;c;eA==\x07z", b"\x1bz");
+}

@@ -1,0 +1,96 @@
+//! Running a Plan with bubblewrap instead of the native launcher, where a user demands it. The
+//! command line is the Plan's own rendering; the walls that it cannot express are missing, and a
+//! Plan that needs one of them is refused.
+
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::Command;
+
+use jail::End;
+use plan::{Access, IdentityMap, LimitsPlan, Mapping, MountOp, NetworkPlan, Plan};
+use rustix::fs::{MemfdFlags, SeekFrom};
+use rustix::io::{Errno, FdFlags};
+
+use crate::outcome::SpawnError;
+
+/// Where bubblewrap may be. Never looked for in the caller's `PATH`: what it finds would run with
+/// the caller's authority.
+pub const PLACES: [&str; 2] = ["/usr/bin/bwrap", "/usr/local/bin/bwrap"];
+
+/// The installed bubblewrap, if there is one.
+pub fn installed() -> Option<&'static Path> {
+    PLACES.iter().map(Path::new).find(|place| place.is_file())
+}
+
+/// Runs the Plan's program to its end on this process's standard streams.
+pub fn run(plan: &Plan) -> Result<End, SpawnError> {
+    let program = installed().ok_or_else(|| helper("it is not installed"))?;
+    check(plan)?;
+    let command = plan::render::bwrap(plan, FIRST_DESCRIPTOR);
+    let failed = |errno: Errno| helper(std::io::Error::from(errno));
+    let mut kept = Vec::new();
+    for (number, contents) in &command.data {
+        kept.push(data_at(*number, contents.as_bytes()).map_err(failed)?);
+    }
+    let filter = plan.seccomp.without_notify.to_bytes();
+    kept.push(data_at(command.seccomp_fd, &filter).map_err(failed)?);
+    let mut process = Command::new(program);
+    process.args(command.argv.iter().skip(1).map(plan::ByteString::as_os_str)).env_clear();
+    if let IdentityMap::Unowned(ids) = plan.identity.map {
+        // Drops the supplementary groups as well.
+        process.gid(ids.gid).uid(ids.uid);
+    }
+    let status = process.status().map_err(helper)?;
+    drop(kept);
+    Ok(match (status.code(), status.signal()) {
+        (Some(code), _) => End::Exited(code),
+        (None, Some(signal)) => End::Signalled(signal),
+        (None, None) => End::Exited(0),
+    })
+}
+
+/// Refuses what bubblewrap would silently do without.
+fn check(plan: &Plan) -> Result<(), SpawnError> {
+    if plan.network != NetworkPlan::Loopback {
+        return Err(helper("it cannot hold a cage to its network destinations"));
+    }
+    if plan.limits != LimitsPlan::default() {
+        return Err(helper("it cannot enforce limits"));
+    }
+    let mapped = plan.mounts.iter().find(|operation| {
+        matches!(
+            operation,
+            MountOp::Bind { access: Access::ReadWrite, mapping: Mapping::Owner { .. }, .. }
+        )
+    });
+    match mapped {
+        Some(grant) => Err(helper(format!(
+            "it cannot map the owner of `{}`, which root's cages need to write there; use the \
+             native backend or start the cage as the files' owner",
+            grant.at()
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// A memory file with these contents at exactly this descriptor number, inherited by a child.
+fn data_at(number: i32, contents: &[u8]) -> Result<OwnedFd, Errno> {
+    let file = rustix::fs::memfd_create(c"stockade", MemfdFlags::CLOEXEC)?;
+    let mut rest = contents;
+    while !rest.is_empty() {
+        let written = rustix::io::write(&file, rest)?;
+        rest = rest.get(written..).ok_or(Errno::IO)?;
+    }
+    rustix::fs::seek(&file, SeekFrom::Start(0))?;
+    let placed = rustix::io::fcntl_dupfd_cloexec(file.as_fd(), number)?;
+    rustix::io::fcntl_setfd(&placed, FdFlags::empty())?;
+    if placed.as_raw_fd() == number { Ok(placed) } else { Err(Errno::MFILE) }
+}
+
+fn helper(problem: impl std::fmt::Display) -> SpawnError {
+    SpawnError::Helper { program: "bwrap", problem: problem.to_string() }
+}
+
+/// High enough to be free.
+const FIRST_DESCRIPTOR: i32 = 200;

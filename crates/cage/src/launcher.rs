@@ -1,0 +1,36 @@
+//! Cages for programs with many threads: a small process, forked before the first thread, bears
+//! them all. The same cages as [`crate::spawn`] gives.
+
+use std::os::fd::OwnedFd;
+
+use jail::ProgramStreams;
+use plan::Plan;
+
+use crate::outcome::SpawnError;
+use crate::spawn::Running;
+
+/// A running launcher process. Dropping it ends it and every cage that it bore.
+#[derive(Debug)]
+pub struct Launcher(jail::launcher::Launcher);
+
+impl Launcher {
+    /// Starts the launcher. Must be called while this process has a single thread.
+    pub fn start() -> Result<Self, SpawnError> {
+        Ok(Self(jail::launcher::Launcher::start()?))
+    }
+
+    /// Starts the Plan's program in a cage, from any thread.
+    pub fn spawn(
+        &self,
+        plan: &Plan,
+        sources: &[OwnedFd],
+        streams: ProgramStreams,
+    ) -> Result<Running, SpawnError> {
+        Running::begin(self.0.start_cage(plan, sources, streams)?)
+    }
+
+    /// The launcher's process id.
+    pub fn pid(&self) -> rustix::process::Pid {
+        self.0.pid()
+    }
+}

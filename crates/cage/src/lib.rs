@@ -1,0 +1,30 @@
+//! The life of one cage: resolve, spawn, handle, close.
+//!
+//! [`resolve`] is the only step between a policy and a cage that looks at the host; around it lie
+//! what finds and approves a project's policy file ([`project`], [`trust`]), what tells whether a
+//! cage can be built here ([`probe`]), and what looks after one that has ended ([`quarantine`]).
+//!
+//! [`run_attached`] runs a compiled Plan on this process's own streams, [`spawn`] hands back a
+//! [`Running`] cage, and a [`Launcher`] does the same for processes with many threads.
+#![forbid(unsafe_code)]
+
+mod attached;
+mod captured;
+mod launcher;
+mod outcome;
+mod spawn;
+
+pub mod bwrap;
+pub mod probe;
+pub mod project;
+pub mod quarantine;
+pub mod resolve;
+pub mod trust;
+
+mod protected_names;
+
+pub use attached::{filter as terminal_filter, run_attached};
+pub use captured::{Captured, run_captured};
+pub use launcher::Launcher;
+pub use outcome::{DeniedCall, Outcome, SpawnError};
+pub use spawn::{Event, Running, spawn};

@@ -1,0 +1,94 @@
+//! How a cage ended, in words that a person or a program can use. Holds no handle on anything.
+
+use std::time::Duration;
+
+use jail::{Denial, End, Layers, SetupFailure, StartError, Step};
+use plan::seccomp::{Arch, syscall_name};
+use rustix::io::Errno;
+
+/// A cage's end.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// How the program ended.
+    pub end: End,
+    /// Which of the layers that a kernel may lack were around it.
+    pub layers: Layers,
+    /// System calls that were refused, most frequent first.
+    pub denials: Vec<DeniedCall>,
+    /// From the program's first instruction to its end.
+    pub duration: Duration,
+}
+
+/// A refused system call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeniedCall {
+    /// Its name, or its number where the table has none.
+    pub name: String,
+    /// How often.
+    pub count: u64,
+    /// Whether the caller was killed for it.
+    pub killed: bool,
+}
+
+impl From<&Denial> for DeniedCall {
+    fn from(denial: &Denial) -> Self {
+        let name = syscall_name(Arch::NATIVE, denial.number);
+        let name = name.map_or_else(|| format!("call {}", denial.number), str::to_owned);
+        Self { name, count: denial.count, killed: denial.killed }
+    }
+}
+
+/// Why no program ran.
+#[derive(Debug, thiserror::Error)]
+pub enum SpawnError {
+    /// The program is not in the cage.
+    #[error("`{program}` is not in the cage")]
+    NotFound {
+        /// The program as it was asked for.
+        program: String,
+    },
+    /// The program is there and cannot be started.
+    #[error("cannot start `{program}`: {}", std::io::Error::from(*errno))]
+    NotExecutable {
+        /// The program as it was asked for.
+        program: String,
+        /// The kernel's answer.
+        errno: Errno,
+    },
+    /// Standard input, output or error cannot be given to a cage.
+    #[error("{stream} {problem}")]
+    Stream {
+        /// Which one.
+        stream: &'static str,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The cage could not be built.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// The supervisor lost hold of the cage, which has been ended.
+    #[error("cannot supervise the cage: {}", std::io::Error::from(*.0))]
+    Supervise(Errno),
+    /// Another program that was needed could not be used.
+    #[error("cannot run `{program}`: {problem}")]
+    Helper {
+        /// The program.
+        program: &'static str,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+impl From<SetupFailure> for SpawnError {
+    fn from(failure: SetupFailure) -> Self {
+        match (failure.step, failure.errno()) {
+            (Step::Execute, Some(Errno::NOENT | Errno::NOTDIR)) => {
+                Self::NotFound { program: failure.subject }
+            }
+            (Step::Execute, Some(errno)) => {
+                Self::NotExecutable { program: failure.subject, errno }
+            }
+            _ => Self::Start(StartError::Setup(failure)),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! From a Plan to a running program and to its end. Undoes everything when a step fails: a cage
+//! that is dropped is killed.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Instant;
+
+use jail::{Born, Layers, ProgramStreams, Report, StartError};
+use plan::Plan;
+use rustix::io::Errno;
+
+use crate::outcome::{DeniedCall, Outcome, SpawnError};
+
+/// A cage whose program runs. Dropping it ends the cage.
+#[derive(Debug)]
+pub struct Running {
+    born: Born,
+    layers: Layers,
+    started: Instant,
+    terminal: Option<OwnedFd>,
+}
+
+/// What a running cage says.
+#[derive(Debug)]
+pub enum Event {
+    /// The program stopped on a terminal signal.
+    Stopped,
+    /// The program ended and nothing of the cage is left.
+    Ended(Outcome),
+}
+
+/// Starts the Plan's program in a cage, from a process with a single thread. `sources` are the
+/// descriptors that `resolve` opened, in order.
+pub fn spawn(
+    plan: &Plan,
+    sources: &[OwnedFd],
+    streams: ProgramStreams,
+) -> Result<Running, SpawnError> {
+    Running::begin(jail::start(plan, sources, streams)?)
+}
+
+impl Running {
+    /// Opens the gate of a cage and waits until its program runs.
+    pub(crate) fn begin(born: Born) -> Result<Self, SpawnError> {
+        born.open_gate().map_err(|_| last_words(&born))?;
+        let mut terminal = None;
+        loop {
+            match born.next_report().map_err(SpawnError::Supervise)? {
+                Some((Report::Terminal, mut descriptors)) => terminal = descriptors.pop(),
+                Some((Report::Started(layers), _)) => {
+                    return Ok(Self { born, layers, started: Instant::now(), terminal });
+                }
+                Some((Report::Failed(failure), _)) => return Err(failure.into()),
+                Some((Report::Stopped | Report::Ended { .. }, _)) => {
+                    return Err(SpawnError::Supervise(Errno::PROTO));
+                }
+                None => return Err(StartError::Vanished.into()),
+            }
+        }
+    }
+
+    /// The supervisor's end of the program's terminal, once.
+    pub fn take_terminal(&mut self) -> Option<OwnedFd> {
+        self.terminal.take()
+    }
+
+    /// Pid 1 of the cage, as the host counts.
+    pub fn pid(&self) -> rustix::process::Pid {
+        self.born.pid()
+    }
+
+    /// Which of the layers that a kernel may lack are around the program.
+    pub fn layers(&self) -> Layers {
+        self.layers
+    }
+
+    /// Sends a signal to the program.
+    pub fn signal(&self, signal: i32) -> Result<(), Errno> {
+        self.born.signal(signal)
+    }
+
+    /// Lets a stopped program go on.
+    pub fn resume(&self) -> Result<(), Errno> {
+        self.born.resume()
+    }
+
+    /// Kills everything in the cage.
+    pub fn kill(&self) {
+        self.born.kill();
+    }
+
+    /// Readable when [`Self::next_event`] will not wait.
+    pub fn events(&self) -> BorrowedFd<'_> {
+        self.born.reports()
+    }
+
+    /// Waits for the next event. After [`Event::Ended`] there is none.
+    pub fn next_event(&self) -> Result<Event, SpawnError> {
+        loop {
+            return match self.born.next_report() {
+                Ok(Some((Report::Stopped, _))) => Ok(Event::Stopped),
+                Ok(Some((Report::Ended { end, denials }, _))) => {
+                    let duration = self.started.elapsed();
+                    self.born.wait_until_gone().map_err(SpawnError::Supervise)?;
+                    let denials = denials.iter().map(DeniedCall::from).collect();
+                    Ok(Event::Ended(Outcome { end, layers: self.layers, denials, duration }))
+                }
+                Ok(Some((Report::Failed(failure), _))) => Err(failure.into()),
+                Ok(Some((Report::Terminal | Report::Started(_), _))) => continue,
+                // Pid 1 was killed from outside, and everything in the cage with it.
+                Ok(None) | Err(Errno::CONNRESET) => {
+                    self.born.wait_until_gone().map_err(SpawnError::Supervise)?;
+                    let end = jail::End::Signalled(libc::SIGKILL);
+                    let (layers, duration) = (self.layers, self.started.elapsed());
+                    Ok(Event::Ended(Outcome { end, layers, denials: Vec::new(), duration }))
+                }
+                Err(Errno::INTR) => continue,
+                Err(errno) => Err(SpawnError::Supervise(errno)),
+            };
+        }
+    }
+
+    /// Waits for the end.
+    pub fn wait(&self) -> Result<Outcome, SpawnError> {
+        loop {
+            if let Event::Ended(outcome) = self.next_event()? {
+                return Ok(outcome);
+            }
+        }
+    }
+}
+
+impl AsFd for Running {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.events()
+    }
+}
+
+/// A gate that cannot be opened means that the cage ended while it was built: it has said why.
+fn last_words(born: &Born) -> SpawnError {
+    match born.next_report() {
+        Ok(Some((Report::Failed(failure), _))) => failure.into(),
+        _ => StartError::Vanished.into(),
+    }
+}
