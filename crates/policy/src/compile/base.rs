@@ -1,0 +1,247 @@
+//! What every cage has, whatever its policy: the system's programs and data, a written `/etc`,
+//! minimal `/dev`, its own `/proc`, and memory of its own at `/tmp`, `/scratch` and its home.
+
+use plan::{
+    Access, BindPurpose, ByteString, Execution, FileKind, GuestPath, HostPath, Identity, Mapping,
+    NetworkPlan, SourceIndex, TmpfsSize,
+};
+
+use super::areas::{Areas, source};
+use super::error::CompileError;
+use super::tree::{Bind, Node, Tree};
+use crate::facts::{BaseEntry, CommandFile};
+use crate::{FsAccess, HostFacts};
+
+/// Lays the base layer.
+pub(super) fn lay(
+    tree: &mut Tree,
+    facts: &HostFacts,
+    identity: &Identity,
+    network: &NetworkPlan,
+) -> Result<(), CompileError> {
+    lay_dev(tree)?;
+    lay_proc(tree)?;
+    lay_etc(tree, identity, network)?;
+    for directory in ["/run", "/var"] {
+        tree.put(path(directory)?, Node::Directory { mode: 0o755 });
+    }
+    tree.put(path("/tmp")?, memory(0o1777, Execution::Allowed));
+    lay_scratch(tree, facts)?;
+    for entry in &facts.base {
+        match entry {
+            BaseEntry::Bind { at, source } => lay_host_entry(tree, facts, at, *source)?,
+            BaseEntry::Symlink { at, target } => {
+                tree.put(at.clone(), Node::Symlink { target: target.clone() });
+            }
+            BaseEntry::Device { at, source } => {
+                let device = Bind {
+                    source: *source,
+                    kind: FileKind::File,
+                    access: Access::ReadOnly,
+                    execution: Execution::Refused,
+                    mapping: Mapping::Plain,
+                    purpose: BindPurpose::Device,
+                };
+                tree.put(at.clone(), Node::Bind(device));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A home in memory, unless a grant shows the caller's own.
+pub(super) fn lay_home(tree: &mut Tree, areas: &Areas<'_>, home: &GuestPath) {
+    if is_home_private(areas, home) {
+        tree.put(home.clone(), memory(0o700, Execution::Allowed));
+    }
+}
+
+/// Whether the cage's home is memory of its own.
+pub(super) fn is_home_private(areas: &Areas<'_>, home: &GuestPath) -> bool {
+    HostPath::new(home.as_bytes().to_vec())
+        .map_or(true, |home| areas.access(&home) == FsAccess::Hide)
+}
+
+/// The programs and libraries of a `commands` list, each at its own place. One that a grant shows
+/// is there already, and one that a rule hides stays hidden.
+pub(super) fn lay_commands(
+    tree: &mut Tree,
+    facts: &HostFacts,
+    areas: &Areas<'_>,
+) -> Result<(), CompileError> {
+    for file in &facts.commands {
+        let (CommandFile::File { at, .. } | CommandFile::Symlink { at, .. }) = file;
+        let spoken_of = HostPath::new(at.as_bytes().to_vec())
+            .is_ok_and(|path| areas.at(&path).is_some());
+        if spoken_of || !tree.is_free(at) {
+            continue;
+        }
+        let node = match file {
+            CommandFile::File { source: index, .. } => Node::Bind(Bind {
+                source: *index,
+                kind: source(facts, *index)?.kind,
+                access: Access::ReadOnly,
+                execution: Execution::Allowed,
+                mapping: Mapping::Plain,
+                purpose: BindPurpose::Command,
+            }),
+            CommandFile::Symlink { target, .. } => Node::Symlink { target: target.clone() },
+        };
+        tree.put(at.clone(), node);
+    }
+    // Last, so that a grant below it makes it a directory instead.
+    let (at, target) = (path("/var/tmp")?, ByteString::from("/tmp"));
+    if tree.is_free(&at) {
+        tree.put(at, Node::Symlink { target });
+    }
+    Ok(())
+}
+
+fn lay_host_entry(
+    tree: &mut Tree,
+    facts: &HostFacts,
+    at: &GuestPath,
+    index: SourceIndex,
+) -> Result<(), CompileError> {
+    // Data needs no programs; what the system runs lies in `/usr` and the names beside it.
+    let is_data = at.as_bytes().starts_with(b"/etc/");
+    let entry = Bind {
+        source: index,
+        kind: source(facts, index)?.kind,
+        access: Access::ReadOnly,
+        execution: if is_data { Execution::Refused } else { Execution::Allowed },
+        mapping: Mapping::Plain,
+        purpose: BindPurpose::Base,
+    };
+    tree.put(at.clone(), Node::Bind(entry));
+    Ok(())
+}
+
+/// V15: these devices and no others. A read-only mount does not stop writing to a device.
+fn lay_dev(tree: &mut Tree) -> Result<(), CompileError> {
+    let (size, execution) = (DEV_SIZE, Execution::Refused);
+    let dev = Node::Tmpfs { mode: 0o755, size, execution, access: Access::ReadOnly };
+    tree.put(path("/dev")?, dev);
+    for (at, target) in DEV_LINKS {
+        tree.put(path(at)?, Node::Symlink { target: ByteString::from(*target) });
+    }
+    tree.put(path("/dev/pts")?, Node::Devpts);
+    let access = Access::ReadWrite;
+    let shared = Node::Tmpfs { mode: 0o1777, size: SHARED_MEMORY_SIZE, execution, access };
+    tree.put(path("/dev/shm")?, shared);
+    Ok(())
+}
+
+/// T15: a `/proc` of the cage's own still has files of the whole machine.
+fn lay_proc(tree: &mut Tree) -> Result<(), CompileError> {
+    tree.put(path("/proc")?, Node::Proc);
+    for name in PROC_SEALED {
+        tree.put(path(name)?, Node::SealReadOnly);
+    }
+    for name in PROC_MASKED {
+        tree.put(path(name)?, Node::MaskIfPresent);
+    }
+    Ok(())
+}
+
+fn lay_etc(
+    tree: &mut Tree,
+    identity: &Identity,
+    network: &NetworkPlan,
+) -> Result<(), CompileError> {
+    let Identity { uid, gid, user, .. } = identity;
+    // A field of passwd(5) ends at a colon and a record at a line's end.
+    let home = match identity.home.as_bytes() {
+        home if home.iter().any(|byte| matches!(byte, b':' | b'\n')) => b"/".as_slice(),
+        home => home,
+    };
+    let mut passwd = format!("{user}:x:{uid}:{gid}:{user}:").into_bytes();
+    passwd.extend_from_slice(home);
+    passwd.extend_from_slice(b":/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n");
+    let resolver = match network {
+        NetworkPlan::Loopback => "# this cage has no network\n",
+        NetworkPlan::Gatekeeper { .. } => "nameserver 127.0.0.1\noptions edns0\n",
+    };
+    let files: [(&str, ByteString); 5] = [
+        ("/etc/passwd", passwd.into()),
+        ("/etc/group", format!("{user}:x:{gid}:\nnogroup:x:65534:\n").into()),
+        ("/etc/hosts", HOSTS.into()),
+        ("/etc/nsswitch.conf", NSSWITCH.into()),
+        ("/etc/resolv.conf", resolver.into()),
+    ];
+    for (at, contents) in files {
+        tree.put(path(at)?, Node::File { contents });
+    }
+    Ok(())
+}
+
+/// K36, K37: memory, or the directory that a session keeps.
+fn lay_scratch(tree: &mut Tree, facts: &HostFacts) -> Result<(), CompileError> {
+    let node = match facts.scratch {
+        None => memory(0o700, Execution::Allowed),
+        Some(index) => {
+            // The supervisor made it, as the caller.
+            let ids = facts.caller.ids;
+            let mapping = if facts.caller.privileged {
+                Mapping::Owner { uid: ids.uid, gid: ids.gid }
+            } else {
+                Mapping::Plain
+            };
+            Node::Bind(Bind {
+                source: index,
+                kind: source(facts, index)?.kind,
+                access: Access::ReadWrite,
+                execution: Execution::Allowed,
+                mapping,
+                purpose: BindPurpose::Base,
+            })
+        }
+    };
+    tree.put(path(SCRATCH)?, node);
+    Ok(())
+}
+
+fn memory(mode: u32, execution: Execution) -> Node {
+    Node::Tmpfs { mode, size: PRIVATE_SIZE, execution, access: Access::ReadWrite }
+}
+
+/// A path of the tables below.
+pub(super) fn path(text: &str) -> Result<GuestPath, CompileError> {
+    GuestPath::new(text).map_err(|_| CompileError::bug("a path of the base layer is malformed"))
+}
+
+pub(super) const SCRATCH: &str = "/scratch";
+
+const PRIVATE_SIZE: TmpfsSize = TmpfsSize { bytes: 1 << 30, inodes: 1 << 20 };
+const SHARED_MEMORY_SIZE: TmpfsSize = TmpfsSize { bytes: 256 << 20, inodes: 1 << 16 };
+const DEV_SIZE: TmpfsSize = TmpfsSize { bytes: 1 << 20, inodes: 64 };
+
+const DEV_LINKS: &[(&str, &str)] = &[
+    ("/dev/fd", "/proc/self/fd"),
+    ("/dev/stdin", "/proc/self/fd/0"),
+    ("/dev/stdout", "/proc/self/fd/1"),
+    ("/dev/stderr", "/proc/self/fd/2"),
+    ("/dev/ptmx", "pts/ptmx"),
+];
+
+const PROC_SEALED: &[&str] = &["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys"];
+
+const PROC_MASKED: &[&str] = &[
+    "/proc/acpi",
+    "/proc/asound",
+    "/proc/kallsyms",
+    "/proc/kcore",
+    "/proc/key-users",
+    "/proc/keys",
+    "/proc/kmsg",
+    "/proc/latency_stats",
+    "/proc/sched_debug",
+    "/proc/scsi",
+    "/proc/sysrq-trigger",
+    "/proc/timer_list",
+];
+
+const HOSTS: &str = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n";
+const NSSWITCH: &str = "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n\
+                        networks: files\nprotocols: files\nservices: files\nethers: files\n\
+                        rpc: files\n";

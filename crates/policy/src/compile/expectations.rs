@@ -1,0 +1,90 @@
+//! What must be there, and what must not, when the tree is finished: the launcher looks before the
+//! program starts. And where the program starts.
+
+use std::collections::BTreeSet;
+
+use plan::{GuestPath, HostPath};
+
+use super::areas::Areas;
+use super::base::{SCRATCH, is_home_private};
+use super::tree::{Node, Presence, Tree};
+use crate::{FsAccess, HostFacts};
+
+/// The first of the wished directory, the project and the home that the cage shows.
+pub(super) fn working_directory(
+    tree: &Tree,
+    facts: &HostFacts,
+    areas: &Areas<'_>,
+    home: &GuestPath,
+) -> GuestPath {
+    let wished = [&facts.working_directory, &facts.project];
+    let shown = wished.into_iter().find(|path| is_shown(tree, areas, path));
+    shown.map_or_else(|| home.clone(), GuestPath::same_as)
+}
+
+/// K46, V17: what the policy and the base layer promise.
+pub(super) fn must_exist(tree: &Tree, areas: &Areas<'_>, home: &GuestPath) -> Vec<GuestPath> {
+    let fixed = ["/dev/null", "/proc", SCRATCH, "/tmp"];
+    let mut paths: BTreeSet<GuestPath> =
+        fixed.into_iter().filter_map(|path| GuestPath::new(path).ok()).collect();
+    paths.retain(|path| tree.presence(path) == Presence::Made);
+    paths.insert(home.clone());
+    let granted = areas.iter().filter(|(_, area)| area.access != FsAccess::Hide);
+    paths.extend(granted.map(|(path, _)| GuestPath::same_as(path)));
+    paths.into_iter().collect()
+}
+
+/// V17: what a mistake in the tree would let in. Only paths that no grant shows count.
+pub(super) fn must_not_exist(
+    tree: &Tree,
+    facts: &HostFacts,
+    areas: &Areas<'_>,
+    home: &GuestPath,
+) -> Vec<GuestPath> {
+    let mut paths: BTreeSet<GuestPath> =
+        NEVER_INSIDE.iter().filter_map(|path| GuestPath::new(*path).ok()).collect();
+    if is_home_private(areas, home) {
+        paths.extend(NEVER_IN_HOME.iter().filter_map(|name| home.join(name).ok()));
+    }
+    paths.extend(facts.project.join(".git").ok().map(|path| GuestPath::same_as(&path)));
+    let hidden = areas.iter().filter(|(_, area)| area.access == FsAccess::Hide);
+    paths.extend(hidden.map(|(path, _)| GuestPath::same_as(path)));
+    paths.into_iter().filter(|path| tree.presence(path) == Presence::Absent).collect()
+}
+
+fn is_shown(tree: &Tree, areas: &Areas<'_>, path: &HostPath) -> bool {
+    let at = GuestPath::same_as(path);
+    match tree.presence(&at) {
+        Presence::Made => !matches!(tree.node(&at), Some(Node::Mask { .. })),
+        Presence::AsOnHost => areas.at(path).is_none_or(|area| area.access != FsAccess::Hide),
+        Presence::Absent => false,
+    }
+}
+
+const NEVER_INSIDE: &[&str] = &[
+    "/.oldroot",
+    "/boot",
+    "/etc/gshadow",
+    "/etc/shadow",
+    "/etc/ssh",
+    "/etc/sudoers",
+    "/root/.ssh",
+    "/run/containerd",
+    "/run/dbus",
+    "/run/docker.sock",
+    "/run/systemd",
+    "/run/user",
+    "/sys",
+    "/var/lib/docker",
+    "/var/lib/stockade",
+    "/var/run",
+];
+
+const NEVER_IN_HOME: &[&str] = &[
+    ".aws",
+    ".bash_history",
+    ".config/stockade",
+    ".gnupg",
+    ".local/state/stockade",
+    ".ssh",
+];

@@ -1,0 +1,198 @@
+//! The mounts that make the areas hold: grants, covers over what is hidden, read-only binds over
+//! what is protected, pins. The most specific path wins in both directions.
+
+use plan::{Access, BindPurpose, Execution, FileKind, GuestPath, HostPath, TmpfsSize};
+
+use super::areas::{Area, Areas, Reason, source};
+use super::base::{SCRATCH, is_home_private};
+use super::error::{CompileError, RuleConflict};
+use super::tree::{Bind, Node, Tree};
+use crate::facts::ResolvedRule;
+use crate::{FsAccess, FsRule, HostFacts, Policy};
+
+/// Lays what the areas ask for over the base layer.
+pub(super) fn lay(
+    tree: &mut Tree,
+    facts: &HostFacts,
+    areas: &Areas<'_>,
+    home: &GuestPath,
+) -> Result<(), CompileError> {
+    let mut conflicts = Vec::new();
+    for (path, area) in areas.iter() {
+        let at = GuestPath::same_as(path);
+        match area.access {
+            FsAccess::Hide => hide(tree, areas, home, path, area),
+            FsAccess::ReadOnly | FsAccess::ReadWrite => {
+                if let Some(conflict) = show(tree, facts, areas, at, path, area) {
+                    conflicts.push(conflict);
+                }
+            }
+        }
+    }
+    for (path, index, mapping) in areas.pins() {
+        let pin = Bind {
+            source: *index,
+            kind: source(facts, *index)?.kind,
+            access: Access::ReadWrite,
+            execution: Execution::Allowed,
+            mapping: *mapping,
+            purpose: BindPurpose::Pin,
+        };
+        tree.put(GuestPath::same_as(path), Node::Bind(pin));
+    }
+    if conflicts.is_empty() { Ok(()) } else { Err(CompileError::Rules(conflicts)) }
+}
+
+/// A grant is shown where the host has it. If it was written through a link, that name leads
+/// there as well, as long as it lies in memory of the cage's own; elsewhere the host's own link is
+/// shown or nothing is.
+pub(super) fn lay_written_links(
+    tree: &mut Tree,
+    policy: &Policy,
+    facts: &HostFacts,
+) -> Result<(), CompileError> {
+    let mut links = Vec::new();
+    for (rule, resolved) in policy.fs.iter().zip(&facts.rules) {
+        if let ResolvedRule::Found { source: index, .. } = resolved
+            && rule.access != FsAccess::Hide
+        {
+            links.push((&rule.path, &source(facts, *index)?.path));
+        }
+    }
+    // Shortest first: what lies below a link is reached through it.
+    links.sort();
+    for (written, real) in links {
+        let at = GuestPath::same_as(written);
+        if written != real && tree.is_free(&at) {
+            tree.put(at, Node::Symlink { target: real.as_bytes().to_vec().into() });
+        }
+    }
+    Ok(())
+}
+
+/// Covers a place that something wider would show; where nothing does, it is not there anyway.
+fn hide(
+    tree: &mut Tree,
+    areas: &Areas<'_>,
+    home: &GuestPath,
+    path: &HostPath,
+    area: &Area<'_>,
+) {
+    let at = GuestPath::same_as(path);
+    if areas.above(path).is_none_or(|above| above.access == FsAccess::Hide) {
+        match tree.base_bind_over(&at) {
+            None => return,
+            // The whole entry is hidden: it is left out.
+            Some((entry, _)) if entry == at => {
+                tree.take_within(&at);
+                return;
+            }
+            Some(_) => {}
+        }
+    }
+    let private_home = is_home_private(areas, home) && home.is_within(&at);
+    let node = match area.kind {
+        // The cage's own home covers the caller's.
+        FileKind::Directory if private_home && *home == at => return,
+        FileKind::Directory if private_home || areas.has_grant_below(path) => Node::Tmpfs {
+            mode: 0o555,
+            size: HIDDEN_SIZE,
+            execution: Execution::Refused,
+            access: Access::ReadOnly,
+        },
+        kind => Node::Mask { kind },
+    };
+    tree.put(at, node);
+}
+
+/// Shows a place with the access that its area has, unless what is around it does so already.
+fn show(
+    tree: &mut Tree,
+    facts: &HostFacts,
+    areas: &Areas<'_>,
+    at: GuestPath,
+    path: &HostPath,
+    area: &Area<'_>,
+) -> Option<RuleConflict> {
+    let shown_by_above = areas
+        .above(path)
+        .is_some_and(|above| above.access == area.access && above.mapping == area.mapping);
+    if shown_by_above {
+        return None;
+    }
+    let access = match area.access {
+        FsAccess::ReadWrite => Access::ReadWrite,
+        FsAccess::ReadOnly | FsAccess::Hide => Access::ReadOnly,
+    };
+    let purpose = match area.reason {
+        Reason::Rule(rule) => {
+            match place_in_base(tree, facts, &at, rule, access) {
+                PlaceInBase::Apart => {}
+                PlaceInBase::AlreadyShown => return None,
+                PlaceInBase::Refused(conflict) => return Some(conflict),
+            }
+            BindPurpose::Grant
+        }
+        Reason::Secret | Reason::Protected => BindPurpose::Protected,
+    };
+    let bind = Bind {
+        source: area.source,
+        kind: area.kind,
+        access,
+        execution: Execution::Allowed,
+        mapping: area.mapping,
+        purpose,
+    };
+    tree.put(at, Node::Bind(bind));
+    None
+}
+
+/// How a grant lies to the base layer.
+enum PlaceInBase {
+    Apart,
+    AlreadyShown,
+    Refused(RuleConflict),
+}
+
+fn place_in_base(
+    tree: &mut Tree,
+    facts: &HostFacts,
+    at: &GuestPath,
+    rule: &FsRule,
+    access: Access,
+) -> PlaceInBase {
+    let (path, origin) = (rule.path.clone(), rule.origin.clone());
+    let is_below = |top: &str| at.as_path().starts_with(top);
+    let own_place = OWN_PLACES.iter().any(|own| at.as_bytes() == own.as_bytes());
+    if own_place || (facts.scratch.is_some() && is_below(SCRATCH)) {
+        return PlaceInBase::Refused(RuleConflict::OwnPlace { path, origin });
+    }
+    let system = SYSTEM.iter().any(|top| is_below(top));
+    let sources = SOURCES_IN_SYSTEM.iter().any(|top| is_below(top));
+    let writable_system = RuleConflict::WritableSystem { path, origin };
+    if access == Access::ReadWrite && system && !sources {
+        return PlaceInBase::Refused(writable_system);
+    }
+    if let Some((_, base)) = tree.base_bind_over(at) {
+        return if access == base.access { PlaceInBase::AlreadyShown } else { PlaceInBase::Apart };
+    }
+    // A wider grant shows what the base layer would.
+    if tree.take_within(at).is_empty() || access == Access::ReadOnly {
+        PlaceInBase::Apart
+    } else {
+        PlaceInBase::Refused(writable_system)
+    }
+}
+
+/// Room for mount points and nothing else.
+const HIDDEN_SIZE: TmpfsSize = TmpfsSize { bytes: 1 << 20, inodes: 1 << 16 };
+
+/// Where a cage has its own files.
+const OWN_PLACES: &[&str] = &["/dev", "/proc", "/run", SCRATCH, "/tmp", "/var"];
+
+/// What is the system's, whether a cage shows all of it or not.
+const SYSTEM: &[&str] =
+    &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/boot"];
+
+/// Where people put projects inside it; containers often have theirs there.
+const SOURCES_IN_SYSTEM: &[&str] = &["/usr/src", "/usr/local/src"];

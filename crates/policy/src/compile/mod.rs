@@ -1,0 +1,152 @@
+//! From a policy and what was found on the host to a Plan.
+//!
+//! Pure and total: the same input gives the same Plan, apart from what belongs to one start. Every
+//! choice that a cage involves is made here; enforcers make none. One file per part of the Plan, in
+//! the order in which they are called.
+
+mod areas;
+mod base;
+mod environment;
+mod error;
+mod expectations;
+mod grants;
+mod identity;
+mod landlock;
+mod tree;
+
+#[cfg(test)]
+mod tests;
+
+pub use error::{CompileError, RuleConflict};
+
+use plan::seccomp::Profile;
+use plan::{
+    ByteString, HostIds, LimitsPlan, NetworkPlan, PLAN_VERSION, Plan, SeccompPlan, Summary,
+};
+
+use crate::{HostFacts, Policy, Seccomp, State};
+use areas::Areas;
+use tree::Tree;
+
+/// What one start adds to a policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invocation {
+    /// Unique per start: a ULID.
+    pub id: String,
+    /// The program and its arguments.
+    pub argv: Vec<ByteString>,
+    /// Who a privileged caller's cage is on the host: ids that own nothing.
+    pub unowned: HostIds,
+}
+
+/// Compiles one cage.
+pub fn compile(
+    policy: &Policy,
+    facts: &HostFacts,
+    invocation: &Invocation,
+) -> Result<Plan, CompileError> {
+    check_start(policy, facts, invocation)?;
+    let identity = identity::identity(facts, invocation);
+    let network = network(policy);
+    let areas = Areas::new(policy, facts)?;
+
+    let mut tree = Tree::default();
+    base::lay(&mut tree, facts, &identity, &network)?;
+    grants::lay(&mut tree, facts, &areas, &identity.home)?;
+    base::lay_home(&mut tree, &areas, &identity.home);
+    base::lay_commands(&mut tree, facts, &areas)?;
+    grants::lay_written_links(&mut tree, policy, facts)?;
+
+    let working_directory = expectations::working_directory(&tree, facts, &areas, &identity.home);
+    let must_exist = expectations::must_exist(&tree, &areas, &identity.home);
+    let must_not_exist = expectations::must_not_exist(&tree, facts, &areas, &identity.home);
+    let mounts = tree.into_operations();
+    let mut plan = Plan {
+        version: PLAN_VERSION,
+        cage: policy.name.clone(),
+        invocation: invocation.id.clone(),
+        environment: environment::environment(policy, facts, &identity),
+        identity,
+        sources: facts.sources.clone(),
+        landlock: landlock::rules(&mounts),
+        mounts,
+        network,
+        seccomp: SeccompPlan::native(profile(policy.seccomp)),
+        limits: limits(policy),
+        argv: invocation.argv.clone(),
+        working_directory,
+        umask: facts.umask & 0o777,
+        must_exist,
+        must_not_exist,
+        watched: areas.watched(),
+        summary: Summary { line: String::new(), reduced_isolation: reduced_isolation(policy) },
+    };
+    plan.summary.line = plan.one_line();
+    plan.check()?;
+    Ok(plan)
+}
+
+/// What the caller of this function can get wrong, told apart from our own mistakes.
+fn check_start(
+    policy: &Policy,
+    facts: &HostFacts,
+    invocation: &Invocation,
+) -> Result<(), CompileError> {
+    if invocation.argv.first().is_none_or(ByteString::is_empty) {
+        return Err(CompileError::NoProgram);
+    }
+    if invocation.argv.iter().any(|argument| argument.as_bytes().contains(&0)) {
+        return Err(CompileError::NulInArgument);
+    }
+    let ids = facts.caller.ids;
+    if !facts.caller.privileged && (ids.uid == 0 || ids.gid == 0) {
+        return Err(CompileError::RootWithoutPrivilege { uid: ids.uid, gid: ids.gid });
+    }
+    if policy.state == State::Scratch && facts.scratch.is_none() {
+        return Err(CompileError::NoScratchDirectory);
+    }
+    if policy.fs.len() != facts.rules.len() {
+        return Err(CompileError::bug("the resolved rules are not those of the policy"));
+    }
+    Ok(())
+}
+
+/// K25: nothing allowed, nothing connected.
+fn network(policy: &Policy) -> NetworkPlan {
+    let texts = |entries: &std::collections::BTreeMap<crate::net::Destination, _>| {
+        entries.keys().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    if policy.net.allow.is_empty() {
+        return NetworkPlan::Loopback;
+    }
+    NetworkPlan::Gatekeeper { allow: texts(&policy.net.allow), deny: texts(&policy.net.deny) }
+}
+
+fn profile(seccomp: Seccomp) -> Profile {
+    match seccomp {
+        Seccomp::Default => Profile::Default,
+        Seccomp::Relaxed => Profile::Relaxed,
+    }
+}
+
+fn limits(policy: &Policy) -> LimitsPlan {
+    let limits = &policy.limits;
+    LimitsPlan {
+        memory_mb: limits.memory_mb,
+        cpu_weight: limits.cpu_weight,
+        cpu_millis: limits.cpu_millis,
+        pids: limits.pids,
+        walltime_sec: limits.walltime_sec,
+    }
+}
+
+fn reduced_isolation(policy: &Policy) -> Vec<String> {
+    match policy.seccomp {
+        Seccomp::Default => Vec::new(),
+        Seccomp::Relaxed => vec![
+            "the relaxed system call profile lets programs trace each other and reach more of \
+             the kernel"
+                .to_owned(),
+        ],
+    }
+}

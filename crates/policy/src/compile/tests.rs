@@ -1,0 +1,1 @@
+//! The compiler on small policies and made-up facts.
