@@ -1,5 +1,6 @@
-//! Every known attack on files, processes, the kernel and configuration has a function that tries
-//! it: each id of the list stands as a string in `crates/attacks`. Whether the attack is a good one
+//! Every known attack on files, processes, the kernel and configuration is accounted for: each id of
+//! the list stands as a string in `crates/attacks`, with a function that tries it or, where there is
+//! nothing to attack yet, in the table that says what it waits for. Whether an attack is a good one
 //! is what its twin shows.
 
 use super::Finding;
