@@ -3,20 +3,12 @@
 //! outside the build directory.
 
 #[path = "src/seccomp/arch.rs"]
-#[allow(
-    dead_code,
-    unreachable_pub,
-    reason = "the crate uses more of it than the build does"
-)]
+#[allow(dead_code, unreachable_pub, reason = "the crate uses more of it than the build does")]
 mod arch;
 #[path = "src/seccomp/assemble.rs"]
 mod assemble;
 #[path = "src/seccomp/instruction.rs"]
-#[allow(
-    dead_code,
-    unreachable_pub,
-    reason = "the crate uses more of it than the build does"
-)]
+#[allow(dead_code, unreachable_pub, reason = "the crate uses more of it than the build does")]
 mod instruction;
 #[path = "src/seccomp/list.rs"]
 mod list;
@@ -38,20 +30,16 @@ fn main() -> Result<(), Box<dyn Error>> {
         let text = std::fs::read_to_string(&file)?;
         let rules = list::parse(&text).map_err(|error| format!("{file}, {error}"))?;
         for arch in Arch::ALL {
-            for (variant, suffix) in [
-                (Variant::WithNotify, "with_notify"),
-                (Variant::WithoutNotify, "without_notify"),
-            ] {
+            for (variant, suffix) in
+                [(Variant::WithNotify, "with_notify"), (Variant::WithoutNotify, "without_notify")]
+            {
                 let program =
                     assemble(&rules, arch, variant).map_err(|error| format!("{file}, {error}"))?;
                 let name = format!("{profile}_{}_{suffix}", arch.name()).to_uppercase();
                 writeln!(source, "const {name}: &[Instruction] = &[")?;
                 for instruction in program {
                     let instruction::Instruction { code, jt, jf, k } = instruction;
-                    writeln!(
-                        source,
-                        "    Instruction::new({code:#x}, {jt}, {jf}, {k:#x}),"
-                    )?;
+                    writeln!(source, "    Instruction::new({code:#x}, {jt}, {jf}, {k:#x}),")?;
                 }
                 writeln!(source, "];")?;
             }

@@ -123,7 +123,5 @@ impl<'de> Deserialize<'de> for ByteString {
 }
 
 fn hex_digit(digit: u8) -> Option<u8> {
-    char::from(digit)
-        .to_digit(16)
-        .and_then(|value| u8::try_from(value).ok())
+    char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
 }

@@ -93,8 +93,5 @@ fn write_sorted(value: &Value, text: &mut String) {
 }
 
 /// Fields that differ between two starts of the same cage: the object that holds each, its name.
-const PER_INVOCATION: &[(&str, &str)] = &[
-    ("", "invocation"),
-    ("/identity", "hostname"),
-    ("/summary", "line"),
-];
+const PER_INVOCATION: &[(&str, &str)] =
+    &[("", "invocation"), ("/identity", "hostname"), ("/summary", "line")];

@@ -53,9 +53,7 @@ pub fn decode(bytes: &[u8]) -> Result<Plan, DecodeError> {
         }
     })?;
     if plan.version != PLAN_VERSION {
-        return Err(DecodeError::Version {
-            found: plan.version,
-        });
+        return Err(DecodeError::Version { found: plan.version });
     }
     plan.check()?;
     Ok(plan)

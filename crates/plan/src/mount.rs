@@ -208,9 +208,6 @@ impl MountOp {
     /// Whether the operation adds an entry to the mount table, and not just a name to a memory
     /// file system.
     pub fn is_mount(&self) -> bool {
-        !matches!(
-            self,
-            Self::Directory { .. } | Self::File { .. } | Self::Symlink { .. }
-        )
+        !matches!(self, Self::Directory { .. } | Self::File { .. } | Self::Symlink { .. })
     }
 }

@@ -32,17 +32,13 @@ impl Plan {
     /// Every grant, in mount order.
     pub fn fs_mounts(&self) -> impl Iterator<Item = FsMount> {
         self.mounts.iter().filter_map(|operation| match operation {
-            MountOp::Bind {
-                source,
-                at,
-                access,
-                purpose: BindPurpose::Grant,
-                ..
-            } => Some(FsMount {
-                mode: *access,
-                src_host: self.source(*source)?.path.clone(),
-                dst_cage: at.clone(),
-            }),
+            MountOp::Bind { source, at, access, purpose: BindPurpose::Grant, .. } => {
+                Some(FsMount {
+                    mode: *access,
+                    src_host: self.source(*source)?.path.clone(),
+                    dst_cage: at.clone(),
+                })
+            }
             _ => None,
         })
     }
@@ -65,24 +61,11 @@ impl Plan {
                 list(allow.iter().map(|entry| one_word(entry.as_bytes())))
             }
         };
-        let state = if self.keeps_scratch() {
-            "scratch"
-        } else {
-            "ephemeral"
-        };
-        let memory = self
-            .limits
-            .memory_mb
-            .map_or("unlimited".to_owned(), |mb| format!("{mb}mb"));
-        let walltime = self
-            .limits
-            .walltime_sec
-            .map_or("unlimited".to_owned(), |s| format!("{s}s"));
+        let state = if self.keeps_scratch() { "scratch" } else { "ephemeral" };
+        let memory = self.limits.memory_mb.map_or("unlimited".to_owned(), |mb| format!("{mb}mb"));
+        let walltime = self.limits.walltime_sec.map_or("unlimited".to_owned(), |s| format!("{s}s"));
         // Writing to a string cannot fail.
-        let _ = write!(
-            line,
-            " net={net} state={state} mem={memory} walltime={walltime}"
-        );
+        let _ = write!(line, " net={net} state={state} mem={memory} walltime={walltime}");
         line
     }
 
@@ -97,16 +80,12 @@ impl Plan {
 /// Text for one field of a line: letters, digits and plain signs as they are, the rest as `\xNN`.
 /// Bidirectional marks and other invisible characters count as the rest.
 pub(crate) fn one_word(bytes: &[u8]) -> String {
-    escape(bytes, |character| {
-        "/._-+:@*~%!?[]{}()&^$".contains(character)
-    })
+    escape(bytes, |character| "/._-+:@*~%!?[]{}()&^$".contains(character))
 }
 
 /// Text for a line of its own: like [`one_word`], with spaces and all visible ASCII signs.
 pub(crate) fn one_phrase(bytes: &[u8]) -> String {
-    escape(bytes, |character| {
-        character == ' ' || character.is_ascii_punctuation()
-    })
+    escape(bytes, |character| character == ' ' || character.is_ascii_punctuation())
 }
 
 fn escape(bytes: &[u8], is_plain: impl Fn(char) -> bool) -> String {
@@ -117,12 +96,7 @@ fn escape(bytes: &[u8], is_plain: impl Fn(char) -> bool) -> String {
                 text.push(character);
             } else {
                 let escaped = ByteString::from(character.to_string());
-                text.extend(
-                    escaped
-                        .as_bytes()
-                        .iter()
-                        .map(|byte| format!("\\x{byte:02x}")),
-                );
+                text.extend(escaped.as_bytes().iter().map(|byte| format!("\\x{byte:02x}")));
             }
         }
         text.extend(chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}")));
@@ -132,11 +106,7 @@ fn escape(bytes: &[u8], is_plain: impl Fn(char) -> bool) -> String {
 
 fn list(items: impl Iterator<Item = String>) -> String {
     let joined = items.collect::<Vec<_>>().join(",");
-    if joined.is_empty() {
-        "none".to_owned()
-    } else {
-        joined
-    }
+    if joined.is_empty() { "none".to_owned() } else { joined }
 }
 
 /// How many characters of the invocation name a cage to a person.

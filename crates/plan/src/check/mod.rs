@@ -97,26 +97,17 @@ impl Plan {
 
     fn check_names(&self) -> Result<(), PlanDefect> {
         let letters_and = |text: &str, more: &[u8]| {
-            text.bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || more.contains(&byte))
+            text.bytes().all(|byte| byte.is_ascii_alphanumeric() || more.contains(&byte))
         };
         let names = [
             ("cage name", &self.cage, 1..=64, b"-_".as_slice()),
             ("invocation", &self.invocation, 8..=64, b"".as_slice()),
-            (
-                "host name",
-                &self.identity.hostname,
-                1..=63,
-                b"-".as_slice(),
-            ),
+            ("host name", &self.identity.hostname, 1..=63, b"-".as_slice()),
             ("user name", &self.identity.user, 1..=32, b"-_".as_slice()),
         ];
         for (field, text, length, more) in names {
             if !length.contains(&text.len()) || !letters_and(text, more) {
-                return Err(PlanDefect::Name {
-                    field,
-                    text: text.clone(),
-                });
+                return Err(PlanDefect::Name { field, text: text.clone() });
             }
         }
         Ok(())
@@ -135,10 +126,7 @@ impl Plan {
                 0 => return Err(PlanDefect::RootId { field }),
                 // The kernel takes -1 as "no id".
                 u32::MAX => {
-                    return Err(PlanDefect::Range {
-                        field,
-                        value: id.into(),
-                    });
+                    return Err(PlanDefect::Range { field, value: id.into() });
                 }
                 _ => {}
             }
@@ -153,28 +141,18 @@ impl Plan {
         if program.is_empty() {
             return Err(PlanDefect::NoProgram);
         }
-        if self
-            .argv
-            .iter()
-            .any(|argument| argument.as_bytes().contains(&0))
-        {
-            return Err(PlanDefect::Nul {
-                field: "command line",
-            });
+        if self.argv.iter().any(|argument| argument.as_bytes().contains(&0)) {
+            return Err(PlanDefect::Nul { field: "command line" });
         }
         let mut previous: Option<&[u8]> = None;
         for variable in &self.environment {
             let name = variable.name.as_bytes();
             let unordered = previous.is_some_and(|previous| previous >= name);
             if unordered || name.is_empty() || name.contains(&b'=') || name.contains(&0) {
-                return Err(PlanDefect::Variable {
-                    name: variable.name.to_string(),
-                });
+                return Err(PlanDefect::Variable { name: variable.name.to_string() });
             }
             if variable.value.as_bytes().contains(&0) {
-                return Err(PlanDefect::Nul {
-                    field: "environment",
-                });
+                return Err(PlanDefect::Nul { field: "environment" });
             }
             previous = Some(name);
         }
@@ -188,21 +166,9 @@ impl Plan {
             numbers.extend(value.map(|value| (field, value, range)));
         };
         optional("memory limit", limits.memory_mb, 1..=MAX_MEMORY_MB);
-        optional(
-            "processor weight",
-            limits.cpu_weight.map(u64::from),
-            1..=10_000,
-        );
-        optional(
-            "processor limit",
-            limits.cpu_millis.map(u64::from),
-            1..=u64::from(u32::MAX),
-        );
-        optional(
-            "process limit",
-            limits.pids.map(u64::from),
-            1..=u64::from(u32::MAX),
-        );
+        optional("processor weight", limits.cpu_weight.map(u64::from), 1..=10_000);
+        optional("processor limit", limits.cpu_millis.map(u64::from), 1..=u64::from(u32::MAX));
+        optional("process limit", limits.pids.map(u64::from), 1..=u64::from(u32::MAX));
         optional("time limit", limits.walltime_sec, 1..=u64::MAX);
         for (field, value, range) in numbers {
             if !range.contains(&value) {
@@ -219,16 +185,8 @@ impl Plan {
             MountOp::File { mode, .. } => (*mode, 0o777),
             MountOp::Tmpfs { mode, size, .. } => {
                 // To the kernel a size of 0 is no bound at all.
-                let sizes = [(
-                    "memory file system size",
-                    size.bytes,
-                    4096..=MAX_TMPFS_BYTES,
-                )];
-                let inodes = [(
-                    "memory file system inodes",
-                    size.inodes,
-                    1..=MAX_TMPFS_INODES,
-                )];
+                let sizes = [("memory file system size", size.bytes, 4096..=MAX_TMPFS_BYTES)];
+                let inodes = [("memory file system inodes", size.inodes, 1..=MAX_TMPFS_INODES)];
                 for (field, value, range) in sizes.into_iter().chain(inodes) {
                     if !range.contains(&value) {
                         return Err(PlanDefect::Range { field, value });
@@ -241,9 +199,7 @@ impl Plan {
                     return Err(order(at, "has an impossible link target"));
                 }
                 if target.as_bytes().contains(&0) {
-                    return Err(PlanDefect::Nul {
-                        field: "link target",
-                    });
+                    return Err(PlanDefect::Nul { field: "link target" });
                 }
                 (0, 0)
             }
@@ -251,31 +207,17 @@ impl Plan {
             _ => (0, 0),
         };
         if mode & !widest != 0 {
-            return Err(PlanDefect::Range {
-                field: "permission bits",
-                value: mode.into(),
-            });
+            return Err(PlanDefect::Range { field: "permission bits", value: mode.into() });
         }
         Ok(())
     }
 
     fn check_bind(&self, operation: &MountOp) -> Result<(), PlanDefect> {
-        let MountOp::Bind {
-            source,
-            at,
-            access,
-            mapping,
-            purpose,
-            ..
-        } = operation
-        else {
+        let MountOp::Bind { source, at, access, mapping, purpose, .. } = operation else {
             return Ok(());
         };
         let Some(source) = self.source(*source) else {
-            return Err(PlanDefect::NoSuchSource {
-                at: at.clone(),
-                index: source.0,
-            });
+            return Err(PlanDefect::NoSuchSource { at: at.clone(), index: source.0 });
         };
         let problem = if matches!(mapping, Mapping::Owner { .. })
             && !matches!(self.identity.map, IdentityMap::Unowned(_))
@@ -296,26 +238,18 @@ impl Plan {
                 _ => return Ok(()),
             }
         };
-        Err(PlanDefect::Bind {
-            at: at.clone(),
-            problem,
-        })
+        Err(PlanDefect::Bind { at: at.clone(), problem })
     }
 }
 
 fn is_device(at: &[u8], source: &Source) -> bool {
     source.kind == FileKind::File
         && source.path.as_bytes() == at
-        && at
-            .strip_prefix(b"/dev/")
-            .is_some_and(|name| DEVICES.contains(&name))
+        && at.strip_prefix(b"/dev/").is_some_and(|name| DEVICES.contains(&name))
 }
 
 fn order(at: &GuestPath, problem: &'static str) -> PlanDefect {
-    PlanDefect::Order {
-        at: at.clone(),
-        problem,
-    }
+    PlanDefect::Order { at: at.clone(), problem }
 }
 
 /// All device nodes that a cage may have.

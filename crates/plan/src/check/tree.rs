@@ -60,30 +60,19 @@ fn check_mount(
     let ground = ground(tree, at)?;
     let (needs, leaves) = match operation {
         MountOp::Bind { source, .. } => {
-            let source = usize::try_from(source.0)
-                .ok()
-                .and_then(|index| sources.get(index));
+            let source = usize::try_from(source.0).ok().and_then(|index| sources.get(index));
             match source.map(|source| source.kind) {
                 Some(FileKind::Directory) => (Entry::Directory, Entry::Given),
                 _ => (Entry::File, Entry::Closed),
             }
         }
         MountOp::Tmpfs { .. } => (Entry::Directory, Entry::Memory),
-        MountOp::Mask {
-            kind: FileKind::Directory,
-            ..
-        } => (Entry::Directory, Entry::Closed),
-        MountOp::Mask {
-            kind: FileKind::File,
-            ..
-        } => (Entry::File, Entry::Closed),
+        MountOp::Mask { kind: FileKind::Directory, .. } => (Entry::Directory, Entry::Closed),
+        MountOp::Mask { kind: FileKind::File, .. } => (Entry::File, Entry::Closed),
         MountOp::Proc { .. } => (Entry::Directory, Entry::Given),
         MountOp::Devpts { .. } => (Entry::Directory, Entry::Closed),
         MountOp::SealReadOnly { .. } | MountOp::MaskIfPresent { .. } if ground == Entry::Memory => {
-            return Err(order(
-                at,
-                "covers a name of the cage's own memory file system",
-            ));
+            return Err(order(at, "covers a name of the cage's own memory file system"));
         }
         MountOp::SealReadOnly { .. } => (Entry::Given, Entry::Given),
         _ => (Entry::Given, Entry::Closed),

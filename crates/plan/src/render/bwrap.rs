@@ -26,19 +26,11 @@ pub struct BwrapCommand {
 /// The command line for a Plan. Its file descriptors are numbered upward from `first_fd`.
 pub fn bwrap(plan: &Plan, first_fd: i32) -> BwrapCommand {
     let argv = vec![ByteString::from("bwrap")];
-    let mut command = Command {
-        argv,
-        data: Vec::new(),
-        first_fd,
-    };
+    let mut command = Command { argv, data: Vec::new(), first_fd };
     command.namespaces(plan);
     // Bubblewrap makes its mount points by itself.
-    let mounted: HashSet<&GuestPath> = plan
-        .mounts
-        .iter()
-        .filter(|operation| operation.is_mount())
-        .map(MountOp::at)
-        .collect();
+    let mounted: HashSet<&GuestPath> =
+        plan.mounts.iter().filter(|operation| operation.is_mount()).map(MountOp::at).collect();
     for operation in &plan.mounts {
         if operation.is_mount() || !mounted.contains(operation.at()) {
             command.operation(plan, operation);
@@ -50,12 +42,7 @@ pub fn bwrap(plan: &Plan, first_fd: i32) -> BwrapCommand {
     command.add(["--seccomp", &seccomp_fd.to_string(), "--"]);
     command.argv.extend(plan.argv.iter().cloned());
     let (IdentityMap::Caller(start_as) | IdentityMap::Unowned(start_as)) = plan.identity.map;
-    BwrapCommand {
-        argv: command.argv,
-        data: command.data,
-        seccomp_fd,
-        start_as,
-    }
+    BwrapCommand { argv: command.argv, data: command.data, seccomp_fd, start_as }
 }
 
 /// What a Plan asks for and bubblewrap does not do, one sentence each.
@@ -72,20 +59,9 @@ pub fn bwrap_gaps(plan: &Plan) -> Vec<String> {
         }
     };
     let any = |test: fn(&MountOp) -> bool| plan.mounts.iter().any(test);
+    gap(!plan.landlock.rules.is_empty(), "there is no second wall around files (landlock)");
     gap(
-        !plan.landlock.rules.is_empty(),
-        "there is no second wall around files (landlock)",
-    );
-    gap(
-        any(|operation| {
-            matches!(
-                operation,
-                MountOp::Bind {
-                    mapping: Mapping::Owner { .. },
-                    ..
-                }
-            )
-        }),
+        any(|operation| matches!(operation, MountOp::Bind { mapping: Mapping::Owner { .. }, .. })),
         "granted files keep their owner, so that those of the caller may be out of reach",
     );
     gap(
@@ -101,21 +77,12 @@ pub fn bwrap_gaps(plan: &Plan) -> Vec<String> {
     );
     gap(
         any(|operation| {
-            matches!(
-                operation,
-                MountOp::SealReadOnly { .. } | MountOp::MaskIfPresent { .. }
-            )
+            matches!(operation, MountOp::SealReadOnly { .. } | MountOp::MaskIfPresent { .. })
         }),
         "of `/proc` only `sys`, `sysrq-trigger`, `irq` and `bus` are sealed",
     );
-    gap(
-        plan.network != NetworkPlan::Loopback,
-        "no network destination can be reached",
-    );
-    gap(
-        plan.limits != LimitsPlan::default(),
-        "no limit on memory, processor, processes or time",
-    );
+    gap(plan.network != NetworkPlan::Loopback, "no network destination can be reached");
+    gap(plan.limits != LimitsPlan::default(), "no limit on memory, processor, processes or time");
     gaps
 }
 
@@ -143,12 +110,7 @@ impl Command {
     }
 
     fn namespaces(&mut self, plan: &Plan) {
-        self.add([
-            "--unshare-user",
-            "--unshare-ipc",
-            "--unshare-pid",
-            "--unshare-net",
-        ]);
+        self.add(["--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net"]);
         self.add(["--unshare-uts", "--unshare-cgroup", "--disable-userns"]);
         self.add(["--uid", &plan.identity.uid.to_string()]);
         self.add(["--gid", &plan.identity.gid.to_string()]);
@@ -167,12 +129,7 @@ impl Command {
             }
             MountOp::File { mode, contents, .. } => {
                 let descriptor = self.data(contents.clone());
-                self.add([
-                    "--perms",
-                    &octal(*mode),
-                    "--ro-bind-data",
-                    &descriptor.to_string(),
-                ]);
+                self.add(["--perms", &octal(*mode), "--ro-bind-data", &descriptor.to_string()]);
                 self.add_path(at);
             }
             MountOp::Symlink { target, .. } => {
@@ -184,36 +141,20 @@ impl Command {
                 let Some(source) = plan.source(*source) else {
                     return;
                 };
-                self.add([if *access == Access::ReadWrite {
-                    "--bind"
-                } else {
-                    "--ro-bind"
-                }]);
+                self.add([if *access == Access::ReadWrite { "--bind" } else { "--ro-bind" }]);
                 self.argv.push(source.path.as_bytes().to_vec().into());
                 self.add_path(at);
             }
             MountOp::Tmpfs { .. } if at.as_bytes() == b"/dev" => self.add(["--dev", "/dev"]),
             MountOp::Tmpfs { mode, size, .. } => {
-                self.add([
-                    "--perms",
-                    &octal(*mode),
-                    "--size",
-                    &size.bytes.to_string(),
-                    "--tmpfs",
-                ]);
+                self.add(["--perms", &octal(*mode), "--size", &size.bytes.to_string(), "--tmpfs"]);
                 self.add_path(at);
             }
-            MountOp::Mask {
-                kind: FileKind::Directory,
-                ..
-            } => {
+            MountOp::Mask { kind: FileKind::Directory, .. } => {
                 self.add(["--perms", "0555", "--size", "4096", "--tmpfs"]);
                 self.add_path(at);
             }
-            MountOp::Mask {
-                kind: FileKind::File,
-                ..
-            } => {
+            MountOp::Mask { kind: FileKind::File, .. } => {
                 let descriptor = self.data(ByteString::default());
                 self.add(["--perms", "0444", "--ro-bind-data", &descriptor.to_string()]);
                 self.add_path(at);
@@ -234,13 +175,8 @@ impl Command {
         for operation in &plan.mounts {
             if matches!(
                 operation,
-                MountOp::Tmpfs {
-                    access: Access::ReadOnly,
-                    ..
-                } | MountOp::Mask {
-                    kind: FileKind::Directory,
-                    ..
-                }
+                MountOp::Tmpfs { access: Access::ReadOnly, .. }
+                    | MountOp::Mask { kind: FileKind::Directory, .. }
             ) {
                 self.add(["--remount-ro"]);
                 self.add_path(operation.at());
@@ -253,8 +189,7 @@ impl Command {
         self.add(["--clearenv"]);
         for variable in &plan.environment {
             self.add(["--setenv"]);
-            self.argv
-                .extend([variable.name.clone(), variable.value.clone()]);
+            self.argv.extend([variable.name.clone(), variable.value.clone()]);
         }
         self.add(["--chdir"]);
         self.add_path(&plan.working_directory);

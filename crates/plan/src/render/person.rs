@@ -69,27 +69,17 @@ fn granted_files(plan: &Plan, page: &mut Page) {
     for operation in &plan.mounts {
         let at = one_phrase(operation.at().as_bytes());
         let label = match operation {
-            MountOp::Bind {
-                access: Access::ReadWrite,
-                purpose: BindPurpose::Grant,
-                ..
-            } => "read-write",
-            MountOp::Bind {
-                purpose: BindPurpose::Grant,
-                ..
-            } => "read-only",
-            MountOp::Bind {
-                purpose: BindPurpose::Protected,
-                ..
-            } => "protected",
+            MountOp::Bind { access: Access::ReadWrite, purpose: BindPurpose::Grant, .. } => {
+                "read-write"
+            }
+            MountOp::Bind { purpose: BindPurpose::Grant, .. } => "read-only",
+            MountOp::Bind { purpose: BindPurpose::Protected, .. } => "protected",
             MountOp::Mask { .. } => "hidden",
             // The only memory file systems that are read-only are `/dev` and hidden directories
             // with a grant inside.
-            MountOp::Tmpfs {
-                access: Access::ReadOnly,
-                at,
-                ..
-            } if at.as_bytes() != b"/dev" => "hidden",
+            MountOp::Tmpfs { access: Access::ReadOnly, at, .. } if at.as_bytes() != b"/dev" => {
+                "hidden"
+            }
             _ => continue,
         };
         nothing = false;
@@ -109,21 +99,11 @@ fn base_layer(plan: &Plan, page: &mut Page) {
         let at = operation.at();
         let name = one_phrase(at.as_bytes());
         match operation {
-            MountOp::Bind {
-                purpose: BindPurpose::Base,
-                ..
-            } if at.as_bytes() != SCRATCH => {
+            MountOp::Bind { purpose: BindPurpose::Base, .. } if at.as_bytes() != SCRATCH => {
                 names.push(name);
             }
-            MountOp::Bind {
-                purpose: BindPurpose::Command,
-                ..
-            } => commands.push(name),
-            MountOp::Bind {
-                purpose: BindPurpose::Device,
-                ..
-            }
-            | MountOp::Devpts { .. } => {
+            MountOp::Bind { purpose: BindPurpose::Command, .. } => commands.push(name),
+            MountOp::Bind { purpose: BindPurpose::Device, .. } | MountOp::Devpts { .. } => {
                 devices.push(name);
             }
             MountOp::File { contents, .. } if !contents.is_empty() => names.push(name),
@@ -134,11 +114,7 @@ fn base_layer(plan: &Plan, page: &mut Page) {
             _ => {}
         }
     }
-    for (label, list) in [
-        ("files", names),
-        ("commands", commands),
-        ("devices", devices),
-    ] {
+    for (label, list) in [("files", names), ("commands", commands), ("devices", devices)] {
         if !list.is_empty() {
             page.field(label, &list.join(" "));
         }
@@ -150,17 +126,11 @@ fn private_files(plan: &Plan, page: &mut Page) {
     for operation in &plan.mounts {
         let at = one_phrase(operation.at().as_bytes());
         match operation {
-            MountOp::Tmpfs {
-                access: Access::ReadWrite,
-                size,
-                ..
-            } => {
+            MountOp::Tmpfs { access: Access::ReadWrite, size, .. } => {
                 page.field("in memory", &format!("{at} ({})", size_text(*size)));
             }
             MountOp::Bind { source, .. } if operation.at().as_bytes() == SCRATCH => {
-                let kept = plan
-                    .source(*source)
-                    .map(|source| one_phrase(source.path.as_bytes()));
+                let kept = plan.source(*source).map(|source| one_phrase(source.path.as_bytes()));
                 page.field("kept", &format!("{at} (in {})", kept.unwrap_or_default()));
             }
             _ => {}
@@ -191,10 +161,7 @@ fn identity(plan: &Plan, page: &mut Page) {
     let identity = &plan.identity;
     page.heading("identity");
     let (uid, gid) = (identity.uid, identity.gid);
-    page.field(
-        "inside",
-        &format!("{} (uid {uid}, gid {gid})", identity.user),
-    );
+    page.field("inside", &format!("{} (uid {uid}, gid {gid})", identity.user));
     let outside = match identity.map {
         IdentityMap::Caller(ids) => format!("the caller (uid {}, gid {})", ids.uid, ids.gid),
         IdentityMap::Unowned(_) => "an id that owns nothing, new for each run".to_owned(),
@@ -209,20 +176,9 @@ fn limits(plan: &Plan, page: &mut Page) {
     let lines = [
         ("memory", limits.memory_mb.map(|mb| format!("{mb} MiB"))),
         ("processes", limits.pids.map(|pids| pids.to_string())),
-        (
-            "cpus",
-            limits
-                .cpu_millis
-                .map(|millis| format!("{}", f64::from(millis) / 1000.0)),
-        ),
-        (
-            "cpu weight",
-            limits.cpu_weight.map(|weight| weight.to_string()),
-        ),
-        (
-            "time",
-            limits.walltime_sec.map(|seconds| format!("{seconds} s")),
-        ),
+        ("cpus", limits.cpu_millis.map(|millis| format!("{}", f64::from(millis) / 1000.0))),
+        ("cpu weight", limits.cpu_weight.map(|weight| weight.to_string())),
+        ("time", limits.walltime_sec.map(|seconds| format!("{seconds} s"))),
     ];
     page.heading("limits");
     if lines.iter().all(|(_, value)| value.is_none()) {
@@ -259,9 +215,7 @@ fn command_line(argv: &[ByteString]) -> String {
 
 fn size_text(size: TmpfsSize) -> String {
     let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
-    let unit = units
-        .iter()
-        .find(|(bytes, _)| size.bytes.is_multiple_of(*bytes));
+    let unit = units.iter().find(|(bytes, _)| size.bytes.is_multiple_of(*bytes));
     match unit {
         Some((bytes, name)) => format!("{} {name}", size.bytes / bytes),
         None => format!("{} bytes", size.bytes),

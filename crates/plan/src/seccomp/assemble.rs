@@ -27,11 +27,7 @@ pub(crate) enum Variant {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AssembleError {
     #[error("line {line}: `{name}` is not a system call of {}", arch.name())]
-    UnknownCall {
-        line: usize,
-        name: String,
-        arch: Arch,
-    },
+    UnknownCall { line: usize, name: String, arch: Arch },
     #[error("line {line}: an earlier line already answers every `{name}`")]
     Unreachable { line: usize, name: String },
     #[error("a jump over {distance} instructions is too far")]
@@ -66,10 +62,7 @@ struct Outcome {
 
 impl Outcome {
     fn plain(value: u32) -> Self {
-        Self {
-            conditional: Vec::new(),
-            otherwise: value,
-        }
+        Self { conditional: Vec::new(), otherwise: value }
     }
 }
 
@@ -103,19 +96,12 @@ fn call_answers(
                 Some(position) => position,
                 None => {
                     let outcome = Outcome::plain(RET_ALLOW);
-                    answers.push(CallOutcome {
-                        number,
-                        outcome,
-                        complete: false,
-                    });
+                    answers.push(CallOutcome { number, outcome, complete: false });
                     answers.len() - 1
                 }
             };
             let Some(known) = answers.get_mut(position).filter(|known| !known.complete) else {
-                return Err(AssembleError::Unreachable {
-                    line,
-                    name: name.clone(),
-                });
+                return Err(AssembleError::Unreachable { line, name: name.clone() });
             };
             if rule.terms.is_empty() {
                 known.outcome.otherwise = value;
@@ -142,10 +128,7 @@ fn return_value(answer: Answer, variant: Variant) -> u32 {
 fn ranges(answers: &[CallOutcome], arch: Arch) -> Vec<(u32, Outcome)> {
     let mut ranges: Vec<(u32, Outcome)> = Vec::new();
     let mut add = |start: u32, outcome: Outcome| {
-        if ranges
-            .last()
-            .is_none_or(|(_, previous)| *previous != outcome)
-        {
+        if ranges.last().is_none_or(|(_, previous)| *previous != outcome) {
             ranges.push((start, outcome));
         }
     };
@@ -176,12 +159,8 @@ fn search(ranges: &[(u32, Outcome)]) -> Result<Vec<Instruction>, AssembleError> 
         return answer(outcome);
     }
     let below = search(lower)?;
-    let mut block = vec![Instruction::new(
-        JUMP_NOT_LESS_K,
-        distance(below.len())?,
-        0,
-        *first_of_upper,
-    )];
+    let mut block =
+        vec![Instruction::new(JUMP_NOT_LESS_K, distance(below.len())?, 0, *first_of_upper)];
     block.extend(below);
     block.extend(search(upper)?);
     Ok(block)
@@ -232,9 +211,7 @@ fn load_argument(argument: u8) -> Instruction {
 }
 
 fn distance(instructions: usize) -> Result<u8, AssembleError> {
-    u8::try_from(instructions).map_err(|_| AssembleError::JumpTooFar {
-        distance: instructions,
-    })
+    u8::try_from(instructions).map_err(|_| AssembleError::JumpTooFar { distance: instructions })
 }
 
 const EPERM: u32 = 1;

@@ -24,12 +24,7 @@ pub struct SeccompData {
 impl SeccompData {
     /// A call through the ordinary entry point of `arch`.
     pub fn of(arch: Arch, number: u32, arguments: [u64; 6]) -> Self {
-        Self {
-            number,
-            arch: arch.audit_number(),
-            instruction_pointer: 0,
-            arguments,
-        }
+        Self { number, arch: arch.audit_number(), instruction_pointer: 0, arguments }
     }
 
     /// The aligned 32-bit word at an offset of the kernel's structure.
@@ -44,13 +39,7 @@ impl SeccompData {
             8 | 12 => half(self.instruction_pointer),
             _ => {
                 let index = usize::try_from(offset.saturating_sub(OFFSET_ARGUMENTS) / 8);
-                half(
-                    index
-                        .ok()
-                        .and_then(|i| self.arguments.get(i))
-                        .copied()
-                        .unwrap_or(0),
-                )
+                half(index.ok().and_then(|i| self.arguments.get(i)).copied().unwrap_or(0))
             }
         }
     }
@@ -122,11 +111,7 @@ fn return_value(program: &Program, data: &SeccompData) -> u32 {
             op::LOADX_MEMORY => x = memory.get(word).copied().unwrap_or(0),
             op::STORE_A | op::STORE_X => {
                 if let Some(cell) = memory.get_mut(word) {
-                    *cell = if instruction.code == op::STORE_A {
-                        a
-                    } else {
-                        x
-                    };
+                    *cell = if instruction.code == op::STORE_A { a } else { x };
                 }
             }
             op::A_TO_X => x = a,
@@ -136,11 +121,7 @@ fn return_value(program: &Program, data: &SeccompData) -> u32 {
                 (Some(Arithmetic::Value(value)), _) => a = value,
                 (Some(Arithmetic::DivisionByZero), _) => return 0,
                 (None, Some(holds)) => {
-                    skipped = usize::from(if holds {
-                        instruction.jt
-                    } else {
-                        instruction.jf
-                    });
+                    skipped = usize::from(if holds { instruction.jt } else { instruction.jf });
                 }
                 (None, None) => return RET_KILL_PROCESS,
             },

@@ -63,10 +63,8 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Rule>, ListError> {
         if line.is_empty() {
             continue;
         }
-        let rule = parse_rule(line_number, line).map_err(|problem| ListError {
-            line: line_number,
-            problem,
-        })?;
+        let rule = parse_rule(line_number, line)
+            .map_err(|problem| ListError { line: line_number, problem })?;
         rules.push(rule);
     }
     Ok(rules)
@@ -90,21 +88,13 @@ fn parse_rule(line: usize, text: &str) -> Result<Rule, String> {
         return Err("a rule needs a system call".to_owned());
     }
     let terms = match condition {
-        Some(condition) => condition
-            .split(" and ")
-            .map(parse_term)
-            .collect::<Result<_, _>>()?,
+        Some(condition) => condition.split(" and ").map(parse_term).collect::<Result<_, _>>()?,
         None => Vec::new(),
     };
     if answer == Answer::Allow && terms.is_empty() {
         return Err("an `allow` without a condition says nothing".to_owned());
     }
-    Ok(Rule {
-        line,
-        answer,
-        calls,
-        terms,
-    })
+    Ok(Rule { line, answer, calls, terms })
 }
 
 fn parse_call(word: &str) -> Result<Call, String> {
@@ -121,10 +111,7 @@ fn parse_call(word: &str) -> Result<Call, String> {
         ),
         None => None,
     };
-    Ok(Call {
-        name: name.to_owned(),
-        only,
-    })
+    Ok(Call { name: name.to_owned(), only })
 }
 
 fn parse_term(text: &str) -> Result<Term, String> {
@@ -137,16 +124,10 @@ fn parse_term(text: &str) -> Result<Term, String> {
         .and_then(|digits| digits.parse::<u8>().ok())
         .filter(|argument| *argument < 6)
         .ok_or_else(|| format!("`{subject}` is not an argument"))?;
-    let values = values
-        .split('|')
-        .map(constant)
-        .collect::<Result<Vec<u32>, String>>()?;
+    let values = values.split('|').map(constant).collect::<Result<Vec<u32>, String>>()?;
     match verb {
         "is" => Ok(Term::Is { argument, values }),
-        "has" => Ok(Term::Has {
-            argument,
-            bits: values.iter().fold(0, |all, bit| all | bit),
-        }),
+        "has" => Ok(Term::Has { argument, bits: values.iter().fold(0, |all, bit| all | bit) }),
         other => Err(format!("`{other}` is not a test")),
     }
 }
@@ -160,18 +141,11 @@ fn constant(name: &str) -> Result<u32, String> {
 }
 
 fn find<Value: Copy>(table: &[(&str, Value)], name: &str) -> Option<Value> {
-    table
-        .iter()
-        .find(|(known, _)| *known == name)
-        .map(|(_, value)| *value)
+    table.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
 }
 
-const ERRNOS: &[(&str, u16)] = &[
-    ("EPERM", 1),
-    ("ENOSYS", 38),
-    ("EPROTONOSUPPORT", 93),
-    ("EAFNOSUPPORT", 97),
-];
+const ERRNOS: &[(&str, u16)] =
+    &[("EPERM", 1), ("ENOSYS", 38), ("EPROTONOSUPPORT", 93), ("EAFNOSUPPORT", 97)];
 
 const CONSTANTS: &[(&str, u32)] = &[
     ("CLONE_NEWTIME", 0x0000_0080),

@@ -136,18 +136,9 @@ impl SeccompPlan {
     /// handed over by this plan's own filter, so it is refused.
     pub fn refusal(&self, data: &SeccompData) -> Refusal {
         match interpret(&self.without_notify, data) {
-            Action::Errno(errno) if errno != 0 => Refusal {
-                errno,
-                kills: false,
-            },
-            Action::KillProcess | Action::KillThread => Refusal {
-                errno: EPERM,
-                kills: true,
-            },
-            _ => Refusal {
-                errno: EPERM,
-                kills: false,
-            },
+            Action::Errno(errno) if errno != 0 => Refusal { errno, kills: false },
+            Action::KillProcess | Action::KillThread => Refusal { errno: EPERM, kills: true },
+            _ => Refusal { errno: EPERM, kills: false },
         }
     }
 }
@@ -171,10 +162,7 @@ pub fn list_lines(profile: Profile, name: &str) -> Vec<ListLine> {
     let names_it = |rule: &&list::Rule| rule.calls.iter().any(|call| call.name == name);
     let line = |rule: &list::Rule| {
         let text = profile.list().lines().nth(rule.line.checked_sub(1)?)?;
-        Some(ListLine {
-            number: rule.line,
-            text,
-        })
+        Some(ListLine { number: rule.line, text })
     };
     rules.iter().filter(names_it).filter_map(line).collect()
 }

@@ -76,14 +76,12 @@ impl Program {
         if !rest.is_empty() || chunks.is_empty() || chunks.len() > MAX_INSTRUCTIONS {
             return Err(ProgramError::Length { bytes: bytes.len() });
         }
-        let instructions = chunks
-            .iter()
-            .map(|&[c0, c1, jt, jf, k0, k1, k2, k3]| Instruction {
-                code: u16::from_le_bytes([c0, c1]),
-                jt,
-                jf,
-                k: u32::from_le_bytes([k0, k1, k2, k3]),
-            });
+        let instructions = chunks.iter().map(|&[c0, c1, jt, jf, k0, k1, k2, k3]| Instruction {
+            code: u16::from_le_bytes([c0, c1]),
+            jt,
+            jf,
+            k: u32::from_le_bytes([k0, k1, k2, k3]),
+        });
         Self::new(instructions.collect())
     }
 
@@ -153,9 +151,7 @@ fn digit(byte: u8) -> Option<u8> {
 
 fn check(instructions: &[Instruction]) -> Result<(), ProgramError> {
     if instructions.is_empty() || instructions.len() > MAX_INSTRUCTIONS {
-        return Err(ProgramError::Length {
-            bytes: instructions.len() * INSTRUCTION_BYTES,
-        });
+        return Err(ProgramError::Length { bytes: instructions.len() * INSTRUCTION_BYTES });
     }
     for (position, instruction) in instructions.iter().enumerate() {
         let Instruction { code, k, .. } = *instruction;
@@ -172,10 +168,7 @@ fn check(instructions: &[Instruction]) -> Result<(), ProgramError> {
             return Err(ProgramError::Jump { position });
         }
     }
-    if !instructions
-        .last()
-        .is_some_and(|last| matches!(last.code, RETURN_K | RETURN_A))
-    {
+    if !instructions.last().is_some_and(|last| matches!(last.code, RETURN_K | RETURN_A)) {
         return Err(ProgramError::NoReturn);
     }
     check_memory(instructions)
@@ -200,10 +193,7 @@ fn check_memory(instructions: &[Instruction]) -> Result<(), ProgramError> {
                 return Err(ProgramError::Memory { position });
             }
             JUMP_ALWAYS => {
-                reaches(
-                    usize::try_from(instruction.k).unwrap_or(usize::MAX),
-                    written,
-                );
+                reaches(usize::try_from(instruction.k).unwrap_or(usize::MAX), written);
                 written = u16::MAX;
             }
             code if is_conditional_jump(code) => {

@@ -83,12 +83,13 @@ impl<'policy> Areas<'policy> {
     pub(super) fn has_grant_below(&self, path: &HostPath) -> bool {
         let from = (Bound::Excluded(path), Bound::Unbounded);
         // Between a path and what lies below it others can stand: `/a`, `/a-b`, `/a/b`.
-        let possible = self.by_path.range(from).take_while(|(other, _)| {
-            other.as_bytes().starts_with(path.as_bytes())
-        });
-        possible.into_iter().any(|(other, area)| {
-            other.is_within(path) && area.access != FsAccess::Hide
-        })
+        let possible = self
+            .by_path
+            .range(from)
+            .take_while(|(other, _)| other.as_bytes().starts_with(path.as_bytes()));
+        possible
+            .into_iter()
+            .any(|(other, area)| other.is_within(path) && area.access != FsAccess::Hide)
     }
 
     /// Directories above a hidden or protected path that the cage could otherwise rename.
@@ -137,7 +138,9 @@ impl<'policy> Areas<'policy> {
                 Entry::Vacant(place) => {
                     place.insert(area);
                 }
-                Entry::Occupied(place) => conflicts.extend(conflict(place.key(), place.get(), rule)),
+                Entry::Occupied(place) => {
+                    conflicts.extend(conflict(place.key(), place.get(), rule))
+                }
             }
         }
         if conflicts.is_empty() { Ok(()) } else { Err(CompileError::Rules(conflicts)) }
@@ -145,8 +148,7 @@ impl<'policy> Areas<'policy> {
 
     fn add_protected(&mut self, facts: &HostFacts) -> Result<(), CompileError> {
         for found in &facts.protected {
-            let (path, area) =
-                found_area(facts, found, FsAccess::ReadOnly, Reason::Protected)?;
+            let (path, area) = found_area(facts, found, FsAccess::ReadOnly, Reason::Protected)?;
             if self.access(&path) == FsAccess::ReadWrite {
                 self.by_path.insert(path, area);
             }

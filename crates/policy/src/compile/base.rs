@@ -71,8 +71,8 @@ pub(super) fn lay_commands(
 ) -> Result<(), CompileError> {
     for file in &facts.commands {
         let (CommandFile::File { at, .. } | CommandFile::Symlink { at, .. }) = file;
-        let spoken_of = HostPath::new(at.as_bytes().to_vec())
-            .is_ok_and(|path| areas.at(&path).is_some());
+        let spoken_of =
+            HostPath::new(at.as_bytes().to_vec()).is_ok_and(|path| areas.at(&path).is_some());
         if spoken_of || !tree.is_free(at) {
             continue;
         }

@@ -3,26 +3,24 @@
 
 use std::collections::BTreeMap;
 
-use plan::{ByteString, EnvironmentVariable, Identity};
+use plan::{ByteString, EnvironmentVariable, GuestPath, Identity};
 
 use crate::{Commands, HostFacts, Policy};
 
-/// All variables, sorted by name. A variable of the policy replaces a fixed one: it only changes
-/// what the program believes.
+/// All variables, sorted by name. A policy can replace the defaults, but not what says who and
+/// where the program is ([`crate::text::FIXED_VARIABLES`]).
 pub(super) fn environment(
     policy: &Policy,
     facts: &HostFacts,
     identity: &Identity,
+    working_directory: &GuestPath,
 ) -> Vec<EnvironmentVariable> {
     let mut variables: BTreeMap<ByteString, ByteString> = BTreeMap::new();
     let mut set = |name: &str, value: ByteString| variables.insert(name.into(), value);
-    set("HOME", identity.home.as_bytes().to_vec().into());
     set("LANG", "C.UTF-8".into());
-    set("LOGNAME", identity.user.as_str().into());
     set("PATH", PATH.into());
     set("STOCKADE_CAGE", policy.name.as_str().into());
     set("TMPDIR", "/tmp".into());
-    set("USER", identity.user.as_str().into());
     if policy.commands != Commands::None {
         set("SHELL", "/bin/sh".into());
     }
@@ -36,6 +34,10 @@ pub(super) fn environment(
             set(name, value.clone());
         }
     }
+    set("HOME", identity.home.as_bytes().to_vec().into());
+    set("LOGNAME", identity.user.as_str().into());
+    set("PWD", working_directory.as_bytes().to_vec().into());
+    set("USER", identity.user.as_str().into());
     variables.into_iter().map(|(name, value)| EnvironmentVariable { name, value }).collect()
 }
 

@@ -80,7 +80,10 @@ pub enum RuleConflict {
         origin: RuleOrigin,
     },
     /// A grant at a place that every cage has for itself.
-    #[error("`{}` is where a cage has its own files, so the host's cannot be shown there ({origin})", shown(path))]
+    #[error(
+        "`{}` is where a cage has its own files, so the host's cannot be shown there ({origin})",
+        shown(path)
+    )]
     OwnPlace {
         /// What was asked for.
         path: HostPath,

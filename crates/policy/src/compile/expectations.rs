@@ -80,11 +80,5 @@ const NEVER_INSIDE: &[&str] = &[
     "/var/run",
 ];
 
-const NEVER_IN_HOME: &[&str] = &[
-    ".aws",
-    ".bash_history",
-    ".config/stockade",
-    ".gnupg",
-    ".local/state/stockade",
-    ".ssh",
-];
+const NEVER_IN_HOME: &[&str] =
+    &[".aws", ".bash_history", ".config/stockade", ".gnupg", ".local/state/stockade", ".ssh"];

@@ -71,13 +71,7 @@ pub(super) fn lay_written_links(
 }
 
 /// Covers a place that something wider would show; where nothing does, it is not there anyway.
-fn hide(
-    tree: &mut Tree,
-    areas: &Areas<'_>,
-    home: &GuestPath,
-    path: &HostPath,
-    area: &Area<'_>,
-) {
+fn hide(tree: &mut Tree, areas: &Areas<'_>, home: &GuestPath, path: &HostPath, area: &Area<'_>) {
     let at = GuestPath::same_as(path);
     if areas.above(path).is_none_or(|above| above.access == FsAccess::Hide) {
         match tree.base_bind_over(&at) {
@@ -191,8 +185,7 @@ const HIDDEN_SIZE: TmpfsSize = TmpfsSize { bytes: 1 << 20, inodes: 1 << 16 };
 const OWN_PLACES: &[&str] = &["/dev", "/proc", "/run", SCRATCH, "/tmp", "/var"];
 
 /// What is the system's, whether a cage shows all of it or not.
-const SYSTEM: &[&str] =
-    &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/boot"];
+const SYSTEM: &[&str] = &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/boot"];
 
 /// Where people put projects inside it; containers often have theirs there.
 const SOURCES_IN_SYSTEM: &[&str] = &["/usr/src", "/usr/local/src"];

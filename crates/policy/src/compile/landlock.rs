@@ -11,9 +11,8 @@ pub(super) fn rules(mounts: &[MountOp]) -> LandlockPlan {
     writable.sort();
     let mut rules = vec![read_only];
     for at in writable {
-        let covered = |rule: &LandlockRule| {
-            rule.access == Access::ReadWrite && at.is_within(&rule.at)
-        };
+        let covered =
+            |rule: &LandlockRule| rule.access == Access::ReadWrite && at.is_within(&rule.at);
         if !rules.iter().any(covered) {
             rules.push(LandlockRule { at: at.clone(), access: Access::ReadWrite });
         }

@@ -14,9 +14,6 @@ mod identity;
 mod landlock;
 mod tree;
 
-#[cfg(test)]
-mod tests;
-
 pub use error::{CompileError, RuleConflict};
 
 use plan::seccomp::Profile;
@@ -65,7 +62,7 @@ pub fn compile(
         version: PLAN_VERSION,
         cage: policy.name.clone(),
         invocation: invocation.id.clone(),
-        environment: environment::environment(policy, facts, &identity),
+        environment: environment::environment(policy, facts, &identity, &working_directory),
         identity,
         sources: facts.sources.clone(),
         landlock: landlock::rules(&mounts),

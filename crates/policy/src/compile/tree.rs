@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use plan::{
-    Access, BindPurpose, ByteString, Execution, FileKind, GuestPath, Mapping, MountOp,
-    SourceIndex, TmpfsSize,
+    Access, BindPurpose, ByteString, Execution, FileKind, GuestPath, Mapping, MountOp, SourceIndex,
+    TmpfsSize,
 };
 
 /// What stands at a path.
@@ -154,7 +154,8 @@ impl Tree {
     ) {
         for directory in at.ancestors_from_root() {
             let is_between = directory.depth() > top.depth();
-            if is_between && !self.nodes.contains_key(&directory) && made.insert(directory.clone()) {
+            if is_between && !self.nodes.contains_key(&directory) && made.insert(directory.clone())
+            {
                 operations.push(MountOp::Directory { at: directory, mode: 0o755 });
             }
         }

@@ -1,1 +1,0 @@
-//! The compiler on small policies and made-up facts.
