@@ -61,6 +61,11 @@ impl<'a> Init<'a> {
             {
                 answerer.answer_one();
             }
+            if ready.no_more_calls
+                && let Some(answerer) = &mut self.answerer
+            {
+                answerer.stop_listening();
+            }
             if ready.child
                 && let Some(end) = self.reap()
             {
@@ -96,7 +101,8 @@ impl<'a> Init<'a> {
         Ok(Ready {
             order: events(0).intersects(PollFlags::IN | ended),
             child: events(1).intersects(PollFlags::IN),
-            call: events(2).intersects(PollFlags::IN | ended),
+            call: events(2).intersects(PollFlags::IN),
+            no_more_calls: !events(2).intersects(PollFlags::IN) && events(2).intersects(ended),
         })
     }
 
@@ -160,6 +166,7 @@ struct Ready {
     order: bool,
     child: bool,
     call: bool,
+    no_more_calls: bool,
 }
 
 fn end_of(status: WaitStatus) -> End {

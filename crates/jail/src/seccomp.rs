@@ -56,17 +56,18 @@ impl<'a> Answerer<'a> {
         self.listener.as_ref().map(AsFd::as_fd)
     }
 
-    /// Answers one waiting call. When nothing runs under the filter any more, the kernel says so
-    /// and the listener is let go; what was counted stays.
+    /// Lets go of the listener: nothing runs under the filter any more. What was counted stays.
+    pub(crate) fn stop_listening(&mut self) {
+        self.listener = None;
+    }
+
+    /// Answers one waiting call.
     pub(crate) fn answer_one(&mut self) {
         let Some(listener) = &self.listener else { return };
         let call = match sys::seccomp::receive(listener.as_fd()) {
             Ok(call) => call,
             Err(Errno::NOENT | Errno::INTR) => return,
-            Err(_) => {
-                self.listener = None;
-                return;
-            }
+            Err(_) => return self.stop_listening(),
         };
         let number = u32::try_from(call.number).unwrap_or(u32::MAX);
         let refusal = self.plan.refusal(&SeccompData {

@@ -58,8 +58,10 @@ fn read_request(bytes: &[u8], descriptors: Vec<OwnedFd>) -> Result<Request, Star
     let Some((kinds, encoded)) = bytes.split_first_chunk::<3>() else {
         return Err(malformed("is too short"));
     };
-    let plan = plan::decode(encoded)
-        .map_err(|error| StartError::Unsupported(format!("the request's plan: {error}")))?;
+    let plan = plan::decode(encoded).map_err(|error| {
+        let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
+        StartError::Unsupported(format!("{error}{}", cause.unwrap_or_default()))
+    })?;
     let mut descriptors = descriptors.into_iter();
     let mut stream = |kind: u8| match kind {
         kind if kind == StreamKind::Descriptor as u8 => descriptors

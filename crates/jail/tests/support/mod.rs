@@ -34,7 +34,7 @@ impl Prepared {
         let plan = Plan {
             version: PLAN_VERSION,
             cage: "test".to_owned(),
-            invocation: "01TEST".to_owned(),
+            invocation: "01ARZ3NDEKTSV4RRFFQ69G5FAV".to_owned(),
             identity: Identity {
                 uid: 1000,
                 gid: 1000,

@@ -1,0 +1,109 @@
+//! Cages for callers with many threads: one launcher, many at once, each with its own view.
+
+mod support;
+
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::sync::Barrier;
+
+use jail::launcher::Launcher;
+use jail::{End, ProgramStreams, Report, Stream};
+use plan::Access;
+use support::Prepared;
+
+fn run(launcher: &Launcher, prepared: &Prepared) -> (End, String) {
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    let streams = ProgramStreams {
+        stdin: Stream::Null,
+        stdout: Stream::Descriptor(OwnedFd::from(writer)),
+        stderr: Stream::Null,
+    };
+    let born = launcher.start_cage(&prepared.plan, &prepared.sources, streams).unwrap();
+    born.open_gate().unwrap();
+    let mut output = String::new();
+    reader.read_to_string(&mut output).unwrap();
+    loop {
+        match born.next_report().unwrap().expect("pid 1 reports").0 {
+            Report::Ended { end, .. } => return (end, output),
+            Report::Failed(failure) => panic!("{failure}"),
+            _ => {}
+        }
+    }
+}
+
+/// V8, K237
+fn cages_born_at_once_see_only_their_own() {
+    let launcher = Launcher::start().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().canonicalize().unwrap();
+    let barrier = Barrier::new(16);
+    for _ in 0..3 {
+        std::thread::scope(|scope| {
+            for number in 0..16 {
+                let own = root.join(format!("cage-{number}"));
+                let (launcher, barrier, root) = (&launcher, &barrier, &root);
+                scope.spawn(move || {
+                    std::fs::create_dir_all(&own).unwrap();
+                    let script = format!("ls {}; pwd; ls /proc | grep -c '^[0-9]'", root.display());
+                    let mut prepared = Prepared::new(&["sh", "-c", &script]);
+                    prepared.grant(&own, Access::ReadOnly);
+                    barrier.wait();
+                    let (end, output) = run(launcher, &prepared);
+                    assert_eq!(end, End::Exited(0));
+                    let first = output.lines().next();
+                    assert_eq!(first, Some(format!("cage-{number}").as_str()), "{output}");
+                    assert_eq!(output.lines().count(), 3, "{output}");
+                });
+            }
+        });
+    }
+}
+
+/// K185
+fn a_launcher_survives_what_it_cannot_do() {
+    let launcher = Launcher::start().unwrap();
+    let mut broken = Prepared::new(&["true"]);
+    broken.plan.version = 99;
+    assert!(launcher.start_cage(&broken.plan, &broken.sources, ProgramStreams::null()).is_err());
+    let mut fewer = Prepared::new(&["true"]);
+    fewer.sources.pop();
+    assert!(launcher.start_cage(&fewer.plan, &fewer.sources, ProgramStreams::null()).is_err());
+    assert_eq!(run(&launcher, &Prepared::new(&["sh", "-c", "exit 4"])).0, End::Exited(4));
+}
+
+/// K43, K156: the cage ends with the process that asked for it, and with its launcher.
+fn a_cage_ends_with_its_launcher() {
+    let launcher = Launcher::start().unwrap();
+    let prepared = Prepared::new(&["sleep", "1000"]);
+    let born =
+        launcher.start_cage(&prepared.plan, &prepared.sources, ProgramStreams::null()).unwrap();
+    born.open_gate().unwrap();
+    while !matches!(born.next_report().unwrap(), Some((Report::Started(_), _))) {}
+    drop(launcher);
+    born.wait_until_gone().unwrap();
+}
+
+/// T51: more sources than fit in one packet arrive in order.
+fn many_grants_arrive_in_order() {
+    let launcher = Launcher::start().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().canonicalize().unwrap();
+    let mut prepared =
+        Prepared::new(&["sh", "-c", &format!("cat {}/*/name | sort -n | uniq | wc -l", root.display())]);
+    for number in 0..600 {
+        let own = root.join(number.to_string());
+        std::fs::create_dir(&own).unwrap();
+        std::fs::write(own.join("name"), format!("{number}\n")).unwrap();
+        prepared.grant(&own, Access::ReadOnly);
+    }
+    assert_eq!(run(&launcher, &prepared), (End::Exited(0), "600\n".to_owned()));
+}
+
+fn main() {
+    support::run_single_threaded(&[
+        ("cages_born_at_once_see_only_their_own", cages_born_at_once_see_only_their_own),
+        ("a_launcher_survives_what_it_cannot_do", a_launcher_survives_what_it_cannot_do),
+        ("a_cage_ends_with_its_launcher", a_cage_ends_with_its_launcher),
+        ("many_grants_arrive_in_order", many_grants_arrive_in_order),
+    ]);
+}
