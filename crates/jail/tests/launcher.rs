@@ -1,5 +1,6 @@
 //! Cages for callers with many threads: one launcher, many at once, each with its own view.
 
+#[allow(dead_code, reason = "each test file uses its own part")]
 mod support;
 
 use std::io::Read;

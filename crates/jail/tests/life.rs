@@ -1,6 +1,7 @@
 //! A cage from birth to end, through the launcher alone: streams, exit status, identity, signals,
 //! and what is left afterwards.
 
+#[allow(dead_code, reason = "each test file uses its own part")]
 mod support;
 
 use std::io::Read;

@@ -1,0 +1,143 @@
+//! Narrowing a directory in a mount namespace of one's own.
+
+#[allow(dead_code, reason = "each test file uses its own part")]
+mod support;
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::Path;
+
+use jail::restrict::{Missing, RestrictError, Writing, restrict_dir};
+use sys::clone::{Forked, Namespaces, fork_into};
+
+/// Runs `body` in a child with its own user and mount namespaces, as an unprivileged process may.
+fn in_own_namespace(body: impl FnOnce()) {
+    let uid = rustix::process::getuid().as_raw();
+    let gid = rustix::process::getgid().as_raw();
+    match fork_into(Namespaces::USER.and(Namespaces::MOUNT), None).unwrap() {
+        Forked::Child => {
+            fs::write("/proc/self/setgroups", "deny").unwrap();
+            fs::write("/proc/self/uid_map", format!("0 {uid} 1")).unwrap();
+            fs::write("/proc/self/gid_map", format!("0 {gid} 1")).unwrap();
+            body();
+            sys::exec::exit_now(0);
+        }
+        Forked::Parent { pidfd, .. } => {
+            let id = rustix::process::WaitId::PidFd(std::os::fd::AsFd::as_fd(&pidfd));
+            let options = rustix::process::WaitIdOptions::EXITED;
+            let status = rustix::process::waitid(id, options).unwrap().unwrap();
+            assert_eq!(status.exit_status(), Some(0), "the child's assertions failed");
+        }
+    }
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+fn fixture() -> (tempfile::TempDir, std::path::PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().canonicalize().unwrap();
+    for name in ["kept", "other"] {
+        fs::create_dir(root.join(name)).unwrap();
+        fs::write(root.join(name).join("inside"), name).unwrap();
+    }
+    fs::write(root.join("file"), "contents").unwrap();
+    fs::write(root.join("secret"), "hidden").unwrap();
+    std::os::unix::fs::symlink("file", root.join("link")).unwrap();
+    (directory, root)
+}
+
+fn allow<'a>(names: &'a [&'a str]) -> Vec<&'a OsStr> {
+    names.iter().map(|name| OsStr::new(*name)).collect()
+}
+
+/// V1, V2, V4
+fn only_the_allowed_entries_are_there() {
+    let (_directory, root) = fixture();
+    in_own_namespace(|| {
+        let allowed = allow(&["kept", "file", "link"]);
+        let skipped = restrict_dir(&root, &allowed, Writing::Refused, Missing::Refuse).unwrap();
+        assert!(skipped.is_empty());
+        assert_eq!(names(&root), ["file", "kept", "link"]);
+        assert_eq!(fs::read_to_string(root.join("kept/inside")).unwrap(), "kept");
+        assert_eq!(fs::read_to_string(root.join("link")).unwrap(), "contents");
+        assert!(!root.join("secret").exists());
+        assert!(!root.join("kept/../secret").exists());
+    });
+    assert_eq!(names(&root).len(), 5, "nothing on the host has changed");
+}
+
+/// V6, T63
+fn a_narrowed_directory_is_truly_read_only() {
+    let (_directory, root) = fixture();
+    in_own_namespace(|| {
+        let allowed = allow(&["kept", "file"]);
+        restrict_dir(&root, &allowed, Writing::Refused, Missing::Refuse).unwrap();
+        assert!(fs::write(root.join("file"), "x").is_err());
+        assert!(fs::OpenOptions::new().write(true).truncate(true).open(root.join("file")).is_err());
+        assert!(fs::remove_file(root.join("file")).is_err());
+        assert!(fs::write(root.join("new"), "x").is_err());
+        assert!(fs::write(root.join("kept/new"), "x").is_err());
+        assert!(fs::rename(root.join("kept"), root.join("moved")).is_err());
+        let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        assert!(fs::set_permissions(root.join("file"), permissions).is_err());
+    });
+    assert_eq!(fs::read_to_string(root.join("file")).unwrap(), "contents");
+}
+
+/// V3
+fn again_narrows_further_and_never_widens() {
+    let (_directory, root) = fixture();
+    in_own_namespace(|| {
+        let first = allow(&["kept", "file"]);
+        restrict_dir(&root, &first, Writing::Refused, Missing::Refuse).unwrap();
+        restrict_dir(&root, &first, Writing::Refused, Missing::Refuse).unwrap();
+        assert_eq!(names(&root), ["file", "kept"]);
+        let more = allow(&["kept", "secret"]);
+        let refused = restrict_dir(&root, &more, Writing::Refused, Missing::Refuse).unwrap_err();
+        assert!(matches!(refused, RestrictError::Missing(_)), "{refused}");
+        assert_eq!(names(&root), ["file", "kept"], "a refused call changes nothing");
+        let skipped = restrict_dir(&root, &more, Writing::Allowed, Missing::Skip).unwrap();
+        assert_eq!(skipped, ["secret"]);
+        assert_eq!(names(&root), ["kept"]);
+        assert!(fs::write(root.join("kept/inside"), "x").is_err(), "read-only stays read-only");
+    });
+}
+
+/// V1, V2, V10
+fn a_writable_one_takes_new_files_in_memory() {
+    let (_directory, root) = fixture();
+    in_own_namespace(|| {
+        restrict_dir(&root, &allow(&["kept"]), Writing::Allowed, Missing::Refuse).unwrap();
+        fs::write(root.join("new"), "x").unwrap();
+        assert_eq!(names(&root), ["kept", "new"]);
+    });
+    assert!(!root.join("new").exists());
+}
+
+/// V16
+fn an_entry_is_one_plain_name() {
+    let (_directory, root) = fixture();
+    in_own_namespace(|| {
+        for name in ["..", ".", "", "kept/inside", "/etc"] {
+            let refused = restrict_dir(&root, &allow(&[name]), Writing::Refused, Missing::Skip);
+            assert!(matches!(refused, Err(RestrictError::Name(_))), "{name}");
+        }
+    });
+}
+
+fn main() {
+    support::run_single_threaded(&[
+        ("only_the_allowed_entries_are_there", only_the_allowed_entries_are_there),
+        ("a_narrowed_directory_is_truly_read_only", a_narrowed_directory_is_truly_read_only),
+        ("again_narrows_further_and_never_widens", again_narrows_further_and_never_widens),
+        ("a_writable_one_takes_new_files_in_memory", a_writable_one_takes_new_files_in_memory),
+        ("an_entry_is_one_plain_name", an_entry_is_one_plain_name),
+    ]);
+}
