@@ -58,9 +58,11 @@ pub enum ResolvedRule {
     Found {
         /// The object; its `path` has every symlink resolved.
         source: SourceIndex,
-        /// Owner and group on disk.
+        /// Whose files a privileged launcher maps to the cage: where `caller_owned`, the owner and
+        /// group of the project's root or of the home that it lies below, so that a file of
+        /// somebody else inside stays theirs; else its own.
         owner: (u32, u32),
-        /// Below the project root or the caller's home: a privileged launcher maps its owner.
+        /// Below the project root or the caller's home, and not in a system tree.
         caller_owned: bool,
     },
     /// A `hide` rule on a path that does not exist: nothing to cover. For any other rule
@@ -73,7 +75,7 @@ pub enum ResolvedRule {
 pub struct FoundPath {
     /// The object.
     pub source: SourceIndex,
-    /// Owner and group on disk.
+    /// As in [`ResolvedRule::Found`].
     pub owner: (u32, u32),
     /// As in [`ResolvedRule::Found`].
     pub caller_owned: bool,

@@ -1,0 +1,162 @@
+//! Recognises the names of [`policy::protected`] during a walk down a directory tree, name by name.
+//! Asks the same table as everybody else; exists because a walk sees thousands of names, of which
+//! nearly none is in the table, and must pay next to nothing for those. Never touches a file.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use plan::HostPath;
+use policy::protected::{Entry, Object, table};
+
+#[cfg(test)]
+mod tests;
+
+/// The table, arranged by the first component of its patterns.
+pub(crate) struct ProtectedNames {
+    patterns: Vec<Pattern>,
+    /// Positions in `patterns`, by a first component in lower case without wildcards.
+    by_first: HashMap<Vec<u8>, Vec<usize>>,
+    /// Those whose first component has a wildcard.
+    first_is_wild: Vec<usize>,
+    longest_first: usize,
+}
+
+struct Pattern {
+    entry: &'static Entry,
+    components: Vec<&'static [u8]>,
+}
+
+/// Which patterns have begun on the way down to a directory and are not complete there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Begun(Vec<Position>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Position {
+    pattern: usize,
+    /// The component that must come next.
+    next: usize,
+}
+
+/// What one more name means.
+pub(crate) struct Step {
+    /// The entry that names this object.
+    pub(crate) entry: Option<&'static Entry>,
+    /// What has begun below it, if it is a directory.
+    pub(crate) below: Begun,
+}
+
+impl ProtectedNames {
+    /// The one arrangement of the one table.
+    pub(crate) fn shared() -> &'static Self {
+        static SHARED: OnceLock<ProtectedNames> = OnceLock::new();
+        SHARED.get_or_init(Self::new)
+    }
+
+    fn new() -> Self {
+        let mut names = Self {
+            patterns: Vec::new(),
+            by_first: HashMap::new(),
+            first_is_wild: Vec::new(),
+            longest_first: 0,
+        };
+        for (position, entry) in table().iter().enumerate() {
+            let components: Vec<_> = entry.pattern.split('/').map(str::as_bytes).collect();
+            let first = components.first().copied().unwrap_or_default();
+            if first.contains(&b'*') {
+                names.first_is_wild.push(position);
+            } else {
+                names.longest_first = names.longest_first.max(first.len());
+                names.by_first.entry(first.to_ascii_lowercase()).or_default().push(position);
+            }
+            names.patterns.push(Pattern { entry, components });
+        }
+        names
+    }
+
+    /// What has begun in a directory, judged by the names above it and its own. A grant of `.git`
+    /// itself still has protected names inside.
+    pub(crate) fn begun_at(&self, directory: &HostPath) -> Begun {
+        let components = directory.as_bytes().split(|byte| *byte == b'/');
+        components.filter(|name| !name.is_empty()).fold(Begun::default(), |begun, name| {
+            self.step(&begun, name, Object::Directory).below
+        })
+    }
+
+    /// Takes one step down.
+    pub(crate) fn step(&self, begun: &Begun, name: &[u8], object: Object) -> Step {
+        let mut step = Step { entry: None, below: Begun::default() };
+        for position in begun.0.iter().copied() {
+            self.advance(position, name, object, &mut step);
+        }
+        if name.len() <= self.longest_first {
+            let candidates = self.by_first.get(name.to_ascii_lowercase().as_slice());
+            for pattern in candidates.into_iter().flatten().copied() {
+                self.advance(Position { pattern, next: 0 }, name, object, &mut step);
+            }
+        }
+        for pattern in self.first_is_wild.iter().copied() {
+            self.advance(Position { pattern, next: 0 }, name, object, &mut step);
+        }
+        step
+    }
+
+    fn advance(&self, position: Position, name: &[u8], object: Object, step: &mut Step) {
+        let Some(pattern) = self.patterns.get(position.pattern) else { return };
+        let Some(wanted) = pattern.components.get(position.next) else { return };
+        if !component_matches(name, wanted) {
+            return;
+        }
+        if *wanted == b"**" {
+            step.below.0.push(position);
+        }
+        let next = position.next + 1;
+        if next < pattern.components.len() {
+            step.below.0.push(Position { next, ..position });
+        } else if step.entry.is_none() && concerns(pattern.entry.object, object) {
+            step.entry = Some(pattern.entry);
+        }
+    }
+}
+
+impl Begun {
+    /// Whether no pattern can be completed below but those that begin there.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Directories full of what package managers fetched and compilers made, by the thousand and with
+/// their authors' own settings in them. Nobody works in there, so nothing in there is run by
+/// entering a directory or opening an editor.
+pub(crate) fn is_fetched_or_built(name: &[u8]) -> bool {
+    FETCHED_OR_BUILT.iter().any(|known| name == known.as_bytes())
+}
+
+/// Directories of a repository that hold data alone, in great numbers.
+pub(crate) fn is_git_data(name: &[u8]) -> bool {
+    GIT_DATA.iter().any(|known| name == known.as_bytes())
+}
+
+fn concerns(entry: Object, found: Object) -> bool {
+    entry == Object::Any || found == Object::Any || entry == found
+}
+
+/// As the table defines it: `**` for any one component (and more), `*` at the end or beginning for
+/// any characters, letters without case.
+fn component_matches(name: &[u8], wanted: &[u8]) -> bool {
+    match wanted {
+        b"**" => true,
+        [prefix @ .., b'*'] => {
+            name.get(..prefix.len()).is_some_and(|head| head.eq_ignore_ascii_case(prefix))
+        }
+        [b'*', suffix @ ..] => {
+            let start = name.len().checked_sub(suffix.len());
+            let tail = start.and_then(|start| name.get(start..));
+            tail.is_some_and(|tail| tail.eq_ignore_ascii_case(suffix))
+        }
+        wanted => name.eq_ignore_ascii_case(wanted),
+    }
+}
+
+const FETCHED_OR_BUILT: [&str; 3] = ["node_modules", "target", "__pycache__"];
+const GIT_DATA: [&str; 2] = ["objects", "lfs"];

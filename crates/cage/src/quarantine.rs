@@ -1,0 +1,130 @@
+//! After a cage with read-write grants has ended: files that run code on the host and appeared in
+//! those grants are renamed in place, so that nothing runs them, and reported. Walks only below
+//! the granted directories, never through a link or onto another file system, and removes nothing.
+
+mod sweep;
+
+use std::fmt;
+use std::time::{Duration, SystemTime};
+
+use plan::HostPath;
+use policy::protected::Entry;
+use rustix::io::Errno;
+
+#[cfg(test)]
+mod tests;
+
+/// What a sweep came upon.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Finding {
+    /// A protected name appeared during the run and was renamed.
+    Quarantined {
+        /// Where it appeared.
+        path: HostPath,
+        /// Where it is now.
+        moved_to: HostPath,
+        /// Why it matters.
+        entry: &'static Entry,
+    },
+    /// A protected file that existed before was changed during the run; it stays where it is.
+    Modified {
+        /// Which file.
+        path: HostPath,
+        /// Why it matters.
+        entry: &'static Entry,
+    },
+    /// A protected name appeared and could not be renamed.
+    NotMoved {
+        /// Where it is.
+        path: HostPath,
+        /// Why it matters.
+        entry: &'static Entry,
+        /// The kernel's answer.
+        errno: Errno,
+    },
+    /// A part of a grant that the sweep did not see.
+    NotSearched {
+        /// Which part.
+        path: HostPath,
+        /// Why not.
+        why: Unsearched,
+    },
+}
+
+/// Why a part of a grant was not searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unsearched {
+    /// More names than one sweep reads.
+    TooManyNames,
+    /// Deeper than anybody works.
+    TooDeep,
+    /// The kernel refused to open or list it.
+    Kernel(Errno),
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = |path: &HostPath| policy::shown::shown(path);
+        match self {
+            Self::Quarantined { path, moved_to, entry } => write!(
+                formatter,
+                "`{}` appeared during the run and would be run by {}; it is now `{}`",
+                shown(path),
+                entry.runs_by,
+                shown(moved_to)
+            ),
+            Self::Modified { path, entry } => write!(
+                formatter,
+                "`{}` was changed during the run and is run by {}; look at it",
+                shown(path),
+                entry.runs_by
+            ),
+            Self::NotMoved { path, entry, errno } => write!(
+                formatter,
+                "`{}` appeared during the run, will be run by {}, and could not be renamed: {errno}",
+                shown(path),
+                entry.runs_by
+            ),
+            Self::NotSearched { path, why } => {
+                let why = match why {
+                    Unsearched::TooManyNames => "it holds too many names".to_owned(),
+                    Unsearched::TooDeep => "it lies too deep".to_owned(),
+                    Unsearched::Kernel(errno) => errno.to_string(),
+                };
+                let path = shown(path);
+                write!(formatter, "`{path}` was not searched for files that run code: {why}")
+            }
+        }
+    }
+}
+
+/// Looks through `watched` host directories for protected names that appeared or changed since
+/// `started`.
+///
+/// `protected_at_start` are the paths that were read-only inside the cage; they are not looked at.
+/// `suffix` ends the names of what is renamed: a prefix of the invocation's id.
+pub fn sweep(
+    watched: &[HostPath],
+    protected_at_start: &[HostPath],
+    started: SystemTime,
+    suffix: &str,
+) -> Vec<Finding> {
+    let since = started.checked_sub(CLOCK_TICK).unwrap_or(SystemTime::UNIX_EPOCH);
+    let mut roots: Vec<&HostPath> = watched.iter().collect();
+    roots.sort();
+    roots.dedup();
+    let mut sweep = sweep::Sweep::new(protected_at_start, since, suffix);
+    for root in &roots {
+        // A grant inside a grant is swept with the outer one.
+        let inside = std::iter::successors(root.parent(), HostPath::parent)
+            .any(|above| roots.binary_search(&&above).is_ok());
+        if !inside {
+            sweep.below(root);
+        }
+    }
+    sweep.into_findings()
+}
+
+/// File times are those of the last tick of a clock that ticks 100 times a second at the slowest:
+/// a file can be made after a start and bear an earlier time.
+const CLOCK_TICK: Duration = Duration::from_millis(10);

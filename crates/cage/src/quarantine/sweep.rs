@@ -1,0 +1,353 @@
+//! The walk of a sweep: breadth first, every directory opened beneath the grant's root without
+//! links. Reads names; asks for times only where a name is in the table.
+
+use std::collections::{HashSet, VecDeque};
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, SystemTime};
+
+use plan::HostPath;
+use policy::protected::{Entry, Object, is_bare_repository, table};
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, RawDir, RenameFlags, ResolveFlags, Statx, StatxFlags,
+    StatxTimestamp,
+};
+use rustix::io::Errno;
+
+use super::{Finding, Unsearched};
+use crate::protected_names::{Begun, ProtectedNames, is_fetched_or_built, is_git_data};
+
+/// A sweep and what it has found.
+pub(super) struct Sweep<'a> {
+    names: &'static ProtectedNames,
+    protected_at_start: HashSet<&'a HostPath>,
+    since: SystemTime,
+    suffix: &'a str,
+    names_left: usize,
+    findings: Vec<Finding>,
+}
+
+/// A directory to look into.
+struct Directory {
+    /// Below the grant's root; empty for the root itself.
+    relative: Vec<u8>,
+    path: HostPath,
+    depth: usize,
+    begun: Begun,
+    /// Set where every name counts, because the directory itself is a protected one.
+    inside: Option<&'static Entry>,
+    /// Below `.git`, where only what the table names is of interest.
+    inside_repository: bool,
+}
+
+/// An opened directory.
+struct Listing<'a> {
+    directory: &'a Directory,
+    descriptor: &'a OwnedFd,
+    /// Whether names were added to it, or removed, since the start.
+    changed: bool,
+}
+
+struct Name {
+    bytes: Vec<u8>,
+    file_type: FileType,
+}
+
+impl<'a> Sweep<'a> {
+    pub(super) fn new(
+        protected_at_start: &'a [HostPath],
+        since: SystemTime,
+        suffix: &'a str,
+    ) -> Self {
+        Self {
+            names: ProtectedNames::shared(),
+            protected_at_start: protected_at_start.iter().collect(),
+            since,
+            suffix,
+            names_left: MOST_NAMES,
+            findings: Vec::new(),
+        }
+    }
+
+    pub(super) fn into_findings(self) -> Vec<Finding> {
+        self.findings
+    }
+
+    /// Sweeps one granted directory.
+    pub(super) fn below(&mut self, root: &HostPath) {
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::NO_SYMLINKS;
+        let opened = rustix::fs::openat2(CWD, root.as_path(), flags, Mode::empty(), resolve);
+        let top = match opened {
+            Ok(top) => top,
+            // Removed since: nothing is in it.
+            Err(Errno::NOENT) => return,
+            Err(errno) => return self.not_searched(root.clone(), Unsearched::Kernel(errno)),
+        };
+        let is_directory = rustix::fs::fstat(&top)
+            .is_ok_and(|status| FileType::from_raw_mode(status.st_mode) == FileType::Directory);
+        // A granted file is the very file that the user named.
+        if !is_directory {
+            return;
+        }
+        let mut waiting = VecDeque::from([Directory {
+            relative: Vec::new(),
+            path: root.clone(),
+            depth: 0,
+            begun: self.names.begun_at(root),
+            inside: None,
+            inside_repository: false,
+        }]);
+        while let Some(directory) = waiting.pop_front() {
+            if self.names_left == 0 {
+                self.not_searched(directory.path, Unsearched::TooManyNames);
+                return;
+            }
+            self.visit(&top, &directory, &mut waiting);
+        }
+    }
+
+    fn visit(&mut self, top: &OwnedFd, directory: &Directory, waiting: &mut VecDeque<Directory>) {
+        let descriptor = match open_to_list(top, &directory.relative) {
+            Ok(descriptor) => descriptor,
+            // Gone, or a mount of another file system, which the cage had no grant for.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => return,
+            Err(errno) => {
+                return self.not_searched(directory.path.clone(), Unsearched::Kernel(errno));
+            }
+        };
+        let names = match self.list(&descriptor) {
+            Ok(names) => names,
+            Err(errno) => {
+                return self.not_searched(directory.path.clone(), Unsearched::Kernel(errno));
+            }
+        };
+        let changed = match times(&descriptor, b"") {
+            Ok(times) => self.is_recent(times.stx_ctime),
+            Err(_) => true,
+        };
+        let listing = Listing { directory, descriptor: &descriptor, changed };
+        let bare = is_bare_repository(names.iter().map(|name| name.bytes.as_slice()));
+        for name in &names {
+            self.look_at(&listing, name, bare, waiting);
+        }
+    }
+
+    fn look_at(
+        &mut self,
+        listing: &Listing<'_>,
+        name: &Name,
+        bare: bool,
+        waiting: &mut VecDeque<Directory>,
+    ) {
+        let directory = listing.directory;
+        let is_directory = name.file_type == FileType::Directory;
+        let object = if is_directory { Object::Directory } else { Object::File };
+        let step = self.names.step(&directory.begun, &name.bytes, object);
+        let in_bare = || bare_entry(&name.bytes).filter(|_| bare);
+        let entry = directory.inside.or(step.entry).or_else(in_bare);
+        if entry.is_none() && !is_directory {
+            return;
+        }
+        let Ok(path) = directory.path.join(&name.bytes) else {
+            return self.not_searched(directory.path.clone(), Unsearched::TooDeep);
+        };
+        if self.protected_at_start.contains(&path) {
+            return;
+        }
+        if let Some(entry) = entry
+            && self.judge(listing, name, &path, entry) == Judged::Moved
+        {
+            return;
+        }
+        let inside_repository = directory.inside_repository || is_git(&name.bytes);
+        let pass_over = match (entry, inside_repository) {
+            (Some(_), _) => false,
+            (None, true) => step.below.is_empty() || is_git_data(&name.bytes),
+            (None, false) => is_fetched_or_built(&name.bytes),
+        };
+        if !is_directory || pass_over {
+            return;
+        }
+        if directory.depth >= MOST_DEPTH {
+            return self.not_searched(path, Unsearched::TooDeep);
+        }
+        waiting.push_back(Directory {
+            relative: join(&directory.relative, &name.bytes),
+            path,
+            depth: directory.depth + 1,
+            begun: step.below,
+            inside: entry,
+            inside_repository,
+        });
+    }
+
+    /// Decides about an object whose name is in the table.
+    ///
+    /// New is what was made since the start. What is older may have been renamed to this name since
+    /// then, which a change of its directory gives away; times of change, unlike those of
+    /// modification, cannot be set by a program.
+    fn judge(
+        &mut self,
+        listing: &Listing<'_>,
+        name: &Name,
+        path: &HostPath,
+        entry: &'static Entry,
+    ) -> Judged {
+        let times = match times(listing.descriptor, &name.bytes) {
+            Ok(times) => times,
+            Err(Errno::NOENT) => return Judged::Stays,
+            Err(errno) => {
+                self.findings.push(Finding::NotMoved { path: path.clone(), entry, errno });
+                return Judged::Stays;
+            }
+        };
+        if !self.is_recent(times.stx_ctime) {
+            return Judged::Stays;
+        }
+        let mask = StatxFlags::from_bits_retain(times.stx_mask);
+        let is_older = mask.contains(StatxFlags::BTIME) && !self.is_recent(times.stx_btime);
+        if is_older && !listing.changed {
+            // Of a directory only the list of names has changed: what is new in it comes next.
+            if name.file_type != FileType::Directory {
+                self.findings.push(Finding::Modified { path: path.clone(), entry });
+            }
+            return Judged::Stays;
+        }
+        // Old, recently changed, and in a directory whose names have changed: it may have got its
+        // name just now. A harmless one that is renamed can be renamed back.
+        match self.rename(listing, name, path) {
+            Ok(moved_to) => {
+                self.findings.push(Finding::Quarantined { path: path.clone(), moved_to, entry });
+                Judged::Moved
+            }
+            Err(errno) => {
+                self.findings.push(Finding::NotMoved { path: path.clone(), entry, errno });
+                Judged::Stays
+            }
+        }
+    }
+
+    /// Renames without replacing anything, in the directory that the descriptor refers to.
+    fn rename(&self, listing: &Listing<'_>, name: &Name, path: &HostPath) -> Result<HostPath, Errno> {
+        let parent = path.parent().ok_or(Errno::INVAL)?;
+        for attempt in 0..MOST_ATTEMPTS {
+            let new_name = quarantined_name(&name.bytes, self.suffix, attempt);
+            let renamed = rustix::fs::renameat_with(
+                listing.descriptor,
+                name.bytes.as_slice(),
+                listing.descriptor,
+                new_name.as_slice(),
+                RenameFlags::NOREPLACE,
+            );
+            match renamed {
+                Ok(()) => return parent.join(new_name).map_err(|_| Errno::NAMETOOLONG),
+                Err(Errno::EXIST) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+        Err(Errno::EXIST)
+    }
+
+    fn list(&mut self, directory: &OwnedFd) -> Result<Vec<Name>, Errno> {
+        let mut buffer = [MaybeUninit::uninit(); 32 * 1024];
+        let mut entries = RawDir::new(directory, &mut buffer);
+        let mut names = Vec::new();
+        while let Some(entry) = entries.next() {
+            let entry = entry?;
+            let bytes = entry.file_name().to_bytes();
+            if matches!(bytes, b"." | b"..") {
+                continue;
+            }
+            if self.names_left == 0 {
+                break;
+            }
+            self.names_left -= 1;
+            let file_type = match entry.file_type() {
+                // Some file systems do not say.
+                FileType::Unknown => {
+                    rustix::fs::statat(directory, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)
+                        .map_or(FileType::Unknown, |status| FileType::from_raw_mode(status.st_mode))
+                }
+                known => known,
+            };
+            names.push(Name { bytes: bytes.to_vec(), file_type });
+        }
+        Ok(names)
+    }
+
+    fn is_recent(&self, time: StatxTimestamp) -> bool {
+        // A time before 1970 is not recent.
+        let Ok(seconds) = u64::try_from(time.tv_sec) else { return false };
+        let since_epoch = Duration::new(seconds, time.tv_nsec);
+        SystemTime::UNIX_EPOCH.checked_add(since_epoch).is_none_or(|time| time >= self.since)
+    }
+
+    fn not_searched(&mut self, path: HostPath, why: Unsearched) {
+        self.findings.push(Finding::NotSearched { path, why });
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Judged {
+    Moved,
+    Stays,
+}
+
+/// What Git obeys in a directory that it takes for a repository, whatever that is called.
+fn bare_entry(name: &[u8]) -> Option<&'static Entry> {
+    let pattern = match name {
+        b"config" => ".git/config",
+        b"hooks" => ".git/hooks",
+        _ => return None,
+    };
+    table().iter().find(|entry| entry.pattern == pattern)
+}
+
+fn is_git(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b".git")
+}
+
+fn open_to_list(top: &OwnedFd, relative: &[u8]) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
+    let relative = if relative.is_empty() { b"." } else { relative };
+    for _ in 0..MOST_ATTEMPTS {
+        match rustix::fs::openat2(top, relative, flags, Mode::empty(), resolve) {
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            opened => return opened,
+        }
+    }
+    Err(Errno::AGAIN)
+}
+
+/// The times of a name in a directory, or of the directory itself where the name is empty.
+fn times(directory: &OwnedFd, name: &[u8]) -> Result<Statx, Errno> {
+    let flags = if name.is_empty() { AtFlags::EMPTY_PATH } else { AtFlags::SYMLINK_NOFOLLOW };
+    rustix::fs::statx(directory, name, flags, StatxFlags::CTIME | StatxFlags::BTIME)
+}
+
+fn join(relative: &[u8], name: &[u8]) -> Vec<u8> {
+    if relative.is_empty() { name.to_vec() } else { [relative, b"/", name].concat() }
+}
+
+/// A name that no pattern of the table matches and that fits into a directory entry.
+fn quarantined_name(name: &[u8], suffix: &str, attempt: usize) -> Vec<u8> {
+    let end = match attempt {
+        0 => format!(".quarantined-{suffix}"),
+        attempt => format!(".quarantined-{suffix}-{attempt}"),
+    };
+    let kept = name.len().min(MOST_NAME_BYTES.saturating_sub(end.len()));
+    [name.get(..kept).unwrap_or_default(), end.as_bytes()].concat()
+}
+
+/// The most that one sweep reads: about a second's work.
+const MOST_NAMES: usize = 1_000_000;
+
+/// The deepest directory that is looked into.
+const MOST_DEPTH: usize = 128;
+
+const MOST_ATTEMPTS: usize = 64;
+
+/// NAME_MAX of the kernel.
+const MOST_NAME_BYTES: usize = 255;

@@ -1,0 +1,237 @@
+//! The one place that opens granted host paths. Opens for reference only (`O_PATH`): nothing is
+//! read, written, triggered or waited for. Tells where the opened object really is, and never takes
+//! a path's word for it.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use plan::{FileKind, HostPath};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::io::Errno;
+use rustix::path::DecInt;
+use rustix::process::{Resource, Rlimit};
+
+/// Opens paths, and asks the kernel where what was opened lies.
+pub(super) struct Opener {
+    /// `/proc/self/fd`: looking a number up in it is cheaper than walking there every time.
+    own_descriptors: OwnedFd,
+}
+
+/// A host object.
+pub(super) struct Opened {
+    /// Refers to it, whatever its name becomes.
+    pub(super) descriptor: OwnedFd,
+    /// Where it was found, with every symlink resolved.
+    pub(super) path: HostPath,
+    /// What it is.
+    pub(super) status: Status,
+}
+
+/// What the kernel says about an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Status {
+    pub(super) file_type: FileType,
+    pub(super) permissions: u32,
+    pub(super) device: u64,
+    pub(super) inode: u64,
+    pub(super) links: u64,
+    pub(super) owner: (u32, u32),
+    /// The device that a device node stands for.
+    pub(super) represents: u64,
+}
+
+/// Why a path could not be opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OpenFailure {
+    Missing,
+    /// A step led out of the directory that it must stay beneath.
+    Leaves,
+    /// A step led through a link of `/proc`, which leads to an object and not to a path.
+    MagicLink,
+    NotADirectory,
+    Denied,
+    Loop,
+    TooLong,
+    /// Renamed or removed between two looks at it.
+    Moved,
+    /// Anything else.
+    Kernel {
+        call: &'static str,
+        errno: Errno,
+    },
+}
+
+impl Opener {
+    pub(super) fn new() -> Result<Self, OpenFailure> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let own_descriptors = rustix::fs::open("/proc/self/fd", flags, Mode::empty())
+            .map_err(|errno| OpenFailure::Kernel { call: "open /proc/self/fd", errno })?;
+        Ok(Self { own_descriptors })
+    }
+
+    /// Opens a path from the root of the host, through any symlink but those of `/proc`.
+    pub(super) fn anywhere(&self, path: &HostPath) -> Result<Opened, OpenFailure> {
+        match reference(CWD, path.as_bytes(), ResolveFlags::NO_SYMLINKS) {
+            // No step was a link: the path is where the object is.
+            Ok(descriptor) => Opened::new(descriptor, path.clone()),
+            Err(Errno::LOOP) => {
+                self.through_links(CWD, path.as_bytes(), ResolveFlags::NO_MAGICLINKS)
+            }
+            Err(errno) => Err(failure(errno)),
+        }
+    }
+
+    /// Opens a path from the root of the host if no step on the way is a symlink.
+    pub(super) fn without_links(&self, path: &HostPath) -> Result<Opened, OpenFailure> {
+        match reference(CWD, path.as_bytes(), ResolveFlags::NO_SYMLINKS) {
+            Ok(descriptor) => Opened::new(descriptor, path.clone()),
+            Err(errno) => Err(failure(errno)),
+        }
+    }
+
+    /// Opens a path that must stay beneath `root` at every step, links included.
+    ///
+    /// The kernel refuses a step that leaves, also when somebody renames directories meanwhile;
+    /// afterwards the object's place is compared once more, because it can have been moved out
+    /// after the walk.
+    pub(super) fn beneath(&self, root: &Opened, relative: &[u8]) -> Result<Opened, OpenFailure> {
+        let relative = if relative.is_empty() { b"." } else { relative };
+        let without_links = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        let with_links = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        match reference(root.descriptor.as_fd(), relative, without_links) {
+            Ok(descriptor) => {
+                let below = if relative == b"." { b"" } else { relative };
+                let path = root.path.join(below).map_err(|_| OpenFailure::TooLong)?;
+                Opened::new(descriptor, path)
+            }
+            Err(Errno::LOOP) => {
+                let opened = self.through_links(root.descriptor.as_fd(), relative, with_links)?;
+                if opened.path.is_within(&root.path) { Ok(opened) } else { Err(OpenFailure::Leaves) }
+            }
+            Err(errno) => Err(failure(errno)),
+        }
+    }
+
+    fn through_links(
+        &self,
+        start: BorrowedFd<'_>,
+        path: &[u8],
+        resolve: ResolveFlags,
+    ) -> Result<Opened, OpenFailure> {
+        let descriptor = match reference(start, path, resolve) {
+            Ok(descriptor) => descriptor,
+            Err(Errno::LOOP) => return Err(which_loop(start, path, resolve)),
+            Err(errno) => return Err(failure(errno)),
+        };
+        let place = self.place(&descriptor)?;
+        let opened = Opened::new(descriptor, place)?;
+        // The kernel marks what has no name any more by a suffix, which a living name can have too.
+        if opened.path.as_bytes().ends_with(b" (deleted)") {
+            let again = self.without_links(&opened.path).map_err(|_| OpenFailure::Moved)?;
+            if !again.status.is_same_object(&opened.status) {
+                return Err(OpenFailure::Moved);
+            }
+        }
+        Ok(opened)
+    }
+
+    /// Where an opened object lies at this moment.
+    fn place(&self, descriptor: &OwnedFd) -> Result<HostPath, OpenFailure> {
+        let number = DecInt::from_fd(descriptor);
+        let place = rustix::fs::readlinkat(&self.own_descriptors, number, Vec::new())
+            .map_err(|errno| OpenFailure::Kernel { call: "readlink /proc/self/fd", errno })?;
+        // An object outside this process's root has no path that begins with a slash.
+        HostPath::new(place.into_bytes()).map_err(|_| OpenFailure::Moved)
+    }
+}
+
+impl Opened {
+    fn new(descriptor: OwnedFd, path: HostPath) -> Result<Self, OpenFailure> {
+        let status = rustix::fs::fstat(&descriptor)
+            .map_err(|errno| OpenFailure::Kernel { call: "fstat", errno })?;
+        Ok(Self { descriptor, path, status: Status::from(&status) })
+    }
+}
+
+impl Status {
+    pub(super) fn is_directory(&self) -> bool {
+        self.file_type == FileType::Directory
+    }
+
+    pub(super) fn is_regular_file(&self) -> bool {
+        self.file_type == FileType::RegularFile
+    }
+
+    pub(super) fn kind(&self) -> FileKind {
+        if self.is_directory() { FileKind::Directory } else { FileKind::File }
+    }
+
+    pub(super) fn is_same_object(&self, other: &Self) -> bool {
+        (self.device, self.inode) == (other.device, other.inode)
+    }
+}
+
+impl From<&Stat> for Status {
+    fn from(status: &Stat) -> Self {
+        Self {
+            file_type: FileType::from_raw_mode(status.st_mode),
+            permissions: status.st_mode & 0o7777,
+            device: status.st_dev,
+            inode: status.st_ino,
+            // Narrower on some architectures.
+            #[allow(clippy::useless_conversion)]
+            links: u64::from(status.st_nlink),
+            owner: (status.st_uid, status.st_gid),
+            represents: status.st_rdev,
+        }
+    }
+}
+
+/// `openat2` answers `EAGAIN` when directories were renamed under a walk that must stay beneath
+/// one. An attacker can cause that at will, so the number of tries is bounded.
+fn reference(start: BorrowedFd<'_>, path: &[u8], resolve: ResolveFlags) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let mut outcome = Err(Errno::AGAIN);
+    for _ in 0..MOST_TRIES {
+        outcome = rustix::fs::openat2(start, path, flags, Mode::empty(), resolve);
+        match outcome {
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(Errno::MFILE) if raise_descriptor_limit() => {}
+            _ => return outcome,
+        }
+    }
+    outcome
+}
+
+/// The usual soft limit is 1024 descriptors, and every grant needs one. Says whether there is more
+/// room than before.
+fn raise_descriptor_limit() -> bool {
+    let Rlimit { current, maximum } = rustix::process::getrlimit(Resource::Nofile);
+    if current == maximum {
+        return false;
+    }
+    rustix::process::setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).is_ok()
+}
+
+/// `ELOOP` stands for too many links and for a link that must not be followed; the second kind goes
+/// away, or becomes `EXDEV`, where such links may be followed. What is opened here is dropped.
+fn which_loop(start: BorrowedFd<'_>, path: &[u8], resolve: ResolveFlags) -> OpenFailure {
+    let tolerant = resolve.difference(ResolveFlags::NO_MAGICLINKS);
+    match reference(start, path, tolerant) {
+        Err(Errno::LOOP) => OpenFailure::Loop,
+        _ => OpenFailure::MagicLink,
+    }
+}
+
+fn failure(errno: Errno) -> OpenFailure {
+    match errno {
+        Errno::NOENT => OpenFailure::Missing,
+        Errno::XDEV => OpenFailure::Leaves,
+        Errno::NOTDIR => OpenFailure::NotADirectory,
+        Errno::ACCESS => OpenFailure::Denied,
+        Errno::LOOP => OpenFailure::Loop,
+        Errno::NAMETOOLONG => OpenFailure::TooLong,
+        errno => OpenFailure::Kernel { call: "openat2", errno },
+    }
+}
+
+const MOST_TRIES: usize = 256;

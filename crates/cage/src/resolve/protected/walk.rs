@@ -1,0 +1,218 @@
+//! One walk over the top of a read-write grant. Bounded in depth and in the number of names it
+//! reads; where the bound is reached, the remaining directories are asked for the table's names one
+//! by one instead of being listed. Never follows a link while it walks.
+
+use std::collections::VecDeque;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+
+use plan::HostPath;
+use policy::protected::{Object, is_bare_repository, table};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, ResolveFlags};
+
+use super::{Search, git, known_as};
+use crate::protected_names::{Begun, ProtectedNames, is_fetched_or_built, is_git_data};
+
+/// Walks one grant.
+pub(super) fn walk(search: &mut Search<'_>, grant: &HostPath) {
+    let names = ProtectedNames::shared();
+    let mut walk = Walk {
+        search,
+        names,
+        waiting: VecDeque::new(),
+        names_left: MOST_NAMES,
+        directories_left: MOST_DIRECTORIES_BY_NAME,
+    };
+    walk.waiting.push_back(Directory {
+        path: grant.clone(),
+        depth: 0,
+        begun: names.begun_at(grant),
+        inside_repository: false,
+    });
+    while let Some(directory) = walk.waiting.pop_front() {
+        walk.visit(&directory);
+    }
+}
+
+struct Walk<'a, 'search> {
+    search: &'a mut Search<'search>,
+    names: &'static ProtectedNames,
+    waiting: VecDeque<Directory>,
+    names_left: usize,
+    directories_left: usize,
+}
+
+/// A directory to look into.
+struct Directory {
+    path: HostPath,
+    depth: usize,
+    begun: Begun,
+    /// Below `.git`, where only what the table names is of interest.
+    inside_repository: bool,
+}
+
+/// A name in a directory.
+struct Name {
+    bytes: Vec<u8>,
+    file_type: FileType,
+}
+
+impl Walk<'_, '_> {
+    fn visit(&mut self, directory: &Directory) {
+        if self.names_left == 0 {
+            self.ask_by_name(directory);
+            return;
+        }
+        let opened = match open_to_list(&directory.path) {
+            Ok(opened) => opened,
+            // Removed, replaced or closed to the caller since its name was read; the sweep after
+            // the run still sees what happens in it.
+            Err(_) => return,
+        };
+        let (listed, complete) = list(&opened, self.names_left);
+        self.names_left = self.names_left.saturating_sub(listed.len());
+        if is_bare_repository(listed.iter().map(|name| name.bytes.as_slice())) {
+            self.protect_repository(&directory.path);
+        }
+        for name in listed {
+            self.look_at(directory, &name);
+        }
+        if !complete {
+            self.names_left = 0;
+            self.ask_by_name(directory);
+        }
+    }
+
+    fn look_at(&mut self, directory: &Directory, name: &Name) {
+        let object = match name.file_type {
+            FileType::Directory => Object::Directory,
+            _ => Object::File,
+        };
+        let step = self.names.step(&directory.begun, &name.bytes, object);
+        let is_directory = object == Object::Directory;
+        // Nearly every name: nothing that the table knows, and no directory to look into.
+        if step.entry.is_none() && step.below.is_empty() && !is_directory {
+            return;
+        }
+        let Ok(path) = directory.path.join(&name.bytes) else { return };
+        if let Some(entry) = step.entry {
+            self.search.at(&path, known_as(entry));
+            if entry.pattern == ".git" {
+                let repositories = git::pointed_to(&path);
+                repositories.iter().for_each(|repository| self.protect_repository(repository));
+            }
+            return;
+        }
+        let interesting = !step.below.is_empty();
+        if name.file_type == FileType::Symlink && interesting {
+            self.follow_begun(&path, &directory.begun, &name.bytes);
+            return;
+        }
+        let depth = directory.depth + 1;
+        let inside_repository = directory.inside_repository || is_git(&name.bytes);
+        let descend = if inside_repository {
+            interesting && !is_git_data(&name.bytes)
+        } else {
+            interesting || (depth <= MOST_DEPTH && !is_fetched_or_built(&name.bytes))
+        };
+        // A rule's own path is walked for itself, or needs no walk.
+        if is_directory && descend && self.search.stage.access.exactly(&path).is_none() {
+            self.waiting.push_back(Directory {
+                path,
+                depth,
+                begun: step.below,
+                inside_repository,
+            });
+        }
+    }
+
+    /// A link in the place of a directory that the table looks into, such as `.git`: the directory
+    /// it leads to is looked into instead, if it lies where the cage can write.
+    fn follow_begun(&mut self, path: &HostPath, begun: &Begun, name: &[u8]) {
+        let Ok(target) = self.search.stage.opener.anywhere(path) else { return };
+        if target.status.is_directory() && self.search.is_exposed(&target.path) {
+            let begun = self.names.step(begun, name, Object::Directory).below;
+            let depth = MOST_DEPTH;
+            let inside_repository = true;
+            self.waiting.push_back(Directory {
+                path: target.path,
+                depth,
+                begun,
+                inside_repository,
+            });
+        }
+    }
+
+    /// A repository under another name than `.git`.
+    fn protect_repository(&mut self, repository: &HostPath) {
+        for name in git::RUNS_CODE {
+            if let Ok(path) = repository.join(name) {
+                self.search.at(&path, git::KNOWN_AS);
+            }
+        }
+    }
+
+    /// Looks for the table's names without listing: for directories with too many names.
+    fn ask_by_name(&mut self, directory: &Directory) {
+        if directory.inside_repository || self.directories_left == 0 {
+            return;
+        }
+        self.directories_left -= 1;
+        for entry in table() {
+            let Some(name) = entry.probe_path() else { continue };
+            let Ok(path) = directory.path.join(name) else { continue };
+            if let Ok(opened) = self.search.stage.opener.anywhere(&path) {
+                let is_directory = opened.status.is_directory();
+                if entry.object == Object::File && is_directory {
+                    continue;
+                }
+                self.search.take(opened, known_as(entry));
+            }
+        }
+    }
+}
+
+fn is_git(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b".git")
+}
+
+fn open_to_list(path: &HostPath) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    rustix::fs::openat2(CWD, path.as_path(), flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
+}
+
+/// The names in a directory, and whether these are all.
+fn list(directory: &OwnedFd, most: usize) -> (Vec<Name>, bool) {
+    let mut buffer = [MaybeUninit::uninit(); 16 * 1024];
+    let mut entries = RawDir::new(directory, &mut buffer);
+    let mut names = Vec::new();
+    while let Some(entry) = entries.next() {
+        let Ok(entry) = entry else { return (names, false) };
+        let bytes = entry.file_name().to_bytes();
+        if matches!(bytes, b"." | b"..") {
+            continue;
+        }
+        if names.len() == most {
+            return (names, false);
+        }
+        let file_type = match entry.file_type() {
+            // Some file systems do not say.
+            FileType::Unknown => {
+                rustix::fs::statat(directory, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)
+                    .map_or(FileType::Unknown, |status| FileType::from_raw_mode(status.st_mode))
+            }
+            known => known,
+        };
+        names.push(Name { bytes: bytes.to_vec(), file_type });
+    }
+    (names, true)
+}
+
+/// How far below a grant's root directories are looked into.
+const MOST_DEPTH: usize = 3;
+
+/// How many names are read for one grant. A start must not take longer than a person notices.
+const MOST_NAMES: usize = 4096;
+
+/// How many directories beyond that are asked by name.
+const MOST_DIRECTORIES_BY_NAME: usize = 16;

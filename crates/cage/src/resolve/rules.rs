@@ -1,0 +1,175 @@
+//! Opens the path of every rule, all problems at once. A project's rule is walked beneath the
+//! project's root at every step; whatever a path leads to is judged again by where it really is.
+
+use std::collections::HashSet;
+
+use plan::HostPath;
+use policy::facts::ResolvedRule;
+use policy::{FsAccess, FsRule, Reach, ungrantable};
+use rustix::fs::FileType;
+
+use super::error::{PathProblem, RuleProblem};
+use super::open::{OpenFailure, Opened, Opener, Status};
+use super::similar::{most_similar, names_in};
+use super::sources::Sources;
+use super::{Ownership, Places, ResolveError};
+
+#[cfg(test)]
+mod tests;
+
+/// A rule whose path exists.
+pub(super) struct PlacedRule {
+    /// The rule with its path replaced by the real one.
+    pub(super) rule: FsRule,
+    pub(super) status: Status,
+}
+
+/// What the rules came to.
+pub(super) struct PlacedRules {
+    /// One for each rule of the policy, in its order.
+    pub(super) resolved: Vec<ResolvedRule>,
+    /// Those whose path exists.
+    pub(super) placed: Vec<PlacedRule>,
+}
+
+/// Opens the path of every rule.
+pub(super) fn resolve(
+    rules: &[FsRule],
+    places: &Places<'_>,
+    opener: &Opener,
+    sources: &mut Sources,
+) -> Result<PlacedRules, ResolveError> {
+    let mut resolved = Vec::with_capacity(rules.len());
+    let mut placed = Vec::with_capacity(rules.len());
+    let mut problems = Vec::new();
+    for rule in rules {
+        match open(rule, places, opener) {
+            Ok(None) => resolved.push(ResolvedRule::NothingToHide),
+            Ok(Some(opened)) => {
+                let status = opened.status;
+                let path = opened.path.clone();
+                let Ownership { owner, caller_owned } = places.ownership(&path, status.owner);
+                let source = sources.add(opened)?;
+                resolved.push(ResolvedRule::Found { source, owner, caller_owned });
+                let rule = FsRule { path, ..rule.clone() };
+                placed.push(PlacedRule { rule, status });
+            }
+            Err(problem) => problems.push(told(rule, problem)),
+        }
+    }
+    if problems.is_empty() {
+        problems = hidden_with_other_names(rules, &placed);
+    }
+    if problems.is_empty() {
+        Ok(PlacedRules { resolved, placed })
+    } else {
+        Err(ResolveError::Rules(problems))
+    }
+}
+
+/// Opens one rule's path, and judges what it led to. None where there is nothing to hide.
+fn open(
+    rule: &FsRule,
+    places: &Places<'_>,
+    opener: &Opener,
+) -> Result<Option<Opened>, PathProblem> {
+    let opened = match rule.reach {
+        Reach::Anywhere => opener.anywhere(&rule.path),
+        Reach::BeneathProject => {
+            let relative = below(&rule.path, places.project_as_given);
+            relative.map_or(Err(OpenFailure::Leaves), |relative| {
+                opener.beneath(places.project, relative)
+            })
+        }
+    };
+    let hides = rule.access == FsAccess::Hide;
+    let opened = match opened {
+        Ok(opened) => opened,
+        Err(OpenFailure::Missing | OpenFailure::NotADirectory) if hides => return Ok(None),
+        Err(OpenFailure::Missing) => {
+            return Err(PathProblem::Missing { similar: similar(&rule.path) });
+        }
+        Err(failure) => return Err(failure.into()),
+    };
+    // Hiding gives nothing, so any kind of object at any place can be hidden.
+    if hides {
+        return Ok(Some(opened));
+    }
+    // The parser has judged the path as it was written; a link can lead to another one.
+    ungrantable::check(&opened.path, places.own_state).map_err(|refusal| {
+        PathProblem::Ungrantable { real: opened.path.clone(), reason: refusal.reason }
+    })?;
+    match wrong_kind(opened.status.file_type) {
+        Some(kind) => Err(PathProblem::WrongKind { kind }),
+        None => Ok(Some(opened)),
+    }
+}
+
+/// The part of a path below an ancestor, empty for the ancestor itself.
+fn below<'a>(path: &'a HostPath, ancestor: &HostPath) -> Option<&'a [u8]> {
+    use std::os::unix::ffi::OsStrExt as _;
+    path.as_path().strip_prefix(ancestor.as_path()).ok().map(|rest| rest.as_os_str().as_bytes())
+}
+
+/// A socket is a door to whoever listens on it and a read-only mount does not close it; a device is
+/// a door to the kernel; a FIFO to whoever holds its other end.
+fn wrong_kind(file_type: FileType) -> Option<&'static str> {
+    match file_type {
+        FileType::Directory | FileType::RegularFile => None,
+        FileType::Socket => Some("a socket"),
+        FileType::BlockDevice | FileType::CharacterDevice => Some("a device"),
+        FileType::Fifo => Some("a FIFO"),
+        FileType::Symlink => Some("a symlink"),
+        FileType::Unknown => Some("of an unknown kind"),
+    }
+}
+
+/// A hidden file with several names stays readable by the others if a grant shows one of them. Only
+/// a grant on the same file system can, and the one that covers the hidden name always might: on
+/// layered file systems device numbers do not tell.
+fn hidden_with_other_names(rules: &[FsRule], placed: &[PlacedRule]) -> Vec<RuleProblem> {
+    let is_suspect = |rule: &&PlacedRule| {
+        rule.rule.access == FsAccess::Hide
+            && rule.status.is_regular_file()
+            && rule.status.links > 1
+    };
+    let mut suspects = placed.iter().filter(is_suspect).peekable();
+    if suspects.peek().is_none() {
+        return Vec::new();
+    }
+    let grants = || placed.iter().filter(|rule| rule.rule.access != FsAccess::Hide);
+    let devices: HashSet<u64> = grants().map(|grant| grant.status.device).collect();
+    let exposed = |rule: &&PlacedRule| {
+        devices.contains(&rule.status.device)
+            || grants().any(|grant| rule.rule.path.is_within(&grant.rule.path))
+    };
+    suspects
+        .filter(exposed)
+        .map(|rule| {
+            let written = rules.iter().find(|written| written.origin == rule.rule.origin);
+            let problem = PathProblem::HardLinks { links: rule.status.links };
+            told(written.unwrap_or(&rule.rule), problem)
+        })
+        .collect()
+}
+
+fn told(rule: &FsRule, problem: PathProblem) -> RuleProblem {
+    RuleProblem {
+        path: rule.path.clone(),
+        access: rule.access,
+        origin: rule.origin.clone(),
+        problem,
+    }
+}
+
+/// A name that was probably meant: beside the first step that does not exist.
+fn similar(path: &HostPath) -> Option<plan::ByteString> {
+    let exists = |path: &HostPath| rustix::fs::lstat(path.as_path()).is_ok();
+    let steps = path.ancestors_from_root().into_iter().skip(1).chain([path.clone()]);
+    let missing = steps.into_iter().find(|step| !exists(step))?;
+    let beside = missing.parent()?;
+    let name = most_similar(missing.file_name()?, names_in(beside.as_path()))?;
+    let rest = below(path, &missing)?;
+    let mended = beside.join(name).ok()?.join(rest).ok()?;
+    Some(plan::ByteString::from(mended.as_bytes().to_vec()))
+}
