@@ -10,11 +10,7 @@ pub fn call_through_x32() -> Result<i64, Errno> {
     // SAFETY: getpid takes no argument and touches no memory, and an unknown number is answered
     // with ENOSYS.
     let result = unsafe { libc::syscall(libc::SYS_getpid | X32) };
-    if result == -1 {
-        Err(crate::clone::last_errno())
-    } else {
-        Ok(result)
-    }
+    if result == -1 { Err(crate::clone::last_errno()) } else { Ok(result) }
 }
 
 /// Calls `getpid` by the interrupt of 32-bit programs. A kernel without them ends the process with
@@ -33,11 +29,7 @@ pub fn call_through_i386() -> Result<i64, Errno> {
             options(nostack),
         );
     }
-    if result < 0 {
-        Err(Errno::from_raw_os_error(-result as i32))
-    } else {
-        Ok(result)
-    }
+    if result < 0 { Err(Errno::from_raw_os_error(-result as i32)) } else { Ok(result) }
 }
 
 /// There is no x32 on this architecture.

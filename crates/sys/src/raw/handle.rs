@@ -19,11 +19,7 @@ pub struct FileHandle {
 
 /// The handle of the file at `path`.
 pub fn name_to_handle(path: &CStr) -> Result<FileHandle, Errno> {
-    let mut raw = RawHandle {
-        length: MAX_HANDLE as u32,
-        kind: 0,
-        bytes: [0; MAX_HANDLE],
-    };
+    let mut raw = RawHandle { length: MAX_HANDLE as u32, kind: 0, bytes: [0; MAX_HANDLE] };
     let mut mount = 0_i32;
     // SAFETY: the kernel reads a NUL-terminated path, writes at most `length` bytes after the head
     // of a `file_handle`, and writes an int: `path`, `raw` and `mount` are these and outlive the
@@ -41,25 +37,13 @@ pub fn name_to_handle(path: &CStr) -> Result<FileHandle, Errno> {
     if result == -1 {
         return Err(last_errno());
     }
-    let bytes = raw
-        .bytes
-        .iter()
-        .take(raw.length as usize)
-        .copied()
-        .collect();
-    Ok(FileHandle {
-        kind: raw.kind,
-        bytes,
-    })
+    let bytes = raw.bytes.iter().take(raw.length as usize).copied().collect();
+    Ok(FileHandle { kind: raw.kind, bytes })
 }
 
 /// Opens the file that a handle names, on the file system that `anchor` is on.
 pub fn open_by_handle(anchor: BorrowedFd<'_>, handle: &FileHandle) -> Result<OwnedFd, Errno> {
-    let mut raw = RawHandle {
-        length: 0,
-        kind: handle.kind,
-        bytes: [0; MAX_HANDLE],
-    };
+    let mut raw = RawHandle { length: 0, kind: handle.kind, bytes: [0; MAX_HANDLE] };
     for (slot, byte) in raw.bytes.iter_mut().zip(&handle.bytes) {
         *slot = *byte;
         raw.length += 1;

@@ -91,28 +91,16 @@ impl MessageQueue {
             return Err(last_errno());
         }
         let queue = Self { id };
-        let mut message = Message {
-            kind: 1,
-            text: [0; MESSAGE_BYTES],
-        };
+        let mut message = Message { kind: 1, text: [0; MESSAGE_BYTES] };
         for (slot, byte) in message.text.iter_mut().zip(contents) {
             *slot = *byte;
         }
         // SAFETY: the kernel reads a long and as many bytes as given: `message` is these, and
         // outlives the call.
         let result = unsafe {
-            libc::msgsnd(
-                id,
-                (&raw const message).cast(),
-                MESSAGE_BYTES,
-                libc::IPC_NOWAIT,
-            )
+            libc::msgsnd(id, (&raw const message).cast(), MESSAGE_BYTES, libc::IPC_NOWAIT)
         };
-        if result == -1 {
-            Err(last_errno())
-        } else {
-            Ok(queue)
-        }
+        if result == -1 { Err(last_errno()) } else { Ok(queue) }
     }
 }
 
@@ -130,29 +118,13 @@ pub fn read_message_queue(key: i32) -> Result<Vec<u8>, Errno> {
     if id == -1 {
         return Err(last_errno());
     }
-    let mut message = Message {
-        kind: 0,
-        text: [0; MESSAGE_BYTES],
-    };
+    let mut message = Message { kind: 0, text: [0; MESSAGE_BYTES] };
     // SAFETY: the kernel writes a long and at most as many bytes as given: `message` has room for
     // these, and outlives the call.
-    let count = unsafe {
-        libc::msgrcv(
-            id,
-            (&raw mut message).cast(),
-            MESSAGE_BYTES,
-            0,
-            libc::IPC_NOWAIT,
-        )
-    };
+    let count =
+        unsafe { libc::msgrcv(id, (&raw mut message).cast(), MESSAGE_BYTES, 0, libc::IPC_NOWAIT) };
     let count = usize::try_from(count).map_err(|_| last_errno())?;
-    Ok(message
-        .text
-        .iter()
-        .take(count)
-        .copied()
-        .take_while(|byte| *byte != 0)
-        .collect())
+    Ok(message.text.iter().take(count).copied().take_while(|byte| *byte != 0).collect())
 }
 
 /// A POSIX message queue with one message, removed on drop.
@@ -180,18 +152,11 @@ impl PosixQueue {
         // SAFETY: the descriptor must be open and owned by nobody else: mq_open returned a fresh
         // one, which on Linux is a file descriptor.
         let descriptor = unsafe { OwnedFd::from_raw_fd(queue) };
-        let queue = Self {
-            name: name.to_owned(),
-            _descriptor: descriptor,
-        };
+        let queue = Self { name: name.to_owned(), _descriptor: descriptor };
         let number = queue._descriptor.as_raw_fd();
         // SAFETY: the kernel reads as many bytes as the slice has: it outlives the call.
         let result = unsafe { libc::mq_send(number, contents.as_ptr().cast(), contents.len(), 0) };
-        if result == -1 {
-            Err(last_errno())
-        } else {
-            Ok(queue)
-        }
+        if result == -1 { Err(last_errno()) } else { Ok(queue) }
     }
 }
 

@@ -93,7 +93,7 @@ probes! {
     Syslog = SYS_syslog [10, 0, 0, 0, 0, 0], "asks for the size of the kernel's log";
     Umount2 = SYS_umount2 [BAD_ADDRESS, NO_FLAG, 0, 0, 0, 0], "an unknown flag";
     Unshare = SYS_unshare [0x8000_0000, 0, 0, 0, 0, 0], "an unknown flag";
-    Userfaultfd = SYS_userfaultfd [NO_FLAG, 0, 0, 0, 0, 0], "an unknown flag";
+    Userfaultfd = SYS_userfaultfd [NO_FLAG | 1, 0, 0, 0, 0, 0], "an unknown flag";
     Vmsplice = SYS_vmsplice [NO_DESCRIPTOR, 0, 0, 0, 0, 0], "no descriptor";
     #[cfg(target_arch = "x86_64")]
     ModifyLdt = SYS_modify_ldt [NO_FLAG, 0, 0, 0, 0, 0], "an unknown function";
@@ -108,11 +108,7 @@ impl Probe {
         // valid descriptor or process, or a flag that makes the kernel refuse the call. The two
         // that can succeed (keyctl, personality) take numbers and change later programs at most.
         let result = unsafe { libc::syscall(number, a, b, c, d, e, f) };
-        if result == -1 {
-            Err(last_errno())
-        } else {
-            Ok(result)
-        }
+        if result == -1 { Err(last_errno()) } else { Ok(result) }
     }
 }
 

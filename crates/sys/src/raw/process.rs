@@ -30,10 +30,7 @@ impl UpperBits {
 /// Copies memory of another process.
 pub fn read_memory(process: Pid, address: u64, length: usize) -> Result<Vec<u8>, Errno> {
     let mut bytes = vec![0_u8; length];
-    let local = libc::iovec {
-        iov_base: bytes.as_mut_ptr().cast(),
-        iov_len: length,
-    };
+    let local = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: length };
     let remote = libc::iovec {
         iov_base: std::ptr::without_provenance_mut(address as usize),
         iov_len: length,
@@ -57,10 +54,7 @@ pub fn read_memory(process: Pid, address: u64, length: usize) -> Result<Vec<u8>,
 
 /// Overwrites memory of another process.
 pub fn write_memory(process: Pid, address: u64, bytes: &[u8]) -> Result<usize, Errno> {
-    let local = libc::iovec {
-        iov_base: bytes.as_ptr().cast_mut().cast(),
-        iov_len: bytes.len(),
-    };
+    let local = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
     let remote = libc::iovec {
         iov_base: std::ptr::without_provenance_mut(address as usize),
         iov_len: bytes.len(),
@@ -88,11 +82,7 @@ pub fn seize(process: Pid) -> Result<(), Errno> {
     // SAFETY: PTRACE_SEIZE takes a process id and options, here none, and touches no memory of the
     // caller.
     let result = unsafe { libc::ptrace(libc::PTRACE_SEIZE, process.as_raw_nonzero().get(), 0, 0) };
-    if result == -1 {
-        Err(last_errno())
-    } else {
-        Ok(())
-    }
+    if result == -1 { Err(last_errno()) } else { Ok(()) }
 }
 
 /// Sends a signal to the first thread of a process (`tgkill`).
@@ -100,49 +90,30 @@ pub fn signal_thread(process: Pid, signal: i32) -> Result<(), Errno> {
     let pid = process.as_raw_nonzero().get();
     // SAFETY: tgkill takes three integers and touches no memory of the caller.
     let result = unsafe { libc::syscall(libc::SYS_tgkill, pid, pid, signal) };
-    if result == -1 {
-        Err(last_errno())
-    } else {
-        Ok(())
-    }
+    if result == -1 { Err(last_errno()) } else { Ok(()) }
 }
 
 /// Sends a signal with a value (`sigqueue`).
 pub fn queue_signal(process: Pid, signal: i32) -> Result<(), Errno> {
-    let value = libc::sigval {
-        sival_ptr: std::ptr::null_mut(),
-    };
+    let value = libc::sigval { sival_ptr: std::ptr::null_mut() };
     // SAFETY: sigqueue copies its arguments and touches no memory of the caller.
     let result = unsafe { libc::sigqueue(process.as_raw_nonzero().get(), signal, value) };
-    if result == -1 {
-        Err(last_errno())
-    } else {
-        Ok(())
-    }
+    if result == -1 { Err(last_errno()) } else { Ok(()) }
 }
 
 /// Sends SIGURG, which programs ignore unless they asked for it, to every process in reach.
 pub fn signal_everything() -> Result<(), Errno> {
     // SAFETY: kill takes two integers and touches no memory of the caller.
     let result = unsafe { libc::kill(-1, libc::SIGURG) };
-    if result == -1 {
-        Err(last_errno())
-    } else {
-        Ok(())
-    }
+    if result == -1 { Err(last_errno()) } else { Ok(()) }
 }
 
 /// Moves this process into new user and mount namespaces (`unshare`).
-pub fn leave_namespaces(upper: UpperBits) -> Result<(), Errno> {
-    let flags = (libc::CLONE_NEWUSER | libc::CLONE_NEWNS) as u64 | upper.bits();
+pub fn leave_namespaces() -> Result<(), Errno> {
     // SAFETY: unshare of these two takes an integer, shares no file descriptors or memory anew and
     // touches none.
-    let result = unsafe { libc::syscall(libc::SYS_unshare, flags) };
-    if result == -1 {
-        Err(last_errno())
-    } else {
-        Ok(())
-    }
+    let result = unsafe { libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS) };
+    if result == -1 { Err(last_errno()) } else { Ok(()) }
 }
 
 /// Starts a child in a new user namespace by `clone`; the child ends at once.
@@ -190,32 +161,17 @@ pub fn raise_capabilities() -> Result<(), Errno> {
         permitted: u32,
         inheritable: u32,
     }
-    let header = Header {
-        version: 0x2008_0522,
-        pid: 0,
-    };
+    let header = Header { version: 0x2008_0522, pid: 0 };
     // CAP_CHOWN, CAP_DAC_OVERRIDE and CAP_SYS_ADMIN: a holder of these has the rest in reach.
     let wanted = 1 | 1 << 1 | 1 << 21;
     let data = [
-        Data {
-            effective: wanted,
-            permitted: wanted,
-            inheritable: 0,
-        },
-        Data {
-            effective: 0,
-            permitted: 0,
-            inheritable: 0,
-        },
+        Data { effective: wanted, permitted: wanted, inheritable: 0 },
+        Data { effective: 0, permitted: 0, inheritable: 0 },
     ];
     // SAFETY: the kernel reads a header of version 3 and two data elements: `header` and `data` are
     // these and outlive the call.
     let result = unsafe { libc::syscall(libc::SYS_capset, &raw const header, &raw const data) };
-    if result == -1 {
-        Err(last_errno())
-    } else {
-        Ok(())
-    }
+    if result == -1 { Err(last_errno()) } else { Ok(()) }
 }
 
 /// Makes a socket of any family, type and protocol.

@@ -33,17 +33,7 @@ pub fn play_terminal_trick(
     let request = u64::from(request as u32) | upper.bits();
     // SAFETY: each of the three requests reads at most one int through its pointer: `value` is eight
     // bytes, holds the argument in its low ones and outlives the call.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_ioctl,
-            terminal.as_raw_fd(),
-            request,
-            &raw const value,
-        )
-    };
-    if result == -1 {
-        Err(last_errno())
-    } else {
-        Ok(())
-    }
+    let result =
+        unsafe { libc::syscall(libc::SYS_ioctl, terminal.as_raw_fd(), request, &raw const value) };
+    if result == -1 { Err(last_errno()) } else { Ok(()) }
 }

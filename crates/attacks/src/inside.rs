@@ -1,0 +1,112 @@
+//! The attacking side: what the hidden command `__attack` does in a process of its own. The same
+//! code runs inside a cage and outside.
+
+mod batch;
+mod one;
+mod roles;
+mod stage;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Arena, Outcome};
+
+/// One line of a batch's output.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Told {
+    /// Which attack.
+    pub(crate) attack: String,
+    /// What came of it.
+    #[serde(flatten)]
+    pub(crate) outcome: Outcome,
+}
+
+/// Whether attacks run where they are, or each in the place where it can succeed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Where they are.
+    Here,
+    /// As twins: those that need namespaces get them.
+    Twin,
+}
+
+/// Runs the hidden command: `arguments` are what follows `__attack`.
+pub fn child_main(arguments: &[OsString]) -> ExitCode {
+    let words: Vec<&str> = arguments.iter().filter_map(|word| word.to_str()).collect();
+    match words.as_slice() {
+        ["victim", outside] => crate::arena::victim_main(Path::new(outside)),
+        ["one", name, arena] => tell_one(name, arena, one::run),
+        ["stage", name, arena] => tell_one(name, arena, stage::run),
+        ["here", arena, names @ ..] => tell_batch(arena, names, Place::Here),
+        ["twins", arena, names @ ..] => tell_batch(arena, names, Place::Twin),
+        ["speak", socket, mark] => roles::speak(socket, mark),
+        ["type", words] => roles::type_on_terminal(words),
+        ["no-namespaces", program, arguments @ ..] => {
+            roles::start_without_namespaces(program, arguments)
+        }
+        ["identity"] => tell_line(&one::identity()),
+        _ => fail("unknown words after `__attack`"),
+    }
+}
+
+fn tell_one(
+    name: &str,
+    arena: &str,
+    run: fn(&'static crate::Attack, &Arena) -> Option<Outcome>,
+) -> ExitCode {
+    let Some(attack) = crate::named(name) else {
+        return fail("no such attack");
+    };
+    match read_arena(Path::new(arena)).map(|arena| run(attack, &arena)) {
+        Ok(Some(outcome)) => tell(&Told { attack: name.to_owned(), outcome }),
+        // Another process of this stage has told it.
+        Ok(None) => ExitCode::SUCCESS,
+        Err(error) => fail(&error.to_string()),
+    }
+}
+
+fn tell_batch(arena_file: &str, names: &[&str], place: Place) -> ExitCode {
+    let arena_file = Path::new(arena_file);
+    let arena = match read_arena(arena_file) {
+        Ok(arena) => arena,
+        Err(error) => return fail(&error.to_string()),
+    };
+    for name in names {
+        let Some(attack) = crate::named(name) else {
+            return fail("no such attack");
+        };
+        let outcome = batch::run_apart(attack, &arena, arena_file, place);
+        if tell(&Told { attack: attack.name.to_owned(), outcome }) == ExitCode::FAILURE {
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn read_arena(file: &Path) -> std::io::Result<Arena> {
+    Ok(serde_json::from_slice(&std::fs::read(file)?)?)
+}
+
+fn tell(told: &Told) -> ExitCode {
+    match serde_json::to_string(told) {
+        Ok(line) => tell_line(&line),
+        Err(error) => fail(&error.to_string()),
+    }
+}
+
+fn tell_line(line: &str) -> ExitCode {
+    let mut stdout = std::io::stdout();
+    match writeln!(stdout, "{line}").and_then(|()| stdout.flush()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn fail(message: &str) -> ExitCode {
+    let _unheard = writeln!(std::io::stderr(), "__attack: {message}");
+    ExitCode::FAILURE
+}

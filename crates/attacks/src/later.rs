@@ -1,0 +1,45 @@
+//! Lines of the list of attacks, or parts of them, that have nothing to attack yet, and why. A
+//! line leaves this table when what it attacks appears.
+
+/// One line, or part of one.
+#[derive(Clone, Copy, Debug)]
+pub struct Later {
+    /// The line.
+    pub id: &'static str,
+    /// Which part of it.
+    pub part: &'static str,
+    /// What it waits for.
+    pub waits_for: &'static str,
+}
+
+/// Everything that is not attacked yet.
+pub const LATER: &[Later] = &[
+    later("T1", "diff, commit and tool file system as the helper that follows a link", OVERLAY),
+    later(
+        "T12",
+        "whiteouts, opaque and redirect attributes, copy-up, commit of special files",
+        OVERLAY,
+    ),
+    later("T13", "poisoned diffs and commits", OVERLAY),
+    later("T15", "raising one's own limits through the cgroup tree", LIMITS),
+    later("T18", "reaching into the gatekeeper", NETWORK),
+    later("T28", "hiding in another cgroup, death by `cgroup.kill`", LIMITS),
+    later("T29", "fork and memory bombs, connection floods", LIMITS),
+    later("T30", "dodging memory and processor limits", LIMITS),
+    later("T51", "cages inside cages", DAEMON),
+    later("T52", "malformed messages on a control socket, a tampered log", DAEMON),
+    later("T53", "spoofed and flooded approval prompts", DAEMON),
+    later("T54", "sweeping what a killed daemon left", DAEMON),
+    later("T55", "settings that change while a cage runs", DAEMON),
+    later("T65", "WASM and JavaScript programs", "guests"),
+    later("T66", "hitting each limit, where limits are enforced and not refused", LIMITS),
+];
+
+const fn later(id: &'static str, part: &'static str, waits_for: &'static str) -> Later {
+    Later { id, part, waits_for }
+}
+
+const OVERLAY: &str = "copy-on-write grants";
+const LIMITS: &str = "enforced limits";
+const NETWORK: &str = "the network gatekeeper";
+const DAEMON: &str = "the daemon";

@@ -1,0 +1,21 @@
+//! Attacks on a cage from where it is started: races on its grants, its policy, its helpers, its
+//! death, its limits.
+
+mod death;
+mod grants;
+mod limits;
+mod races;
+mod start;
+mod terminal;
+
+use crate::Siege;
+
+/// The groups of this area.
+pub(crate) const SIEGES: &[&[Siege]] = &[
+    races::SIEGES,
+    grants::SIEGES,
+    death::SIEGES,
+    start::SIEGES,
+    limits::SIEGES,
+    terminal::SIEGES,
+];

@@ -1,0 +1,79 @@
+//! Processes that outlive their cage, or the one who started it. T28, T54, T62
+
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use crate::attack::{Outcome, Refused};
+use crate::siege::{Siege, SiegeScene, finish, until};
+
+pub(crate) const SIEGES: &[Siege] = &[
+    Siege::new("T28", "daemon-outlives-cage", "forks twice and works on after the end", outlive),
+    Siege::new(
+        "T62",
+        "grandchild-outlives-supervisor",
+        "works on after its supervisor was killed",
+        |scene| survive_kill(scene, "while [ -e \"$1\" ]; do echo x >> \"$2\"; sleep 0.02; done"),
+    ),
+    Siege::new(
+        "T54",
+        "stubborn-grandchild-outlives-supervisor",
+        "ignores signals and works on in a session of its own after its supervisor was killed",
+        |scene| {
+            survive_kill(
+                scene,
+                "trap '' HUP INT TERM PIPE; while [ -e \"$1\" ]; do echo x >> \"$2\"; sleep 0.02; done",
+            )
+        },
+    ),
+];
+
+fn outlive(scene: &mut SiegeScene<'_>) -> Result<Outcome, Refused> {
+    let late = scene.workplace()?.join("late");
+    let script =
+        "( ( trap '' HUP; sleep 0.3; echo x > \"$1\" ) </dev/null >/dev/null 2>&1 & ) ; exit 0";
+    let request = scene.script(script, &[&late]);
+    let finished = finish(scene.command(&request))?;
+    if !finished.status.success() {
+        return Ok(Outcome::Broken(finished.in_short()));
+    }
+    std::thread::sleep(AFTER_THE_END);
+    match late.exists() {
+        true => Ok(Outcome::Succeeded("wrote after the end".to_owned())),
+        false => Ok(Outcome::Failed("nothing was written after the end".to_owned())),
+    }
+}
+
+fn survive_kill(scene: &mut SiegeScene<'_>, beat: &str) -> Result<Outcome, Refused> {
+    let place = scene.workplace()?;
+    let (flag, beats) = (place.join("flag"), place.join("beats"));
+    fs::write(&flag, "")?;
+    let script = format!("( {beat} ) </dev/null >/dev/null 2>&1 & wait");
+    let request = scene.script(&script, &[&flag, &beats]);
+    let mut command = scene.command(&request);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    let alive = until(|| length(&beats) > 4);
+    child.kill()?;
+    child.wait()?;
+    if !alive {
+        return Ok(Outcome::Broken("the grandchild never started".to_owned()));
+    }
+    // Whatever is on its way when the supervisor dies may still arrive.
+    std::thread::sleep(GRACE);
+    let at_death = length(&beats);
+    std::thread::sleep(AFTER_THE_END);
+    let survived = length(&beats) > at_death;
+    fs::remove_file(&flag)?;
+    match survived {
+        true => Ok(Outcome::Succeeded("worked on".to_owned())),
+        false => Ok(Outcome::Failed("died with its supervisor".to_owned())),
+    }
+}
+
+fn length(file: &Path) -> u64 {
+    fs::metadata(file).map_or(0, |metadata| metadata.len())
+}
+
+const AFTER_THE_END: Duration = Duration::from_millis(500);
+const GRACE: Duration = Duration::from_millis(100);

@@ -1,0 +1,114 @@
+//! Grants that would open more than they say: directories of sockets, whole homes, paths that do
+//! not exist, rules in a confusing order. T16, T57, T59, T60
+
+use std::path::Path;
+
+use crate::attack::{Outcome, Refused};
+use crate::siege::{Siege, SiegeScene, finish};
+use crate::{Access, Arena, Rule};
+
+pub(crate) const SIEGES: &[Siege] = &[
+    Siege::new(
+        "T57",
+        "grant-directory-of-sockets",
+        "asks for a directory with sockets in it",
+        |scene| {
+            let outside = scene.arena().outside.clone();
+            let socket = outside.join("agent.sock");
+            speak_to(scene, &outside, &socket)
+        },
+    ),
+    Siege::new("T57", "grant-run", "asks for `/run`, read-only", |scene| {
+        let mut request =
+            scene.script("ls -d /run/. && printf reached > \"$1\"", &[&scene.target()]);
+        request.rules.push(Rule { access: Access::ReadOnly, path: "/run".into() });
+        request.rules.push(Rule { access: Access::ReadWrite, path: scene.target() });
+        scene.run_and_judge(&request)
+    }),
+    Siege::new(
+        "T16",
+        "grant-whole-home",
+        "asks for the home, and reads the secrets in it",
+        |scene| {
+            let home = scene.arena().home.clone();
+            let script = "cd \"$1\"; cat .ssh/id_ed25519 .aws/credentials .bash_history .netrc \
+             .gnupg/private-keys-v1.d/key .local/share/keyrings/login.keyring \
+             .mozilla/firefox/profile/logins.json";
+            let mut request = scene.script(script, &[&home]);
+            request.rules.push(Rule { access: Access::ReadOnly, path: home });
+            scene.run_and_judge(&request)
+        },
+    ),
+    Siege::new(
+        "T59",
+        "grant-missing-path",
+        "asks to write to a path that does not exist",
+        |scene| {
+            let missing = scene.arena().outside.join("missing");
+            let mut request =
+                scene.script("mkdir -p \"$1\" && printf x > \"$1/file\"", &[&missing]);
+            request.rules.push(Rule { access: Access::ReadWrite, path: missing.clone() });
+            let finished = finish(scene.command(&request))?;
+            let told_so = finished.status.success();
+            if missing.exists() {
+                std::fs::remove_dir_all(&missing)?;
+            }
+            match told_so {
+                true => Ok(Outcome::Succeeded("the program was told that it wrote".to_owned())),
+                false => Ok(Outcome::Failed(finished.in_short())),
+            }
+        },
+    ),
+    Siege::new("T60", "rules-in-reverse", "gives the rules deepest first", |scene| {
+        let file = scene.arena().project.join("readonly/file");
+        let mut request = scene
+            .script("printf changed > \"$1\"; printf changed > \"$2\"", &[&file, &scene.target()]);
+        request.rules.reverse();
+        let before = std::fs::read(&file)?;
+        let finished = finish(scene.command(&request))?;
+        if std::fs::read(&file)? != before {
+            return Ok(Outcome::Succeeded("the read-only file was changed".to_owned()));
+        }
+        Ok(scene.judge(&finished))
+    }),
+    Siege::new("T61", "argument-names-a-path", "names a path outside as an argument", |scene| {
+        let secret = scene.arena().secret();
+        let request = scene.script("cat \"$1\"", &[&secret]);
+        scene.run_and_judge(&request)
+    }),
+    Siege::new(
+        "T27",
+        "program-under-another-name",
+        "starts a program that is not listed",
+        |scene| {
+            let mut request = scene.script(OTHER_NAMES, &[&scene.workplace()?]);
+            request.commands = Some(vec!["cat".to_owned(), "cp".to_owned()]);
+            let finished = finish(scene.command(&request))?;
+            match finished.stdout.contains("uid=") {
+                true => Ok(Outcome::Succeeded(finished.stdout.trim().to_owned())),
+                false => Ok(Outcome::Failed(finished.in_short())),
+            }
+        },
+    ),
+];
+
+fn speak_to(
+    scene: &mut SiegeScene<'_>,
+    directory: &Path,
+    socket: &Path,
+) -> Result<Outcome, Refused> {
+    let attacker = Arena::attacker(&scene.arena().project);
+    let mut request = scene.request([
+        attacker.as_os_str(),
+        "__attack".as_ref(),
+        "speak".as_ref(),
+        socket.as_os_str(),
+        scene.name.as_ref(),
+    ]);
+    request.rules.push(Rule { access: Access::ReadOnly, path: directory.to_owned() });
+    scene.run_and_judge(&request)
+}
+
+/// By its name, its path, the dynamic loader, a copy and a link.
+const OTHER_NAMES: &str = "id; /usr/bin/id; /lib64/ld-linux-x86-64.so.2 /usr/bin/id; \
+     cd \"$1\" && cp /usr/bin/id ./cat && ./cat; ln -s /usr/bin/id ./link && ./link";

@@ -1,0 +1,133 @@
+//! Steering the supervisor itself: by a project's policy, by variables, by programs with the names
+//! of its helpers; and starting it where a layer is missing. T50, T56
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::attack::{Outcome, Refused};
+use crate::siege::{Siege, SiegeScene, finish};
+use crate::{Arena, Rule};
+
+pub(crate) const SIEGES: &[Siege] = &[
+    Siege::new(
+        "T50",
+        "policy-grants-absolute-path",
+        "a project's policy grants a path outside",
+        |scene| {
+            let secret = scene.arena().outside.clone();
+            let text = format!("fs = [{{ rw = \".\" }}, {{ ro = \"{}\" }}]", secret.display());
+            with_policy(scene, &text)
+        },
+    ),
+    Siege::new(
+        "T50",
+        "policy-grants-parent",
+        "a project's policy grants `../../outside`",
+        |scene| with_policy(scene, "fs = [{ rw = \".\" }, { ro = \"../../outside\" }]"),
+    ),
+    Siege::new(
+        "T50",
+        "policy-grants-link",
+        "a project's policy grants a link that leads out",
+        |scene| with_policy(scene, "fs = [{ rw = \".\" }, { ro = \"out\" }]"),
+    ),
+    Siege::new("T50", "policy-asks-for-home", "a project's policy grants `~/.ssh`", |scene| {
+        with_policy(scene, "fs = [{ rw = \".\" }, { ro = \"~/\" }]")
+    }),
+    Siege::new(
+        "T50",
+        "helper-on-path",
+        "puts programs with helpers' names first on PATH",
+        |scene| helper_on_path(scene),
+    ),
+    Siege::new("T50", "preload", "preloads a library into whatever starts", preload),
+    Siege::new("T56", "no-namespaces-left", "starts where no namespace can be made", |scene| {
+        let target = scene.target();
+        let mut request = scene.script("printf ran-open > \"$1\"", &[&target]);
+        request.rules.clear();
+        request.rules.push(Rule { access: crate::Access::ReadWrite, path: target });
+        let inner = scene.command(&request);
+        let mut outer = Command::new(Arena::attacker(&scene.arena().project));
+        outer.args(["__attack", "no-namespaces"]).arg(inner.get_program()).args(inner.get_args());
+        scene.host.dress(&mut outer);
+        let finished = finish(outer)?;
+        Ok(scene.judge(&finished))
+    }),
+];
+
+/// A second project beside the first, with the policy under test; the program reads the secret by
+/// its own path and by each path that the policy could show it under.
+fn with_policy(scene: &mut SiegeScene<'_>, fs_line: &str) -> Result<Outcome, Refused> {
+    let project = scene.arena().home.join(scene.name);
+    fs::create_dir_all(&project)?;
+    let text = format!("version = 1\n[cage.default]\n{fs_line}\n");
+    fs::write(project.join("stockade.toml"), text)?;
+    std::os::unix::fs::symlink(&scene.arena().outside, project.join("out"))?;
+    let secret = scene.arena().secret();
+    let key = scene.arena().home.join(".ssh/id_ed25519");
+    let script = "cat \"$1\" out/secret \"$2\" 2>/dev/null";
+    let mut request = scene.script(script, &[&secret, &key]);
+    request.project = project.clone();
+    request.rules.clear();
+    let mut command = scene.command(&request);
+    command.current_dir(project);
+    let finished = finish(command)?;
+    Ok(scene.judge(&finished))
+}
+
+fn helper_on_path(scene: &mut SiegeScene<'_>) -> Result<Outcome, Refused> {
+    let place = scene.arena().home.join(scene.name);
+    fs::create_dir_all(&place)?;
+    let target = scene.target();
+    let script = format!("#!/bin/sh\nprintf ran > '{}'\n", target.display());
+    for helper in HELPERS {
+        let path = place.join(helper);
+        fs::write(&path, &script)?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+    }
+    let mut paths = vec![place];
+    paths.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
+    let path = std::env::join_paths(paths).map_err(|error| Refused(error.to_string()))?;
+    // The program itself is found on the PATH too, as the shell would: inside a cage that is the
+    // cage's own.
+    let request = scene.request(["/bin/sh", "-c", "newuidmap; git --version; exit 0"]);
+    let mut command = scene.command(&request);
+    command.env("PATH", path);
+    let finished = finish(command)?;
+    Ok(scene.judge(&finished))
+}
+
+/// The loader complains of a library that it cannot find: where the name turns up, a loader obeyed
+/// the variable.
+fn preload(scene: &mut SiegeScene<'_>) -> Result<Outcome, Refused> {
+    let library = PathBuf::from("/nonexistent/stockade-preloaded.so");
+    let request = scene.request(["/bin/true"]);
+    let mut command = scene.command(&request);
+    command.env("LD_PRELOAD", &library);
+    let finished = finish(command)?;
+    match finished.stderr.contains("stockade-preloaded") {
+        true => Ok(Outcome::Succeeded("a loader looked for the library".to_owned())),
+        false => Ok(Outcome::Failed(finished.in_short())),
+    }
+}
+
+const HELPERS: &[&str] = &[
+    "bwrap",
+    "newuidmap",
+    "newgidmap",
+    "ip",
+    "nft",
+    "iptables",
+    "git",
+    "mount",
+    "umount",
+    "unshare",
+    "systemd-run",
+    "fusermount",
+    "fusermount3",
+    "stockade",
+    "ldd",
+    "getent",
+];
