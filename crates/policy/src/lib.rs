@@ -7,21 +7,29 @@
 //! This crate never does I/O: it opens no file, reads no environment and asks no kernel.
 #![forbid(unsafe_code)]
 
+pub mod access;
 pub mod algebra;
+pub mod built_in;
 pub mod ceiling;
 pub mod compile;
 pub mod explain;
 pub mod facts;
 pub mod model;
+pub mod net;
+pub mod place;
 pub mod protected;
 pub mod schema;
 pub mod secrets;
+pub mod shown;
 pub mod text;
 pub mod ungrantable;
 
 pub use compile::{CompileError, Invocation, compile};
 pub use facts::HostFacts;
+pub use algebra::{Refusal, Refusals, is_within};
+pub use ceiling::Ceiling;
 pub use model::{
     Cage, Commands, EnvironmentRule, FsAccess, FsRule, Limits, Network, Policy, Reach, RuleOrigin,
     Seccomp, State,
 };
+pub use place::Place;

@@ -2,8 +2,12 @@
 //! never what the host looks like.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use plan::{ByteString, HostPath};
+
+use crate::net::Destination;
+use crate::shown::Shown;
 
 /// A cage as a policy file may define it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +69,7 @@ pub enum FsAccess {
 }
 
 /// How far a path may lead when symlinks are resolved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reach {
     /// Never out of the project: every step is taken beneath its root.
     BeneathProject,
@@ -111,13 +115,13 @@ pub struct EnvironmentRule {
     pub origin: RuleOrigin,
 }
 
-/// Destinations that a cage may reach, in normal form.
+/// Destinations that a cage may reach. A [`Destination`] prints in its normal form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Network {
     /// Allowed destinations; empty means loopback only.
-    pub allow: BTreeMap<String, RuleOrigin>,
+    pub allow: BTreeMap<Destination, RuleOrigin>,
     /// Denied destinations; they win over allowed ones.
-    pub deny: BTreeMap<String, RuleOrigin>,
+    pub deny: BTreeMap<Destination, RuleOrigin>,
 }
 
 /// Whether `/scratch` outlives a run.
@@ -151,4 +155,61 @@ pub struct Limits {
     pub pids: Option<u32>,
     /// At least 1.
     pub walltime_sec: Option<u64>,
+}
+
+impl Policy {
+    /// A cage that sees no host file beyond the base layer and reaches nothing.
+    pub fn closed(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            fs: Vec::new(),
+            commands: Commands::Base,
+            env: BTreeMap::new(),
+            net: Network::default(),
+            state: State::Ephemeral,
+            seccomp: Seccomp::Default,
+            limits: Limits::default(),
+        }
+    }
+}
+
+impl FsAccess {
+    /// The word of the policy language.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Hide => "hide",
+            Self::ReadOnly => "ro",
+            Self::ReadWrite => "rw",
+        }
+    }
+}
+
+impl State {
+    /// The word of the policy language.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Ephemeral => "ephemeral",
+            Self::Scratch => "scratch",
+        }
+    }
+}
+
+impl Seccomp {
+    /// The word of the policy language.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Relaxed => "relaxed",
+        }
+    }
+}
+
+impl fmt::Display for RuleOrigin {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File { file, line, .. } => write!(formatter, "{}:{line}", Shown(file)),
+            Self::Flag(flag) => write!(formatter, "{}", Shown(flag)),
+            Self::BuiltIn(what) => write!(formatter, "built in: {what}"),
+        }
+    }
 }

@@ -1,0 +1,105 @@
+//! Rules on paths as a function from paths to access, compared and met point by point.
+//!
+//! Access changes only at the paths that rules name: between two of them it is constant. So two
+//! sets of rules are compared everywhere by comparing them at every path that either names.
+
+use std::collections::BTreeMap;
+
+use plan::HostPath;
+
+use super::{Refusal, RefusalKind};
+use crate::access::AccessMap;
+use crate::{FsAccess, FsRule, Reach};
+
+/// Every rule of the request that asks, at its own path, for more than is held there.
+pub(super) fn refuse_more(held: &[FsRule], asked: &[FsRule], refused: &mut Vec<Refusal>) {
+    let (held, asking) = (AccessMap::new(held), AccessMap::new(asked));
+    // Of several rules on one path only the least asks for anything.
+    for rule in asked.iter().filter(|rule| asking.at(&rule.path) == Some(rule)) {
+        if rule.access > held.level(&rule.path) {
+            refused.push(access_refused(&rule.path, rule, held.at(&rule.path)));
+        }
+    }
+}
+
+/// Every path at which the child gives more than the parent.
+pub(super) fn refuse_beyond(parent: &[FsRule], child: &[FsRule], refused: &mut Vec<Refusal>) {
+    let (held, given) = (AccessMap::new(parent), AccessMap::new(child));
+    for path in points(parent, child).into_keys() {
+        let Some(rule) = given.at(path).filter(|rule| rule.access > FsAccess::Hide) else {
+            continue;
+        };
+        match held.at(path) {
+            Some(holding) if rule.access <= holding.access => {
+                if rule.reach > holding.reach {
+                    refused.push(reach_refused(path, rule, holding));
+                }
+            }
+            lesser => refused.push(access_refused(path, rule, lesser)),
+        }
+    }
+}
+
+/// The lesser of the two at every path. The caller has made sure that no rule asks for more at
+/// its own path.
+pub(super) fn meet(held: &[FsRule], asked: &[FsRule]) -> Vec<FsRule> {
+    let (holding, asking) = (AccessMap::new(held), AccessMap::new(asked));
+    let met: Vec<FsRule> = points(held, asked)
+        .into_keys()
+        .filter_map(|path| meet_at(path, holding.at(path), asking.at(path)))
+        .collect();
+    without_repetition(&met, &asking)
+}
+
+fn meet_at(path: &HostPath, held: Option<&FsRule>, asked: Option<&FsRule>) -> Option<FsRule> {
+    // Where nothing is asked for nothing is given, and no rule is needed to say so.
+    let asked = asked?;
+    let access = asked.access.min(held.map_or(FsAccess::Hide, |rule| rule.access));
+    let reach = held.map_or(asked.reach, |rule| rule.reach.min(asked.reach));
+    let decided_by = match held {
+        Some(rule) if rule.access < asked.access => rule,
+        _ => asked,
+    };
+    Some(FsRule { access, path: path.clone(), reach, origin: decided_by.origin.clone() })
+}
+
+/// Leaves out rules that say what already holds from above, unless the request names their path.
+fn without_repetition(met: &[FsRule], asking: &AccessMap<'_>) -> Vec<FsRule> {
+    let all = AccessMap::new(met);
+    let says = |rule: &FsRule| match rule.access {
+        FsAccess::Hide => (FsAccess::Hide, Reach::BeneathProject),
+        access => (access, rule.reach),
+    };
+    let needed = |rule: &&FsRule| {
+        asking.exactly(&rule.path).is_some()
+            || all.above(&rule.path).map(says) != Some(says(rule))
+    };
+    met.iter().filter(needed).cloned().collect()
+}
+
+/// Every path that a rule names, parents before children.
+fn points<'rules>(one: &'rules [FsRule], other: &'rules [FsRule]) -> BTreeMap<&'rules HostPath, ()> {
+    one.iter().chain(other).map(|rule| (&rule.path, ())).collect()
+}
+
+fn access_refused(path: &HostPath, asked: &FsRule, held: Option<&FsRule>) -> Refusal {
+    Refusal {
+        kind: RefusalKind::Files,
+        subject: path.to_string(),
+        asked: asked.access.word().to_owned(),
+        held: held.map_or_else(|| "nothing".to_owned(), |rule| format!("`{}`", rule.access.word())),
+        asked_at: Some(asked.origin.clone()),
+        held_at: held.map(|rule| rule.origin.clone()),
+    }
+}
+
+fn reach_refused(path: &HostPath, asked: &FsRule, held: &FsRule) -> Refusal {
+    Refusal {
+        kind: RefusalKind::Reach,
+        subject: path.to_string(),
+        asked: "followed anywhere".to_owned(),
+        held: "a path beneath the project".to_owned(),
+        asked_at: Some(asked.origin.clone()),
+        held_at: Some(held.origin.clone()),
+    }
+}

@@ -1,0 +1,357 @@
+//! The laws of the algebra, over random policies in a small world where rules meet often, and
+//! against an oracle that asks every path one by one.
+
+use plan::HostPath;
+use proptest::collection::{btree_map, btree_set, vec};
+use proptest::option;
+use proptest::prelude::*;
+
+use super::{RefusalKind, is_within};
+use crate::net::Destination;
+use crate::{
+    Commands, EnvironmentRule, FsAccess, FsRule, Limits, Network, Policy, Reach, RuleOrigin,
+    Seccomp, State,
+};
+
+/// What may be done at a path, by the definition and not by the code under test: the longest rule
+/// that is a prefix, the least of several on one path.
+fn oracle(policy: &Policy, path: &HostPath) -> (FsAccess, Reach) {
+    let covering = policy.fs.iter().filter(|rule| path.is_within(&rule.path));
+    let deepest = covering.clone().map(|rule| rule.path.depth()).max();
+    covering
+        .filter(|rule| Some(rule.path.depth()) == deepest)
+        .map(|rule| (rule.access, rule.reach))
+        .min()
+        .unwrap_or((FsAccess::Hide, Reach::BeneathProject))
+}
+
+fn path() -> impl Strategy<Value = HostPath> {
+    vec(prop_oneof![Just("a"), Just("b"), Just("ab")], 0..5)
+        .prop_map(|parts| HostPath::new(format!("/{}", parts.join("/"))).unwrap())
+}
+
+fn rule() -> impl Strategy<Value = FsRule> {
+    let access =
+        prop_oneof![Just(FsAccess::Hide), Just(FsAccess::ReadOnly), Just(FsAccess::ReadWrite)];
+    let reach = prop_oneof![3 => Just(Reach::BeneathProject), 1 => Just(Reach::Anywhere)];
+    (access, path(), reach).prop_map(|(access, path, reach)| FsRule {
+        access,
+        path,
+        reach,
+        origin: origin(),
+    })
+}
+
+fn origin() -> RuleOrigin {
+    RuleOrigin::BuiltIn("test")
+}
+
+fn destination() -> impl Strategy<Value = Destination> {
+    let host = prop_oneof![
+        Just("example.com"),
+        Just("a.example.com"),
+        Just("b.a.example.com"),
+        Just("*.example.com"),
+        Just("**.example.com"),
+        Just("**.a.example.com"),
+        Just("10.0.0.0/8"),
+        Just("10.1.0.0/16"),
+        Just("10.1.2.3"),
+    ];
+    let port = prop_oneof![Just(""), Just(":443"), Just(":1-1024"), Just(":80-500")];
+    (host, port).prop_map(|(host, port)| format!("{host}{port}").parse().unwrap())
+}
+
+fn network() -> impl Strategy<Value = Network> {
+    let entries = || btree_map(destination(), Just(origin()), 0..4);
+    (entries(), entries()).prop_map(|(allow, deny)| Network { allow, deny })
+}
+
+fn commands() -> impl Strategy<Value = Commands> {
+    let names = prop_oneof![Just("cat"), Just("ls"), Just("git")].prop_map(str::to_owned);
+    prop_oneof![
+        Just(Commands::Base),
+        Just(Commands::None),
+        btree_set(names, 0..3).prop_map(Commands::Listed),
+    ]
+}
+
+fn variable() -> impl Strategy<Value = EnvironmentRule> {
+    option::of(prop_oneof![Just("x"), Just("y")])
+        .prop_map(|value| EnvironmentRule { value: value.map(Into::into), origin: origin() })
+}
+
+fn limits() -> impl Strategy<Value = Limits> {
+    let bound = || option::of(1_u32..4);
+    (bound(), bound(), bound(), bound(), bound()).prop_map(|(memory, weight, cpus, pids, time)| {
+        Limits {
+            memory_mb: memory.map(u64::from),
+            cpu_weight: weight,
+            cpu_millis: cpus,
+            pids,
+            walltime_sec: time.map(u64::from),
+        }
+    })
+}
+
+fn policy() -> impl Strategy<Value = Policy> {
+    let name = prop_oneof![Just("LANG"), Just("TERM"), Just("FOO")].prop_map(str::to_owned);
+    (
+        vec(rule(), 0..8),
+        commands(),
+        btree_map(name, variable(), 0..3),
+        network(),
+        prop_oneof![Just(State::Ephemeral), Just(State::Scratch)],
+        prop_oneof![Just(Seccomp::Default), Just(Seccomp::Relaxed)],
+        limits(),
+    )
+        .prop_map(|(fs, commands, env, net, state, seccomp, limits)| Policy {
+            name: "test".to_owned(),
+            fs,
+            commands,
+            env,
+            net,
+            state,
+            seccomp,
+            limits,
+        })
+}
+
+/// A policy with the holder's own words but for its files: random pairs seldom fit in every part.
+fn with_fs_of(holder: &Policy, other: &Policy) -> Policy {
+    Policy { fs: other.fs.clone(), ..holder.clone() }
+}
+
+fn same(one: &Policy, other: &Policy) -> bool {
+    is_within(one, other).is_ok() && is_within(other, one).is_ok()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// M74, V19, T51: whatever is asked, the result lies within both.
+    #[test]
+    fn a_result_is_within_holder_and_request(holder in policy(), request in policy()) {
+        for request in [with_fs_of(&holder, &request), request] {
+            if let Ok(result) = holder.narrow(&request) {
+                prop_assert!(is_within(&result, &holder).is_ok());
+                prop_assert!(is_within(&result, &request).is_ok());
+            }
+        }
+    }
+
+    /// A request that is within its holder is granted as it stands.
+    #[test]
+    fn what_is_within_is_granted_unchanged(holder in policy(), request in policy()) {
+        for request in [with_fs_of(&holder, &request), request] {
+            if is_within(&request, &holder).is_ok() {
+                let result = holder.narrow(&request);
+                prop_assert!(result.is_ok());
+                prop_assert!(same(&result.unwrap(), &request));
+            }
+        }
+    }
+
+    /// At every path: exactly the lesser of what is held and what is asked.
+    #[test]
+    fn files_meet_point_by_point(
+        holder in policy(), request in policy(), probes in vec(path(), 40),
+    ) {
+        let request = with_fs_of(&holder, &request);
+        if let Ok(result) = holder.narrow(&request) {
+            for probe in &probes {
+                let (held, asked) = (oracle(&holder, probe), oracle(&request, probe));
+                let given = oracle(&result, probe);
+                prop_assert_eq!(given.0, held.0.min(asked.0), "{}", probe);
+                if given.0 > FsAccess::Hide {
+                    prop_assert_eq!(given.1, held.1.min(asked.1), "{}", probe);
+                }
+            }
+        }
+    }
+
+    /// The comparison says no exactly where some path shows it.
+    #[test]
+    fn comparison_agrees_with_the_paths(child in policy(), parent in policy(), probes in vec(path(), 40)) {
+        let child = with_fs_of(&parent, &child);
+        let exceeds = |path: &HostPath| {
+            let (given, held) = (oracle(&child, path), oracle(&parent, path));
+            given.0 > held.0 || (given.0 > FsAccess::Hide && given.1 > held.1)
+        };
+        match is_within(&child, &parent) {
+            Ok(()) => prop_assert!(!probes.iter().any(exceeds)),
+            Err(refusals) => for refusal in &refusals {
+                prop_assert!(exceeds(&HostPath::new(refusal.subject.as_str()).unwrap()));
+            },
+        }
+    }
+
+    /// A request is refused exactly for the rules that ask for more at their own path.
+    #[test]
+    fn refusals_name_exactly_what_is_not_held(holder in policy(), request in policy()) {
+        let request = with_fs_of(&holder, &request);
+        let mut expected: Vec<String> = request.fs.iter()
+            .filter(|rule| rule.access == oracle(&request, &rule.path).0)
+            .filter(|rule| rule.access > oracle(&holder, &rule.path).0)
+            .map(|rule| format!("{} {}", rule.access.word(), rule.path))
+            .collect();
+        expected.sort();
+        expected.dedup();
+        let mut named: Vec<String> = holder.narrow(&request).err().iter()
+            .flat_map(|refusals| refusals.iter())
+            .map(|refusal| format!("{} {}", refusal.asked, refusal.subject))
+            .collect();
+        named.sort();
+        prop_assert_eq!(named, expected);
+    }
+
+    #[test]
+    fn comparison_is_reflexive(policy in policy()) {
+        prop_assert!(is_within(&policy, &policy).is_ok());
+    }
+
+    #[test]
+    fn comparison_is_transitive(one in policy(), two in policy(), three in policy()) {
+        // Chains are made by narrowing: three unrelated policies hardly ever form one.
+        let Ok(middle) = three.narrow(&with_fs_of(&three, &two)) else { return Ok(()) };
+        let Ok(least) = middle.narrow(&with_fs_of(&middle, &one)) else { return Ok(()) };
+        prop_assert!(is_within(&least, &three).is_ok());
+        if is_within(&one, &two).is_ok() && is_within(&two, &three).is_ok() {
+            prop_assert!(is_within(&one, &three).is_ok());
+        }
+    }
+
+    #[test]
+    fn networks_compare_transitively(one in network(), two in network(), three in network()) {
+        let with = |net: Network| Policy { net, ..Policy::closed("test") };
+        let (one, two, three) = (with(one), with(two), with(three));
+        if is_within(&one, &two).is_ok() && is_within(&two, &three).is_ok() {
+            prop_assert!(is_within(&one, &three).is_ok());
+        }
+    }
+
+    /// Narrowing twice by the same request changes nothing; narrowing by oneself neither. V3
+    #[test]
+    fn narrowing_is_idempotent(holder in policy(), request in policy()) {
+        prop_assert!(same(&holder.narrow(&holder).unwrap(), &holder));
+        for request in [with_fs_of(&holder, &request), request] {
+            if let Ok(once) = holder.narrow(&request) {
+                let twice = once.narrow(&request);
+                prop_assert_eq!(twice.as_ref(), Ok(&once));
+            }
+        }
+    }
+
+    /// If two steps are granted one after the other, so is their combination, with the same result.
+    #[test]
+    fn narrowing_is_associative(one in policy(), two in policy(), three in policy()) {
+        let two = with_fs_of(&one, &two);
+        let three = with_fs_of(&one, &three);
+        let Ok(first) = one.narrow(&two) else { return Ok(()) };
+        let Ok(stepwise) = first.narrow(&three) else { return Ok(()) };
+        let request = two.narrow(&three);
+        prop_assert!(request.is_ok());
+        let at_once = one.narrow(&request.unwrap());
+        prop_assert!(at_once.is_ok());
+        prop_assert!(same(&at_once.unwrap(), &stepwise));
+    }
+
+    /// Who holds more grants no less: a wider holder grants at least the same requests, and gives
+    /// at least as much.
+    #[test]
+    fn narrowing_is_monotone(wide in policy(), other in policy(), request in policy()) {
+        let Ok(narrower) = wide.narrow(&with_fs_of(&wide, &other)) else { return Ok(()) };
+        let request = with_fs_of(&wide, &request);
+        if let Ok(less) = narrower.narrow(&request) {
+            let more = wide.narrow(&request);
+            prop_assert!(more.is_ok());
+            prop_assert!(is_within(&less, &more.unwrap()).is_ok());
+        }
+    }
+}
+
+fn fs(rules: &[(FsAccess, &str)]) -> Policy {
+    let rule = |(access, path): &(FsAccess, &str)| FsRule {
+        access: *access,
+        path: HostPath::new(*path).unwrap(),
+        reach: Reach::BeneathProject,
+        origin: origin(),
+    };
+    Policy { fs: rules.iter().map(rule).collect(), ..Policy::closed("test") }
+}
+
+fn as_text(policy: &Policy) -> Vec<String> {
+    policy.fs.iter().map(|rule| format!("{} {}", rule.access.word(), rule.path)).collect()
+}
+
+/// What the holder hides inside a requested grant stays hidden, and what it grants again inside
+/// that comes back.
+#[test]
+fn hidden_parts_are_carried_over() {
+    use FsAccess::{Hide, ReadOnly, ReadWrite};
+    let holder = fs(&[
+        (ReadWrite, "/p"),
+        (ReadOnly, "/p/vendor"),
+        (Hide, "/p/secrets"),
+        (ReadWrite, "/p/secrets/mine"),
+        (Hide, "/q"),
+    ]);
+    for (request, expected) in [
+        (
+            fs(&[(ReadWrite, "/p")]),
+            vec!["rw /p", "hide /p/secrets", "rw /p/secrets/mine", "ro /p/vendor"],
+        ),
+        (fs(&[(ReadOnly, "/p")]), vec!["ro /p", "hide /p/secrets", "ro /p/secrets/mine"]),
+        (fs(&[(ReadWrite, "/p/src")]), vec!["rw /p/src"]),
+        (fs(&[(ReadOnly, "/p"), (Hide, "/p/secrets")]), vec!["ro /p", "hide /p/secrets"]),
+        (fs(&[]), vec![]),
+    ] {
+        assert_eq!(as_text(&holder.narrow(&request).unwrap()), expected);
+    }
+    let refused = holder
+        .narrow(&fs(&[(ReadWrite, "/p/vendor"), (ReadOnly, "/p/secrets"), (ReadOnly, "/r")]))
+        .unwrap_err();
+    let subjects: Vec<_> = refused.iter().map(|refusal| refusal.subject.as_str()).collect();
+    assert_eq!(subjects, ["/p/secrets", "/p/vendor", "/r"]);
+}
+
+/// V11, V12, K92: each part alone, one request that is held and one that is not.
+#[test]
+fn every_part_refuses_more() {
+    let mut holder = Policy::closed("test");
+    holder.commands = Commands::Listed(["cat".to_owned()].into());
+    holder.net.allow.insert("**.example.com:443".parse().unwrap(), origin());
+    holder.net.deny.insert("bad.example.com".parse().unwrap(), origin());
+    holder.limits.memory_mb = Some(64);
+    let closed = || Policy { commands: Commands::None, ..Policy::closed("test") };
+    let variable = || EnvironmentRule { value: None, origin: origin() };
+    let net = |entry: &str| Network {
+        allow: [(entry.parse().unwrap(), origin())].into(),
+        ..Network::default()
+    };
+    for (request, kind) in [
+        (Policy { commands: Commands::Base, ..closed() }, RefusalKind::Commands),
+        (
+            Policy { commands: Commands::Listed(["ls".to_owned()].into()), ..closed() },
+            RefusalKind::Commands,
+        ),
+        (Policy { env: [("LANG".to_owned(), variable())].into(), ..closed() }, RefusalKind::Environment),
+        (Policy { net: net("example.com:443"), ..closed() }, RefusalKind::Network),
+        (Policy { net: net("a.example.com"), ..closed() }, RefusalKind::Network),
+        (Policy { state: State::Scratch, ..closed() }, RefusalKind::State),
+        (Policy { seccomp: Seccomp::Relaxed, ..closed() }, RefusalKind::Seccomp),
+        (
+            Policy { limits: Limits { memory_mb: Some(65), ..Limits::default() }, ..closed() },
+            RefusalKind::Limits,
+        ),
+    ] {
+        let refused = holder.narrow(&request).unwrap_err();
+        assert_eq!(refused.iter().map(|refusal| refusal.kind).collect::<Vec<_>>(), [kind]);
+    }
+    let result = holder.narrow(&Policy { net: net("a.example.com:443"), ..closed() }).unwrap();
+    assert_eq!(result.net.deny.len(), 1, "what is denied stays denied");
+    assert_eq!(result.limits.memory_mb, Some(64), "what is bounded stays bounded");
+    assert!(is_within(&closed(), &holder).unwrap_err().iter().any(|refusal| {
+        refusal.kind == RefusalKind::Limits && refusal.asked == "unlimited"
+    }));
+}

@@ -1,0 +1,139 @@
+//! How much a project's own file counts for: up to the user's ceiling. One that asks for more is
+//! refused with the list of what it asks, until the user has approved that very text. Decides
+//! nothing about approval; only compares.
+
+use std::fmt;
+
+use crate::algebra::{Refusal, Refusals};
+use crate::shown::Shown;
+use crate::{
+    Cage, FsAccess, FsRule, Place, Policy, Reach, RuleOrigin, Seccomp, State,
+};
+
+/// The most that a project's file may ask for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ceiling {
+    /// Everything but variables; its `env` is not used.
+    pub bound: Policy,
+    /// Names of variables that may be passed on; a final `*` stands for any ending. A value that
+    /// the file itself writes tells the program nothing about the user and needs no entry.
+    pub variables: Vec<String>,
+}
+
+/// Everything that was asked for beyond the ceiling; never empty.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct Excess {
+    /// One for each thing, by part.
+    pub asked: Vec<Asked>,
+}
+
+/// One thing that was asked for beyond the ceiling. Safe to print: nothing in it can mislead the
+/// person who is asked to approve it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// What was asked for.
+    pub request: String,
+    /// What the ceiling has instead.
+    pub ceiling: String,
+    /// Where it was asked for, if it is known that closely.
+    pub origin: Option<RuleOrigin>,
+}
+
+impl Ceiling {
+    /// What holds unless the user says otherwise: the project's own tree (not if that is a home, a
+    /// directory above one or a system directory), the programs of the system, a few variables,
+    /// the default profile, no network.
+    pub fn built_in(place: &Place) -> Self {
+        let origin = RuleOrigin::BuiltIn("the project's own tree");
+        let tree = FsRule {
+            access: FsAccess::ReadWrite,
+            path: place.project.clone(),
+            reach: Reach::BeneathProject,
+            origin,
+        };
+        let bound = Policy {
+            fs: if place.project_is_too_broad() { Vec::new() } else { vec![tree] },
+            state: State::Scratch,
+            seccomp: Seccomp::Default,
+            ..Policy::closed("ceiling")
+        };
+        let variables = BUILT_IN_VARIABLES.iter().map(|name| (*name).to_owned()).collect();
+        Self { bound, variables }
+    }
+
+    /// The policy under this ceiling: what the ceiling hides, denies or bounds inside of what is
+    /// asked for stays hidden, denied and bounded.
+    pub fn apply(&self, policy: &Policy) -> Result<Policy, Excess> {
+        let mut bound = self.bound.clone();
+        for (name, rule) in &policy.env {
+            if rule.value.is_some() || self.passes_on(name) {
+                bound.env.insert(name.clone(), rule.clone());
+            }
+        }
+        bound.narrow(policy).map_err(|refusals| Excess::of(&refusals))
+    }
+
+    /// As [`Ceiling::apply`], for what a file may define: a cage that is disabled is beyond any
+    /// ceiling.
+    pub fn apply_to_cage(&self, cage: &Cage) -> Result<Cage, Excess> {
+        match cage {
+            Cage::Enabled(policy) => self.apply(policy).map(Cage::Enabled),
+            Cage::Disabled { origin, .. } => Err(Excess {
+                asked: vec![Asked {
+                    request: "to run without any cage (`\"disabled\"`)".to_owned(),
+                    ceiling: "a cage".to_owned(),
+                    origin: Some(origin.clone()),
+                }],
+            }),
+        }
+    }
+
+    /// Whether a policy stays under this ceiling.
+    pub fn check(&self, policy: &Policy) -> Result<(), Excess> {
+        self.apply(policy).map(|_| ())
+    }
+
+    fn passes_on(&self, name: &str) -> bool {
+        self.variables.iter().any(|allowed| match allowed.strip_suffix('*') {
+            Some(stem) => name.starts_with(stem),
+            None => name == allowed,
+        })
+    }
+}
+
+impl Excess {
+    fn of(refusals: &Refusals) -> Self {
+        let asked = |refusal: &Refusal| Asked {
+            request: refusal.request(),
+            ceiling: Shown(&refusal.held).to_string(),
+            origin: refusal.asked_at.clone(),
+        };
+        Self { asked: refusals.iter().map(asked).collect() }
+    }
+}
+
+impl fmt::Display for Asked {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.request)?;
+        if let Some(origin) = &self.origin {
+            write!(formatter, " ({origin})")?;
+        }
+        write!(formatter, "; the ceiling is {}", self.ceiling)
+    }
+}
+
+impl fmt::Display for Excess {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("the policy asks for more than its ceiling:")?;
+        self.asked.iter().try_for_each(|asked| write!(formatter, "\n  {asked}"))
+    }
+}
+
+/// Variables that say how to print, and nothing about who prints.
+const BUILT_IN_VARIABLES: &[&str] = &[
+    "CI", "CLICOLOR", "CLICOLOR_FORCE", "COLORTERM", "COLUMNS", "FORCE_COLOR", "LANG", "LANGUAGE",
+    "LC_*", "LINES", "NO_COLOR", "RUST_BACKTRACE", "TERM", "TZ",
+];
+
+#[cfg(test)]
+mod tests;

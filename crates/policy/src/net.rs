@@ -1,0 +1,462 @@
+//! The grammar of `net.allow` and `net.deny`: what one entry may say, its one normal form, and how
+//! two entries relate. Purely lexical: never resolves a name and never decides a connection.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+use ipnet::IpNet;
+
+/// One entry: hosts and ports. Holding one proves that the text was well-formed; its `Display` is
+/// the normal form (lower case, no trailing dot, no leading zeros, networks without host bits).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Destination {
+    hosts: Hosts,
+    ports: Ports,
+}
+
+/// Which hosts an entry names.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Hosts {
+    /// `example.com`: that name and no other.
+    Name(String),
+    /// `*.example.com`: exactly one label more.
+    OneLabelBelow(String),
+    /// `**.example.com`: any number of labels more, at least one.
+    AnyLabelsBelow(String),
+    /// An address (a network of full length) or a network.
+    Network(IpNet),
+}
+
+/// Which ports an entry names, both ends included; without a port in the text, all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ports {
+    first: u16,
+    last: u16,
+}
+
+/// Why a text is not an entry. Each reads as a complete reason; hints are separate.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DestinationError {
+    /// No host at all.
+    #[error("the entry names no host")]
+    Empty,
+    /// A NUL, another control character or white space.
+    #[error("the entry has white space, a NUL or another control character")]
+    ControlCharacter,
+    /// `*` or `**` alone, or a network of length 0.
+    #[error("the entry stands for every host")]
+    EveryHost,
+    /// `*.com`: a wildcard directly below a top-level domain.
+    #[error("the wildcard covers a whole top-level domain")]
+    TopLevelWildcard,
+    /// A `*` that is not the whole first label.
+    #[error("`*` and `**` can only be the whole first label")]
+    MisplacedWildcard,
+    /// `localhost` or a name below it.
+    #[error("`localhost` inside a cage is the cage itself")]
+    Localhost,
+    /// A scheme, a path or a query.
+    #[error("the entry is a URL, not a host")]
+    Url,
+    /// `user@host`.
+    #[error("the entry has a user name in it")]
+    UserInfo,
+    /// `provider:model`.
+    #[error("the entry looks like `provider:model`, not like `host:port`")]
+    ProviderModel,
+    /// A character that no host name has.
+    #[error("the name is not ASCII")]
+    NotAscii,
+    /// A label that is empty, too long, or has a character that no host name has.
+    #[error("`{0}` is not a label of a host name")]
+    BadLabel(String),
+    /// More than 253 characters.
+    #[error("the name is longer than 253 characters")]
+    NameTooLong,
+    /// `010.0.0.1`, `127.1`, `0x7f000001` and the like.
+    #[error("the IPv4 address is not written as four decimal numbers")]
+    NonCanonicalAddress,
+    /// Something after an address, or an address that is none.
+    #[error("`{0}` is not an address")]
+    BadAddress(String),
+    /// `10.0.0.1/8`.
+    #[error("the network has bits set beyond its prefix length")]
+    HostBits {
+        /// The network that was likely meant.
+        meant: String,
+    },
+    /// `/33`, `/x`.
+    #[error("`{0}` is not a prefix length")]
+    BadPrefix(String),
+    /// `::ffff:10.0.0.1`.
+    #[error("the address is an IPv4 address in IPv6 form")]
+    MappedAddress {
+        /// The IPv4 address.
+        meant: String,
+    },
+    /// `fe80::1%eth0`.
+    #[error("the address has a zone")]
+    Zone,
+    /// Port 0, above 65535, not decimal, or a range that ends before it begins.
+    #[error("`{0}` is not a port or a range of ports")]
+    BadPort(String),
+}
+
+impl DestinationError {
+    /// What to write instead, where that is known.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::EveryHost => "name the hosts, such as `**.example.com:443`",
+            Self::TopLevelWildcard => "name at least two labels, such as `**.example.com`",
+            Self::MisplacedWildcard => "`*.example.com` is one label more, `**.example.com` any number",
+            Self::Localhost => "a cage reaches its own loopback without any rule",
+            Self::Url => "write the host alone, with `:443` for HTTPS",
+            Self::UserInfo => "write the host alone",
+            Self::ProviderModel => "name the host of the provider, such as `api.example.com:443`",
+            Self::NotAscii => "write the name in its `xn--` form",
+            Self::NonCanonicalAddress => "write it as in `192.0.2.1`",
+            Self::HostBits { meant } | Self::MappedAddress { meant } => {
+                return Some(format!("write `{meant}`"));
+            }
+            Self::Zone => "leave out the `%` and what follows",
+            Self::BadPort(_) => "a port is 1 to 65535; a range is written as `8000-8080`",
+            Self::BadAddress(_) => "an IPv6 address with a port is written as `[2001:db8::1]:443`",
+            Self::Empty
+            | Self::ControlCharacter
+            | Self::BadLabel(_)
+            | Self::NameTooLong
+            | Self::BadPrefix(_) => return None,
+        };
+        Some(hint.to_owned())
+    }
+}
+
+impl Destination {
+    /// Which hosts.
+    pub fn hosts(&self) -> &Hosts {
+        &self.hosts
+    }
+
+    /// Which ports.
+    pub fn ports(&self) -> Ports {
+        self.ports
+    }
+
+    /// Whether every host and port of `other` is also one of this entry.
+    ///
+    /// A union of several entries is not considered: two halves of a network do not count as the
+    /// whole. That refuses more than strictly needed and never less.
+    pub fn covers(&self, other: &Self) -> bool {
+        self.ports.covers(other.ports) && self.hosts.covers(&other.hosts)
+    }
+
+    /// Whether some connection could fall under both entries. A name may resolve to any address,
+    /// so a name and a network always may.
+    pub fn may_overlap(&self, other: &Self) -> bool {
+        self.ports.overlaps(other.ports) && self.hosts.may_overlap(&other.hosts)
+    }
+
+    /// Whether the entry stands for every address of a family: a deny entry may, an allow entry
+    /// may not.
+    pub fn is_every_address(&self) -> bool {
+        matches!(&self.hosts, Hosts::Network(network) if network.prefix_len() == 0)
+    }
+}
+
+impl Hosts {
+    fn covers(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Name(mine), Self::Name(theirs)) => mine == theirs,
+            (Self::OneLabelBelow(mine), Self::OneLabelBelow(theirs)) => mine == theirs,
+            (Self::OneLabelBelow(mine), Self::Name(theirs)) => {
+                theirs.split_once('.').is_some_and(|(_, rest)| rest == mine)
+            }
+            (Self::AnyLabelsBelow(mine), Self::Name(theirs)) => is_strictly_below(theirs, mine),
+            (
+                Self::AnyLabelsBelow(mine),
+                Self::OneLabelBelow(theirs) | Self::AnyLabelsBelow(theirs),
+            ) => theirs == mine || is_strictly_below(theirs, mine),
+            (Self::Network(mine), Self::Network(theirs)) => mine.contains(theirs),
+            _ => false,
+        }
+    }
+
+    fn may_overlap(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Network(mine), Self::Network(theirs)) => {
+                mine.contains(theirs) || theirs.contains(mine)
+            }
+            (Self::Network(_), _) | (_, Self::Network(_)) => true,
+            // Sets of names described by one suffix each either nest or are disjoint.
+            _ => self.covers(other) || other.covers(self),
+        }
+    }
+}
+
+impl Ports {
+    /// Every port.
+    pub const ALL: Self = Self { first: 1, last: u16::MAX };
+
+    /// The lowest port.
+    pub fn first(self) -> u16 {
+        self.first
+    }
+
+    /// The highest port.
+    pub fn last(self) -> u16 {
+        self.last
+    }
+
+    fn covers(self, other: Self) -> bool {
+        self.first <= other.first && other.last <= self.last
+    }
+
+    fn overlaps(self, other: Self) -> bool {
+        self.first <= other.last && other.first <= self.last
+    }
+}
+
+impl fmt::Display for Destination {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.hosts, self.ports) {
+            (Hosts::Network(IpNet::V6(network)), ports) if ports != Ports::ALL => {
+                write!(formatter, "[{}]{ports}", ShortNetwork(IpNet::V6(*network)))
+            }
+            (hosts, ports) => write!(formatter, "{hosts}{ports}"),
+        }
+    }
+}
+
+impl fmt::Display for Hosts {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => formatter.write_str(name),
+            Self::OneLabelBelow(suffix) => write!(formatter, "*.{suffix}"),
+            Self::AnyLabelsBelow(suffix) => write!(formatter, "**.{suffix}"),
+            Self::Network(network) => ShortNetwork(*network).fmt(formatter),
+        }
+    }
+}
+
+impl fmt::Display for Ports {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::ALL => Ok(()),
+            Self { first, last } if first == last => write!(formatter, ":{first}"),
+            Self { first, last } => write!(formatter, ":{first}-{last}"),
+        }
+    }
+}
+
+/// An address without its needless `/32` or `/128`.
+struct ShortNetwork(IpNet);
+
+impl fmt::Display for ShortNetwork {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.prefix_len() == self.0.max_prefix_len() {
+            self.0.addr().fmt(formatter)
+        } else {
+            self.0.fmt(formatter)
+        }
+    }
+}
+
+impl FromStr for Destination {
+    type Err = DestinationError;
+
+    fn from_str(text: &str) -> Result<Self, DestinationError> {
+        if text.chars().any(|character| character.is_control() || character.is_whitespace()) {
+            return Err(DestinationError::ControlCharacter);
+        }
+        if text.contains("://") || text.contains(['?', '#', '\\']) {
+            return Err(DestinationError::Url);
+        }
+        if text.contains('@') {
+            return Err(DestinationError::UserInfo);
+        }
+        if text.contains('%') {
+            return Err(DestinationError::Zone);
+        }
+        let (host, port) = split_port(text)?;
+        let hosts = parse_hosts(host, port)?;
+        let ports = port.map_or(Ok(Ports::ALL), parse_ports)?;
+        Ok(Self { hosts, ports })
+    }
+}
+
+/// Splits off the port. Two colons or more without brackets are an IPv6 address without one.
+fn split_port(text: &str) -> Result<(&str, Option<&str>), DestinationError> {
+    if let Some(bracketed) = text.strip_prefix('[') {
+        let bad = || DestinationError::BadAddress(text.to_owned());
+        let (inner, after) = bracketed.split_once(']').ok_or_else(bad)?;
+        if !inner.contains(':') {
+            return Err(bad());
+        }
+        return match after.strip_prefix(':') {
+            Some(port) => Ok((inner, Some(port))),
+            None if after.is_empty() => Ok((inner, None)),
+            None => Err(bad()),
+        };
+    }
+    match text.split_once(':') {
+        Some((_, rest)) if rest.contains(':') => Ok((text, None)),
+        Some((host, port)) => Ok((host, Some(port))),
+        None => Ok((text, None)),
+    }
+}
+
+fn parse_hosts(host: &str, port: Option<&str>) -> Result<Hosts, DestinationError> {
+    if host.is_empty() {
+        return Err(DestinationError::Empty);
+    }
+    if let Some((address, prefix)) = host.split_once('/') {
+        return parse_network(address, prefix);
+    }
+    if host.contains(':') {
+        return parse_address(host).map(|address| Hosts::Network(IpNet::from(address)));
+    }
+    let name = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
+    if name == "*" || name == "**" {
+        return Err(DestinationError::EveryHost);
+    }
+    if last_label_is_number(&name) {
+        return parse_ipv4(&host.to_ascii_lowercase()).map(|address| Hosts::Network(IpNet::from(IpAddr::V4(address))));
+    }
+    if port.is_some_and(looks_like_a_model) {
+        return Err(DestinationError::ProviderModel);
+    }
+    if let Some(suffix) = name.strip_prefix("**.") {
+        return checked_suffix(suffix).map(Hosts::AnyLabelsBelow);
+    }
+    if let Some(suffix) = name.strip_prefix("*.") {
+        return checked_suffix(suffix).map(Hosts::OneLabelBelow);
+    }
+    check_name(&name)?;
+    Ok(Hosts::Name(name))
+}
+
+fn checked_suffix(suffix: &str) -> Result<String, DestinationError> {
+    check_name(suffix)?;
+    // The wildcard's suffix plus one label must still fit in a name; the label has at least one
+    // character and a dot.
+    if suffix.len() > LONGEST_NAME - 2 {
+        return Err(DestinationError::NameTooLong);
+    }
+    if suffix.contains('.') { Ok(suffix.to_owned()) } else { Err(DestinationError::TopLevelWildcard) }
+}
+
+fn check_name(name: &str) -> Result<(), DestinationError> {
+    if !name.is_ascii() {
+        return Err(DestinationError::NotAscii);
+    }
+    if name.len() > LONGEST_NAME {
+        return Err(DestinationError::NameTooLong);
+    }
+    if name.contains('*') {
+        return Err(DestinationError::MisplacedWildcard);
+    }
+    if let Some(label) = name.split('.').find(|label| !is_label(label)) {
+        return Err(DestinationError::BadLabel(label.to_owned()));
+    }
+    // No top-level domain begins with a digit: this is an address with something behind it.
+    if name.rsplit_once('.').is_some_and(|(_, last)| last.starts_with(|c: char| c.is_ascii_digit())) {
+        return Err(DestinationError::BadAddress(name.to_owned()));
+    }
+    let own = ["localhost", "localhost.localdomain"];
+    if own.iter().any(|local| name == *local || is_strictly_below(name, local)) {
+        return Err(DestinationError::Localhost);
+    }
+    Ok(())
+}
+
+fn is_label(label: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    (1..=63).contains(&label.len())
+        && label.bytes().all(plain)
+        && !label.starts_with('-')
+        && !label.ends_with('-')
+}
+
+/// A name whose last label is a number is an IPv4 address to every resolver, in one of its many
+/// spellings (`127.1`, `0x7f.1`, `2130706433`); only the canonical one is taken.
+fn last_label_is_number(name: &str) -> bool {
+    let last = name.rsplit('.').next().unwrap_or_default();
+    let hexadecimal = |rest: &str| rest.bytes().all(|byte| byte.is_ascii_hexdigit());
+    (!last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit()))
+        || last.strip_prefix("0x").is_some_and(hexadecimal)
+}
+
+/// A port is never a word: `openai:gpt-4` names a model.
+fn looks_like_a_model(port: &str) -> bool {
+    port.bytes().any(|byte| byte.is_ascii_alphabetic())
+}
+
+fn parse_network(address: &str, prefix: &str) -> Result<Hosts, DestinationError> {
+    let address = if address.contains(':') {
+        parse_address(address)?
+    } else if last_label_is_number(address) {
+        IpAddr::V4(parse_ipv4(address)?)
+    } else {
+        // `example.com/path`
+        return Err(DestinationError::Url);
+    };
+    let bad = || DestinationError::BadPrefix(prefix.to_owned());
+    let decimal = prefix.bytes().all(|byte| byte.is_ascii_digit())
+        && (prefix.len() == 1 || !prefix.starts_with('0'));
+    if !decimal {
+        return Err(bad());
+    }
+    let length = prefix.parse().map_err(|_| bad())?;
+    let network = IpNet::new(address, length).map_err(|_| bad())?;
+    if network.trunc() != network {
+        return Err(DestinationError::HostBits { meant: network.trunc().to_string() });
+    }
+    Ok(Hosts::Network(network))
+}
+
+fn parse_address(text: &str) -> Result<IpAddr, DestinationError> {
+    let address: Ipv6Addr =
+        text.parse().map_err(|_| DestinationError::BadAddress(text.to_owned()))?;
+    match address.to_ipv4_mapped() {
+        Some(mapped) => Err(DestinationError::MappedAddress { meant: mapped.to_string() }),
+        None => Ok(IpAddr::V6(address)),
+    }
+}
+
+fn parse_ipv4(text: &str) -> Result<Ipv4Addr, DestinationError> {
+    // The standard library takes four decimal numbers without leading zeros and nothing else.
+    text.parse().map_err(|_| {
+        let number = |part: &str| !part.is_empty() && last_label_is_number(part);
+        if text.split('.').count() <= 4 && text.split('.').all(number) {
+            DestinationError::NonCanonicalAddress
+        } else {
+            DestinationError::BadAddress(text.to_owned())
+        }
+    })
+}
+
+fn parse_ports(text: &str) -> Result<Ports, DestinationError> {
+    let bad = || DestinationError::BadPort(text.to_owned());
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let ports = Ports {
+        first: parse_port(first).ok_or_else(bad)?,
+        last: parse_port(last).ok_or_else(bad)?,
+    };
+    if ports.first > ports.last { Err(bad()) } else { Ok(ports) }
+}
+
+fn parse_port(text: &str) -> Option<u16> {
+    let decimal = !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit());
+    if decimal { text.parse().ok() } else { None }
+}
+
+/// Whether `name` has at least one label more than `suffix`.
+fn is_strictly_below(name: &str, suffix: &str) -> bool {
+    name.strip_suffix(suffix).is_some_and(|front| front.len() > 1 && front.ends_with('.'))
+}
+
+const LONGEST_NAME: usize = 253;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,319 @@
+//! Names that run code on the host without anyone having asked to run the project: by entering a
+//! directory, opening an editor, asking for the state of a repository, starting a shell or an
+//! agent. One table. Inside a read-write grant such a file is read-only, and one that appears
+//! during a run is set aside and reported.
+//!
+//! Not in the table, on purpose: what runs only when a person builds, tests or starts the project
+//! (`Makefile`, `build.rs`, `package.json`, `conftest.py`), because that is what a cage is asked
+//! to write; files for remote machines (`.github/workflows`, `.gitlab-ci.yml`), because they run
+//! elsewhere and are seen in review; instructions in prose (`CLAUDE.md`, `AGENTS.md`); and
+//! `.gitattributes`, which only selects among the filters that a configuration defines.
+//!
+//! Names only; never asks the host.
+
+use plan::HostPath;
+
+use crate::{FsRule, Reach};
+
+/// One entry of the table.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The path below any directory; `*` at the end or the beginning of a component stands for any
+    /// characters, `**` for one component or more.
+    pub pattern: &'static str,
+    /// Which kind of object it concerns.
+    pub object: Object,
+    /// What runs it.
+    pub runs_by: &'static str,
+}
+
+/// What kind of object a name has, or an entry concerns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Object {
+    /// A directory.
+    Directory,
+    /// Anything that is not a directory, links included.
+    File,
+    /// Either; of a path: not known.
+    Any,
+}
+
+/// The entry that protects a path, given relative to a granted directory: the path is what the
+/// entry names, at any depth, or lies inside it. Letters compare without case, as some file
+/// systems do.
+pub fn matches(relative: &[u8], object: Object) -> Option<&'static Entry> {
+    let components: Vec<&[u8]> =
+        relative.split(|byte| *byte == b'/').filter(|part| !part.is_empty()).collect();
+    TABLE.iter().find(|entry| entry.covers(&components, 0, object))
+}
+
+/// The entry that protects a path covered by a read-write rule.
+///
+/// What lies above the rule's own path does not count, so that a project inside `~/.config/nvim`
+/// can be worked on. A protected name that *is* the rule's path counts unless the user's own
+/// configuration or flag named it: a project's file cannot lift the protection.
+pub fn matches_inside(rule: &FsRule, path: &HostPath, object: Object) -> Option<&'static Entry> {
+    let components: Vec<&[u8]> =
+        path.as_bytes().split(|byte| *byte == b'/').filter(|part| !part.is_empty()).collect();
+    let first_end = match rule.reach {
+        Reach::BeneathProject => rule.path.depth(),
+        Reach::Anywhere => rule.path.depth() + 1,
+    };
+    TABLE.iter().find(|entry| entry.covers(&components, first_end, object))
+}
+
+/// The table, for whoever shows it.
+pub fn table() -> &'static [Entry] {
+    TABLE
+}
+
+/// Directories, relative to one that may hold protected files, whose contents have to be listed
+/// to find those whose path the table does not give in full.
+pub fn directories_to_list() -> &'static [&'static str] {
+    &[".git/modules", ".git/worktrees"]
+}
+
+/// Whether a directory with these names in it is taken for a repository by Git although it is
+/// not called `.git`: Git then reads the `config` in it.
+pub fn is_bare_repository<'name>(names: impl IntoIterator<Item = &'name [u8]>) -> bool {
+    let mut missing = vec![b"HEAD".as_slice(), b"objects", b"refs"];
+    for name in names {
+        missing.retain(|wanted| *wanted != name);
+    }
+    missing.is_empty()
+}
+
+impl Entry {
+    /// The path to look at below a directory, where the entry gives it in full.
+    pub fn probe_path(&self) -> Option<&'static str> {
+        (!self.pattern.contains('*')).then_some(self.pattern)
+    }
+
+    /// Whether the entry matches some run of components that ends at `first_end` or later.
+    fn covers(&self, components: &[&[u8]], first_end: usize, object: Object) -> bool {
+        let pattern: Vec<&[u8]> = self.pattern.split('/').map(str::as_bytes).collect();
+        (0..components.len()).any(|start| {
+            let rest = components.get(start..).unwrap_or_default();
+            lengths_matched(&pattern, rest).into_iter().any(|length| {
+                // An object inside a matched one shows that this is a directory.
+                let own = if length == rest.len() { object } else { Object::Directory };
+                start + length >= first_end && self.object.concerns(own)
+            })
+        })
+    }
+}
+
+impl Object {
+    fn concerns(self, found: Self) -> bool {
+        self == Self::Any || found == Self::Any || self == found
+    }
+}
+
+/// How many leading components of `path` the pattern can match, in every possible way.
+fn lengths_matched(pattern: &[&[u8]], path: &[&[u8]]) -> Vec<usize> {
+    let mut reached = vec![0];
+    for wanted in pattern {
+        reached = reached
+            .into_iter()
+            .flat_map(|from| {
+                let next = path.get(from);
+                let end = match (*wanted, next) {
+                    (b"**", Some(_)) => path.len(),
+                    (_, Some(component)) if component_matches(component, wanted) => from + 1,
+                    _ => from,
+                };
+                from + 1..=end
+            })
+            .collect();
+        reached.sort_unstable();
+        reached.dedup();
+    }
+    reached
+}
+
+fn component_matches(component: &[u8], wanted: &[u8]) -> bool {
+    if let Some(prefix) = wanted.strip_suffix(b"*") {
+        return component.get(..prefix.len()).is_some_and(|head| head.eq_ignore_ascii_case(prefix));
+    }
+    if let Some(suffix) = wanted.strip_prefix(b"*") {
+        let start = component.len().checked_sub(suffix.len());
+        let tail = start.and_then(|start| component.get(start..));
+        return tail.is_some_and(|tail| tail.eq_ignore_ascii_case(suffix));
+    }
+    component.eq_ignore_ascii_case(wanted)
+}
+
+const fn any(pattern: &'static str, runs_by: &'static str) -> Entry {
+    Entry { pattern, object: Object::Any, runs_by }
+}
+
+const GIT: &str = "every Git command in the repository";
+const SHELL: &str = "every new shell";
+const EDITOR: &str = "an editor that opens the directory";
+const AGENT: &str = "an agent that starts in the directory";
+const LOG_IN: &str = "a log-in session";
+const PACKAGES: &str = "every command of the package manager in the directory";
+const HOOKS: &str = "Git hooks once they are installed";
+
+const TABLE: &[Entry] = &[
+    any("stockade.toml", "stockade: it is the policy itself"),
+    // Git. `.git` as a file points to another directory with its own configuration and hooks.
+    Entry { pattern: ".git", object: Object::File, runs_by: GIT },
+    any(".git/hooks", GIT),
+    any(".git/config", GIT),
+    any(".git/config.worktree", GIT),
+    any(".git/commondir", GIT),
+    any(".git/gitdir", GIT),
+    any(".git/modules/**/hooks", GIT),
+    any(".git/modules/**/config", GIT),
+    any(".git/modules/**/config.worktree", GIT),
+    any(".git/modules/**/commondir", GIT),
+    any(".git/worktrees/*/config.worktree", GIT),
+    any(".git/worktrees/*/commondir", GIT),
+    any(".git/worktrees/*/gitdir", GIT),
+    any(".gitmodules", GIT),
+    any(".gitconfig", GIT),
+    any(".config/git", GIT),
+    // Other version control.
+    any(".hg/hgrc", "every Mercurial command in the repository"),
+    any(".hg/hgrc-not-shared", "every Mercurial command in the repository"),
+    any(".hg/sharedpath", "every Mercurial command in the repository"),
+    any(".hgrc", "every Mercurial command"),
+    any(".jj/repo/config.toml", "every Jujutsu command in the repository"),
+    any(".jj/workspace-config.toml", "every Jujutsu command in the repository"),
+    Entry {
+        pattern: ".jj/repo",
+        object: Object::File,
+        runs_by: "every Jujutsu command in the repository",
+    },
+    // Entering a directory.
+    any(".envrc", "direnv on entering the directory"),
+    any(".autoenv.zsh", "autoenv on entering the directory"),
+    any(".mise.toml", "mise on entering the directory"),
+    any(".mise.local.toml", "mise on entering the directory"),
+    any(".mise", "mise on entering the directory"),
+    any("mise.toml", "mise on entering the directory"),
+    any("mise.local.toml", "mise on entering the directory"),
+    any(".config/mise", "mise on entering the directory"),
+    any(".rvmrc", "rvm on entering the directory"),
+    // Agents.
+    any(".claude", AGENT),
+    any(".claude.json", AGENT),
+    any(".mcp.json", AGENT),
+    any("mcp.json", AGENT),
+    any(".cursor", AGENT),
+    any(".codex", AGENT),
+    any(".gemini", AGENT),
+    any(".continue", AGENT),
+    any(".windsurf", AGENT),
+    any(".kiro", AGENT),
+    any(".roo", AGENT),
+    any(".amazonq", AGENT),
+    any(".opencode", AGENT),
+    any("opencode.json", AGENT),
+    any("opencode.jsonc", AGENT),
+    any(".crush.json", AGENT),
+    any("crush.json", AGENT),
+    any(".aider.conf.yml", AGENT),
+    any(".config/goose", AGENT),
+    // Editors and development environments.
+    any(".vscode", EDITOR),
+    any("*.code-workspace", EDITOR),
+    any(".vs", EDITOR),
+    any(".idea", EDITOR),
+    any(".fleet", EDITOR),
+    any(".zed", EDITOR),
+    any(".nova", EDITOR),
+    any(".helix", EDITOR),
+    any(".devcontainer", EDITOR),
+    any(".devcontainer.json", EDITOR),
+    any(".vimrc", EDITOR),
+    any("_vimrc", EDITOR),
+    any(".gvimrc", EDITOR),
+    any(".exrc", EDITOR),
+    any(".lvimrc", EDITOR),
+    any(".nvimrc", EDITOR),
+    any(".nvim.lua", EDITOR),
+    any(".vim", EDITOR),
+    any(".config/nvim", EDITOR),
+    any(".emacs", EDITOR),
+    any(".emacs.d", EDITOR),
+    any(".config/emacs", EDITOR),
+    any(".dir-locals.el", EDITOR),
+    any(".dir-locals-2.el", EDITOR),
+    any(".projectile", EDITOR),
+    any(".gdbinit", "the debugger"),
+    any(".lldbinit", "the debugger"),
+    // Shells and sessions.
+    any(".bashrc", SHELL),
+    any(".bash_profile", SHELL),
+    any(".bash_login", SHELL),
+    any(".bash_logout", SHELL),
+    any(".bash_aliases", SHELL),
+    any(".profile", SHELL),
+    any(".zshrc", SHELL),
+    any(".zshenv", SHELL),
+    any(".zprofile", SHELL),
+    any(".zlogin", SHELL),
+    any(".zlogout", SHELL),
+    any(".oh-my-zsh", SHELL),
+    any(".kshrc", SHELL),
+    any(".mkshrc", SHELL),
+    any(".shrc", SHELL),
+    any(".cshrc", SHELL),
+    any(".tcshrc", SHELL),
+    any(".login", SHELL),
+    any(".logout", SHELL),
+    any(".inputrc", SHELL),
+    any(".config/fish", SHELL),
+    any(".config/nushell", SHELL),
+    any(".config/xonsh", SHELL),
+    any(".xonshrc", SHELL),
+    any(".config/elvish", SHELL),
+    any(".config/powershell", SHELL),
+    any(".config/starship.toml", SHELL),
+    any(".tmux.conf", SHELL),
+    any(".config/tmux", SHELL),
+    any(".screenrc", SHELL),
+    any(".pythonrc", "the Python shell"),
+    any(".irbrc", "the Ruby shell"),
+    any(".pryrc", "the Ruby shell"),
+    any(".Rprofile", "R on starting in the directory"),
+    any(".xinitrc", LOG_IN),
+    any(".xprofile", LOG_IN),
+    any(".xsession", LOG_IN),
+    any(".xsessionrc", LOG_IN),
+    any(".pam_environment", LOG_IN),
+    any(".config/autostart", LOG_IN),
+    any(".config/environment.d", LOG_IN),
+    any(".config/plasma-workspace", LOG_IN),
+    any(".config/systemd", LOG_IN),
+    any(".local/share/systemd", LOG_IN),
+    any(".local/share/dbus-1", LOG_IN),
+    any(".local/share/applications", "the desktop's menu"),
+    any(".local/bin", "whoever types the name of a command"),
+    any(".ssh", "logging in over SSH"),
+    any(".gnupg", "GnuPG"),
+    // Package managers whose configuration names programs to run, and hook managers.
+    any(".npmrc", PACKAGES),
+    any(".yarnrc", PACKAGES),
+    any(".yarnrc.yml", PACKAGES),
+    any(".yarn/releases", PACKAGES),
+    any(".yarn/plugins", PACKAGES),
+    any(".pnpmfile.cjs", PACKAGES),
+    any(".pnpmfile.mjs", PACKAGES),
+    any(".cargo/config", PACKAGES),
+    any(".cargo/config.toml", PACKAGES),
+    any(".husky", HOOKS),
+    any(".githooks", HOOKS),
+    any(".pre-commit-config.yaml", HOOKS),
+    any("lefthook.yml", HOOKS),
+    any("lefthook.yaml", HOOKS),
+    any(".lefthook.yml", HOOKS),
+    any("lefthook-local.yml", HOOKS),
+    any(".lefthook", HOOKS),
+    any(".overcommit.yml", HOOKS),
+];
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,144 @@
+//! The policy language as a JSON schema, for editors and for `stockade schema`. Built from the
+//! same list of words as the decoder, so that none can be missing. Describes shapes; what only
+//! the decoder can judge (paths, destinations, `extends`) is said in the descriptions.
+
+use serde_json::{Map, Value, json};
+
+use crate::text::words::{self, Word};
+use crate::text::{LANGUAGE_VERSION, MAX_RULES};
+
+/// The schema of a project's `stockade.toml`.
+pub fn project() -> Value {
+    document("stockade.toml", words::PROJECT)
+}
+
+/// The schema of the user's `config.toml`.
+pub fn user() -> Value {
+    document("stockade's config.toml", words::USER)
+}
+
+fn document(title: &str, top: &[Word]) -> Value {
+    let mut schema = table(top, |word| match word {
+        "version" => json!({ "const": LANGUAGE_VERSION }),
+        "defaults" => table(words::DEFAULTS, cage_word),
+        "cage" => named(json!({
+            "oneOf": [{ "const": words::DISABLED }, table(words::CAGE, cage_word)],
+        })),
+        "agent" => named(agent()),
+        "ceiling" => table(words::CEILING, ceiling_word),
+        _ => Value::Bool(false),
+    });
+    if let Some(schema) = schema.as_object_mut() {
+        schema.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
+        schema.insert("title".to_owned(), json!(title));
+        schema.insert("required".to_owned(), json!(["version"]));
+    }
+    schema
+}
+
+fn table(known: &[Word], shape: impl Fn(&str) -> Value) -> Value {
+    let properties: Map<String, Value> = known
+        .iter()
+        .map(|word| (word.name.to_owned(), described(shape(word.name), word.meaning)))
+        .collect();
+    json!({ "type": "object", "properties": properties, "additionalProperties": false })
+}
+
+fn described(mut shape: Value, meaning: &str) -> Value {
+    if let Some(shape) = shape.as_object_mut() {
+        shape.insert("description".to_owned(), json!(meaning));
+    }
+    shape
+}
+
+fn named(shape: Value) -> Value {
+    json!({
+        "type": "object",
+        "propertyNames": { "pattern": "^[A-Za-z0-9_-]{1,64}$", "not": { "const": words::DISABLED } },
+        "additionalProperties": shape,
+    })
+}
+
+fn cage_word(word: &str) -> Value {
+    match word {
+        "extends" => json!({ "type": "string" }),
+        "fs" => fs(),
+        "commands" => commands(),
+        "env" => json!({ "oneOf": [names(VARIABLE), {
+            "type": "object",
+            "propertyNames": { "pattern": VARIABLE },
+            "additionalProperties": { "oneOf": [{ "type": "string" }, { "const": true }] },
+        }] }),
+        "net" => net(),
+        "state" => one_of(words::STATE),
+        "seccomp" => one_of(words::SECCOMP),
+        "limits" => limits(),
+        _ => Value::Bool(false),
+    }
+}
+
+fn ceiling_word(word: &str) -> Value {
+    match word {
+        "env" => names("^([A-Za-z_][A-Za-z0-9_]*\\*?|\\*)$"),
+        other => cage_word(other),
+    }
+}
+
+fn fs() -> Value {
+    let path = json!({ "type": "string", "minLength": 1 });
+    let mut rule = table(words::RULE, |_| path.clone());
+    if let Some(rule) = rule.as_object_mut() {
+        rule.insert("minProperties".to_owned(), json!(1));
+        rule.insert("maxProperties".to_owned(), json!(1));
+    }
+    json!({ "type": "array", "items": rule, "minItems": 1, "maxItems": MAX_RULES })
+}
+
+fn commands() -> Value {
+    json!({ "oneOf": [one_of(words::COMMANDS), names("^[^/\\s]+$")] })
+}
+
+fn net() -> Value {
+    table(words::NET, |_| json!({ "type": "array", "items": { "type": "string", "minLength": 1 } }))
+}
+
+fn limits() -> Value {
+    let mut limits = table(words::LIMITS, |word| match word {
+        "memory_mb" => json!({ "type": "integer", "minimum": 16 }),
+        "cpu_shares" => json!({ "type": "integer", "minimum": 2, "maximum": 262_144 }),
+        "cpu_weight" => json!({ "type": "integer", "minimum": 1, "maximum": 10_000 }),
+        "cpus" => json!({ "type": "number", "minimum": 0.01, "maximum": 1000 }),
+        "pids" => json!({ "type": "integer", "minimum": 1, "maximum": 4_194_304 }),
+        _ => json!({ "type": "integer", "minimum": 1 }),
+    });
+    if let Some(limits) = limits.as_object_mut() {
+        limits.insert("not".to_owned(), json!({ "required": ["cpu_shares", "cpu_weight"] }));
+    }
+    limits
+}
+
+fn agent() -> Value {
+    let mut agent = table(words::AGENT, |word| match word {
+        "command" => json!({ "type": "array", "items": { "type": "string" }, "minItems": 1 }),
+        _ => json!({ "type": "string" }),
+    });
+    if let Some(agent) = agent.as_object_mut() {
+        agent.insert("required".to_owned(), json!(["cage"]));
+    }
+    agent
+}
+
+fn names(pattern: &str) -> Value {
+    json!({ "type": "array", "items": { "type": "string", "pattern": pattern } })
+}
+
+/// Each value with its meaning, which editors show.
+fn one_of(values: &[Word]) -> Value {
+    let value = |word: &Word| json!({ "const": word.name, "description": word.meaning });
+    json!({ "oneOf": values.iter().map(value).collect::<Vec<_>>() })
+}
+
+const VARIABLE: &str = "^[A-Za-z_][A-Za-z0-9_]*$";
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,252 @@
+//! Completes cages: a cage that extends another is a part of it, found by the algebra; any other
+//! takes what it does not say from `[defaults]` and then from what is built in.
+//!
+//! Lists of `[defaults]` (rules, variables, destinations) are joined with a cage's own, so that
+//! what is hidden or denied for all cannot be lost by a cage that writes a list of its own.
+
+use std::collections::{BTreeSet, HashMap};
+
+use indexmap::IndexMap;
+
+use super::MAX_RULES_IN_FILE;
+use super::cage::Written;
+use super::decode::Decoder;
+use super::diagnostic::{Code, Diagnostic, Span};
+use super::document::unknown_cage;
+use crate::algebra::{Refusal, RefusalKind};
+use crate::shown::shown;
+use crate::{Cage, FsAccess, FsRule, Limits, Network, Policy, RuleOrigin};
+
+/// A cage as it stands in the text.
+pub(super) struct WrittenCage {
+    pub(super) name: String,
+    pub(super) at: Span,
+    /// None where its value was no cage at all, which has been reported.
+    pub(super) body: Option<Body>,
+}
+
+pub(super) enum Body {
+    Disabled { origin: RuleOrigin },
+    Enabled(Written),
+}
+
+/// Every cage by name, in the order of the text; none for one that could not be completed, which
+/// has been reported.
+pub(super) fn complete(
+    decoder: &mut Decoder<'_>,
+    defaults: &Written,
+    cages: Vec<WrittenCage>,
+) -> IndexMap<String, Option<Cage>> {
+    let by_name = cages.iter().map(|cage| (cage.name.as_str(), cage)).collect();
+    let mut completer = Completer { defaults, by_name, finished: HashMap::new(), rules: 0 };
+    for cage in &cages {
+        completer.finish(decoder, cage);
+    }
+    let mut finished = completer.finished;
+    let named: Vec<_> = cages.iter().map(|cage| (cage.name.clone(), finished.remove(cage.name.as_str()).flatten())).collect();
+    named.into_iter().collect()
+}
+
+struct Completer<'a> {
+    defaults: &'a Written,
+    by_name: HashMap<&'a str, &'a WrittenCage>,
+    finished: HashMap<&'a str, Option<Cage>>,
+    rules: usize,
+}
+
+impl<'a> Completer<'a> {
+    /// Completes a cage after those that it builds upon; a loop, because a chain can be long.
+    fn finish(&mut self, decoder: &mut Decoder<'_>, cage: &'a WrittenCage) {
+        let mut waiting = vec![cage];
+        let mut seen: BTreeSet<&str> = BTreeSet::new();
+        while let Some(current) = waiting.last().copied() {
+            if self.finished.contains_key(current.name.as_str()) {
+                waiting.pop();
+                continue;
+            }
+            match self.unfinished_parent(current) {
+                Some(parent) if seen.insert(current.name.as_str()) => waiting.push(parent),
+                Some(_) => {
+                    report_cycle(decoder, current);
+                    self.finished.insert(&current.name, None);
+                }
+                None => {
+                    let finished = self.build(decoder, current);
+                    self.finished.insert(&current.name, finished);
+                }
+            }
+        }
+    }
+
+    fn unfinished_parent(&self, cage: &WrittenCage) -> Option<&'a WrittenCage> {
+        let parent = extends(cage)?.0.as_str();
+        if self.finished.contains_key(parent) { None } else { self.by_name.get(parent).copied() }
+    }
+
+    fn build(&mut self, decoder: &mut Decoder<'_>, cage: &WrittenCage) -> Option<Cage> {
+        let written = match cage.body.as_ref()? {
+            Body::Disabled { origin } => {
+                let limits = self.defaults.limits;
+                return Some(Cage::Disabled { limits, origin: origin.clone() });
+            }
+            Body::Enabled(written) => written,
+        };
+        let policy = match &written.extends {
+            None => with_defaults(&cage.name, written, self.defaults),
+            Some((parent, span)) => self.extend(decoder, cage, written, (parent, span))?,
+        };
+        report_only_hides(decoder, written, &policy);
+        self.rules += policy.fs.len();
+        if self.rules > MAX_RULES_IN_FILE {
+            let message = format!(
+                "the cages of this file have more than {MAX_RULES_IN_FILE} rules on paths, with \
+                 those that they inherit"
+            );
+            decoder.report(Diagnostic::new(Code::TooManyRules, cage.at.clone(), message));
+            self.rules = 0;
+            return None;
+        }
+        Some(Cage::Enabled(policy))
+    }
+
+    fn extend(
+        &self,
+        decoder: &mut Decoder<'_>,
+        cage: &WrittenCage,
+        written: &Written,
+        (parent, span): (&String, &Span),
+    ) -> Option<Policy> {
+        let holder = match self.finished.get(parent.as_str()) {
+            Some(Some(Cage::Enabled(holder))) => holder,
+            Some(Some(Cage::Disabled { .. })) => {
+                let message = format!("`{parent}` is disabled, and there is nothing to extend");
+                decoder.report(Diagnostic::new(Code::ExtendsDisabled, span.clone(), message));
+                return None;
+            }
+            // Reported where it was written.
+            Some(None) => return None,
+            None => {
+                unknown_cage(decoder, span.clone(), parent, self.by_name.keys().copied());
+                return None;
+            }
+        };
+        match holder.narrow(&request(&cage.name, written, holder)) {
+            Ok(policy) => Some(policy),
+            Err(refusals) => {
+                for refusal in &refusals {
+                    report_refusal(decoder, parent, written, refusal);
+                }
+                None
+            }
+        }
+    }
+}
+
+fn extends(cage: &WrittenCage) -> Option<&(String, Span)> {
+    match cage.body.as_ref()? {
+        Body::Enabled(written) => written.extends.as_ref(),
+        Body::Disabled { .. } => None,
+    }
+}
+
+fn with_defaults(name: &str, own: &Written, defaults: &Written) -> Policy {
+    let closed = Policy::closed(name);
+    Policy {
+        fs: joined_rules(own.fs.as_deref(), defaults.fs.as_deref()),
+        commands: own.commands.clone().or_else(|| defaults.commands.clone()).unwrap_or(closed.commands),
+        env: joined(own.env.as_ref(), defaults.env.as_ref()),
+        net: Network {
+            allow: joined(own.allow.as_ref(), defaults.allow.as_ref()),
+            deny: joined(own.deny.as_ref(), defaults.deny.as_ref()),
+        },
+        state: own.state.or(defaults.state).unwrap_or(closed.state),
+        seccomp: own.seccomp.or(defaults.seccomp).unwrap_or(closed.seccomp),
+        limits: own_or(own.limits, defaults.limits),
+        name: closed.name,
+    }
+}
+
+/// What an extending cage asks of the one that it extends: its own words, and the holder's where
+/// it is silent.
+fn request(name: &str, own: &Written, holder: &Policy) -> Policy {
+    Policy {
+        name: name.to_owned(),
+        fs: own.fs.clone().unwrap_or_else(|| holder.fs.clone()),
+        commands: own.commands.clone().unwrap_or_else(|| holder.commands.clone()),
+        env: own.env.clone().unwrap_or_else(|| holder.env.clone()),
+        net: Network {
+            allow: own.allow.clone().unwrap_or_else(|| holder.net.allow.clone()),
+            deny: own.deny.clone().unwrap_or_default(),
+        },
+        state: own.state.unwrap_or(holder.state),
+        seccomp: own.seccomp.unwrap_or(holder.seccomp),
+        limits: own.limits,
+    }
+}
+
+fn joined_rules(own: Option<&[FsRule]>, defaults: Option<&[FsRule]>) -> Vec<FsRule> {
+    let own = own.unwrap_or_default();
+    let named: BTreeSet<_> = own.iter().map(|rule| &rule.path).collect();
+    let shared = defaults.unwrap_or_default().iter().filter(|rule| !named.contains(&rule.path));
+    shared.chain(own).cloned().collect()
+}
+
+fn joined<K: Ord + Clone, V: Clone>(
+    own: Option<&std::collections::BTreeMap<K, V>>,
+    defaults: Option<&std::collections::BTreeMap<K, V>>,
+) -> std::collections::BTreeMap<K, V> {
+    let mut joined = defaults.cloned().unwrap_or_default();
+    joined.extend(own.cloned().unwrap_or_default());
+    joined
+}
+
+fn own_or(own: Limits, defaults: Limits) -> Limits {
+    Limits {
+        memory_mb: own.memory_mb.or(defaults.memory_mb),
+        cpu_weight: own.cpu_weight.or(defaults.cpu_weight),
+        cpu_millis: own.cpu_millis.or(defaults.cpu_millis),
+        pids: own.pids.or(defaults.pids),
+        walltime_sec: own.walltime_sec.or(defaults.walltime_sec),
+    }
+}
+
+fn report_only_hides(decoder: &mut Decoder<'_>, written: &Written, policy: &Policy) {
+    let wrote_rules = written.fs.as_ref().is_some_and(|rules| !rules.is_empty());
+    let grants = policy.fs.iter().any(|rule| rule.access > FsAccess::Hide);
+    if let (true, false, Some(span)) = (wrote_rules, grants, written.spans.get("fs")) {
+        let message = "`fs` hides paths and grants none, so the cage sees no file at all";
+        let mut diagnostic = Diagnostic::new(Code::FsOnlyHides, span.clone(), message)
+            .help("name what it sees as well, such as `{ ro = \".\" }`");
+        if written.extends.is_some() {
+            diagnostic = diagnostic
+                .help("a cage's own `fs` replaces the one that it extends; hidden parts stay hidden");
+        }
+        decoder.report(diagnostic);
+    }
+}
+
+fn report_cycle(decoder: &mut Decoder<'_>, cage: &WrittenCage) {
+    if let Some((parent, span)) = extends(cage) {
+        let message = format!("`{}` extends itself, by way of `{parent}`", cage.name);
+        let diagnostic = Diagnostic::new(Code::ExtendsCycle, span.clone(), message);
+        decoder.report(diagnostic.help("a cage can only be a part of another"));
+    }
+}
+
+fn report_refusal(decoder: &mut Decoder<'_>, parent: &str, written: &Written, refusal: &Refusal) {
+    let word = match refusal.kind {
+        RefusalKind::Network | RefusalKind::NetworkDeny => "net",
+        kind => kind.word(),
+    };
+    let asked_at = refusal.asked_at.as_ref().and_then(|origin| decoder.span_of(origin));
+    let span = asked_at.or_else(|| written.spans.get(word).cloned()).unwrap_or(0..0);
+    let message = format!("this cage asks for {}, and `{parent}` does not hold it", refusal.request());
+    let mut diagnostic = Diagnostic::new(Code::ExtendsWidens, span, message)
+        .label(format!("`{parent}` holds {}", shown(&refusal.held)))
+        .help("a cage that extends another can only be a part of it");
+    let held_at = refusal.held_at.as_ref().and_then(|origin| decoder.span_of(origin));
+    if let Some(held_at) = held_at {
+        diagnostic = diagnostic.also_at(held_at, "this holds there");
+    }
+    decoder.report(diagnostic);
+}

@@ -1,0 +1,115 @@
+//! `limits`: numbers with a range each. `cpu_shares` is converted here and nowhere else.
+
+use toml::de::DeValue;
+
+use super::decode::{Decoder, Value};
+use super::diagnostic::{Code, Diagnostic, Span};
+use super::words;
+use crate::Limits;
+
+/// Least and most of a limit.
+pub(super) struct Bounds {
+    pub(super) word: &'static str,
+    pub(super) least: i64,
+    pub(super) most: i64,
+}
+
+// The upper ends keep later arithmetic exact (bytes of memory in 64 bits) or are the kernel's own
+// (threads of a machine, cgroup weights).
+pub(super) const MEMORY_MB: Bounds = Bounds { word: "memory_mb", least: 16, most: 1 << 40 };
+pub(super) const CPU_SHARES: Bounds = Bounds { word: "cpu_shares", least: 2, most: 262_144 };
+pub(super) const CPU_WEIGHT: Bounds = Bounds { word: "cpu_weight", least: 1, most: 10_000 };
+pub(super) const CPU_MILLIS: Bounds = Bounds { word: "cpus", least: 10, most: 1_000_000 };
+pub(super) const PIDS: Bounds = Bounds { word: "pids", least: 1, most: 4_194_304 };
+pub(super) const WALLTIME_SEC: Bounds =
+    Bounds { word: "walltime_sec", least: 1, most: 1 << 40 };
+
+pub(super) fn decode<'text>(decoder: &mut Decoder<'text>, value: &Value<'text>) -> Limits {
+    let mut limits = Limits::default();
+    let Some(table) = decoder.table(value, "a table such as `{ memory_mb = 512 }`") else {
+        return limits;
+    };
+    let mut weight_at: Option<Span> = None;
+    for entry in decoder.entries(table, words::LIMITS, "in `limits`") {
+        match entry.word {
+            "memory_mb" => limits.memory_mb = whole(decoder, entry.value, &MEMORY_MB),
+            "pids" => limits.pids = whole(decoder, entry.value, &PIDS),
+            "walltime_sec" => limits.walltime_sec = whole(decoder, entry.value, &WALLTIME_SEC),
+            "cpus" => limits.cpu_millis = processors(decoder, entry.value),
+            _ => {
+                let weight = if entry.word == "cpu_shares" {
+                    whole(decoder, entry.value, &CPU_SHARES).map(weight_of_shares)
+                } else {
+                    whole(decoder, entry.value, &CPU_WEIGHT)
+                };
+                if let Some(earlier) = weight_at.replace(entry.at.clone()) {
+                    let message = "`cpu_shares` and `cpu_weight` are the same limit on two scales";
+                    decoder.report(
+                        Diagnostic::new(Code::LimitTwice, entry.at, message)
+                            .also_at(earlier, "already given here")
+                            .help("keep one of them"),
+                    );
+                }
+                limits.cpu_weight = weight;
+            }
+        }
+    }
+    limits
+}
+
+/// The scale of cgroup v1 (2 to 262144) on that of v2 (1 to 10000), as the kernel's documentation
+/// and container runtimes convert it.
+pub fn weight_of_shares(shares: u32) -> u32 {
+    let above_least = u64::from(shares.saturating_sub(2));
+    let weight = 1 + above_least * 9999 / 262_142;
+    u32::try_from(weight).unwrap_or(10_000).min(10_000)
+}
+
+fn whole<'text, T: TryFrom<i64>>(
+    decoder: &mut Decoder<'text>,
+    value: &Value<'text>,
+    bounds: &Bounds,
+) -> Option<T> {
+    let number = decoder.integer(value, "a whole number")?;
+    if !(bounds.least..=bounds.most).contains(&number) {
+        out_of_range(decoder, value, bounds, bounds.least.to_string(), bounds.most.to_string());
+        return None;
+    }
+    T::try_from(number).ok()
+}
+
+fn processors<'text>(decoder: &mut Decoder<'text>, value: &Value<'text>) -> Option<u32> {
+    let text = match value.get_ref() {
+        DeValue::Float(number) => number.as_str().to_owned(),
+        DeValue::Integer(_) => decoder.integer(value, "a number")?.to_string(),
+        _ => return decoder.wrong_type(value, "a number such as `1.5`"),
+    };
+    let millis = millis_of(&text);
+    if millis.is_none() {
+        out_of_range(decoder, value, &CPU_MILLIS, "0.01".to_owned(), "1000".to_owned());
+    }
+    millis
+}
+
+/// Thousandths of a processor, if the number is in range.
+pub(super) fn millis_of(text: &str) -> Option<u32> {
+    let millis = (text.parse::<f64>().ok()? * 1000.0).floor();
+    // A comparison with a number that is none is false, so this also refuses `nan`.
+    if millis >= CPU_MILLIS.least as f64 && millis <= CPU_MILLIS.most as f64 {
+        Some(millis as u32)
+    } else {
+        None
+    }
+}
+
+fn out_of_range(
+    decoder: &mut Decoder<'_>,
+    value: &Value<'_>,
+    bounds: &Bounds,
+    least: String,
+    most: String,
+) {
+    let message = format!("`{}` is {least} to {most}", bounds.word);
+    let diagnostic = Diagnostic::new(Code::OutOfRange, value.span(), message);
+    decoder.report(diagnostic.label("out of range"));
+}

@@ -1,0 +1,107 @@
+//! The policy language: text in, cages out, or every error of the text at once.
+//!
+//! Stages, in reading order: `source` (lines), TOML (the `toml` crate, with recovery), `decode`
+//! (typed looks that report), `document` (the tables of a file), `cage` with `files`, `path`,
+//! `variables`, `net` and `limits` (one cage's words), `inherit` (defaults and `extends`), and
+//! `render` (errors as a person sees them). `flags` is the other front end of the user.
+//!
+//! Never reads a file: it is given text and the [`Place`] that its paths refer to. The size of a
+//! text is checked before anything else looks at it.
+
+mod cage;
+mod decode;
+mod diagnostic;
+mod document;
+mod files;
+mod flags;
+mod inherit;
+mod limits;
+mod net;
+mod path;
+mod render;
+mod source;
+mod syntax;
+mod variables;
+pub mod words;
+
+use indexmap::IndexMap;
+
+pub use diagnostic::{Code, Diagnostic, Diagnostics, Related, Span};
+pub use flags::{FlagError, Flags};
+pub use limits::weight_of_shares;
+pub use render::Style;
+pub use variables::FIXED as FIXED_VARIABLES;
+
+use crate::{Cage, Ceiling, Place, RuleOrigin};
+
+/// The most bytes of a policy text.
+pub const MAX_TEXT_BYTES: usize = 256 * 1024;
+
+/// The most rules on paths in one list.
+pub const MAX_RULES: usize = 4096;
+
+/// The most rules of all cages of one file together, with those that they inherit.
+pub const MAX_RULES_IN_FILE: usize = 65_536;
+
+/// The most cages, and the most agents, of one file.
+pub const MAX_CAGES: usize = 256;
+
+/// The most errors that are told at once.
+pub const MAX_ERRORS: usize = 100;
+
+/// The version of the language.
+pub const LANGUAGE_VERSION: i64 = 1;
+
+/// What one file says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Document {
+    /// Cages by name, in the order of the text.
+    pub cages: IndexMap<String, Cage>,
+    /// Agents by name, in the order of the text.
+    pub agents: IndexMap<String, Agent>,
+    /// The user's ceiling; always none in a project's file.
+    pub ceiling: Option<Ceiling>,
+}
+
+/// An agent: a program and the cage that it runs in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Agent {
+    /// Which cage.
+    pub cage: AgentCage,
+    /// The program and its arguments; empty where the file names none.
+    pub command: Vec<String>,
+    /// Where it was written.
+    pub origin: RuleOrigin,
+}
+
+/// Which cage an agent runs in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AgentCage {
+    /// A cage of the same file, which exists.
+    Named(String),
+    /// `cage = "disabled"`: none.
+    Disabled,
+}
+
+/// Who wrote a text: it decides which paths the text may name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Author {
+    /// Whoever wrote the project: nothing outside of it.
+    Project,
+    /// The user.
+    User,
+}
+
+/// Reads a project's file, `stockade.toml`. It can name nothing outside the project.
+pub fn parse_project(file: &str, text: &[u8], place: &Place) -> Result<Document, Diagnostics> {
+    document::parse(file, text, place, Author::Project)
+}
+
+/// Reads the user's own configuration, `config.toml`: the same language, with `~/` and absolute
+/// paths and `[ceiling]`.
+pub fn parse_user(file: &str, text: &[u8], place: &Place) -> Result<Document, Diagnostics> {
+    document::parse(file, text, place, Author::User)
+}
+
+#[cfg(test)]
+mod tests;

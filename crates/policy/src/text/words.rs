@@ -1,0 +1,145 @@
+//! Every word of the policy language, table by table, with its one-line meaning. The decoder, the
+//! JSON schema and the test of the manual all read this list; a word that is not here does not
+//! exist.
+
+/// A word and what it says.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Word {
+    /// As it is written.
+    pub name: &'static str,
+    /// One sentence.
+    pub meaning: &'static str,
+}
+
+const fn word(name: &'static str, meaning: &'static str) -> Word {
+    Word { name, meaning }
+}
+
+/// The top of a project's file.
+pub const PROJECT: &[Word] = &[
+    word("version", "The version of the language: 1."),
+    word("defaults", "What every cage of this file has unless it says otherwise."),
+    word("cage", "Cages by name."),
+    word("agent", "Agents by name, each of which refers to a cage."),
+];
+
+/// The top of the user's configuration.
+pub const USER: &[Word] = &[
+    word("version", "The version of the language: 1."),
+    word("defaults", "What every cage of this file has unless it says otherwise."),
+    word("cage", "Cages by name."),
+    word("agent", "Agents by name, each of which refers to a cage."),
+    word("ceiling", "The most that a project's own file may ask for without being approved."),
+];
+
+/// `[cage.NAME]`.
+pub const CAGE: &[Word] = &[
+    word("extends", "Another cage of this file, of which this one can only be a part."),
+    word("fs", "Which paths exist inside, and how; the most specific path wins."),
+    word("commands", "Which programs of the system exist inside."),
+    word("env", "Which variables the program gets."),
+    word("net", "Which hosts the program may reach."),
+    word("state", "Whether /scratch outlives a run."),
+    word("seccomp", "Which system call profile holds."),
+    word("limits", "How much the program may use."),
+];
+
+/// `[defaults]`: as a cage, without `extends`.
+pub const DEFAULTS: &[Word] = &[
+    word("fs", "Rules on paths that every cage has; a cage's own rule on the same path wins."),
+    word("commands", "Which programs of the system exist inside."),
+    word("env", "Variables that every cage has."),
+    word("net", "Hosts that every cage may or may not reach."),
+    word("state", "Whether /scratch outlives a run."),
+    word("seccomp", "Which system call profile holds."),
+    word("limits", "How much a program may use; the only word that holds for a disabled cage too."),
+];
+
+/// `[ceiling]` of the user's configuration.
+pub const CEILING: &[Word] = &[
+    word("fs", "The widest access to paths; replaces the project's own tree, read-write."),
+    word("commands", "The most programs."),
+    word("env", "Names of variables that may be passed on; a final `*` stands for any ending."),
+    word("net", "The hosts that may be allowed, and those that are always denied."),
+    word("state", "The longest life of /scratch."),
+    word("seccomp", "The widest system call profile."),
+    word("limits", "Bounds that hold for every cage of a project."),
+];
+
+/// One entry of `fs`.
+pub const RULE: &[Word] = &[
+    word("ro", "The path exists inside and can be read; programs on it can be started."),
+    word("rw", "As `ro`, and files can be made and changed."),
+    word("hide", "The path shows as empty, although a wider rule grants what is around it."),
+];
+
+/// `net`.
+pub const NET: &[Word] = &[
+    word("allow", "Hosts, networks and ports that can be reached; without it, none."),
+    word("deny", "Hosts, networks and ports that cannot be reached although an entry of `allow` covers them."),
+];
+
+/// `limits`.
+pub const LIMITS: &[Word] = &[
+    word("memory_mb", "Most memory, in MiB; at least 16."),
+    word("cpu_shares", "Share of the processor relative to others, 2 to 262144."),
+    word("cpu_weight", "The same on the scale of cgroup v2, 1 to 10000; instead of `cpu_shares`."),
+    word("cpus", "Most processors' worth of time, such as 1.5; at least 0.01."),
+    word("pids", "Most processes and threads; at least 1."),
+    word("walltime_sec", "Longest life, in seconds; at least 1."),
+];
+
+/// `[agent.NAME]`.
+pub const AGENT: &[Word] = &[
+    word("cage", "The cage that the agent runs in, or \"disabled\"."),
+    word("command", "The program that is the agent, with its arguments."),
+];
+
+/// The values of `state`.
+pub const STATE: &[Word] = &[
+    word("ephemeral", "Gone when the program ends."),
+    word("scratch", "Kept for the next run of the same session."),
+];
+
+/// The values of `seccomp`.
+pub const SECCOMP: &[Word] = &[
+    word("default", "The default profile."),
+    word("relaxed", "For debuggers and profilers; reported as reduced isolation."),
+];
+
+/// The values of `commands` that are not a list.
+pub const COMMANDS: &[Word] = &[
+    word("base", "All of /usr."),
+    word("none", "None: no shell, no program but one that a rule shows."),
+];
+
+/// The value of a cage, or of an agent's `cage`, that is not caged at all.
+pub const DISABLED: &str = "disabled";
+
+/// Every table with its name in the manual.
+pub const TABLES: &[(&str, &[Word])] = &[
+    ("project", PROJECT),
+    ("user", USER),
+    ("defaults", DEFAULTS),
+    ("cage", CAGE),
+    ("fs", RULE),
+    ("net", NET),
+    ("limits", LIMITS),
+    ("agent", AGENT),
+    ("ceiling", CEILING),
+    ("state", STATE),
+    ("seccomp", SECCOMP),
+    ("commands", COMMANDS),
+];
+
+/// The word that was likely meant.
+pub fn meant<'word>(written: &str, known: impl IntoIterator<Item = &'word str>) -> Option<&'word str> {
+    let written = written.to_lowercase();
+    let distance = |candidate: &str| strsim::damerau_levenshtein(&written, &candidate.to_lowercase());
+    known
+        .into_iter()
+        .map(|candidate| (distance(candidate), candidate))
+        .filter(|(distance, candidate)| *distance <= (candidate.chars().count() / 3).max(1))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
