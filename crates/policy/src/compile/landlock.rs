@@ -1,5 +1,6 @@
 //! The second wall around files: reading everywhere in the finished tree, writing only where a
-//! mount is for writing. Says the same as the mounts, to another part of the kernel.
+//! mount is for writing. Landlock only adds rights downwards, so a read-only place inside a writable
+//! one (a project below the cage's own home, a protected file) is held by its mount alone.
 
 use plan::{Access, GuestPath, LandlockPlan, LandlockRule, MountOp};
 
