@@ -1,0 +1,180 @@
+//! The measurements: starts in interleaved rounds, memory of guards, many cages at once, growth with
+//! the number of grants. Every way gets its turn in every round, so that what else the machine does
+//! weighs on all of them alike.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use cage::Launcher;
+use rustix::process::{Pid, Signal};
+
+use crate::bubblewrap::Bubblewrap;
+use crate::memory::{self, Memory};
+use crate::program::{self, Program};
+use crate::project::Project;
+use crate::report::{self, Alive, BUBBLEWRAP, Growth, Guard, Report, Start};
+use crate::statistics::Summary;
+use crate::ways::{self, Way};
+use crate::{cages, project};
+
+/// Programs that the benchmark needs; those that are absent are left out.
+pub(crate) struct Programs {
+    /// The binary under test.
+    pub(crate) stockade: PathBuf,
+    /// Bubblewrap, if it is installed.
+    pub(crate) bubblewrap: Option<&'static str>,
+    /// util-linux's `unshare`, if it is installed.
+    pub(crate) unshare: Option<&'static str>,
+}
+
+/// Measures everything.
+pub(crate) fn all(programs: &Programs, launcher: &Launcher, rounds: usize) -> io::Result<Report> {
+    let small = Project::with_grants(1)?;
+    Ok(Report {
+        caller: if rustix::process::geteuid().is_root() { "root" } else { "user" },
+        kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
+        rounds,
+        starts: starts(programs, launcher, &small, rounds)?,
+        guards: guards(programs, &small)?,
+        alive: MANY
+            .iter()
+            .map(|count| alive(launcher, &small, *count))
+            .collect::<Result<_, _>>()?,
+        growth: growth(programs, launcher, (rounds / 4).max(FEWEST_ROUNDS))?,
+    })
+}
+
+fn starts(
+    programs: &Programs,
+    launcher: &Launcher,
+    project: &Project,
+    rounds: usize,
+) -> io::Result<Vec<Start>> {
+    let compiled = cages::compile(project, &[TRUE])?;
+    let mut ways = vec![
+        Way::Plain(Program::new(TRUE, vec![TRUE.as_bytes().to_vec()])?),
+        Way::Floor(&compiled),
+        Way::Compile(project, &[TRUE]),
+        Way::Launcher(launcher, &compiled),
+        Way::Stockade(ways::stockade(&programs.stockade, project.path(), &[TRUE])?),
+    ];
+    if let Some(bubblewrap) = programs.bubblewrap {
+        ways.push(Way::Bubblewrap(Bubblewrap::new(bubblewrap, &compiled.plan)?));
+    }
+    if let Some(unshare) = programs.unshare {
+        ways.push(Way::Unshare(ways::unshare(unshare, TRUE)?));
+    }
+    Ok(report::starts(in_rounds(&mut ways, rounds)?))
+}
+
+/// Times every way once in every round, each round beginning with another one.
+fn in_rounds(ways: &mut [Way<'_>], rounds: usize) -> io::Result<Vec<(&'static str, Summary)>> {
+    let mut times: Vec<(&'static str, Vec<Duration>)> =
+        ways.iter().map(|way| (way.name(), Vec::with_capacity(rounds))).collect();
+    for round in 0..rounds + WARM_UP {
+        for turn in 0..ways.len() {
+            let position = (round + turn) % ways.len();
+            let (Some(way), Some((name, kept))) = (ways.get_mut(position), times.get_mut(position))
+            else {
+                continue;
+            };
+            let time = way.time().map_err(|error| io::Error::other(format!("{name}: {error}")))?;
+            if round >= WARM_UP {
+                kept.push(time);
+            }
+        }
+    }
+    Ok(times.iter().filter_map(|(name, kept)| Some((*name, Summary::of(kept)?))).collect())
+}
+
+/// What stays in memory beside a program that runs.
+fn guards(programs: &Programs, project: &Project) -> io::Result<Vec<Guard>> {
+    let mut stockade = ways::stockade(&programs.stockade, project.path(), SLEEP)?;
+    let mut guards =
+        vec![Guard { name: "stockade run", memory: memory_beside(stockade.start()?)? }];
+    if let Some(bubblewrap) = programs.bubblewrap {
+        let compiled = cages::compile(project, SLEEP)?;
+        let mut bubblewrap = Bubblewrap::new(bubblewrap, &compiled.plan)?;
+        guards.push(Guard { name: BUBBLEWRAP, memory: memory_beside(bubblewrap.start()?)? });
+    }
+    Ok(guards)
+}
+
+/// Memory of a process and its descendants without the program itself; ends them.
+fn memory_beside(guard: Pid) -> io::Result<Memory> {
+    let deadline = Instant::now() + PATIENCE;
+    let is_program = |process: &Pid| memory::short_name(*process) == "sleep";
+    let mut all = memory::descendants(guard);
+    while !all.iter().any(is_program) && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(5));
+        all = memory::descendants(guard);
+    }
+    // What the start itself needed is given back a moment after the program runs.
+    std::thread::sleep(Duration::from_millis(100));
+    let beside = all.into_iter().filter(|process| !is_program(process));
+    let memory = Memory::of(std::iter::once(guard).chain(beside));
+    rustix::process::kill_process(guard, Signal::KILL)?;
+    program::wait(guard)?;
+    Ok(memory)
+}
+
+/// So many cages at the same time.
+fn alive(launcher: &Launcher, project: &Project, count: usize) -> io::Result<Alive> {
+    let compiled = cages::compile(project, SLEEP)?;
+    let started = Instant::now();
+    let mut cages = Vec::with_capacity(count);
+    for _ in 0..count {
+        cages.push(ways::bear(launcher, &compiled)?);
+    }
+    let start_all = started.elapsed();
+    let guards =
+        Memory::of(std::iter::once(launcher.pid()).chain(cages.iter().map(|cage| cage.pid())));
+    let ending = Instant::now();
+    for cage in &cages {
+        cage.kill();
+    }
+    drop(cages);
+    let end_all = ending.elapsed();
+    let ms = |time: Duration| time.as_secs_f64() * 1e3;
+    Ok(Alive { cages: count, start_all_ms: ms(start_all), end_all_ms: ms(end_all), guards })
+}
+
+/// How the time grows with the number of grants.
+fn growth(programs: &Programs, launcher: &Launcher, rounds: usize) -> io::Result<Vec<Growth>> {
+    let mut measured: Vec<(&'static str, Vec<(usize, f64)>)> = Vec::new();
+    for grants in project::GRANTS {
+        let project = Project::with_grants(*grants)?;
+        let compiled = cages::compile(&project, &[TRUE])?;
+        let mut ways = vec![
+            Way::Floor(&compiled),
+            Way::Launcher(launcher, &compiled),
+            Way::Stockade(ways::stockade(&programs.stockade, project.path(), &[TRUE])?),
+        ];
+        if let Some(bubblewrap) = programs.bubblewrap {
+            ways.push(Way::Bubblewrap(Bubblewrap::new(bubblewrap, &compiled.plan)?));
+        }
+        for (name, time) in in_rounds(&mut ways, rounds)? {
+            match measured.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, points)) => points.push((*grants, time.median_us)),
+                None => measured.push((name, vec![(*grants, time.median_us)])),
+            }
+        }
+    }
+    Ok(measured.into_iter().map(|(name, points)| Growth::new(name, points)).collect())
+}
+
+/// Where a program is, if it is installed.
+pub(crate) fn installed(path: &'static str) -> Option<&'static str> {
+    Path::new(path).exists().then_some(path)
+}
+
+const TRUE: &str = "/usr/bin/true";
+const SLEEP: &[&str] = &["/usr/bin/sleep", "1000"];
+/// How many cages at once.
+const MANY: &[usize] = &[50, 500];
+/// Rounds that are not counted.
+const WARM_UP: usize = 3;
+const FEWEST_ROUNDS: usize = 10;
+/// How long a guarded program may take to appear.
+const PATIENCE: Duration = Duration::from_secs(5);

@@ -1,0 +1,144 @@
+//! What was measured, as a table for a person and as JSON for a program. Computes nothing but
+//! ratios.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::memory::Memory;
+use crate::statistics::{self, Summary};
+
+/// Everything that one run measured.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    /// As whom: `root`, or `user` for anyone else.
+    pub(crate) caller: &'static str,
+    /// The kernel's release.
+    pub(crate) kernel: String,
+    /// How often each start was measured.
+    pub(crate) rounds: usize,
+    /// From the request to the end of the program.
+    pub(crate) starts: Vec<Start>,
+    /// Processes that guard one cage.
+    pub(crate) guards: Vec<Guard>,
+    /// Many cages at the same time.
+    pub(crate) alive: Vec<Alive>,
+    /// How the time grows with the number of granted paths.
+    pub(crate) growth: Vec<Growth>,
+}
+
+/// How long one way of starting takes.
+#[derive(Debug, Serialize)]
+pub(crate) struct Start {
+    /// Which way.
+    pub(crate) name: &'static str,
+    /// How long.
+    #[serde(flatten)]
+    pub(crate) time: Summary,
+    /// Its median divided by that of the floor.
+    pub(crate) times_floor: Option<f64>,
+    /// Its median divided by that of bubblewrap.
+    pub(crate) times_bwrap: Option<f64>,
+}
+
+/// Memory of what guards a running cage.
+#[derive(Debug, Serialize)]
+pub(crate) struct Guard {
+    /// Whose.
+    pub(crate) name: &'static str,
+    /// How much.
+    #[serde(flatten)]
+    pub(crate) memory: Memory,
+}
+
+/// Many cages at the same time, started through one launcher process.
+#[derive(Debug, Serialize)]
+pub(crate) struct Alive {
+    /// How many.
+    pub(crate) cages: usize,
+    /// How long it took to start all of them, one after the other.
+    pub(crate) start_all_ms: f64,
+    /// How long it took to end all of them.
+    pub(crate) end_all_ms: f64,
+    /// The launcher and every cage's pid 1, together.
+    pub(crate) guards: Memory,
+}
+
+/// How one way's time grows with the number of granted paths.
+#[derive(Debug, Serialize)]
+pub(crate) struct Growth {
+    /// Which way.
+    pub(crate) name: &'static str,
+    /// Numbers of grants, each with the median in microseconds.
+    pub(crate) points: Vec<(usize, f64)>,
+    /// Microseconds for each further grant.
+    pub(crate) slope_us: Option<f64>,
+}
+
+impl Growth {
+    /// Fits the slope.
+    pub(crate) fn new(name: &'static str, points: Vec<(usize, f64)>) -> Self {
+        let places: Vec<(f64, f64)> =
+            points.iter().map(|(grants, time)| (*grants as f64, *time)).collect();
+        Self { name, points, slope_us: statistics::slope(&places) }
+    }
+}
+
+/// Adds the ratios to measured times.
+pub(crate) fn starts(measured: Vec<(&'static str, Summary)>) -> Vec<Start> {
+    let median = |name: &str| {
+        let found = measured.iter().find(|(known, _)| *known == name);
+        found.map(|(_, time)| time.median_us)
+    };
+    let (floor, bwrap) = (median(FLOOR), median(BUBBLEWRAP));
+    let with_ratios = |(name, time): &(&'static str, Summary)| Start {
+        name,
+        time: *time,
+        times_floor: floor.map(|floor| time.median_us / floor),
+        times_bwrap: bwrap.map(|bwrap| time.median_us / bwrap),
+    };
+    measured.iter().map(with_ratios).collect()
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(out, "as {}, Linux {}, {} rounds", self.caller, self.kernel, self.rounds)?;
+        writeln!(out, "\nfrom the request to the end of /usr/bin/true")?;
+        let heads = ["", "median", "p90", "least", "of floor", "of bwrap"];
+        let [name, median, p90, least, floor, bwrap] = heads;
+        writeln!(out, "{name:<22}{median:>10}{p90:>10}{least:>10}{floor:>10}{bwrap:>10}")?;
+        let ratio =
+            |ratio: Option<f64>| ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2}"));
+        for Start { name, time, times_floor, times_bwrap } in &self.starts {
+            let Summary { median_us, p90_us, least_us } = time;
+            write!(out, "{name:<22}{median_us:>7.0} µs{p90_us:>7.0} µs{least_us:>7.0} µs")?;
+            writeln!(out, "{:>10}{:>10}", ratio(*times_floor), ratio(*times_bwrap))?;
+        }
+        writeln!(out, "\nmemory of what guards one running cage")?;
+        for Guard { name, memory } in &self.guards {
+            let Memory { rss_kib, pss_kib, processes } = memory;
+            writeln!(out, "{name:<22}{processes} processes, RSS {rss_kib} KiB, PSS {pss_kib} KiB")?;
+        }
+        writeln!(out, "\ncages alive at once, through one launcher process")?;
+        for Alive { cages, start_all_ms, end_all_ms, guards } in &self.alive {
+            let each = start_all_ms * 1000.0 / *cages as f64;
+            let pss = guards.pss_kib as f64 / *cages as f64;
+            write!(out, "{cages:<22}started in {start_all_ms:.0} ms ({each:.0} µs each), ")?;
+            writeln!(out, "ended in {end_all_ms:.0} ms, PSS of guards {pss:.0} KiB each")?;
+        }
+        writeln!(out, "\ngrowth with the number of granted paths")?;
+        for Growth { name, points, slope_us } in &self.growth {
+            write!(out, "{name:<22}")?;
+            for (grants, time) in points {
+                write!(out, "{grants}: {time:.0} µs  ")?;
+            }
+            writeln!(out, "slope {} µs per grant", ratio(*slope_us))?;
+        }
+        Ok(())
+    }
+}
+
+/// Names by which ratios are found.
+pub(crate) const FLOOR: &str = "bare floor";
+/// As above.
+pub(crate) const BUBBLEWRAP: &str = "bubblewrap";
