@@ -1,0 +1,317 @@
+//! The command line: every command, flag and help text. Reads words; never looks at a file.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::exit::EXIT_CODES;
+use crate::message::Colour;
+
+/// Run a program in a cage: it sees, reaches and uses only what one small text says.
+#[derive(Debug, Parser)]
+#[command(
+    name = "stockade",
+    version,
+    after_long_help = EXIT_CODES,
+    arg_required_else_help = true,
+    disable_help_subcommand = true,
+    max_term_width = 100
+)]
+pub(crate) struct Arguments {
+    /// Colour of messages
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        value_enum,
+        default_value_t,
+        hide_possible_values = true,
+        hide_default_value = true
+    )]
+    pub(crate) color: Colour,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a program in a cage
+    #[command(after_long_help = EXIT_CODES)]
+    Run(Box<RunArguments>),
+    /// Show the compiled cage: everything that the program would see, reach and use
+    Check(Box<CheckArguments>),
+    /// Say what the cage makes of a path, a system call or a variable, and which rule says so
+    Why(Box<WhyArguments>),
+    /// Say which layers of isolation hold here, and how to get the others
+    Doctor(DoctorArguments),
+    /// Approve the text of a project's policy file that asks for more than the ceiling
+    Allow(AllowArguments),
+    /// Take the approval of a project's policy file back
+    Deny(DenyArguments),
+    /// Attack a cage with every known escape and show which walls held
+    Prove(Box<ProveArguments>),
+    /// Print the JSON schema of `stockade.toml`
+    Schema(SchemaArguments),
+    /// Print a completion script for a shell
+    Completions(CompletionsArguments),
+    /// Print the manual page of `stockade`, or of one of its commands
+    Man(ManArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArguments {
+    #[command(flatten)]
+    pub(crate) choice: ChoiceArguments,
+    #[command(flatten)]
+    pub(crate) files: FileArguments,
+    #[command(flatten)]
+    pub(crate) program: ProgramArguments,
+    /// What builds the cage
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) backend: Backend,
+    /// Print the result as one line of JSON: on standard error, after everything the program wrote,
+    /// or to FILE
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    pub(crate) json: Option<Option<PathBuf>>,
+    /// Print no notes about refused system calls and the like; errors are still printed
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// The program and its arguments; without any, the command of the agent
+    #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArguments {
+    #[command(flatten)]
+    pub(crate) choice: ChoiceArguments,
+    #[command(flatten)]
+    pub(crate) files: FileArguments,
+    #[command(flatten)]
+    pub(crate) program: ProgramArguments,
+    /// How the cage is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: CheckFormat,
+    /// The same as `--format json`
+    #[arg(long, conflicts_with = "format")]
+    pub(crate) json: bool,
+    /// A program and its arguments, as they would be given to `run`
+    #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("question").required(true).args(["path", "syscall", "env"])))]
+pub(crate) struct WhyArguments {
+    /// The path, as it is on the host
+    pub(crate) path: Option<PathBuf>,
+    /// The name of a system call
+    #[arg(long, value_name = "NAME")]
+    pub(crate) syscall: Option<String>,
+    /// The name of a variable
+    #[arg(long, value_name = "NAME")]
+    pub(crate) env: Option<String>,
+    #[command(flatten)]
+    pub(crate) choice: ChoiceArguments,
+    #[command(flatten)]
+    pub(crate) files: FileArguments,
+    /// The system call profile
+    #[arg(long, value_name = "PROFILE", value_enum)]
+    pub(crate) seccomp: Option<Seccomp>,
+    /// Print the answer as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArguments {
+    /// Print the findings as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AllowArguments {
+    /// The policy file, or its directory; without it the one that `run` would find
+    pub(crate) file: Option<PathBuf>,
+    /// Do not ask
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DenyArguments {
+    /// The policy file, or its directory; without it the one that `run` would find
+    pub(crate) file: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ProveArguments {
+    #[command(flatten)]
+    pub(crate) choice: ChoiceArguments,
+    /// The system call profile to attack; both without it
+    #[arg(long, value_name = "PROFILE", value_enum)]
+    pub(crate) seccomp: Option<Seccomp>,
+    /// Print the table as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SchemaArguments {
+    /// The schema of the user's own configuration instead
+    #[arg(long)]
+    pub(crate) user: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArguments {
+    /// Which shell
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArguments {
+    /// A command of `stockade`
+    pub(crate) command: Option<String>,
+}
+
+/// Which cage of which project.
+#[derive(Debug, Args, Default)]
+pub(crate) struct ChoiceArguments {
+    /// The project's directory; without it the nearest one upward that has a `stockade.toml`, else
+    /// the working directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) project: Option<PathBuf>,
+    /// A cage of the policy file; `default` without it
+    #[arg(long, value_name = "NAME")]
+    pub(crate) cage: Option<String>,
+    /// An agent of the policy file, with its cage and command
+    #[arg(long, value_name = "NAME", conflicts_with = "cage")]
+    pub(crate) agent: Option<String>,
+}
+
+/// Rules on paths.
+#[derive(Debug, Args, Default)]
+#[command(next_help_heading = "Files")]
+pub(crate) struct FileArguments {
+    /// Show a file or directory read-only, at its own path
+    #[arg(long, value_name = "PATH")]
+    pub(crate) ro: Vec<PathBuf>,
+    /// Show a file or directory and let the program change it
+    #[arg(long, value_name = "PATH")]
+    pub(crate) rw: Vec<PathBuf>,
+    /// Show nothing at a path inside a grant
+    #[arg(long, value_name = "PATH")]
+    pub(crate) hide: Vec<PathBuf>,
+}
+
+/// What the program gets beside files.
+#[derive(Debug, Args, Default)]
+pub(crate) struct ProgramArguments {
+    /// Pass a variable on, or set one
+    #[arg(long, value_name = "NAME[=VALUE]", help_heading = "Program")]
+    pub(crate) env: Vec<OsString>,
+    /// Of the system's programs show only the shell and these
+    #[arg(
+        long = "command",
+        value_name = "NAME",
+        help_heading = "Program",
+        conflicts_with = "commands"
+    )]
+    pub(crate) listed: Vec<String>,
+    /// Show all of the system's programs, or none
+    #[arg(long, value_name = "WHICH", value_enum, help_heading = "Program")]
+    pub(crate) commands: Option<CommandSet>,
+    /// The system call profile
+    #[arg(long, value_name = "PROFILE", value_enum, help_heading = "Program")]
+    pub(crate) seccomp: Option<Seccomp>,
+    /// Whether /scratch is kept for the next run of the same cage of the same project
+    #[arg(long, value_name = "STATE", value_enum, help_heading = "Program")]
+    pub(crate) state: Option<State>,
+    /// Let the program reach a host: `NAME`, `*.NAME`, `**.NAME`, an address or a network, each with
+    /// an optional `:PORT` (not enforced by this build: such a cage is refused)
+    #[arg(long, value_name = "HOST", help_heading = "Network", conflicts_with = "no_net")]
+    pub(crate) net: Vec<String>,
+    /// No network, whatever the policy says
+    #[arg(long, help_heading = "Network")]
+    pub(crate) no_net: bool,
+    /// Most memory, such as `512M` or `2G` (not enforced by this build: such a cage is refused)
+    #[arg(long, value_name = "SIZE", help_heading = "Limits")]
+    pub(crate) memory: Option<String>,
+    /// Most processes and threads (as above)
+    #[arg(long, value_name = "COUNT", help_heading = "Limits")]
+    pub(crate) pids: Option<String>,
+    /// Most processors' worth of time, such as `1.5` (as above)
+    #[arg(long, value_name = "COUNT", help_heading = "Limits")]
+    pub(crate) cpus: Option<String>,
+    /// Longest life, such as `90s`, `10m` or `2h` (as above)
+    #[arg(long, value_name = "DURATION", help_heading = "Limits")]
+    pub(crate) time: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Backend {
+    /// Stockade's own launcher
+    #[default]
+    Native,
+    /// Bubblewrap, where it is installed; weaker, for comparison
+    Bwrap,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CheckFormat {
+    /// For a person
+    #[default]
+    Person,
+    /// The whole plan as data
+    Json,
+    /// As a bubblewrap command line
+    Bwrap,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CommandSet {
+    /// All of /usr
+    Base,
+    /// None: no shell, no program but one that a grant shows
+    None,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Seccomp {
+    /// The default profile
+    Default,
+    /// For debuggers and profilers; reduced isolation
+    Relaxed,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum State {
+    /// Gone when the program ends
+    Ephemeral,
+    /// Kept
+    Scratch,
+}
+
+impl Seccomp {
+    /// The word of the policy language.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Relaxed => "relaxed",
+        }
+    }
+}
+
+impl State {
+    /// The word of the policy language.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Ephemeral => "ephemeral",
+            Self::Scratch => "scratch",
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! `stockade check`: the compiled cage, without running anything in it.
+
+use std::ffi::OsString;
+
+use plan::{ByteString, Plan};
+
+use crate::arguments::{CheckArguments, CheckFormat};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::message::Messages;
+use crate::output::{print, print_json};
+use crate::prepare::prepare;
+use crate::selection::{FlagArguments, select};
+
+/// The command.
+pub(crate) fn check(arguments: CheckArguments, messages: Messages) -> Result<Exit, Failure> {
+    let flags = FlagArguments {
+        files: Some(&arguments.files),
+        program: Some(&arguments.program),
+        seccomp: None,
+    };
+    let selection = select(&arguments.choice, flags, messages)?;
+    let argv = if arguments.command.is_empty() && selection.agent_command.is_empty() {
+        vec![OsString::from(PLACEHOLDER)]
+    } else {
+        crate::run::command(&arguments.command, &selection)?
+    };
+    let plan = prepare(&selection, &argv)?.plan;
+    let format = if arguments.json { CheckFormat::Json } else { arguments.format };
+    match format {
+        CheckFormat::Person => print(&plan::render::person(&plan))?,
+        CheckFormat::Json => print_json(&as_json(&plan)?)?,
+        CheckFormat::Bwrap => {
+            for gap in plan::render::bwrap_gaps(&plan) {
+                messages.note(&format!("bubblewrap: {gap}"));
+            }
+            print(&as_shell_text(&plan))?;
+        }
+    }
+    Ok(Exit::Success)
+}
+
+/// The plan and its hash.
+fn as_json(plan: &Plan) -> Result<serde_json::Value, Failure> {
+    let failed = |error: serde_json::Error| Failure::new(Exit::No, error.to_string());
+    Ok(serde_json::json!({
+        "hash": plan.hash().as_str(),
+        "summary": plan.summary.line,
+        "plan": serde_json::to_value(plan).map_err(failed)?,
+    }))
+}
+
+/// The command line, one option a line, as a shell would take it.
+fn as_shell_text(plan: &Plan) -> String {
+    let command = plan::render::bwrap(plan, FIRST_DESCRIPTOR);
+    let mut text = String::new();
+    for (number, word) in command.argv.iter().enumerate() {
+        let begins_option = word.as_bytes().starts_with(b"--");
+        let separator = match number {
+            0 => "",
+            _ if begins_option => " \\\n  ",
+            _ => " ",
+        };
+        text.push_str(separator);
+        text.push_str(&for_shell(word));
+    }
+    text.push('\n');
+    text
+}
+
+/// A word as a shell takes it, without anything that a terminal would act on.
+fn for_shell(word: &ByteString) -> String {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-+=:,@%".contains(byte);
+    let visible = |byte: &u8| (b' '..=b'~').contains(byte);
+    let bytes = word.as_bytes();
+    if !bytes.is_empty() && bytes.iter().all(plain) {
+        return String::from_utf8_lossy(bytes).into_owned();
+    }
+    if bytes.iter().all(visible) {
+        return format!("'{}'", String::from_utf8_lossy(bytes).replace('\'', "'\\''"));
+    }
+    let escaped = bytes.iter().map(|byte| match byte {
+        b'\'' | b'\\' => format!("\\{}", char::from(*byte)),
+        byte if visible(byte) => char::from(*byte).to_string(),
+        byte => format!("\\x{byte:02x}"),
+    });
+    format!("$'{}'", escaped.collect::<String>())
+}
+
+/// Stands for a program where none is given.
+const PLACEHOLDER: &str = "PROGRAM";
+
+/// The first that a shell has to open for the rendered command.
+const FIRST_DESCRIPTOR: i32 = 10;

@@ -1,0 +1,75 @@
+//! The exit codes of `stockade`, in one place; `--help`, the manual and `docs/cli.md` list them from
+//! here. Never decides which one holds.
+
+use std::process::ExitCode;
+
+/// How this process ends when it is not by the caged program's own status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// What was asked for was done.
+    Success,
+    /// What was asked for was done, and the answer is no.
+    No,
+    /// The command line makes no sense.
+    Usage,
+    /// A cage cannot be built here.
+    CannotBuild,
+    /// The policy is wrong, or names what does not exist.
+    BadPolicy,
+    /// The policy asks for more than it may have.
+    Refused,
+    /// The program was found and cannot be executed.
+    NotExecutable,
+    /// The program was not found.
+    NotFound,
+    /// The caged program's own status, or 128 and the number of the signal that ended it.
+    Program(u8),
+}
+
+impl Exit {
+    /// The number that the caller sees.
+    pub(crate) fn number(self) -> u8 {
+        match self {
+            Self::Success => 0,
+            Self::No => 1,
+            Self::Usage => 2,
+            Self::CannotBuild => 122,
+            Self::BadPolicy => 123,
+            Self::Refused => 125,
+            Self::NotExecutable => 126,
+            Self::NotFound => 127,
+            Self::Program(status) => status,
+        }
+    }
+
+    /// The status of a program that ended, as a shell would tell it.
+    pub(crate) fn of_program(end: jail::End) -> Self {
+        let status = match end {
+            jail::End::Exited(status) => status,
+            jail::End::Signalled(signal) => signal.saturating_add(SIGNAL_BASE),
+        };
+        Self::Program(u8::try_from(status).unwrap_or(u8::MAX))
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.number())
+    }
+}
+
+/// What every help page says about exit codes.
+pub(crate) const EXIT_CODES: &str = "\
+Exit codes:
+  the program's own   it ran; 128 + n if signal n ended it
+  1                   the answer is no: the program would not have it (why), a wall did not hold
+                      (prove), nothing was approved (allow)
+  2                   the command line makes no sense
+  122                 a cage cannot be built here; `stockade doctor` says why
+  123                 the policy is wrong: it does not parse, or a path that it names does not exist
+  124                 reserved
+  125                 refused: the policy asks for more than it may have; see `stockade allow`
+  126                 the program was found and cannot be executed
+  127                 the program was not found";
+
+const SIGNAL_BASE: i32 = 128;

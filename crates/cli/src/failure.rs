@@ -1,0 +1,142 @@
+//! Why a command did not do what it was asked, as it is told to the caller: the exit code, one
+//! message and what to do about it. Every error of the crates below becomes one of these here and
+//! nowhere else.
+
+use cage::SpawnError;
+use cage::project::ProjectError;
+use cage::resolve::{ResolveError, SurroundingsError};
+use policy::CompileError;
+
+use crate::exit::Exit;
+use crate::message::Messages;
+
+/// A command that failed.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// How this process ends.
+    pub(crate) exit: Exit,
+    /// What went wrong, in one sentence or several lines.
+    pub(crate) message: Message,
+    /// What to do about it.
+    pub(crate) help: Vec<String>,
+}
+
+/// The text of a failure.
+#[derive(Debug)]
+pub(crate) enum Message {
+    /// A sentence.
+    Sentence(String),
+    /// Errors of a policy text, which are drawn.
+    Policy(Box<policy::text::Diagnostics>),
+}
+
+impl Failure {
+    /// A failure with one sentence.
+    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self { exit, message: Message::Sentence(message.into()), help: Vec::new() }
+    }
+
+    /// The same with one more line of help.
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help.push(help.into());
+        self
+    }
+
+    /// The failure as plain text, for a program.
+    pub(crate) fn text(&self) -> String {
+        match &self.message {
+            Message::Sentence(text) => text.clone(),
+            Message::Policy(diagnostics) => diagnostics.render(policy::text::Style::Plain),
+        }
+    }
+
+    /// Tells a person.
+    pub(crate) fn tell(&self, messages: Messages) {
+        match &self.message {
+            Message::Sentence(text) => messages.error(text),
+            Message::Policy(diagnostics) => {
+                messages.drawn(&diagnostics.render(messages.style()));
+                messages.error("the policy cannot be used");
+            }
+        }
+        for help in &self.help {
+            messages.help(help);
+        }
+    }
+}
+
+/// An error and its causes in one line.
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    let mut text = error.to_string();
+    for cause in causes {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+    }
+    text
+}
+
+impl From<ProjectError> for Failure {
+    fn from(error: ProjectError) -> Self {
+        Self::new(Exit::BadPolicy, with_causes(&error))
+    }
+}
+
+impl From<cage::project::PolicyFileError> for Failure {
+    fn from(error: cage::project::PolicyFileError) -> Self {
+        Self::new(Exit::BadPolicy, with_causes(&error))
+    }
+}
+
+impl From<policy::text::Diagnostics> for Failure {
+    fn from(diagnostics: policy::text::Diagnostics) -> Self {
+        let message = Message::Policy(Box::new(diagnostics));
+        Self { exit: Exit::BadPolicy, message, help: Vec::new() }
+    }
+}
+
+impl From<SurroundingsError> for Failure {
+    fn from(error: SurroundingsError) -> Self {
+        Self::new(Exit::CannotBuild, with_causes(&error))
+    }
+}
+
+impl From<ResolveError> for Failure {
+    fn from(error: ResolveError) -> Self {
+        let exit = if error.is_policy_fault() { Exit::BadPolicy } else { Exit::CannotBuild };
+        Self::new(exit, with_causes(&error))
+    }
+}
+
+impl From<CompileError> for Failure {
+    fn from(error: CompileError) -> Self {
+        let exit = match &error {
+            CompileError::Rules(_) => Exit::BadPolicy,
+            CompileError::NoProgram | CompileError::NulInArgument => Exit::Usage,
+            CompileError::RootWithoutPrivilege { .. }
+            | CompileError::NoScratchDirectory
+            | CompileError::Bug(_) => Exit::CannotBuild,
+        };
+        Self::new(exit, with_causes(&error))
+    }
+}
+
+impl From<cage::trust::TrustError> for Failure {
+    fn from(error: cage::trust::TrustError) -> Self {
+        Self::new(Exit::Refused, with_causes(&error))
+    }
+}
+
+impl From<SpawnError> for Failure {
+    fn from(error: SpawnError) -> Self {
+        let exit = match &error {
+            SpawnError::NotFound { .. } => Exit::NotFound,
+            SpawnError::NotExecutable { .. } => Exit::NotExecutable,
+            SpawnError::Stream { .. } => Exit::Usage,
+            SpawnError::Start(_) | SpawnError::Supervise(_) | SpawnError::Helper { .. } => {
+                Exit::CannotBuild
+            }
+        };
+        Self::new(exit, with_causes(&error))
+    }
+}

@@ -1,0 +1,204 @@
+//! What to do about a cage that did not start: looks at the host for the reason behind the kernel's
+//! answer. Only words for a person; nothing is changed and nothing is tried again.
+
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use cage::SpawnError;
+use jail::{SetupFailure, StartError, Step};
+use plan::{BindPurpose, GuestPath, HostPath, MountOp, Plan};
+use policy::shown::shown;
+use rustix::io::Errno;
+
+#[cfg(test)]
+mod tests;
+
+/// Help for a start that failed.
+pub(crate) fn for_start(error: &SpawnError, plan: &Plan) -> Vec<String> {
+    match error {
+        SpawnError::NotFound { program } => not_found(program, plan),
+        SpawnError::NotExecutable { program, errno } => not_executable(program, *errno),
+        SpawnError::Stream { .. } => {
+            vec!["use a file, a pipe or a terminal, or `/dev/null`".to_owned()]
+        }
+        SpawnError::Start(StartError::Setup(failure)) => setup(failure),
+        SpawnError::Start(StartError::Unsupported(_)) => Vec::new(),
+        SpawnError::Start(StartError::Vanished) | SpawnError::Supervise(_) => {
+            vec![DOCTOR.to_owned()]
+        }
+        SpawnError::Helper { program, .. } => {
+            vec![format!("install {program}, or leave out `--backend`")]
+        }
+    }
+}
+
+/// The program may be on the host and not in the cage, or in the cage without what runs it.
+fn not_found(program: &str, plan: &Plan) -> Vec<String> {
+    let Some(place) = on_host(program, plan) else {
+        return Vec::new();
+    };
+    if is_visible(plan, &place) {
+        return match interpreter(&place) {
+            Some(interpreter) => vec![format!(
+                "`{}` is in the cage, but what runs it, `{}`, is not",
+                shown(place.display()),
+                shown(interpreter.display())
+            )],
+            None => vec![format!(
+                "`{}` is in the cage, but the loader or a library that it needs is not",
+                shown(place.display())
+            )],
+        };
+    }
+    let mut help = vec![format!(
+        "`{}` is at `{}`, which is not in the cage; show it with {}",
+        shown(program),
+        shown(place.display()),
+        grants_for(&place).join(" and ")
+    )];
+    if !program.contains('/') {
+        help.push(format!(
+            "the cage has its own `PATH`: start it as `{}`, or pass `--env PATH` too",
+            shown(place.display())
+        ));
+    }
+    help
+}
+
+fn not_executable(program: &str, errno: Errno) -> Vec<String> {
+    let program = shown(program);
+    match errno {
+        Errno::ACCESS => vec![format!(
+            "`{program}` is a directory, or its file has no permission to execute: `chmod +x {program}`"
+        )],
+        Errno::NOEXEC => vec![format!(
+            "`{program}` is neither a program of this machine nor a script that begins with `#!`"
+        )],
+        Errno::TOOBIG => vec!["the arguments and variables are too long for the kernel".to_owned()],
+        Errno::TXTBSY => vec![format!("`{program}` is being written to")],
+        _ => Vec::new(),
+    }
+}
+
+fn setup(failure: &SetupFailure) -> Vec<String> {
+    let mut help = Vec::new();
+    let kernel_refused = matches!(failure.errno(), Some(Errno::PERM | Errno::ACCESS));
+    let early = matches!(
+        failure.step,
+        Step::Namespaces | Step::Identity | Step::Name | Step::Mount | Step::Settings | Step::Pivot
+    );
+    if early && kernel_refused && setting_is("kernel/apparmor_restrict_unprivileged_userns", "1") {
+        help.push(
+            "AppArmor restricts user namespaces on this system (as Ubuntu does since 23.10); \
+             `stockade doctor` prints the profile that allows them for `stockade` alone"
+                .to_owned(),
+        );
+    }
+    if failure.step == Step::Namespaces {
+        match failure.errno() {
+            Some(Errno::NOSPC | Errno::USERS) => help.push(
+                "the kernel's limit on namespaces is reached: see \
+                 `/proc/sys/user/max_*_namespaces`"
+                    .to_owned(),
+            ),
+            Some(Errno::AGAIN) => help.push(
+                "you have as many processes and threads as you may (`ulimit -u`), or the machine \
+                 has as many as it can"
+                    .to_owned(),
+            ),
+            Some(Errno::PERM) if setting_is("kernel/unprivileged_userns_clone", "0") => help.push(
+                "this system turns user namespaces off: `sysctl kernel.unprivileged_userns_clone=1`"
+                    .to_owned(),
+            ),
+            _ => {}
+        }
+    }
+    help.push(DOCTOR.to_owned());
+    help
+}
+
+/// Where a program is on the host: by its path as the cage's working directory has it, or by its
+/// name in the caller's `PATH`.
+fn on_host(program: &str, plan: &Plan) -> Option<PathBuf> {
+    if program.contains('/') {
+        let path = plan.working_directory.as_path().join(program);
+        return path.exists().then_some(path);
+    }
+    let variable = std::env::var_os("PATH")?;
+    std::env::split_paths(&variable).filter(|directory| directory.is_absolute()).find_map(
+        |directory| {
+            let path = directory.join(program);
+            let status = std::fs::metadata(&path).ok()?;
+            (status.is_file() && status.permissions().mode() & 0o111 != 0).then_some(path)
+        },
+    )
+}
+
+/// Whether a mount of host files shows a path, links on the way resolved.
+fn is_visible(plan: &Plan, path: &Path) -> bool {
+    let Ok(real) = std::fs::canonicalize(path) else { return false };
+    let Ok(real) = HostPath::new(real.into_os_string()) else { return false };
+    let at = GuestPath::same_as(&real);
+    let covering = plan.mounts.iter().rfind(|operation| at.is_within(operation.at()));
+    matches!(
+        covering,
+        Some(MountOp::Bind {
+            purpose: BindPurpose::Grant
+                | BindPurpose::Base
+                | BindPurpose::Command
+                | BindPurpose::Protected,
+            ..
+        })
+    )
+}
+
+/// What a script names in its first line.
+fn interpreter(path: &Path) -> Option<PathBuf> {
+    use std::io::Read as _;
+    let mut head = [0_u8; 256];
+    let length = std::fs::File::open(path).ok()?.read(&mut head).ok()?;
+    let line = head.get(..length)?.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    let word = line.split(|byte| byte.is_ascii_whitespace()).find(|word| !word.is_empty())?;
+    Some(PathBuf::from(std::ffi::OsStr::from_bytes(word)))
+}
+
+/// The flags that show a program: the tree that it was installed as, and the one that its link
+/// leads to.
+fn grants_for(program: &Path) -> Vec<String> {
+    let mut trees = vec![installed_tree(program)];
+    if let Ok(real) = std::fs::canonicalize(program) {
+        let tree = installed_tree(&real);
+        if !trees.iter().any(|known| tree.starts_with(known)) {
+            trees.push(tree);
+        }
+    }
+    trees.iter().map(|tree| format!("`--ro {}`", shown(tree.display()))).collect()
+}
+
+/// The directory above `bin` where that is one installation of its own, such as a version of Node
+/// or a virtual environment of Python; else the directory that holds the program.
+fn installed_tree(program: &Path) -> PathBuf {
+    let directory = program.parent().unwrap_or(program);
+    let prefix = directory.parent().filter(|_| directory.ends_with("bin"));
+    let has_siblings = |prefix: &Path| prefix.join("lib").is_dir() || prefix.join("share").is_dir();
+    match prefix {
+        Some(prefix) if has_siblings(prefix) && !is_shared(prefix) => prefix.to_owned(),
+        _ => directory.to_owned(),
+    }
+}
+
+/// Whether more lies in a directory than programs: it is not what a hint should grant.
+fn is_shared(prefix: &Path) -> bool {
+    let Ok(path) = HostPath::new(prefix.as_os_str().to_owned()) else { return true };
+    let home = std::env::var_os("HOME").and_then(|home| HostPath::new(home).ok());
+    let local = home.as_ref().is_some_and(|home| home.join(".local").is_ok_and(|at| at == path));
+    local || policy::ungrantable::is_home_or_system_tree(&path, home.as_slice())
+}
+
+fn setting_is(name: &str, value: &str) -> bool {
+    let path = Path::new("/proc/sys").join(name);
+    std::fs::read_to_string(path).is_ok_and(|text| text.trim() == value)
+}
+
+const DOCTOR: &str = "`stockade doctor` says which layer is missing here and how to get it";

@@ -1,0 +1,67 @@
+//! The `stockade` command: reads the command line, asks the crates below, and tells a person or a
+//! program what came of it. Holds no mechanism of its own.
+//!
+//! Nothing here starts a thread: a cage is born from a process with a single one.
+#![forbid(unsafe_code)]
+
+mod arguments;
+mod check;
+mod doctor;
+mod exit;
+mod failure;
+mod flags;
+mod hints;
+mod invocation;
+mod message;
+mod output;
+mod pages;
+mod prepare;
+mod prove;
+mod result;
+mod run;
+mod scratch;
+mod selection;
+mod trust;
+mod view;
+mod why;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use arguments::{Arguments, Command};
+use message::Messages;
+
+fn main() -> ExitCode {
+    // The attacking side of `prove` runs inside cages and beside them; it is not part of the
+    // command line that a person sees.
+    let mut words = std::env::args_os().skip(1);
+    if words.next().is_some_and(|word| word == ATTACK) {
+        let rest: Vec<OsString> = words.collect();
+        return attacks::child_main(&rest);
+    }
+    let arguments = Arguments::parse();
+    let messages = Messages::new(arguments.color);
+    let ended = match arguments.command {
+        Command::Run(arguments) => run::run(*arguments, messages),
+        Command::Check(arguments) => check::check(*arguments, messages),
+        Command::Why(arguments) => why::why(*arguments, messages),
+        Command::Doctor(arguments) => doctor::doctor(&arguments, messages),
+        Command::Allow(arguments) => trust::allow(&arguments, messages),
+        Command::Deny(arguments) => trust::deny(&arguments, messages),
+        Command::Prove(arguments) => prove::prove(*arguments, messages),
+        Command::Schema(arguments) => pages::schema(&arguments),
+        Command::Completions(arguments) => pages::completions(&arguments),
+        Command::Man(arguments) => pages::man(&arguments),
+    };
+    match ended {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            failure.tell(messages);
+            failure.exit.into()
+        }
+    }
+}
+
+const ATTACK: &str = "__attack";

@@ -1,0 +1,107 @@
+//! What `stockade` says to a person, always on standard error: errors, warnings, notes and the help
+//! that goes with them. Everything that came from a file, a path or a program is made safe to print.
+
+use std::io::{IsTerminal as _, Write as _};
+
+use policy::shown::Shown;
+
+/// When messages are coloured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Colour {
+    /// On a terminal, unless `NO_COLOR` is set.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Writes messages in one style.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Messages {
+    coloured: bool,
+    quiet: bool,
+}
+
+impl Messages {
+    /// Messages in the colours that were asked for.
+    pub(crate) fn new(colour: Colour) -> Self {
+        let coloured = match colour {
+            Colour::Always => true,
+            Colour::Never => false,
+            Colour::Auto => terminal_takes_colour(),
+        };
+        Self { coloured, quiet: false }
+    }
+
+    /// The same without notes.
+    pub(crate) fn quiet(self) -> Self {
+        Self { quiet: true, ..self }
+    }
+
+    /// How drawings of a policy's errors are styled.
+    pub(crate) fn style(self) -> policy::text::Style {
+        if self.coloured { policy::text::Style::Coloured } else { policy::text::Style::Plain }
+    }
+
+    /// Something failed.
+    pub(crate) fn error(self, text: &str) {
+        self.line("error", RED, text);
+    }
+
+    /// Something that may not be wanted.
+    pub(crate) fn warning(self, text: &str) {
+        self.line("warning", YELLOW, text);
+    }
+
+    /// Something worth knowing, unless nobody wants to.
+    pub(crate) fn note(self, text: &str) {
+        if !self.quiet {
+            self.line("note", CYAN, text);
+        }
+    }
+
+    /// What to do about the message before.
+    pub(crate) fn help(self, text: &str) {
+        let (on, off) = self.switches(GREEN);
+        self.write(&format!("  {on}help:{off} {}\n", printable(text, "        ")));
+    }
+
+    /// Text that is already drawn.
+    pub(crate) fn drawn(self, text: &str) {
+        self.write(text);
+    }
+
+    fn line(self, label: &str, colour: &'static str, text: &str) {
+        let (on, off) = self.switches(colour);
+        self.write(&format!("stockade: {on}{label}:{off} {}\n", printable(text, "  ")));
+    }
+
+    fn switches(self, colour: &'static str) -> (&'static str, &'static str) {
+        if self.coloured { (colour, "\x1b[0m") } else { ("", "") }
+    }
+
+    /// In one call, so that the lines of two cages do not mix. Nobody is left to be told that
+    /// standard error is closed.
+    fn write(self, text: &str) {
+        let _ = std::io::stderr().lock().write_all(text.as_bytes());
+    }
+}
+
+/// Text in which only line breaks have an effect; lines after the first are indented.
+fn printable(text: &str, indent: &str) -> String {
+    let lines = text.lines().map(|line| Shown(line).to_string());
+    lines.collect::<Vec<_>>().join(&format!("\n{indent}"))
+}
+
+fn terminal_takes_colour() -> bool {
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let dumb = std::env::var_os("TERM").is_none_or(|terminal| terminal == "dumb");
+    std::io::stderr().is_terminal() && !is_set("NO_COLOR") && !dumb
+}
+
+const RED: &str = "\x1b[1;31m";
+const YELLOW: &str = "\x1b[1;33m";
+const CYAN: &str = "\x1b[1;36m";
+const GREEN: &str = "\x1b[1;32m";

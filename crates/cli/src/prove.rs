@@ -1,0 +1,106 @@
+//! `stockade prove`: runs every known escape against cages on this machine and prints which walls
+//! held. The cages are built by this very program, from the attacked policy and the bait's own
+//! rules.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::PathBuf;
+use std::process::Command;
+
+use attacks::{Access, CageRequest, Cages, CommandLineCages, Profile, Rule, Settings};
+use policy::{Commands, FsAccess, Policy};
+
+use crate::arguments::{ProveArguments, Seccomp};
+use crate::doctor::own_executable;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::message::Messages;
+use crate::output::{print, print_json};
+use crate::selection::{FlagArguments, PolicyFiles, select};
+
+/// The command. Succeeds only if every wall held and every attack is known to work uncaged.
+pub(crate) fn prove(arguments: ProveArguments, messages: Messages) -> Result<Exit, Failure> {
+    let executable = own_executable()?.as_path().to_owned();
+    let policy = attacked_policy(&arguments, messages)?;
+    let profiles = profiles(&arguments, policy.as_ref());
+    let settings =
+        Settings { directory: std::env::temp_dir(), executable: executable.clone(), profiles };
+    let cages = AttackedCages { plain: CommandLineCages { executable }, policy };
+    let report = attacks::prove(&settings, &cages)
+        .map_err(|error| Failure::new(Exit::CannotBuild, crate::failure::with_causes(&error)))?;
+    if arguments.json {
+        let value = serde_json::to_value(&report)
+            .map_err(|error| Failure::new(Exit::No, error.to_string()))?;
+        print_json(&value)?;
+    } else {
+        print(&format!("{report}\n"))?;
+    }
+    Ok(if report.all_held() { Exit::Success } else { Exit::No })
+}
+
+/// The policy that was asked for or that this project has; none where it would be the built-in one,
+/// to which the bait's own rules add everything.
+fn attacked_policy(
+    arguments: &ProveArguments,
+    messages: Messages,
+) -> Result<Option<Policy>, Failure> {
+    let choice = &arguments.choice;
+    let asked = choice.cage.is_some() || choice.agent.is_some();
+    if !asked && PolicyFiles::read(choice.project.as_deref())?.project.file.is_none() {
+        return Ok(None);
+    }
+    select(choice, FlagArguments::default(), messages).map(|selection| Some(selection.policy))
+}
+
+fn profiles(arguments: &ProveArguments, policy: Option<&Policy>) -> Vec<Profile> {
+    match (arguments.seccomp, policy.map(|policy| policy.seccomp)) {
+        (Some(Seccomp::Default), _) | (None, Some(policy::Seccomp::Default)) => {
+            vec![Profile::Default]
+        }
+        (Some(Seccomp::Relaxed), _) | (None, Some(policy::Seccomp::Relaxed)) => {
+            vec![Profile::Relaxed]
+        }
+        (None, None) => vec![Profile::Default, Profile::Relaxed],
+    }
+}
+
+/// Cages with the bait's rules and those of a policy.
+struct AttackedCages {
+    plain: CommandLineCages,
+    policy: Option<Policy>,
+}
+
+impl Cages for AttackedCages {
+    fn command(&self, request: &CageRequest) -> Command {
+        let Some(policy) = &self.policy else {
+            return self.plain.command(request);
+        };
+        let mut request = request.clone();
+        let bait = std::mem::take(&mut request.rules);
+        let own = policy.fs.iter().map(|rule| Rule {
+            access: match rule.access {
+                FsAccess::Hide => Access::Hide,
+                FsAccess::ReadOnly => Access::ReadOnly,
+                FsAccess::ReadWrite => Access::ReadWrite,
+            },
+            path: PathBuf::from(OsString::from_vec(rule.path.as_bytes().to_vec())),
+        });
+        request.rules = own.filter(|rule| bait.iter().all(|one| one.path != rule.path)).collect();
+        request.rules.extend(bait);
+        if let (None, Commands::Listed(names)) = (&request.commands, &policy.commands) {
+            request.commands = Some(names.iter().cloned().collect());
+        }
+        if (&request.commands, &policy.commands) == (&None, &Commands::None) {
+            request.flags.extend(["--commands".into(), "none".into()]);
+        }
+        for (name, rule) in &policy.env {
+            let mut word = OsString::from(name);
+            if let Some(value) = &rule.value {
+                word.push("=");
+                word.push(value.as_os_str());
+            }
+            request.flags.extend(["--env".into(), word]);
+        }
+        self.plain.command(&request)
+    }
+}

@@ -1,0 +1,202 @@
+//! The result of a run as one line of JSON, for a program: how it ended and what was refused on the
+//! way, or why nothing ran.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use cage::quarantine::Finding;
+use cage::{DeniedCall, Outcome};
+use plan::Plan;
+use serde::Serialize;
+
+use crate::exit::Exit;
+use crate::failure::Failure;
+
+/// Where the result goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Destination {
+    /// Nobody asked for it.
+    Nowhere,
+    /// To standard error, after everything that the program wrote.
+    StandardError,
+    /// To a file, which is made or emptied.
+    File(PathBuf),
+}
+
+/// What happened.
+#[derive(Debug, Serialize)]
+pub(crate) struct RunResult {
+    /// The start's name; none where it did not come to that.
+    invocation: Option<String>,
+    cage: Option<String>,
+    /// The canonical hash of the compiled cage.
+    plan_hash: Option<String>,
+    /// The exit code of `stockade`.
+    exit_code: u8,
+    /// The signal that ended the program.
+    signal: Option<i32>,
+    reason: &'static str,
+    denials: Vec<Denied>,
+    quarantined: Vec<Quarantined>,
+    layers: Option<jail::Layers>,
+    duration_ms: Option<u64>,
+    error: Option<Told>,
+}
+
+#[derive(Debug, Serialize)]
+struct Denied {
+    syscall: String,
+    count: u64,
+    killed: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Quarantined {
+    path: String,
+    moved_to: Option<String>,
+    what: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Told {
+    message: String,
+    help: Vec<String>,
+}
+
+impl RunResult {
+    /// A program that ran.
+    pub(crate) fn of_run(plan: &Plan, outcome: &Outcome, findings: &[Finding]) -> Self {
+        let signal = match outcome.end {
+            jail::End::Signalled(signal) => Some(signal),
+            jail::End::Exited(_) => None,
+        };
+        let killed = outcome.denials.iter().any(|denial| denial.killed);
+        let reason = match (signal, killed) {
+            (Some(_), true) => "syscall_killed",
+            (Some(_), false) => "signalled",
+            (None, _) => "exited",
+        };
+        Self {
+            exit_code: Exit::of_program(outcome.end).number(),
+            signal,
+            reason,
+            denials: outcome.denials.iter().map(Denied::from).collect(),
+            quarantined: findings.iter().map(Quarantined::from).collect(),
+            layers: Some(outcome.layers),
+            duration_ms: Some(milliseconds(outcome.duration)),
+            ..Self::of_plan(plan)
+        }
+    }
+
+    /// A program that another backend ran, which tells nothing but the end.
+    pub(crate) fn of_end(plan: &Plan, end: jail::End, findings: &[Finding]) -> Self {
+        let (signal, reason) = match end {
+            jail::End::Signalled(signal) => (Some(signal), "signalled"),
+            jail::End::Exited(_) => (None, "exited"),
+        };
+        Self {
+            exit_code: Exit::of_program(end).number(),
+            signal,
+            reason,
+            quarantined: findings.iter().map(Quarantined::from).collect(),
+            ..Self::of_plan(plan)
+        }
+    }
+
+    /// A program that did not run.
+    pub(crate) fn of_failure(plan: Option<&Plan>, failure: &Failure) -> Self {
+        let reason = match failure.exit {
+            Exit::Refused => "refused",
+            Exit::BadPolicy => "bad_policy",
+            Exit::NotFound => "not_found",
+            Exit::NotExecutable => "not_executable",
+            Exit::Usage => "usage",
+            Exit::Success | Exit::No | Exit::CannotBuild | Exit::Program(_) => "cannot_build",
+        };
+        Self {
+            exit_code: failure.exit.number(),
+            reason,
+            error: Some(Told { message: failure.text(), help: failure.help.clone() }),
+            ..plan.map_or_else(Self::of_nothing, Self::of_plan)
+        }
+    }
+
+    fn of_plan(plan: &Plan) -> Self {
+        Self {
+            invocation: Some(plan.invocation.clone()),
+            cage: Some(plan.cage.clone()),
+            plan_hash: Some(plan.hash().as_str().to_owned()),
+            ..Self::of_nothing()
+        }
+    }
+
+    fn of_nothing() -> Self {
+        Self {
+            invocation: None,
+            cage: None,
+            plan_hash: None,
+            exit_code: 0,
+            signal: None,
+            reason: "exited",
+            denials: Vec::new(),
+            quarantined: Vec::new(),
+            layers: None,
+            duration_ms: None,
+            error: None,
+        }
+    }
+}
+
+impl Destination {
+    /// Writes a result to where it was asked for.
+    pub(crate) fn write(&self, result: &RunResult) -> std::io::Result<()> {
+        let line = || -> std::io::Result<Vec<u8>> {
+            let mut line = serde_json::to_vec(result)?;
+            line.push(b'\n');
+            Ok(line)
+        };
+        match self {
+            Self::Nowhere => Ok(()),
+            Self::StandardError => std::io::stderr().lock().write_all(&line()?),
+            Self::File(path) => std::fs::write(path, line()?),
+        }
+    }
+}
+
+impl From<Option<Option<PathBuf>>> for Destination {
+    fn from(argument: Option<Option<PathBuf>>) -> Self {
+        match argument {
+            None => Self::Nowhere,
+            Some(None) => Self::StandardError,
+            Some(Some(path)) => Self::File(path),
+        }
+    }
+}
+
+impl From<&DeniedCall> for Denied {
+    fn from(denial: &DeniedCall) -> Self {
+        let DeniedCall { name, count, killed } = denial;
+        Self { syscall: name.clone(), count: *count, killed: *killed }
+    }
+}
+
+impl From<&Finding> for Quarantined {
+    fn from(finding: &Finding) -> Self {
+        let (path, moved_to) = match finding {
+            Finding::Quarantined { path, moved_to, .. } => (path, Some(moved_to)),
+            Finding::Modified { path, .. }
+            | Finding::NotMoved { path, .. }
+            | Finding::NotSearched { path, .. } => (path, None),
+        };
+        Self {
+            path: path.to_string(),
+            moved_to: moved_to.map(ToString::to_string),
+            what: finding.to_string(),
+        }
+    }
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,187 @@
+//! `stockade run`: builds the cage that a policy describes, runs the program in it on this process's
+//! own streams, and ends as the program ended.
+
+use std::ffi::OsString;
+use std::io::IsTerminal as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::time::SystemTime;
+
+use cage::quarantine::{self, Finding};
+use cage::{DeniedCall, Outcome};
+use plan::{Access, ByteString, Plan};
+use policy::shown::shown;
+use policy::{EnvironmentRule, Policy, RuleOrigin};
+
+use crate::arguments::{Backend, RunArguments};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::hints;
+use crate::message::Messages;
+use crate::prepare::{Prepared, prepare};
+use crate::result::{Destination, RunResult};
+use crate::selection::{FlagArguments, Selection, select};
+
+/// The command.
+pub(crate) fn run(arguments: RunArguments, messages: Messages) -> Result<Exit, Failure> {
+    let messages = if arguments.quiet { messages.quiet() } else { messages };
+    let destination = Destination::from(arguments.json.clone());
+    let prepared = match ready(&arguments, messages) {
+        Ok(prepared) => prepared,
+        Err(failure) => return Err(told(&destination, None, failure)),
+    };
+    let started = SystemTime::now();
+    let ended = match arguments.backend {
+        Backend::Native => cage::run_attached(&prepared.plan, &prepared.sources).map(Ended::Native),
+        Backend::Bwrap => cage::bwrap::run(&prepared.plan).map(Ended::Other),
+    };
+    let ended = match ended {
+        Ok(ended) => ended,
+        Err(error) => {
+            let help = hints::for_start(&error, &prepared.plan);
+            let failure = help.into_iter().fold(Failure::from(error), Failure::help);
+            return Err(told(&destination, Some(&prepared.plan), failure));
+        }
+    };
+    let findings = after(&prepared, started, messages);
+    if let Ended::Native(outcome) = &ended {
+        tell_denials(&prepared.plan, outcome, messages);
+    }
+    let result = ended.result(&prepared.plan, &findings);
+    if let Err(error) = destination.write(&result) {
+        messages.error(&format!("the result cannot be written: {error}"));
+    }
+    Ok(Exit::of_program(ended.end()))
+}
+
+/// How a program ended, by what ran it.
+enum Ended {
+    Native(Outcome),
+    Other(jail::End),
+}
+
+impl Ended {
+    fn end(&self) -> jail::End {
+        match self {
+            Self::Native(outcome) => outcome.end,
+            Self::Other(end) => *end,
+        }
+    }
+
+    fn result(&self, plan: &Plan, findings: &[Finding]) -> RunResult {
+        match self {
+            Self::Native(outcome) => RunResult::of_run(plan, outcome, findings),
+            Self::Other(end) => RunResult::of_end(plan, *end, findings),
+        }
+    }
+}
+
+/// Everything up to the compiled cage.
+fn ready(arguments: &RunArguments, messages: Messages) -> Result<Prepared, Failure> {
+    let flags = FlagArguments {
+        files: Some(&arguments.files),
+        program: Some(&arguments.program),
+        seccomp: None,
+    };
+    let mut selection = select(&arguments.choice, flags, messages)?;
+    pass_terminal_on(&mut selection.policy);
+    let argv = command(&arguments.command, &selection)?;
+    let prepared = prepare(&selection, &argv)?;
+    for sentence in &prepared.plan.summary.reduced_isolation {
+        messages.note(&format!("reduced isolation: {sentence}"));
+    }
+    Ok(prepared)
+}
+
+/// What was asked for on the command line, else what the agent's definition says.
+pub(crate) fn command(given: &[OsString], selection: &Selection) -> Result<Vec<OsString>, Failure> {
+    if !given.is_empty() {
+        return Ok(given.to_vec());
+    }
+    if selection.agent_command.is_empty() {
+        return Err(Failure::new(Exit::Usage, "there is no program to run")
+            .help("put it at the end: `stockade run -- PROGRAM ARGUMENT…`"));
+    }
+    Ok(selection.agent_command.iter().map(OsString::from).collect())
+}
+
+/// On a terminal a program has to know its kind, or it cannot draw. The name says nothing else.
+fn pass_terminal_on(policy: &mut Policy) {
+    let on_terminal = std::io::stdin().is_terminal()
+        || std::io::stdout().is_terminal()
+        || std::io::stderr().is_terminal();
+    let plain = |value: &OsString| {
+        value.as_bytes().iter().all(|byte| byte.is_ascii_alphanumeric() || b"+-._".contains(byte))
+    };
+    for name in ["TERM", "COLORTERM"] {
+        let value = std::env::var_os(name).filter(|value| on_terminal && plain(value));
+        if let (Some(value), false) = (value, policy.env.contains_key(name)) {
+            let origin = RuleOrigin::BuiltIn("the kind of the terminal");
+            let rule = EnvironmentRule { value: Some(ByteString::from(value)), origin };
+            policy.env.insert(name.to_owned(), rule);
+        }
+    }
+}
+
+/// What has to be looked at on the host when a cage has ended.
+fn after(prepared: &Prepared, started: SystemTime, messages: Messages) -> Vec<Finding> {
+    let plan = &prepared.plan;
+    let suffix = plan.invocation.to_ascii_lowercase();
+    let findings = if plan.watched.is_empty() {
+        Vec::new()
+    } else {
+        quarantine::sweep(&plan.watched, &prepared.protected(), started, &suffix)
+    };
+    for finding in &findings {
+        messages.warning(&finding.to_string());
+    }
+    for (source, access) in prepared.single_files() {
+        let now = std::fs::symlink_metadata(source.path.as_path());
+        let same = now.is_ok_and(|now| (now.dev(), now.ino()) == (source.device, source.inode));
+        if !same {
+            let path = shown(&source.path);
+            let lost = match access {
+                Access::ReadOnly => "the program saw the old file",
+                Access::ReadWrite => "what the program wrote went to the old file",
+            };
+            messages.warning(&format!(
+                "`{path}` was replaced or removed on the host during the run; {lost}; grant its \
+                 directory instead"
+            ));
+        }
+    }
+    findings
+}
+
+/// Refused system calls in one line; programs often try and go on without.
+fn tell_denials(plan: &Plan, outcome: &Outcome, messages: Messages) {
+    if outcome.denials.is_empty() {
+        return;
+    }
+    let shown_call = |denial: &DeniedCall| {
+        let verb = if denial.killed { " (killed)" } else { "" };
+        format!("{} ×{}{verb}", shown(&denial.name), denial.count)
+    };
+    let mut calls: Vec<String> =
+        outcome.denials.iter().take(MOST_DENIALS_TOLD).map(shown_call).collect();
+    if outcome.denials.len() > MOST_DENIALS_TOLD {
+        calls.push(format!("{} more", outcome.denials.len() - MOST_DENIALS_TOLD));
+    }
+    let first = outcome.denials.first().map(|denial| shown(&denial.name)).unwrap_or_default();
+    messages.note(&format!(
+        "refused {} (seccomp {} profile); `stockade why --syscall {first}` tells more",
+        calls.join(", "),
+        plan.seccomp.profile.name(),
+    ));
+}
+
+/// Writes the result of a run that did not happen.
+fn told(destination: &Destination, plan: Option<&Plan>, failure: Failure) -> Failure {
+    let result = RunResult::of_failure(plan, &failure);
+    match destination.write(&result) {
+        Ok(()) => failure,
+        Err(error) => failure.help(format!("the result cannot be written: {error}")),
+    }
+}
+
+const MOST_DENIALS_TOLD: usize = 5;

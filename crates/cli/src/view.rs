@@ -1,0 +1,63 @@
+//! What a compiled cage has at one path: the last mount that covers it decides, as it will in the
+//! kernel. Reads the Plan; never looks at the host.
+
+use plan::{Access, BindPurpose, GuestPath, HostPath, MountOp, Plan};
+use policy::explain::PathVerdict;
+
+/// What the program inside finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum View {
+    /// What the host has there.
+    Host {
+        /// How it may be used.
+        verdict: PathVerdict,
+    },
+    /// Something that the cage's own tree is made of.
+    Made {
+        /// What it is, for a person.
+        what: &'static str,
+    },
+    /// A memory file system of the cage's own, or its processes and devices.
+    Own,
+    /// Empty, in place of what the host has.
+    Hidden,
+    /// Nothing.
+    Absent,
+}
+
+/// What the cage has at a path.
+pub(crate) fn view(plan: &Plan, path: &HostPath) -> View {
+    let at = GuestPath::same_as(path);
+    let covering = plan.mounts.iter().rfind(|operation| {
+        if operation.is_mount() { at.is_within(operation.at()) } else { at == *operation.at() }
+    });
+    match covering {
+        None if at == GuestPath::root() => View::Made { what: "the cage's own root, read-only" },
+        None => View::Absent,
+        Some(MountOp::Directory { .. }) => View::Made {
+            what: "a directory of the cage's own, with nothing else of the host in it",
+        },
+        Some(MountOp::File { .. }) => View::Made { what: "a file that the cage is given" },
+        Some(MountOp::Symlink { .. }) => View::Made { what: "a link of the base layer" },
+        Some(MountOp::Bind { purpose, access, .. }) => of_bind(*purpose, *access),
+        Some(MountOp::Tmpfs { access: Access::ReadOnly, at: tree, .. })
+            if tree.as_bytes() != b"/dev" =>
+        {
+            View::Hidden
+        }
+        Some(MountOp::Tmpfs { .. } | MountOp::Proc { .. } | MountOp::Devpts { .. }) => View::Own,
+        Some(MountOp::SealReadOnly { .. }) => View::Own,
+        Some(MountOp::Mask { .. } | MountOp::MaskIfPresent { .. }) => View::Hidden,
+    }
+}
+
+fn of_bind(purpose: BindPurpose, access: Access) -> View {
+    let verdict = match (purpose, access) {
+        (BindPurpose::Protected, _) => PathVerdict::Protected,
+        (BindPurpose::Base | BindPurpose::Command, _) => PathVerdict::Base,
+        (BindPurpose::Device, _) => PathVerdict::Private,
+        (BindPurpose::Grant | BindPurpose::Pin, Access::ReadOnly) => PathVerdict::ReadOnly,
+        (BindPurpose::Grant | BindPurpose::Pin, Access::ReadWrite) => PathVerdict::ReadWrite,
+    };
+    View::Host { verdict }
+}
