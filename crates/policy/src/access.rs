@@ -72,7 +72,10 @@ impl<'rules> AccessMap<'rules> {
     }
 
     /// The nodes from the root down to the path, as far as there are any.
-    fn walk<'path>(&self, path: &'path HostPath) -> impl Iterator<Item = usize> + use<'_, 'path, 'rules> {
+    fn walk<'path>(
+        &self,
+        path: &'path HostPath,
+    ) -> impl Iterator<Item = usize> + use<'_, 'path, 'rules> {
         let below = components(path).scan(ROOT, |node, component| {
             *node = *self.edges.get(&(*node, component))?;
             Some(*node)

@@ -6,9 +6,7 @@ use std::fmt;
 
 use crate::algebra::{Refusal, Refusals};
 use crate::shown::Shown;
-use crate::{
-    Cage, FsAccess, FsRule, Place, Policy, Reach, RuleOrigin, Seccomp, State,
-};
+use crate::{Cage, FsAccess, FsRule, Place, Policy, Reach, RuleOrigin, Seccomp, State};
 
 /// The most that a project's file may ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,7 +116,7 @@ impl fmt::Display for Asked {
         if let Some(origin) = &self.origin {
             write!(formatter, " ({origin})")?;
         }
-        write!(formatter, "; the ceiling is {}", self.ceiling)
+        write!(formatter, "; the ceiling gives {}", self.ceiling)
     }
 }
 
@@ -131,8 +129,20 @@ impl fmt::Display for Excess {
 
 /// Variables that say how to print, and nothing about who prints.
 const BUILT_IN_VARIABLES: &[&str] = &[
-    "CI", "CLICOLOR", "CLICOLOR_FORCE", "COLORTERM", "COLUMNS", "FORCE_COLOR", "LANG", "LANGUAGE",
-    "LC_*", "LINES", "NO_COLOR", "RUST_BACKTRACE", "TERM", "TZ",
+    "CI",
+    "CLICOLOR",
+    "CLICOLOR_FORCE",
+    "COLORTERM",
+    "COLUMNS",
+    "FORCE_COLOR",
+    "LANG",
+    "LANGUAGE",
+    "LC_*",
+    "LINES",
+    "NO_COLOR",
+    "RUST_BACKTRACE",
+    "TERM",
+    "TZ",
 ];
 
 #[cfg(test)]

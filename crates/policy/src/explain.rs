@@ -9,7 +9,7 @@ use plan::HostPath;
 use crate::access::AccessMap;
 use crate::protected::{self, Object};
 use crate::secrets::{self, HiddenPath};
-use crate::shown::shown;
+use crate::shown::{misleads, shown};
 use crate::text::FIXED_VARIABLES;
 use crate::ungrantable;
 use crate::{Commands, EnvironmentRule, FsAccess, FsRule, Place, Policy};
@@ -83,8 +83,10 @@ pub fn path(policy: &Policy, place: &Place, path: &HostPath) -> PathAnswer {
     };
     let ungrantable = ungrantable::check(path, &place.own_state).err();
     let suggestion = match (&ungrantable, verdict) {
-        (Some(_), _) | (_, PathVerdict::ReadWrite | PathVerdict::Private | PathVerdict::Base) => None,
-        (None, verdict) => Some(suggest_path(place, path, verdict)),
+        (Some(_), _) | (_, PathVerdict::ReadWrite | PathVerdict::Private | PathVerdict::Base) => {
+            None
+        }
+        (None, verdict) => suggest_path(place, path, verdict),
     };
     PathAnswer {
         path: path.clone(),
@@ -115,7 +117,12 @@ fn without_rule(policy: &Policy, place: &Place, path: &HostPath) -> PathVerdict 
     }
 }
 
-fn suggest_path(place: &Place, path: &HostPath, verdict: PathVerdict) -> Suggestion {
+/// None for a path that cannot be printed as it is: what is shown could not be pasted.
+fn suggest_path(place: &Place, path: &HostPath, verdict: PathVerdict) -> Option<Suggestion> {
+    let text = std::str::from_utf8(path.as_bytes()).ok()?;
+    if text.chars().any(misleads) {
+        return None;
+    }
     let word = match verdict {
         PathVerdict::ReadOnly | PathVerdict::Protected => FsAccess::ReadWrite.word(),
         _ => FsAccess::ReadOnly.word(),
@@ -127,7 +134,7 @@ fn suggest_path(place: &Place, path: &HostPath, verdict: PathVerdict) -> Suggest
         let relative = if relative.is_empty() { "." } else { relative.as_ref() };
         format!("{{ {word} = {} }}", quoted(relative))
     });
-    Suggestion { flag: format!("--{word} {}", for_shell(path)), line }
+    Some(Suggestion { flag: format!("--{word} {}", for_shell(text)), line })
 }
 
 /// What a cage has of a variable.
@@ -139,6 +146,8 @@ pub enum VariableVerdict {
     Set,
     /// A value that the cage sets itself.
     Fixed,
+    /// A value that the cage sets unless the policy does.
+    Default,
     /// None.
     Absent,
 }
@@ -163,6 +172,7 @@ pub fn variable(policy: &Policy, name: &str) -> VariableAnswer {
         _ if FIXED_VARIABLES.contains(&name) => VariableVerdict::Fixed,
         Some(EnvironmentRule { value: Some(_), .. }) => VariableVerdict::Set,
         Some(EnvironmentRule { value: None, .. }) => VariableVerdict::PassedOn,
+        None if DEFAULT_VARIABLES.contains(&name) => VariableVerdict::Default,
         None => VariableVerdict::Absent,
     };
     let suggestion = (verdict == VariableVerdict::Absent).then(|| Suggestion {
@@ -210,6 +220,7 @@ impl fmt::Display for VariableAnswer {
             VariableVerdict::PassedOn => "has the caller's value, if there is one",
             VariableVerdict::Set => "has the value that the policy writes",
             VariableVerdict::Fixed => "is set by the cage itself",
+            VariableVerdict::Default => "is set by the cage unless the policy names it",
             VariableVerdict::Absent => "is not set inside",
         };
         write!(formatter, "`{}` {verdict}", shown(&self.name))?;
@@ -234,19 +245,24 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", shown(escaped))
 }
 
-/// A path as a shell takes it, safe to print.
-fn for_shell(path: &HostPath) -> String {
-    let text = shown(path);
+/// A path as a shell takes it.
+fn for_shell(path: &str) -> String {
     let plain = |character: char| character.is_alphanumeric() || "/._-+@%:,=".contains(character);
-    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
+    if path.chars().all(plain) {
+        path.to_owned()
+    } else {
+        format!("'{}'", path.replace('\'', "'\\''"))
+    }
 }
+
+/// Variables that the cage sets unless the policy does; `SHELL` only where there is one.
+const DEFAULT_VARIABLES: &[&str] = &["LANG", "PATH", "SHELL", "STOCKADE_CAGE", "TMPDIR"];
 
 /// Trees that every cage has for itself.
 const PRIVATE: &[&str] = &["/tmp", "/var/tmp", "/scratch", "/proc", "/dev"];
 
 /// Where the programs of the base layer are.
-const PROGRAMS: &[&str] =
-    &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
+const PROGRAMS: &[&str] = &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 
 #[cfg(test)]
 mod tests;

@@ -24,10 +24,10 @@ pub mod shown;
 pub mod text;
 pub mod ungrantable;
 
-pub use compile::{CompileError, Invocation, compile};
-pub use facts::HostFacts;
 pub use algebra::{Refusal, Refusals, is_within};
 pub use ceiling::Ceiling;
+pub use compile::{CompileError, Invocation, compile};
+pub use facts::HostFacts;
 pub use model::{
     Cage, Commands, EnvironmentRule, FsAccess, FsRule, Limits, Network, Policy, Reach, RuleOrigin,
     Seccomp, State,

@@ -109,7 +109,9 @@ impl DestinationError {
         let hint = match self {
             Self::EveryHost => "name the hosts, such as `**.example.com:443`",
             Self::TopLevelWildcard => "name at least two labels, such as `**.example.com`",
-            Self::MisplacedWildcard => "`*.example.com` is one label more, `**.example.com` any number",
+            Self::MisplacedWildcard => {
+                "`*.example.com` is one label more, `**.example.com` any number"
+            }
             Self::Localhost => "a cage reaches its own loopback without any rule",
             Self::Url => "write the host alone, with `:443` for HTTPS",
             Self::UserInfo => "write the host alone",
@@ -321,7 +323,8 @@ fn parse_hosts(host: &str, port: Option<&str>) -> Result<Hosts, DestinationError
         return Err(DestinationError::EveryHost);
     }
     if last_label_is_number(&name) {
-        return parse_ipv4(&host.to_ascii_lowercase()).map(|address| Hosts::Network(IpNet::from(IpAddr::V4(address))));
+        return parse_ipv4(&host.to_ascii_lowercase())
+            .map(|address| Hosts::Network(IpNet::from(IpAddr::V4(address))));
     }
     if port.is_some_and(looks_like_a_model) {
         return Err(DestinationError::ProviderModel);
@@ -343,7 +346,11 @@ fn checked_suffix(suffix: &str) -> Result<String, DestinationError> {
     if suffix.len() > LONGEST_NAME - 2 {
         return Err(DestinationError::NameTooLong);
     }
-    if suffix.contains('.') { Ok(suffix.to_owned()) } else { Err(DestinationError::TopLevelWildcard) }
+    if suffix.contains('.') {
+        Ok(suffix.to_owned())
+    } else {
+        Err(DestinationError::TopLevelWildcard)
+    }
 }
 
 fn check_name(name: &str) -> Result<(), DestinationError> {
@@ -360,7 +367,8 @@ fn check_name(name: &str) -> Result<(), DestinationError> {
         return Err(DestinationError::BadLabel(label.to_owned()));
     }
     // No top-level domain begins with a digit: this is an address with something behind it.
-    if name.rsplit_once('.').is_some_and(|(_, last)| last.starts_with(|c: char| c.is_ascii_digit())) {
+    if name.rsplit_once('.').is_some_and(|(_, last)| last.starts_with(|c: char| c.is_ascii_digit()))
+    {
         return Err(DestinationError::BadAddress(name.to_owned()));
     }
     let own = ["localhost", "localhost.localdomain"];

@@ -46,9 +46,8 @@ pub fn covering<'hidden>(
 ) -> Option<&'hidden HiddenPath> {
     let deciding = AccessMap::new(rules).at(path);
     let named = |secret: &HiddenPath| {
-        deciding.is_some_and(|rule| {
-            rule.access > FsAccess::Hide && rule.path.is_within(&secret.path)
-        })
+        deciding
+            .is_some_and(|rule| rule.access > FsAccess::Hide && rule.path.is_within(&secret.path))
     };
     hidden.iter().find(|secret| path.is_within(&secret.path) && !named(secret))
 }

@@ -42,7 +42,10 @@ pub fn check(path: &HostPath, own_state: &[HostPath]) -> Result<(), Ungrantable>
                 return refuse(entry.reason.to_owned(), entry.hint);
             }
             (Place::Above, _) => {
-                return refuse(format!("`{}` lies inside: {}", entry.path, entry.reason), GRANT_LESS);
+                return refuse(
+                    format!("`{}` lies inside: {}", entry.path, entry.reason),
+                    GRANT_LESS,
+                );
             }
             (Place::Inside, Scope::Itself) | (Place::Apart, _) => {}
         }
@@ -54,9 +57,9 @@ pub fn check(path: &HostPath, own_state: &[HostPath]) -> Result<(), Ungrantable>
 /// above one, or a tree of the system. `homes` are the homes that are known, the caller's first.
 pub fn is_home_or_system_tree(path: &HostPath, homes: &[HostPath]) -> bool {
     let above_a_home = homes.iter().any(|home| home.is_within(path));
-    let conventional_home = ["/home/*", "/root"].iter().any(|home| {
-        matches!(place(path, home), Place::At | Place::Above)
-    });
+    let conventional_home = ["/home/*", "/root"]
+        .iter()
+        .any(|home| matches!(place(path, home), Place::At | Place::Above));
     let in_system = SYSTEM_TREES.iter().any(|tree| place(path, tree).is_at_or_inside());
     let top_level = SYSTEM_DIRECTORIES.iter().any(|directory| place(path, directory) == Place::At);
     above_a_home || conventional_home || in_system || top_level || check(path, &[]).is_err()
@@ -126,16 +129,51 @@ const GRANTABLE_AFTER_ALL: &[&str] =
 
 /// Trees in which no project lives.
 const SYSTEM_TREES: &[&str] = &[
-    "/bin", "/boot", "/dev", "/efi", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/lost+found",
-    "/proc", "/sbin", "/snap", "/sys", "/usr/bin", "/usr/include", "/usr/lib", "/usr/lib32",
-    "/usr/lib64", "/usr/libexec", "/usr/sbin", "/usr/share", "/var/cache", "/var/log",
-    "/var/spool", "/nix/store", "/gnu/store",
+    "/bin",
+    "/boot",
+    "/dev",
+    "/efi",
+    "/etc",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/lost+found",
+    "/proc",
+    "/sbin",
+    "/snap",
+    "/sys",
+    "/usr/bin",
+    "/usr/include",
+    "/usr/lib",
+    "/usr/lib32",
+    "/usr/lib64",
+    "/usr/libexec",
+    "/usr/sbin",
+    "/usr/share",
+    "/var/cache",
+    "/var/log",
+    "/var/spool",
+    "/nix/store",
+    "/gnu/store",
 ];
 
 /// Directories of the system below which a project may well live.
 const SYSTEM_DIRECTORIES: &[&str] = &[
-    "/home", "/media", "/mnt", "/nix", "/opt", "/srv", "/usr", "/usr/local", "/usr/src", "/var",
-    "/var/lib", "/var/www", "/run/media", "/run/media/*",
+    "/home",
+    "/media",
+    "/mnt",
+    "/nix",
+    "/opt",
+    "/srv",
+    "/usr",
+    "/usr/local",
+    "/usr/src",
+    "/var",
+    "/var/lib",
+    "/var/www",
+    "/run/media",
+    "/run/media/*",
 ];
 
 /// Where a path lies as seen from a pattern.

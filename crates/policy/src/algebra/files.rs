@@ -71,14 +71,16 @@ fn without_repetition(met: &[FsRule], asking: &AccessMap<'_>) -> Vec<FsRule> {
         access => (access, rule.reach),
     };
     let needed = |rule: &&FsRule| {
-        asking.exactly(&rule.path).is_some()
-            || all.above(&rule.path).map(says) != Some(says(rule))
+        asking.exactly(&rule.path).is_some() || all.above(&rule.path).map(says) != Some(says(rule))
     };
     met.iter().filter(needed).cloned().collect()
 }
 
 /// Every path that a rule names, parents before children.
-fn points<'rules>(one: &'rules [FsRule], other: &'rules [FsRule]) -> BTreeMap<&'rules HostPath, ()> {
+fn points<'rules>(
+    one: &'rules [FsRule],
+    other: &'rules [FsRule],
+) -> BTreeMap<&'rules HostPath, ()> {
     one.iter().chain(other).map(|rule| (&rule.path, ())).collect()
 }
 

@@ -58,7 +58,7 @@ fn refusal(word: &str, asked: String, held: u64) -> Refusal {
         kind: RefusalKind::Limits,
         subject: word.to_owned(),
         asked,
-        held: held.to_string(),
+        held: format!("`{held}`"),
         asked_at: None,
         held_at: None,
     }

@@ -16,7 +16,7 @@ mod refusal;
 
 pub use refusal::{Refusal, RefusalKind, Refusals};
 
-use crate::{Policy, RuleOrigin, Seccomp, State};
+use crate::{Policy, Seccomp, State};
 
 impl Policy {
     /// The policy that `request` describes, if this one holds all that it asks for.
@@ -79,9 +79,9 @@ fn one_word(kind: RefusalKind, held: &str, asked: &str) -> Refusal {
     Refusal {
         kind,
         subject: kind.word().to_owned(),
-        asked: asked.to_owned(),
-        held: held.to_owned(),
-        asked_at: None::<RuleOrigin>,
+        asked: format!("\"{asked}\""),
+        held: format!("`\"{held}\"`"),
+        asked_at: None,
         held_at: None,
     }
 }

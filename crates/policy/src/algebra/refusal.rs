@@ -74,7 +74,7 @@ impl Refusal {
             RefusalKind::Network => format!("the destination `{subject}`"),
             RefusalKind::NetworkDeny => format!("no `net.deny` entry for `{subject}`"),
             RefusalKind::State | RefusalKind::Seccomp | RefusalKind::Limits => {
-                format!("`{subject}` = {asked}")
+                format!("`{subject} = {asked}`")
             }
         }
     }

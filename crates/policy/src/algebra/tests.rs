@@ -127,7 +127,7 @@ fn same(one: &Policy, other: &Policy) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// M74, V19, T51: whatever is asked, the result lies within both.
     #[test]
@@ -335,7 +335,10 @@ fn every_part_refuses_more() {
             Policy { commands: Commands::Listed(["ls".to_owned()].into()), ..closed() },
             RefusalKind::Commands,
         ),
-        (Policy { env: [("LANG".to_owned(), variable())].into(), ..closed() }, RefusalKind::Environment),
+        (
+            Policy { env: [("LANG".to_owned(), variable())].into(), ..closed() },
+            RefusalKind::Environment,
+        ),
         (Policy { net: net("example.com:443"), ..closed() }, RefusalKind::Network),
         (Policy { net: net("a.example.com"), ..closed() }, RefusalKind::Network),
         (Policy { state: State::Scratch, ..closed() }, RefusalKind::State),
@@ -351,7 +354,10 @@ fn every_part_refuses_more() {
     let result = holder.narrow(&Policy { net: net("a.example.com:443"), ..closed() }).unwrap();
     assert_eq!(result.net.deny.len(), 1, "what is denied stays denied");
     assert_eq!(result.limits.memory_mb, Some(64), "what is bounded stays bounded");
-    assert!(is_within(&closed(), &holder).unwrap_err().iter().any(|refusal| {
-        refusal.kind == RefusalKind::Limits && refusal.asked == "unlimited"
-    }));
+    assert!(
+        is_within(&closed(), &holder)
+            .unwrap_err()
+            .iter()
+            .any(|refusal| { refusal.kind == RefusalKind::Limits && refusal.asked == "unlimited" })
+    );
 }

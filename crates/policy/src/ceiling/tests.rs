@@ -1,0 +1,125 @@
+//! What a project's file may say on its own.
+
+use plan::HostPath;
+
+use super::Ceiling;
+use crate::text::{parse_project, parse_user};
+use crate::{Cage, Place, Policy};
+
+fn place(project: &str) -> Place {
+    Place {
+        project: HostPath::new(project).unwrap(),
+        home: Some(HostPath::new("/home/u").unwrap()),
+        own_state: Vec::new(),
+    }
+}
+
+fn cage(place: &Place, words: &str) -> Cage {
+    let text = format!("version = 1\n[cage.x]\n{words}\n");
+    let mut document = parse_project("stockade.toml", text.as_bytes(), place).unwrap();
+    document.cages.shift_remove("x").unwrap()
+}
+
+fn policy(place: &Place, words: &str) -> Policy {
+    match cage(place, words) {
+        Cage::Enabled(policy) => policy,
+        Cage::Disabled { .. } => panic!("disabled"),
+    }
+}
+
+fn asked(ceiling: &Ceiling, policy: &Policy) -> Vec<String> {
+    ceiling
+        .check(policy)
+        .err()
+        .map_or_else(Vec::new, |excess| excess.asked.iter().map(ToString::to_string).collect())
+}
+
+/// T50
+#[test]
+fn a_project_has_its_own_tree_and_no_more() {
+    let place = place("/home/u/project");
+    let ceiling = Ceiling::built_in(&place);
+    let modest = policy(
+        &place,
+        "fs = [{ rw = \".\" }]\nenv = { LANG = true, LC_ALL = true, MODE = \"test\" }\nstate = \"scratch\"\nlimits = { pids = 5 }",
+    );
+    assert_eq!(asked(&ceiling, &modest), [""; 0]);
+    assert_eq!(ceiling.apply(&modest), Ok(modest));
+    let greedy = policy(
+        &place,
+        "fs = [{ rw = \".\" }]\nenv = [\"AWS_SECRET_ACCESS_KEY\"]\nseccomp = \"relaxed\"\nnet.allow = [\"example.com:443\"]",
+    );
+    insta::assert_snapshot!(ceiling.check(&greedy).unwrap_err());
+}
+
+/// M37: a file that was dropped into a home does not get the home.
+#[test]
+fn a_home_is_no_project() {
+    for root in ["/home/u", "/home", "/etc"] {
+        let place = place(root);
+        let excess = asked(&Ceiling::built_in(&place), &policy(&place, "fs = [{ ro = \"x\" }]"));
+        assert_eq!(excess.len(), 1, "{root}");
+    }
+}
+
+/// K157, K160: no project switches its own cage off.
+#[test]
+fn a_disabled_cage_is_beyond_any_ceiling() {
+    let place = place("/home/u/project");
+    let text = "version = 1\n[cage]\nx = \"disabled\"";
+    let document = parse_project("stockade.toml", text.as_bytes(), &place).unwrap();
+    let excess = Ceiling::built_in(&place).apply_to_cage(&document.cages["x"]).unwrap_err();
+    insta::assert_snapshot!(excess, @r#"
+    the policy asks for more than its ceiling:
+      to run without any cage (`"disabled"`) (stockade.toml:3); the ceiling gives a cage
+    "#);
+    let enabled = cage(&place, "fs = [{ ro = \".\" }]");
+    assert_eq!(Ceiling::built_in(&place).apply_to_cage(&enabled), Ok(enabled));
+}
+
+/// What the user's ceiling hides, denies and bounds holds inside of what a project may have.
+#[test]
+fn a_ceiling_of_the_users_own() {
+    let place = place("/home/u/project");
+    let text = r#"
+version = 1
+[ceiling]
+fs = [{ rw = "." }, { hide = "private" }]
+env = ["MY_*"]
+net.allow = ["**.example.com:443"]
+net.deny = ["bad.example.com"]
+limits = { memory_mb = 512 }
+"#;
+    let ceiling = parse_user("config.toml", text.as_bytes(), &place).unwrap().ceiling.unwrap();
+    let given = ceiling
+        .apply(&policy(
+            &place,
+            "fs = [{ ro = \".\" }]\nenv = [\"MY_MODE\"]\nnet.allow = [\"a.example.com:443\"]",
+        ))
+        .unwrap();
+    let rules: Vec<_> =
+        given.fs.iter().map(|rule| format!("{} {}", rule.access.word(), rule.path)).collect();
+    assert_eq!(rules, ["ro /home/u/project", "hide /home/u/project/private"]);
+    assert_eq!(given.net.deny.len(), 1);
+    assert_eq!(given.limits.memory_mb, Some(512));
+    for (words, expected) in [
+        ("env = [\"LANG\"]", 1),
+        ("fs = [{ ro = \"private\" }]", 1),
+        ("net.allow = [\"a.example.com\", \"other.example:443\"]", 2),
+        ("limits = { memory_mb = 513 }", 1),
+    ] {
+        assert_eq!(asked(&ceiling, &policy(&place, words)).len(), expected, "{words}");
+    }
+}
+
+/// T53: what a person is asked to approve cannot mislead.
+#[test]
+fn what_is_asked_is_safe_to_print() {
+    let place = place("/home/u");
+    let excess = Ceiling::built_in(&place)
+        .check(&policy(&place, "fs = [{ rw = \"a\u{202e}b\" }]"))
+        .unwrap_err();
+    let printed = excess.to_string();
+    assert!(printed.contains("\\u{202e}"), "{printed}");
+    assert!(!printed.chars().any(|c| c != '\n' && crate::shown::misleads(c)));
+}

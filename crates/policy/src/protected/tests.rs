@@ -65,9 +65,8 @@ fn a_git_file_is_protected_and_a_git_directory_is_not() {
 /// T6: nested repository without the name.
 #[test]
 fn a_bare_repository_is_known_by_what_it_holds() {
-    let names = |names: &[&'static str]| {
-        is_bare_repository(names.iter().map(|name| name.as_bytes()))
-    };
+    let names =
+        |names: &[&'static str]| is_bare_repository(names.iter().map(|name| name.as_bytes()));
     assert!(names(&["HEAD", "config", "objects", "refs"]));
     assert!(!names(&["HEAD", "objects"]));
 }
@@ -75,7 +74,8 @@ fn a_bare_repository_is_known_by_what_it_holds() {
 #[test]
 fn what_cannot_be_probed_is_listed() {
     for entry in table() {
-        let listed = directories_to_list().iter().any(|directory| entry.pattern.starts_with(directory));
+        let listed =
+            directories_to_list().iter().any(|directory| entry.pattern.starts_with(directory));
         let by_suffix = entry.pattern.starts_with('*');
         assert_eq!(entry.probe_path().is_none(), listed || by_suffix, "{}", entry.pattern);
     }
@@ -91,7 +91,12 @@ fn only_the_user_can_name_a_protected_path() {
         ("/p/.git/hooks", Reach::BeneathProject, "/p/.git/hooks/x", Some(".git/hooks")),
         ("/p/.git/hooks", Reach::Anywhere, "/p/.git/hooks/x", None),
         ("/h/.config/nvim/lua/p", Reach::BeneathProject, "/h/.config/nvim/lua/p/a", None),
-        ("/h/.claude/worktrees/p", Reach::BeneathProject, "/h/.claude/worktrees/p/.envrc", Some(".envrc")),
+        (
+            "/h/.claude/worktrees/p",
+            Reach::BeneathProject,
+            "/h/.claude/worktrees/p/.envrc",
+            Some(".envrc"),
+        ),
     ] {
         let rule = FsRule {
             access: FsAccess::ReadWrite,

@@ -12,12 +12,7 @@ fn path(text: &str) -> HostPath {
 }
 
 fn rule(access: FsAccess, at: &str) -> FsRule {
-    FsRule {
-        access,
-        path: path(at),
-        reach: Reach::Anywhere,
-        origin: RuleOrigin::BuiltIn("test"),
-    }
+    FsRule { access, path: path(at), reach: Reach::Anywhere, origin: RuleOrigin::BuiltIn("test") }
 }
 
 #[test]
@@ -46,7 +41,11 @@ fn a_secret_is_hidden_unless_named_exactly() {
         (with(FsAccess::ReadOnly, "/home/u/.ssh/config"), "/home/u/.ssh/config", None),
         (with(FsAccess::ReadOnly, "/home/u/.ssh/config"), "/home/u/.ssh/id", Some("SSH keys")),
         (with(FsAccess::Hide, "/home/u/.ssh"), "/home/u/.ssh/id", Some("SSH keys")),
-        (with(FsAccess::ReadOnly, "/home/u/.config"), "/home/u/.config/gh", Some("GitHub command line credentials")),
+        (
+            with(FsAccess::ReadOnly, "/home/u/.config"),
+            "/home/u/.config/gh",
+            Some("GitHub command line credentials"),
+        ),
     ] {
         let found = covering(&hidden, &rules, &path(asked)).map(|secret| secret.name);
         assert_eq!(found, expected, "{asked}");

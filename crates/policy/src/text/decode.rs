@@ -128,7 +128,11 @@ impl<'text> Decoder<'text> {
     }
 
     /// One of a few words, given by their position in `known`.
-    pub(super) fn one_of(&mut self, value: &Value<'text>, known: &'static [Word]) -> Option<&'static str> {
+    pub(super) fn one_of(
+        &mut self,
+        value: &Value<'text>,
+        known: &'static [Word],
+    ) -> Option<&'static str> {
         let names = || known.iter().map(|word| word.name);
         let expected = listed_quoted(names());
         let written = self.string(value, &expected)?;

@@ -12,6 +12,8 @@ pub enum Code {
     TextTooLarge,
     /// The text is not UTF-8.
     NotUtf8,
+    /// The text has a NUL or another control character in it.
+    ControlCharacter,
     /// The text is not TOML.
     Syntax,
     /// A key stands twice in one table.
@@ -90,6 +92,7 @@ impl Code {
         match self {
             Self::TextTooLarge => "text-too-large",
             Self::NotUtf8 => "not-utf8",
+            Self::ControlCharacter => "control-character",
             Self::Syntax => "syntax",
             Self::DuplicateKey => "duplicate-key",
             Self::NestingTooDeep => "nesting-too-deep",

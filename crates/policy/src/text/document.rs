@@ -12,9 +12,7 @@ use super::diagnostic::{Code, Diagnostic, Diagnostics};
 use super::inherit::{self, Body, WrittenCage};
 use super::source::Source;
 use super::words::{self, meant};
-use super::{
-    Agent, AgentCage, Author, Document, LANGUAGE_VERSION, MAX_CAGES, MAX_ERRORS, syntax,
-};
+use super::{Agent, AgentCage, Author, Document, LANGUAGE_VERSION, MAX_CAGES, MAX_ERRORS, syntax};
 use crate::shown::Shown;
 use crate::{Cage, Ceiling, Place};
 
@@ -24,9 +22,9 @@ pub(super) fn parse(
     place: &Place,
     author: Author,
 ) -> Result<Document, Diagnostics> {
-    let text = syntax::text_of(bytes).map_err(|(error, drawn)| {
-        let source = Source::new(file, &drawn);
-        in_one(&source, vec![error])
+    let text = syntax::text_of(bytes).map_err(|refused| {
+        let source = Source::new(file, &refused.drawn);
+        in_one(&source, vec![refused.error])
     })?;
     let source = Source::new(file, text);
     let (tree, of_grammar) = syntax::tree_of(&source);
@@ -39,10 +37,7 @@ pub(super) fn parse(
     }
 }
 
-fn decode<'text>(
-    decoder: &mut Decoder<'text>,
-    tree: &Spanned<DeTable<'text>>,
-) -> Option<Document> {
+fn decode<'text>(decoder: &mut Decoder<'text>, tree: &Spanned<DeTable<'text>>) -> Option<Document> {
     let (known, inside) = match decoder.author {
         Author::Project => (words::PROJECT, "at the top of a project's file"),
         Author::User => (words::USER, "at the top of the configuration"),
@@ -121,7 +116,8 @@ fn decode_cages<'text>(decoder: &mut Decoder<'text>, value: &Value<'text>) -> Ve
         let body = match value.get_ref() {
             DeValue::Table(table) => {
                 let inside = format!("in `[cage.{name}]`");
-                Some(Body::Enabled(cage::decode(decoder, table, Kind::Cage, &inside)))
+                let written = cage::decode(decoder, table, Kind::Cage, &inside);
+                Some(Body::Enabled(Box::new(written)))
             }
             DeValue::String(word) if word == words::DISABLED => {
                 Some(Body::Disabled { origin: decoder.origin(&value.span()) })
@@ -245,7 +241,11 @@ fn without_echoes(
     let may_be_swallowed = |code| {
         matches!(
             code,
-            Code::VersionMissing | Code::MissingWord | Code::UnknownCage | Code::FsEmpty | Code::FsOnlyHides
+            Code::VersionMissing
+                | Code::MissingWord
+                | Code::UnknownCage
+                | Code::FsEmpty
+                | Code::FsOnlyHides
         )
     };
     let own = |error: &Diagnostic| !may_be_swallowed(error.code) && !broken.contains(&line(error));
@@ -261,10 +261,5 @@ fn in_one(source: &Source<'_>, mut errors: Vec<Diagnostic>) -> Diagnostics {
     for error in &mut errors {
         (error.line, error.column) = source.position(error.span.start);
     }
-    Diagnostics {
-        file: source.file.to_owned(),
-        errors,
-        left_out,
-        text: source.text.to_owned(),
-    }
+    Diagnostics { file: source.file.to_owned(), errors, left_out, text: source.text.to_owned() }
 }

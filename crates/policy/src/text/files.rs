@@ -59,7 +59,8 @@ impl Rules {
             }
             Some((earlier, _)) if *earlier == access => {}
             Some((earlier, earlier_span)) => {
-                let message = format!("two rules on one path: `{}`", Shown(&found.path.to_string()));
+                let message =
+                    format!("two rules on one path: `{}`", Shown(&found.path.to_string()));
                 decoder.report(
                     Diagnostic::new(Code::ConflictingRules, span, message)
                         .label(format!("here it is `{}`", access.word()))

@@ -195,9 +195,9 @@ impl Flags {
     pub fn memory(&mut self, given: &str) -> Result<(), FlagError> {
         let units = [('M', 1), ('G', 1024), ('T', 1024 * 1024)];
         let digits = given.trim_end_matches('B').trim_end_matches('i');
-        let megabytes = units.iter().find_map(|(unit, factor)| {
-            whole(digits.strip_suffix(*unit)?)?.checked_mul(*factor)
-        });
+        let megabytes = units
+            .iter()
+            .find_map(|(unit, factor)| whole(digits.strip_suffix(*unit)?)?.checked_mul(*factor));
         let expected = "a size such as `512M` or `2G`, at least `16M`";
         self.limits.memory_mb = Some(within(megabytes, &MEMORY_MB, "--memory", given, expected)?);
         Ok(())
@@ -222,9 +222,9 @@ impl Flags {
     /// `--time 90`, `--time 10m`.
     pub fn time(&mut self, given: &str) -> Result<(), FlagError> {
         let units = [('s', 1), ('m', 60), ('h', 3600), ('d', 86_400)];
-        let with_unit = units.iter().find_map(|(unit, factor)| {
-            whole(given.strip_suffix(*unit)?)?.checked_mul(*factor)
-        });
+        let with_unit = units
+            .iter()
+            .find_map(|(unit, factor)| whole(given.strip_suffix(*unit)?)?.checked_mul(*factor));
         let seconds = with_unit.or_else(|| whole(given));
         let expected = "a time such as `90s`, `10m` or `2h`, at least one second";
         self.limits.walltime_sec = Some(within(seconds, &WALLTIME_SEC, "--time", given, expected)?);

@@ -27,7 +27,7 @@ pub(super) struct WrittenCage {
 
 pub(super) enum Body {
     Disabled { origin: RuleOrigin },
-    Enabled(Written),
+    Enabled(Box<Written>),
 }
 
 /// Every cage by name, in the order of the text; none for one that could not be completed, which
@@ -43,8 +43,8 @@ pub(super) fn complete(
         completer.finish(decoder, cage);
     }
     let mut finished = completer.finished;
-    let named: Vec<_> = cages.iter().map(|cage| (cage.name.clone(), finished.remove(cage.name.as_str()).flatten())).collect();
-    named.into_iter().collect()
+    let mut take = |name: &str| finished.remove(name).flatten();
+    cages.iter().map(|cage| (cage.name.clone(), take(&cage.name))).collect()
 }
 
 struct Completer<'a> {
@@ -153,7 +153,11 @@ fn with_defaults(name: &str, own: &Written, defaults: &Written) -> Policy {
     let closed = Policy::closed(name);
     Policy {
         fs: joined_rules(own.fs.as_deref(), defaults.fs.as_deref()),
-        commands: own.commands.clone().or_else(|| defaults.commands.clone()).unwrap_or(closed.commands),
+        commands: own
+            .commands
+            .clone()
+            .or_else(|| defaults.commands.clone())
+            .unwrap_or(closed.commands),
         env: joined(own.env.as_ref(), defaults.env.as_ref()),
         net: Network {
             allow: joined(own.allow.as_ref(), defaults.allow.as_ref()),
@@ -218,8 +222,9 @@ fn report_only_hides(decoder: &mut Decoder<'_>, written: &Written, policy: &Poli
         let mut diagnostic = Diagnostic::new(Code::FsOnlyHides, span.clone(), message)
             .help("name what it sees as well, such as `{ ro = \".\" }`");
         if written.extends.is_some() {
-            diagnostic = diagnostic
-                .help("a cage's own `fs` replaces the one that it extends; hidden parts stay hidden");
+            diagnostic = diagnostic.help(
+                "a cage's own `fs` replaces the one that it extends; hidden parts stay hidden",
+            );
         }
         decoder.report(diagnostic);
     }
@@ -240,7 +245,8 @@ fn report_refusal(decoder: &mut Decoder<'_>, parent: &str, written: &Written, re
     };
     let asked_at = refusal.asked_at.as_ref().and_then(|origin| decoder.span_of(origin));
     let span = asked_at.or_else(|| written.spans.get(word).cloned()).unwrap_or(0..0);
-    let message = format!("this cage asks for {}, and `{parent}` does not hold it", refusal.request());
+    let message =
+        format!("this cage asks for {}, and `{parent}` does not hold it", refusal.request());
     let mut diagnostic = Diagnostic::new(Code::ExtendsWidens, span, message)
         .label(format!("`{parent}` holds {}", shown(&refusal.held)))
         .help("a cage that extends another can only be a part of it");

@@ -21,8 +21,7 @@ pub(super) const CPU_SHARES: Bounds = Bounds { word: "cpu_shares", least: 2, mos
 pub(super) const CPU_WEIGHT: Bounds = Bounds { word: "cpu_weight", least: 1, most: 10_000 };
 pub(super) const CPU_MILLIS: Bounds = Bounds { word: "cpus", least: 10, most: 1_000_000 };
 pub(super) const PIDS: Bounds = Bounds { word: "pids", least: 1, most: 4_194_304 };
-pub(super) const WALLTIME_SEC: Bounds =
-    Bounds { word: "walltime_sec", least: 1, most: 1 << 40 };
+pub(super) const WALLTIME_SEC: Bounds = Bounds { word: "walltime_sec", least: 1, most: 1 << 40 };
 
 pub(super) fn decode<'text>(decoder: &mut Decoder<'text>, value: &Value<'text>) -> Limits {
     let mut limits = Limits::default();
@@ -72,7 +71,12 @@ fn whole<'text, T: TryFrom<i64>>(
 ) -> Option<T> {
     let number = decoder.integer(value, "a whole number")?;
     if !(bounds.least..=bounds.most).contains(&number) {
-        out_of_range(decoder, value, bounds, bounds.least.to_string(), bounds.most.to_string());
+        let range = if number < bounds.least {
+            format!("at least {}", bounds.least)
+        } else {
+            format!("at most {}", bounds.most)
+        };
+        out_of_range(decoder, value, bounds.word, &range);
         return None;
     }
     T::try_from(number).ok()
@@ -86,7 +90,7 @@ fn processors<'text>(decoder: &mut Decoder<'text>, value: &Value<'text>) -> Opti
     };
     let millis = millis_of(&text);
     if millis.is_none() {
-        out_of_range(decoder, value, &CPU_MILLIS, "0.01".to_owned(), "1000".to_owned());
+        out_of_range(decoder, value, CPU_MILLIS.word, "at least 0.01 and at most 1000");
     }
     millis
 }
@@ -102,14 +106,8 @@ pub(super) fn millis_of(text: &str) -> Option<u32> {
     }
 }
 
-fn out_of_range(
-    decoder: &mut Decoder<'_>,
-    value: &Value<'_>,
-    bounds: &Bounds,
-    least: String,
-    most: String,
-) {
-    let message = format!("`{}` is {least} to {most}", bounds.word);
+fn out_of_range(decoder: &mut Decoder<'_>, value: &Value<'_>, word: &str, range: &str) {
+    let message = format!("`{word}` is {range}");
     let diagnostic = Diagnostic::new(Code::OutOfRange, value.span(), message);
     decoder.report(diagnostic.label("out of range"));
 }

@@ -47,7 +47,8 @@ fn decode_list<'text>(
     let list = decoder.list(value, "a list of destinations such as `[\"example.com:443\"]`")?;
     let mut entries = BTreeMap::new();
     for value in list {
-        let Some(text) = decoder.string(value, "a destination such as `\"example.com:443\"`") else {
+        let Some(text) = decoder.string(value, "a destination such as `\"example.com:443\"`")
+        else {
             continue;
         };
         match read(text, kind) {
@@ -57,8 +58,8 @@ fn decode_list<'text>(
             }
             Err(error) => {
                 let message = format!("`{}` is not a destination", shown(text));
-                let mut diagnostic = Diagnostic::new(Code::Destination, value.span(), message)
-                    .label(shown(&error));
+                let mut diagnostic =
+                    Diagnostic::new(Code::Destination, value.span(), message).label(shown(&error));
                 if let Some(hint) = error.hint() {
                     diagnostic = diagnostic.help(shown(hint));
                 }

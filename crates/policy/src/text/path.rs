@@ -48,10 +48,10 @@ pub(super) fn read(
         }
         (Form::OtherHome, _) => return Err(other_home(written)),
         (Form::Absolute(_), Author::Project) => {
-            return Err(outside(Code::PathAbsolute, "an absolute path", written));
+            return Err(outside(Code::PathAbsolute, "an absolute path", access, written));
         }
         (Form::Home(_), Author::Project) => {
-            return Err(outside(Code::PathHome, "a path in the home directory", written));
+            return Err(outside(Code::PathHome, "a path in the home directory", access, written));
         }
     };
     if access > FsAccess::Hide {
@@ -161,13 +161,14 @@ fn join(base: &HostPath, written: &str) -> Result<HostPath, PathProblem> {
     })
 }
 
-fn outside(code: Code, what: &str, written: &str) -> PathProblem {
+fn outside(code: Code, what: &str, access: FsAccess, written: &str) -> PathProblem {
     PathProblem {
         code,
         message: format!("a project's file cannot name {what}: `{}`", Shown(written)),
         label: "outside the project",
         help: format!(
-            "write it in your own configuration, or pass `--ro {}` on the command line",
+            "write it in your own configuration, or pass `--{} {}` on the command line",
+            access.word(),
             Shown(written)
         ),
     }
@@ -178,7 +179,8 @@ fn other_home(written: &str) -> PathProblem {
         code: Code::PathHome,
         message: format!("`{}` names the home of somebody else", Shown(written)),
         label: "not expanded",
-        help: "`~/` is your own home; for a name that begins with `~`, put `./` before it".to_owned(),
+        help: "`~/` is your own home; for a name that begins with `~`, put `./` before it"
+            .to_owned(),
     }
 }
 

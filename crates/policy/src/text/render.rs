@@ -72,9 +72,10 @@ fn snippet<'a>(
     if !error.label.is_empty() {
         primary = primary.label(error.label.as_str());
     }
-    let related = error.related.iter().map(|also| {
-        AnnotationKind::Context.span(within(&also.span)).label(also.label.as_str())
-    });
+    let related = error
+        .related
+        .iter()
+        .map(|also| AnnotationKind::Context.span(within(&also.span)).label(also.label.as_str()));
     Snippet::source(shown_text)
         .line_start(first)
         .path(shown(source.file))

@@ -40,7 +40,9 @@ pub(super) fn decode<'text>(
         DeValue::Table(table) if kind != Kind::Ceiling => {
             for (key, value) in in_order(table) {
                 let accepted = accept_name(decoder, key.get_ref(), key.span(), kind);
-                let (Some(content), true) = (decode_value(decoder, value), accepted) else { continue };
+                let (Some(content), true) = (decode_value(decoder, value), accepted) else {
+                    continue;
+                };
                 let origin = decoder.origin(&key.span());
                 let rule = EnvironmentRule { value: content, origin };
                 variables.insert(key.get_ref().to_string(), rule);
@@ -95,8 +97,8 @@ fn accept_name(decoder: &mut Decoder<'_>, name: &str, span: Span, kind: Kind) ->
                 Diagnostic::new(Code::EnvironmentName, span, message).label(problem);
             if let Some((name, value)) = name.split_once('=') {
                 let (name, value) = (Shown(name), Shown(value));
-                diagnostic =
-                    diagnostic.help(format!("to set a value write `env = {{ {name} = \"{value}\" }}`"));
+                diagnostic = diagnostic
+                    .help(format!("to set a value write `env = {{ {name} = \"{value}\" }}`"));
             }
             decoder.report(diagnostic);
             false

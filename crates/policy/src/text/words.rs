@@ -76,7 +76,10 @@ pub const RULE: &[Word] = &[
 /// `net`.
 pub const NET: &[Word] = &[
     word("allow", "Hosts, networks and ports that can be reached; without it, none."),
-    word("deny", "Hosts, networks and ports that cannot be reached although an entry of `allow` covers them."),
+    word(
+        "deny",
+        "Hosts, networks and ports that cannot be reached although an entry of `allow` covers them.",
+    ),
 ];
 
 /// `limits`.
@@ -133,9 +136,13 @@ pub const TABLES: &[(&str, &[Word])] = &[
 ];
 
 /// The word that was likely meant.
-pub fn meant<'word>(written: &str, known: impl IntoIterator<Item = &'word str>) -> Option<&'word str> {
+pub fn meant<'word>(
+    written: &str,
+    known: impl IntoIterator<Item = &'word str>,
+) -> Option<&'word str> {
     let written = written.to_lowercase();
-    let distance = |candidate: &str| strsim::damerau_levenshtein(&written, &candidate.to_lowercase());
+    let distance =
+        |candidate: &str| strsim::damerau_levenshtein(&written, &candidate.to_lowercase());
     known
         .into_iter()
         .map(|candidate| (distance(candidate), candidate))

@@ -79,9 +79,24 @@ fn a_refusal_says_why() {
 fn homes_and_system_trees_are_too_broad_to_be_granted_unnamed() {
     let homes = [path("/srv/people/u")];
     for text in [
-        "/", "/home", "/home/anyone", "/root", "/srv/people/u", "/srv/people", "/srv", "/etc",
-        "/etc/ssl", "/usr", "/usr/lib/x", "/usr/local", "/var", "/var/log/x", "/tmp", "/opt",
-        "/proc/1", "/run/media/u",
+        "/",
+        "/home",
+        "/home/anyone",
+        "/root",
+        "/srv/people/u",
+        "/srv/people",
+        "/srv",
+        "/etc",
+        "/etc/ssl",
+        "/usr",
+        "/usr/lib/x",
+        "/usr/local",
+        "/var",
+        "/var/log/x",
+        "/tmp",
+        "/opt",
+        "/proc/1",
+        "/run/media/u",
     ] {
         assert!(is_home_or_system_tree(&path(text), &homes), "{text}");
     }
