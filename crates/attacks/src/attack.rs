@@ -201,14 +201,11 @@ impl Outcome {
     /// Success if what was read is a secret of the arena.
     pub(crate) fn of_reading(bytes: &[u8]) -> Self {
         let text = String::from_utf8_lossy(bytes);
-        match text.find(SECRET_PREFIX) {
-            Some(start) => {
-                let secret: String = text
-                    .chars()
-                    .skip(text.get(..start).map_or(0, |head| head.chars().count()))
-                    .take(SECRET_SHOWN)
-                    .collect();
-                Self::Succeeded(secret)
+        match text.split_once(SECRET_PREFIX) {
+            Some((_, rest)) => {
+                let rest = rest.chars().take_while(|found| found.is_ascii_graphic());
+                let secret: String = rest.take(SECRET_SHOWN).collect();
+                Self::Succeeded(format!("{SECRET_PREFIX}{secret}"))
             }
             None => Self::Failed(format!("{} bytes, and no secret among them", bytes.len())),
         }

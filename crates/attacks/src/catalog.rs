@@ -19,3 +19,6 @@ pub fn named(name: &str) -> Option<&'static Attack> {
 pub fn sieges() -> impl Iterator<Item = &'static Siege> {
     crate::sieges::SIEGES.iter().flat_map(|group| group.iter())
 }
+
+#[cfg(test)]
+mod tests;

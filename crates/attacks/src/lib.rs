@@ -34,5 +34,5 @@ pub use later::{LATER, Later};
 pub use prove::{
     CageRequest, Cages, CommandLineCages, Profile, ProveError, Settings, prove, twins,
 };
-pub use report::{Judgement, Report, Row};
+pub use report::{InCage, Judgement, Report, Row};
 pub use siege::{Siege, SiegeScene};

@@ -173,7 +173,7 @@ pub fn twins(settings: &Settings) -> Result<Report, ProveError> {
 
 impl Settings {
     fn set_up(&self) -> SetUp {
-        SetUp { directory: self.directory.clone(), executable: self.executable.clone() }
+        SetUp::new(self.directory.clone(), self.executable.clone())
     }
 }
 
@@ -248,7 +248,7 @@ fn run_batch(
         let trial = Trial {
             outcome: outcome.unwrap_or_else(|| Outcome::Broken("no report".to_owned())),
             harm: host.harm_by(attack),
-            secret: found.and_then(|(_, line)| host.secret_in(line)).map(str::to_owned),
+            secret: found.and_then(|(_, line)| host.secret_in(line)),
         };
         (*attack, trial)
     });

@@ -30,7 +30,19 @@ pub struct Row {
     /// Whether it worked where nothing confines it.
     pub twin: Judgement,
     /// Whether each profile's cage held it off.
-    pub cages: Vec<(Profile, Judgement)>,
+    pub cages: Vec<InCage>,
+    /// Why a cage is not expected to hold it off, where that is so.
+    pub not_defended: Option<&'static str>,
+}
+
+/// What one profile's cage made of an attack.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct InCage {
+    /// Which profile.
+    pub profile: Profile,
+    /// What came of it.
+    #[serde(flatten)]
+    pub judgement: Judgement,
 }
 
 /// What is to be thought of an attack in one place.
@@ -58,30 +70,53 @@ impl Row {
             name: attack.name,
             summary: attack.summary,
             twin: judge_twin(attack.twin, attack.proof, twin),
-            cages: cages.map(|(profile, trial)| (profile, judge_cage(trial))).collect(),
+            cages: cages
+                .map(|(profile, trial)| InCage { profile, judgement: judge_cage(trial) })
+                .collect(),
+            not_defended: None,
         }
     }
 
     pub(crate) fn of_siege(siege: &'static Siege, twin: &Outcome, caged: Option<&Outcome>) -> Self {
         let as_trial =
             |outcome: &Outcome| Trial { outcome: outcome.clone(), harm: None, secret: None };
-        let caged = caged.map(|outcome| (Profile::Default, judge_cage(&as_trial(outcome))));
+        let caged = caged.map(|outcome| InCage {
+            profile: Profile::Default,
+            judgement: judge_cage(&as_trial(outcome)),
+        });
         Self {
             id: siege.id,
             name: siege.name,
             summary: siege.summary,
             twin: judge_twin(siege.twin, Proof::OwnReport, &as_trial(twin)),
             cages: caged.into_iter().collect(),
+            not_defended: siege.not_defended,
         }
     }
 
     /// Whether this attack shows a wall that holds, or at least none that does not.
     pub fn is_well(&self) -> bool {
         let twin = matches!(self.twin, Judgement::WentThrough(_) | Judgement::NotHere(_));
-        let cage = |cell: &(Profile, Judgement)| {
-            matches!(cell.1, Judgement::Held(_) | Judgement::NotHere(_))
-        };
-        twin && self.cages.iter().all(cage)
+        twin && self.cages.iter().all(|cell| match cell.judgement {
+            Judgement::Held(_) | Judgement::NotHere(_) => true,
+            Judgement::WentThrough(_) => self.not_defended.is_some(),
+            Judgement::Broken(_) => false,
+        })
+    }
+
+    /// Whether it went through, as was known.
+    pub fn is_known_weakness(&self) -> bool {
+        let went_through = |cell: &InCage| matches!(cell.judgement, Judgement::WentThrough(_));
+        self.not_defended.is_some() && self.cages.iter().any(went_through)
+    }
+
+    fn word_in(&self, profile: Profile) -> &'static str {
+        let cell = self.cages.iter().find(|cell| cell.profile == profile);
+        match cell.map(|cell| &cell.judgement) {
+            None => "-",
+            Some(Judgement::WentThrough(_)) if self.not_defended.is_some() => "known",
+            Some(judgement) => judgement.as_cage(),
+        }
     }
 }
 
@@ -89,6 +124,17 @@ impl Report {
     /// Whether every wall held and every attack was a real one.
     pub fn all_held(&self) -> bool {
         self.unexplained.is_empty() && self.rows.iter().all(Row::is_well)
+    }
+
+    /// The table as JSON: `held`, `rows` and `unexplained`.
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        #[derive(Serialize)]
+        struct Whole<'a> {
+            held: bool,
+            #[serde(flatten)]
+            report: &'a Report,
+        }
+        serde_json::to_string_pretty(&Whole { held: self.all_held(), report: self })
     }
 
     /// The attacks that went through, and those that say nothing.
@@ -111,22 +157,21 @@ impl fmt::Display for Report {
         for row in &self.rows {
             write!(formatter, "{:<4} {:<38} {:<8}", row.id, row.name, row.twin.as_twin())?;
             for profile in &profiles {
-                let cell = row.cages.iter().find(|(tried, _)| tried == profile);
-                write!(
-                    formatter,
-                    " {:<9}",
-                    cell.map_or("-", |(_, judgement)| judgement.as_cage())
-                )?;
+                write!(formatter, " {:<9}", row.word_in(*profile))?;
             }
             writeln!(formatter, "{}", if row.is_well() { "" } else { " <<" })?;
         }
         for row in self.failures() {
             writeln!(formatter, "\n{} {}: {}", row.id, row.name, row.summary)?;
             writeln!(formatter, "  uncaged: {} ({})", row.twin.as_twin(), row.twin.detail())?;
-            for (profile, judgement) in &row.cages {
-                let (word, detail) = (judgement.as_cage(), judgement.detail());
-                writeln!(formatter, "  {}: {word} ({detail})", profile.name())?;
+            for cell in &row.cages {
+                let (word, detail) = (cell.judgement.as_cage(), cell.judgement.detail());
+                writeln!(formatter, "  {}: {word} ({detail})", cell.profile.name())?;
             }
+        }
+        for row in self.rows.iter().filter(|row| row.is_known_weakness()) {
+            let why = row.not_defended.unwrap_or_default();
+            writeln!(formatter, "\n{} {}: not defended: {why}", row.id, row.name)?;
         }
         for harm in &self.unexplained {
             writeln!(formatter, "\nunexplained: {harm}")?;
@@ -144,7 +189,7 @@ impl fmt::Display for Report {
 
 impl Report {
     fn has(&self, profile: Profile) -> bool {
-        self.rows.iter().any(|row| row.cages.iter().any(|(tried, _)| *tried == profile))
+        self.rows.iter().any(|row| row.cages.iter().any(|cell| cell.profile == profile))
     }
 }
 
@@ -225,3 +270,6 @@ fn judge_cage(trial: &Trial) -> Judgement {
         Outcome::Broken(_) => Judgement::Broken(detail),
     }
 }
+
+#[cfg(test)]
+mod tests;

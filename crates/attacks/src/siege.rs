@@ -24,6 +24,8 @@ pub struct Siege {
     pub twin: Twin,
     /// How it is tried.
     pub run: fn(&mut SiegeScene<'_>) -> Result<Outcome, Refused>,
+    /// Why a cage does not withstand it, where that is known and said in `SECURITY.md`.
+    pub not_defended: Option<&'static str>,
 }
 
 /// A siege in its arena.
@@ -48,7 +50,12 @@ impl Siege {
         summary: &'static str,
         run: fn(&mut SiegeScene<'_>) -> Result<Outcome, Refused>,
     ) -> Self {
-        Self { id, name, summary, twin: Twin::Plain, run }
+        Self { id, name, summary, twin: Twin::Plain, run, not_defended: None }
+    }
+
+    pub(crate) const fn not_defended(mut self, why: &'static str) -> Self {
+        self.not_defended = Some(why);
+        self
     }
 }
 
@@ -112,7 +119,7 @@ impl SiegeScene<'_> {
     pub(crate) fn judge(&mut self, finished: &Finished) -> Outcome {
         self.host.collect();
         if let Some(secret) = self.host.secret_in(&finished.stdout) {
-            return Outcome::Succeeded(secret.to_owned());
+            return Outcome::Succeeded(secret);
         }
         let harm = self.host.changed_target(self.name).or_else(|| self.host.mark_of(self.name));
         if let Some(harm) = harm {

@@ -23,3 +23,6 @@ pub use process::{
     seize, signal_everything, signal_thread, socket, start_in_user_namespace, write_memory,
 };
 pub use terminal::{TerminalTrick, play_terminal_trick};
+
+#[cfg(test)]
+mod tests;

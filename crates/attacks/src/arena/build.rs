@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use super::host::ArenaError;
 use crate::attack::SECRET_PREFIX;
@@ -12,29 +13,54 @@ use crate::attack::SECRET_PREFIX;
 /// How to set an arena up.
 #[derive(Clone, Debug)]
 pub struct SetUp {
-    /// A directory in which a new one can be made.
-    pub directory: PathBuf,
-    /// A program that answers to `__attack`.
-    pub executable: PathBuf,
+    directory: PathBuf,
+    executable: PathBuf,
+    secrets: Secrets,
 }
 
-/// Secrets of one arena; each is told to one place alone.
-#[derive(Debug, Default)]
+impl SetUp {
+    /// `directory` is one in which a new one can be made, `executable` a program that answers to
+    /// `__attack`.
+    pub fn new(directory: PathBuf, executable: PathBuf) -> Self {
+        Self { directory, executable, secrets: Secrets::default() }
+    }
+
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    pub(super) fn executable(&self) -> &Path {
+        &self.executable
+    }
+
+    pub(super) fn secrets(&self) -> Secrets {
+        self.secrets.clone()
+    }
+}
+
+/// Secrets of all arenas of one set-up: one that gets out is a breach, whichever arena it lay in.
+/// Each is told to one place alone.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Secrets {
-    tokens: Vec<String>,
+    tokens: Arc<Mutex<Vec<String>>>,
 }
 
 impl Secrets {
     /// A new secret for a place.
-    pub(super) fn issue(&mut self, place: &str) -> Result<String, ArenaError> {
+    pub(super) fn issue(&self, place: &str) -> Result<String, ArenaError> {
         let token = format!("{SECRET_PREFIX}{place}-{}", random_text()?);
-        self.tokens.push(token.clone());
+        self.locked().push(token.clone());
         Ok(token)
     }
 
     /// The secret that `text` holds.
-    pub(super) fn found_in(&self, text: &str) -> Option<&str> {
-        self.tokens.iter().map(String::as_str).find(|token| text.contains(token))
+    pub(super) fn found_in(&self, text: &str) -> Option<String> {
+        self.locked().iter().find(|token| text.contains(token.as_str())).cloned()
+    }
+
+    /// The list stays whole whatever a thread did that held it.
+    fn locked(&self) -> std::sync::MutexGuard<'_, Vec<String>> {
+        self.tokens.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 
@@ -57,7 +83,7 @@ pub(super) fn put(path: &Path, contents: impl AsRef<[u8]>) -> Result<(), ArenaEr
 }
 
 /// The outside: one secret, and a file for each attack to leave its mark in.
-pub(super) fn lay_outside(outside: &Path, secrets: &mut Secrets) -> Result<(), ArenaError> {
+pub(super) fn lay_outside(outside: &Path, secrets: &Secrets) -> Result<(), ArenaError> {
     put(&outside.join("secret"), secrets.issue("outside")?)?;
     put(&outside.join("planted/tasks.json"), PRISTINE)?;
     for attack in crate::all() {
@@ -70,7 +96,7 @@ pub(super) fn lay_outside(outside: &Path, secrets: &mut Secrets) -> Result<(), A
 }
 
 /// A home with what thieves look for first.
-pub(super) fn lay_home(home: &Path, secrets: &mut Secrets) -> Result<(), ArenaError> {
+pub(super) fn lay_home(home: &Path, secrets: &Secrets) -> Result<(), ArenaError> {
     for file in HOME_SECRETS {
         put(&home.join(file), secrets.issue("home")?)?;
     }
@@ -78,7 +104,7 @@ pub(super) fn lay_home(home: &Path, secrets: &mut Secrets) -> Result<(), ArenaEr
 }
 
 /// A directory that stands for the system's: not the caller's, and not wholly readable.
-pub(super) fn lay_system(system: &Path, secrets: &mut Secrets) -> Result<(), ArenaError> {
+pub(super) fn lay_system(system: &Path, secrets: &Secrets) -> Result<(), ArenaError> {
     let file = system.join("root-only");
     put(&file, secrets.issue("system")?)?;
     put(&system.join("public"), PRISTINE)?;
@@ -90,7 +116,7 @@ pub(super) fn lay_system(system: &Path, secrets: &mut Secrets) -> Result<(), Are
 pub(super) fn lay_project(
     project: &Path,
     outside: &Path,
-    secrets: &mut Secrets,
+    secrets: &Secrets,
 ) -> Result<(), ArenaError> {
     for (file, contents) in PROJECT_FILES {
         put(&project.join(file), contents)?;

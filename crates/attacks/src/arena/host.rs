@@ -63,8 +63,8 @@ struct KernelObjects {
 impl HostArena {
     /// Sets an arena up below `set_up.directory`.
     pub fn build(set_up: &SetUp) -> Result<Self, ArenaError> {
-        let directory = fs::canonicalize(&set_up.directory)
-            .map_err(|source| ArenaError::at("realpath", &set_up.directory, source))?;
+        let directory = fs::canonicalize(set_up.directory())
+            .map_err(|source| ArenaError::at("realpath", set_up.directory(), source))?;
         let id = build::random_text()?;
         let short: String = id.chars().take(12).collect();
         let base = directory.join(format!("stockade-arena-{short}"));
@@ -75,12 +75,12 @@ impl HostArena {
         let project = home.join("project");
         let outside = base.join("outside");
         let system = base.join("system");
-        let mut secrets = Secrets::default();
-        build::lay_outside(&outside, &mut secrets)?;
-        build::lay_home(&home, &mut secrets)?;
-        build::lay_system(&system, &mut secrets)?;
-        build::lay_project(&project, &outside, &mut secrets)?;
-        build::place_attacker(&project, &set_up.executable)?;
+        let secrets = set_up.secrets();
+        build::lay_outside(&outside, &secrets)?;
+        build::lay_home(&home, &secrets)?;
+        build::lay_system(&system, &secrets)?;
+        build::lay_project(&project, &outside, &secrets)?;
+        build::place_attacker(&project, set_up.executable())?;
         let temporary_file = PathBuf::from(format!("/tmp/stockade-bait-{short}"));
         build::put(&temporary_file, secrets.issue("temporary")?)?;
         let names = SharedNames {
@@ -89,8 +89,8 @@ impl HostArena {
             abstract_stream: format!("stockade-stream-{short}"),
             abstract_datagram: format!("stockade-datagram-{short}"),
         };
-        let kernel_objects = make_kernel_objects(&names, &mut secrets)?;
-        let (victim, child) = start_victim(&set_up.executable, &outside, &mut secrets)?;
+        let kernel_objects = make_kernel_objects(&names, &secrets)?;
+        let (victim, child) = start_victim(set_up.executable(), &outside, &secrets)?;
         let listeners = listen(&outside, &names)?;
         let datagrams = abstract_address(&names.abstract_datagram)
             .and_then(|address| UnixDatagram::bind_addr(&address))
@@ -156,7 +156,7 @@ impl HostArena {
     }
 
     /// The secret of this arena that a text holds.
-    pub fn secret_in(&self, text: &str) -> Option<&str> {
+    pub fn secret_in(&self, text: &str) -> Option<String> {
         self.secrets.found_in(text)
     }
 
@@ -180,7 +180,7 @@ impl Drop for HostArena {
 
 fn make_kernel_objects(
     names: &SharedNames,
-    secrets: &mut Secrets,
+    secrets: &Secrets,
 ) -> Result<KernelObjects, ArenaError> {
     let object_file = Path::new("/dev/shm").join(&names.object);
     let shown = Path::new(&names.object);
@@ -212,7 +212,7 @@ fn make_kernel_objects(
 fn start_victim(
     executable: &Path,
     outside: &Path,
-    secrets: &mut Secrets,
+    secrets: &Secrets,
 ) -> Result<(Victim, Child), ArenaError> {
     let refused = |source: io::Error| ArenaError::at("start the victim with", executable, source);
     let mut child = Command::new(executable)

@@ -2,6 +2,9 @@
 //! twin that gets one open closes it again without a byte. T15
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
+
+use rustix::fs::{Mode, OFlags};
 
 use crate::attack::{Attack, Outcome, Refused, Twin};
 
@@ -84,8 +87,16 @@ fn for_writing(path: &str) -> std::io::Result<fs::File> {
     fs::OpenOptions::new().write(true).open(path)
 }
 
+/// Opens a kernel file without reading a byte: some forget what was read. An empty file that was
+/// put over it lies on another file system.
 fn for_reading(path: &str) -> std::io::Result<fs::File> {
-    fs::File::open(path)
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = fs::File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    let directory = std::path::Path::new(path).parent().unwrap_or(std::path::Path::new("/"));
+    match file.metadata()?.dev() == fs::metadata(directory)?.dev() {
+        true => Ok(file),
+        false => Err(rustix::io::Errno::NOENT.into()),
+    }
 }
 
 /// Version 2 has its control files at the root; version 1 below one directory for each controller.

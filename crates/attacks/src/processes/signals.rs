@@ -98,17 +98,21 @@ fn pin(scene: &Scene<'_>) -> Result<Outcome, Refused> {
     sent()
 }
 
-/// The victim is told by a variable that no other process has.
+/// The victim is told by a variable that no process but those of proofs has.
 fn see(_scene: &Scene<'_>) -> Result<Outcome, Refused> {
-    let mut seen = 0;
+    let variable = crate::arena::SECRET_VARIABLE.as_bytes();
+    let (mut seen, mut found) = (0, Vec::new());
     for entry in fs::read_dir("/proc")?.flatten() {
-        if let Ok(bytes) = fs::read(entry.path().join("environ")) {
-            seen += 1;
-            let variable = crate::arena::SECRET_VARIABLE.as_bytes();
-            if bytes.windows(variable.len()).any(|window| window == variable) {
-                return Ok(Outcome::of_reading(&bytes));
-            }
+        let Ok(bytes) = fs::read(entry.path().join("environ")) else { continue };
+        seen += 1;
+        if bytes.windows(variable.len()).any(|window| window == variable)
+            && let Outcome::Succeeded(secret) = Outcome::of_reading(&bytes)
+        {
+            found.push(secret);
         }
     }
-    Ok(Outcome::Failed(format!("{seen} processes, all its own")))
+    match found.is_empty() {
+        true => Ok(Outcome::Failed(format!("{seen} processes, all its own"))),
+        false => Ok(Outcome::Succeeded(found.join(" "))),
+    }
 }

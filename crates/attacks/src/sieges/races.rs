@@ -3,43 +3,82 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::attack::{Outcome, Refused};
 use crate::siege::{Siege, SiegeScene, finish, until, wait_for};
-use crate::{Access, Rule};
+use crate::{Access, CageRequest, Rule};
 
 pub(crate) const SIEGES: &[Siege] = &[
     Siege::new(
         "T2",
-        "grant-swapped-while-resolved",
-        "exchanges a granted directory with a link to the outside while cages start",
-        swap_while_starting,
+        "swap-path-of-policy",
+        "exchanges a directory that the project's policy grants with a link out, while cages start",
+        swap_path_of_policy,
+    ),
+    Siege::new(
+        "T2",
+        "swap-named-path",
+        "exchanges a directory of the project that a flag grants with a link out",
+        swap_named_path,
     ),
     Siege::new(
         "T17",
         "hidden-file-replaced",
         "a host program replaces a hidden file while the cage runs, as editors do",
         |scene| replace_while_running(scene, "hidden.txt"),
-    ),
+    )
+    .not_defended(REPLACED),
     Siege::new(
         "T17",
         "protected-file-replaced",
         "a host program replaces a protected file while the cage runs, which then writes to it",
         replace_protected,
+    )
+    .not_defended(REPLACED),
+    Siege::new(
+        "T17",
+        "granted-file-replaced",
+        "a host program replaces a granted file, and what the cage writes is lost without a word",
+        replace_granted,
     ),
 ];
 
-fn swap_while_starting(scene: &mut SiegeScene<'_>) -> Result<Outcome, Refused> {
+/// A path that the user names on the command line.
+fn swap_named_path(scene: &mut SiegeScene<'_>) -> Result<Outcome, Refused> {
     let place = scene.workplace()?;
+    let granted = place.join("granted");
+    let mut request =
+        scene.script("printf led-out > \"$1/$2\"", &[&granted, Path::new(scene.name)]);
+    request.rules.push(Rule { access: Access::ReadWrite, path: granted });
+    swap_while_starting(scene, &place, &request)
+}
+
+/// A path that the project's own policy names.
+fn swap_path_of_policy(scene: &mut SiegeScene<'_>) -> Result<Outcome, Refused> {
+    let project = scene.arena().home.join(scene.name);
+    fs::create_dir_all(&project)?;
+    let policy = "version = 1\n[cage.default]\nfs = [{ ro = \".\" }, { rw = \"granted\" }]\n";
+    fs::write(project.join("stockade.toml"), policy)?;
+    let mut request = scene
+        .script("printf led-out > \"$1/$2\"", &[&project.join("granted"), Path::new(scene.name)]);
+    request.project = project.clone();
+    request.rules.clear();
+    swap_while_starting(scene, &project, &request)
+}
+
+/// Exchanges `granted` with a link that leads out, all the while that cages start.
+fn swap_while_starting(
+    scene: &mut SiegeScene<'_>,
+    place: &Path,
+    request: &CageRequest,
+) -> Result<Outcome, Refused> {
     let (granted, link) = (place.join("granted"), place.join("link"));
     fs::create_dir_all(&granted)?;
     symlink(scene.arena().outside.join("targets"), &link)?;
-    let mut request =
-        scene.script("printf led-out > \"$1/$2\"", &[&granted, Path::new(scene.name)]);
-    request.rules.push(Rule { access: Access::ReadWrite, path: granted.clone() });
     let stop = AtomicBool::new(false);
     let mut outcome = Ok(Outcome::Failed("never led out".to_owned()));
     std::thread::scope(|scope| {
@@ -50,7 +89,7 @@ fn swap_while_starting(scene: &mut SiegeScene<'_>) -> Result<Outcome, Refused> {
             }
         });
         for _ in 0..STARTS {
-            outcome = finish(scene.command(&request)).map(|finished| scene.judge(&finished));
+            outcome = finish(scene.command(request)).map(|finished| scene.judge(&finished));
             if !matches!(outcome, Ok(Outcome::Failed(_))) {
                 break;
             }
@@ -68,9 +107,7 @@ fn replace_while_running(scene: &mut SiegeScene<'_>, hidden: &str) -> Result<Out
     let replacement = place.join("replacement");
     fs::copy(scene.arena().secret(), &replacement)?;
     let request = scene.script(WAIT_AND_READ, &[&place, &hidden]);
-    let mut command = scene.command(&request);
-    let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
-    let child = child.spawn()?;
+    let child = piped(scene.command(&request))?;
     let ready = until(|| place.join("ready").exists());
     if ready {
         fs::rename(&replacement, &hidden)?;
@@ -80,15 +117,44 @@ fn replace_while_running(scene: &mut SiegeScene<'_>, hidden: &str) -> Result<Out
     Ok(scene.judge(&finished))
 }
 
+/// The rule follows the path, or the supervisor says that it did not.
+fn replace_granted(scene: &mut SiegeScene<'_>) -> Result<Outcome, Refused> {
+    let place = scene.workplace()?;
+    let granted = scene.arena().home.join("granted.txt");
+    let replacement = granted.with_extension("replacement");
+    fs::write(&granted, "old\n")?;
+    fs::write(&replacement, "new\n")?;
+    let mut request = scene.script(WAIT_AND_WRITE, &[&place, &granted]);
+    request.rules.push(Rule { access: Access::ReadWrite, path: granted.clone() });
+    let child = piped(scene.command(&request))?;
+    let ready = until(|| place.join("ready").exists());
+    if ready {
+        fs::rename(&replacement, &granted)?;
+    }
+    fs::write(place.join("go"), "")?;
+    let finished = wait_for(child)?;
+    if !ready || !finished.status.success() {
+        return Ok(Outcome::Broken(finished.in_short()));
+    }
+    let arrived = fs::read_to_string(&granted)?.contains("written-inside");
+    match (arrived, finished.stderr.contains("replaced")) {
+        (true, _) => Ok(Outcome::Failed("the write arrived".to_owned())),
+        (false, true) => Ok(Outcome::Failed("the supervisor said so".to_owned())),
+        (false, false) => Ok(Outcome::Succeeded("lost without a word".to_owned())),
+    }
+}
+
+fn piped(mut command: Command) -> Result<Child, Refused> {
+    Ok(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?)
+}
+
 fn replace_protected(scene: &mut SiegeScene<'_>) -> Result<Outcome, Refused> {
     let place = scene.workplace()?;
     let protected = scene.arena().project.join(".git/config");
     let replacement = place.join("replacement");
     fs::write(&replacement, fs::read(&protected)?)?;
     let request = scene.script(WAIT_AND_APPEND, &[&place, &protected]);
-    let mut command = scene.command(&request);
-    let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
-    let child = child.spawn()?;
+    let child = piped(scene.command(&request))?;
     let ready = until(|| place.join("ready").exists());
     if ready {
         fs::rename(&replacement, &protected)?;
@@ -106,4 +172,8 @@ const WAIT_AND_READ: &str =
     "cd \"$1\"; : > ready; while [ ! -e go ]; do sleep 0.01; done; cat \"$2\"";
 const WAIT_AND_APPEND: &str = "cd \"$1\"; : > ready; while [ ! -e go ]; do sleep 0.01; done; \
      printf '[core]\\n\\tfsmonitor = evil\\n' >> \"$2\"";
+const WAIT_AND_WRITE: &str = "exec 3>> \"$2\"; cd \"$1\"; : > ready; \
+     while [ ! -e go ]; do sleep 0.01; done; echo written-inside >&3";
+const REPLACED: &str = "a mount over a single file goes when the host renames another over that \
+     file; hide or protect its directory";
 const STARTS: u32 = 16;

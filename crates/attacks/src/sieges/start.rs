@@ -40,7 +40,7 @@ pub(crate) const SIEGES: &[Siege] = &[
         "T50",
         "helper-on-path",
         "puts programs with helpers' names first on PATH",
-        |scene| helper_on_path(scene),
+        helper_on_path,
     ),
     Siege::new("T50", "preload", "preloads a library into whatever starts", preload),
     Siege::new("T56", "no-namespaces-left", "starts where no namespace can be made", |scene| {

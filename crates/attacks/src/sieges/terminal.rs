@@ -5,29 +5,74 @@ use std::process::Stdio;
 
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 
-use crate::Arena;
 use crate::attack::{Outcome, Refused};
 use crate::siege::{Siege, SiegeScene, until};
+use crate::{Arena, CageRequest};
 
-pub(crate) const SIEGES: &[Siege] = &[Siege::new(
-    "T20",
-    "type-on-users-terminal",
-    "types on the terminal from which it was started",
-    |scene| on_terminal(scene, "type", "typed-by-attack"),
-)];
+pub(crate) const SIEGES: &[Siege] = &[
+    Siege::new(
+        "T20",
+        "type-on-users-terminal",
+        "types on the terminal from which it was started",
+        |scene| {
+            let words = "typed-by-attack";
+            let attacker = Arena::attacker(&scene.arena().project);
+            let request = scene.request([
+                attacker.as_os_str(),
+                "__attack".as_ref(),
+                "type".as_ref(),
+                words.as_ref(),
+            ]);
+            let (screen, typed) = on_terminal(scene, &request)?;
+            if typed.contains(words) {
+                return Ok(Outcome::Succeeded(format!("the terminal holds `{}`", typed.trim())));
+            }
+            Ok(Outcome::Failed(format!("nothing was typed; the screen says `{screen}`")))
+        },
+    ),
+    Siege::new("T20", "write-users-clipboard", "has its terminal set the clipboard", |scene| {
+        screen_shows(scene, "printf 'before\\033]52;c;c3RvY2thZGU=\\007after'", "\u{1b}]52;")
+    }),
+    Siege::new("T20", "read-users-clipboard", "has its terminal type the clipboard", |scene| {
+        screen_shows(scene, "printf 'before\\033]52;c;?\\033\\\\after'", "\u{1b}]52;")
+    }),
+    Siege::new("T20", "link-to-a-program", "shows a link that is no web address", |scene| {
+        let script =
+            "printf 'before\\033]8;;file:///etc/passwd\\033\\\\text\\033]8;;\\033\\\\after'";
+        screen_shows(scene, script, "]8;;file")
+    }),
+];
 
-/// Starts the program on a fresh terminal and looks for what can be read as if the user had typed
-/// it.
-fn on_terminal(scene: &mut SiegeScene<'_>, mode: &str, words: &str) -> Result<Outcome, Refused> {
+/// Whether a sequence that a script prints arrives at the user's terminal.
+fn screen_shows(
+    scene: &mut SiegeScene<'_>,
+    script: &str,
+    sequence: &str,
+) -> Result<Outcome, Refused> {
+    let request = scene.script(script, &[]);
+    let (screen, _) = on_terminal(scene, &request)?;
+    let shown = screen.escape_debug().to_string();
+    if !(screen.contains("before") && screen.contains("after")) {
+        return Ok(Outcome::Broken(format!("the screen says `{shown}`")));
+    }
+    match screen.contains(sequence) {
+        true => Ok(Outcome::Succeeded(format!("the terminal got `{shown}`"))),
+        false => Ok(Outcome::Failed(format!("the terminal got `{shown}`"))),
+    }
+}
+
+/// Runs a program on a fresh terminal. Returns what the screen got, and what can be read there as
+/// if the user had typed it.
+fn on_terminal(
+    scene: &mut SiegeScene<'_>,
+    request: &CageRequest,
+) -> Result<(String, String), Refused> {
     let (controller, terminal, look) = open_terminal()?;
-    let attacker = Arena::attacker(&scene.arena().project);
-    let request =
-        scene.request([attacker.as_os_str(), "__attack".as_ref(), mode.as_ref(), words.as_ref()]);
-    let mut command = scene.command(&request);
+    let mut command = scene.command(request);
     command
         .stdin(Stdio::from(terminal.try_clone()?))
         .stdout(Stdio::from(terminal.try_clone()?))
-        .stderr(Stdio::null());
+        .stderr(Stdio::from(terminal.try_clone()?));
     let mut child = command.spawn()?;
     let mut screen = Vec::new();
     let ended = until(|| {
@@ -37,17 +82,13 @@ fn on_terminal(scene: &mut SiegeScene<'_>, mode: &str, words: &str) -> Result<Ou
     if !ended {
         child.kill()?;
         child.wait()?;
-        return Ok(Outcome::Broken("did not end".to_owned()));
+        return Err(Refused("did not end".to_owned()));
     }
     let mut typed = Vec::new();
     drain(&look, &mut typed);
-    let typed = String::from_utf8_lossy(&typed).into_owned();
     drain(&controller, &mut screen);
-    if typed.contains(words) {
-        return Ok(Outcome::Succeeded(format!("the terminal holds `{}`", typed.trim())));
-    }
-    let screen = String::from_utf8_lossy(&screen).trim().chars().take(120).collect::<String>();
-    Ok(Outcome::Failed(format!("nothing was typed; the screen says `{screen}`")))
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Ok((text(&screen), text(&typed)))
 }
 
 /// The controlling side, the program's side, and a second descriptor of the program's side that does

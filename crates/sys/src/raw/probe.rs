@@ -71,8 +71,6 @@ probes! {
     MoveMount = SYS_move_mount
         [NO_DESCRIPTOR, 0, NO_DESCRIPTOR, 0, NO_FLAG, 0], "an unknown flag";
     MovePages = SYS_move_pages [0, 0, 0, 0, 0, NO_FLAG], "an unknown flag";
-    NameToHandleAt = SYS_name_to_handle_at
-        [NO_DESCRIPTOR, 0, 0, 0, NO_FLAG, 0], "an unknown flag";
     OpenTree = SYS_open_tree [NO_DESCRIPTOR, 0, NO_FLAG, 0, 0, 0], "an unknown flag";
     PerfEventOpen = SYS_perf_event_open [0, 0, 0, NO_DESCRIPTOR, NO_FLAG, 0], "an unknown flag";
     Personality = SYS_personality [0x004_0000, 0, 0, 0, 0, 0], "no address randomisation";
@@ -84,19 +82,15 @@ probes! {
     Quotactl = SYS_quotactl [0xff, 0, 0, 0, 0, 0], "an unknown kind of quota";
     Reboot = SYS_reboot [0, 0, 0, 0, 0, 0], "neither magic number";
     RequestKey = SYS_request_key [BAD_ADDRESS, 0, 0, 0, 0, 0], "an unreadable key type";
-    SetMempolicyHomeNode = SYS_set_mempolicy_home_node
-        [1, 0, 0, 0, 0, 0], "an address that is no page's";
     Setns = SYS_setns [NO_DESCRIPTOR, 0, 0, 0, 0, 0], "no descriptor";
     Settimeofday = SYS_settimeofday [BAD_ADDRESS, 0, 0, 0, 0, 0], "an unreadable time";
     Swapoff = SYS_swapoff [BAD_ADDRESS, 0, 0, 0, 0, 0], "an unreadable path";
     Swapon = SYS_swapon [BAD_ADDRESS, NO_FLAG, 0, 0, 0, 0], "an unknown flag";
     Syslog = SYS_syslog [10, 0, 0, 0, 0, 0], "asks for the size of the kernel's log";
     Umount2 = SYS_umount2 [BAD_ADDRESS, NO_FLAG, 0, 0, 0, 0], "an unknown flag";
-    Unshare = SYS_unshare [0x8000_0000, 0, 0, 0, 0, 0], "an unknown flag";
+    Unshare = SYS_unshare [0x8002_0000, 0, 0, 0, 0, 0], "a namespace and an unknown flag";
     Userfaultfd = SYS_userfaultfd [NO_FLAG | 1, 0, 0, 0, 0, 0], "an unknown flag";
     Vmsplice = SYS_vmsplice [NO_DESCRIPTOR, 0, 0, 0, 0, 0], "no descriptor";
-    #[cfg(target_arch = "x86_64")]
-    ModifyLdt = SYS_modify_ldt [NO_FLAG, 0, 0, 0, 0, 0], "an unknown function";
 }
 
 impl Probe {
