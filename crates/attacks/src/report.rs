@@ -3,14 +3,14 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::attack::{Proof, Twin};
 use crate::prove::{Profile, Trial};
 use crate::{Attack, Outcome, Siege};
 
-/// The result of a proof.
-#[derive(Clone, Debug, Default, Serialize)]
+/// The result of a proof. As data it also says `held`, so that nobody has to judge the rows anew.
+#[derive(Clone, Debug, Default)]
 pub struct Report {
     /// One for each attack.
     pub rows: Vec<Row>,
@@ -126,20 +126,22 @@ impl Report {
         self.unexplained.is_empty() && self.rows.iter().all(Row::is_well)
     }
 
-    /// The table as JSON: `held`, `rows` and `unexplained`.
-    pub fn to_json(&self) -> serde_json::Result<String> {
-        #[derive(Serialize)]
-        struct Whole<'a> {
-            held: bool,
-            #[serde(flatten)]
-            report: &'a Report,
-        }
-        serde_json::to_string_pretty(&Whole { held: self.all_held(), report: self })
-    }
-
     /// The attacks that went through, and those that say nothing.
     pub fn failures(&self) -> impl Iterator<Item = &Row> {
         self.rows.iter().filter(|row| !row.is_well())
+    }
+}
+
+impl Serialize for Report {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Whole<'a> {
+            held: bool,
+            rows: &'a [Row],
+            unexplained: &'a [String],
+        }
+        Whole { held: self.all_held(), rows: &self.rows, unexplained: &self.unexplained }
+            .serialize(serializer)
     }
 }
 

@@ -96,8 +96,7 @@ fn the_table_marks_what_failed() {
     let text = report.to_string();
     assert!(text.contains("BREACHED  <<"), "{text}");
     assert!(text.contains("default: BREACHED (a mark)"), "{text}");
-    let json: serde_json::Value =
-        serde_json::from_str(&report.to_json().expect("JSON")).expect("JSON that can be read");
+    let json = serde_json::to_value(&report).expect("JSON");
     assert_eq!(json["held"], false);
     assert_eq!(json["rows"][0]["cages"][0]["profile"], "default");
     assert_eq!(json["rows"][0]["cages"][0]["judgement"], "went_through");

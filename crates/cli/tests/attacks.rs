@@ -1,0 +1,74 @@
+//! Every known escape, against cages of this very program: as the caller, and as a user without
+//! privileges. Uncaged each of them works, in a cage none does.
+#![expect(clippy::expect_used, reason = "a test fails by it")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+const STOCKADE: &str = env!("CARGO_BIN_EXE_stockade");
+
+/// A directory that another user can work in, removed on drop.
+struct Field(PathBuf);
+
+impl Field {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("stockade-{name}-{}", std::process::id()));
+        fs::create_dir(&path).expect("a directory");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o1777)).expect("its mode");
+        Self(path)
+    }
+}
+
+impl Drop for Field {
+    fn drop(&mut self) {
+        // The assertion that failed before matters more than what is left.
+        let _removed = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn check(mut command: Command, field: &Path) {
+    let start = Instant::now();
+    let output = command
+        .arg("prove")
+        .env("TMPDIR", field)
+        .env("HOME", field)
+        .current_dir(field)
+        .output()
+        .expect("stockade");
+    let table = String::from_utf8_lossy(&output.stdout);
+    let complaints = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}\n{table}\n{complaints}", output.status);
+    assert!(table.contains("attacks, "), "{table}");
+    assert!(start.elapsed() < LONGEST, "a proof took {:?}", start.elapsed());
+}
+
+/// T1 to T35 and T50 to T66
+#[test]
+fn every_wall_holds_for_the_caller() {
+    let field = Field::new("prove");
+    check(Command::new(STOCKADE), &field.0);
+    let left: Vec<_> = fs::read_dir(&field.0).expect("the directory").collect();
+    assert!(left.is_empty(), "{left:?} is left behind");
+}
+
+/// T1 to T35 and T50 to T66
+#[test]
+fn every_wall_holds_without_privileges() {
+    if !rustix::process::geteuid().is_root() {
+        // The other test ran without privileges then.
+        return;
+    }
+    let field = Field::new("prove-unprivileged");
+    let copy = field.0.join("stockade");
+    fs::copy(STOCKADE, &copy).expect("a copy");
+    let mut command = Command::new(&copy);
+    command.uid(12345).gid(12345);
+    check(command, &field.0);
+}
+
+/// What `prove` promises.
+const LONGEST: Duration = Duration::from_secs(20);
