@@ -13,15 +13,20 @@ pub(crate) struct Memory {
     pub(crate) pss_kib: u64,
     /// How many processes were counted.
     pub(crate) processes: u64,
+    /// How many were not: a cage's pid 1 lets nobody but root look into it.
+    pub(crate) unreadable: u64,
 }
 
 impl Memory {
-    /// Memory of these processes together; those that have ended count nothing.
+    /// Memory of these processes together.
     pub(crate) fn of(processes: impl IntoIterator<Item = Pid>) -> Self {
         let mut total = Self::default();
         for process in processes {
             let path = format!("/proc/{}/smaps_rollup", process.as_raw_nonzero());
-            let Ok(text) = std::fs::read_to_string(path) else { continue };
+            let Ok(text) = std::fs::read_to_string(path) else {
+                total.unreadable += 1;
+                continue;
+            };
             total.rss_kib += field(&text, "Rss:");
             total.pss_kib += field(&text, "Pss:");
             total.processes += 1;

@@ -116,15 +116,17 @@ impl fmt::Display for Report {
         }
         writeln!(out, "\nmemory of what guards one running cage")?;
         for Guard { name, memory } in &self.guards {
-            let Memory { rss_kib, pss_kib, processes } = memory;
-            writeln!(out, "{name:<22}{processes} processes, RSS {rss_kib} KiB, PSS {pss_kib} KiB")?;
+            let Memory { rss_kib, pss_kib, processes, unreadable } = memory;
+            write!(out, "{name:<22}{processes} processes, RSS {rss_kib} KiB, PSS {pss_kib} KiB")?;
+            writeln!(out, "{}", and_unreadable(*unreadable))?;
         }
         writeln!(out, "\ncages alive at once, through one launcher process")?;
         for Alive { cages, start_all_ms, end_all_ms, guards } in &self.alive {
             let each = start_all_ms * 1000.0 / *cages as f64;
-            let pss = guards.pss_kib as f64 / *cages as f64;
+            let Memory { pss_kib, processes, unreadable, .. } = guards;
             write!(out, "{cages:<22}started in {start_all_ms:.0} ms ({each:.0} µs each), ")?;
-            writeln!(out, "ended in {end_all_ms:.0} ms, PSS of guards {pss:.0} KiB each")?;
+            write!(out, "ended in {end_all_ms:.0} ms, {processes} guards with PSS {pss_kib} KiB")?;
+            writeln!(out, "{}", and_unreadable(*unreadable))?;
         }
         writeln!(out, "\ngrowth with the number of granted paths")?;
         for Growth { name, points, slope_us } in &self.growth {
@@ -135,6 +137,13 @@ impl fmt::Display for Report {
             writeln!(out, "slope {} µs per grant", ratio(*slope_us))?;
         }
         Ok(())
+    }
+}
+
+fn and_unreadable(count: u64) -> String {
+    match count {
+        0 => String::new(),
+        some => format!(", and {some} that only root can look into"),
     }
 }
 
