@@ -79,6 +79,9 @@ fn real_directory(path: &Path) -> Result<HostPath, ProjectError> {
         why,
         source,
     };
+    if path.as_os_str().as_encoded_bytes().contains(&0) {
+        return Err(refused("its path has a NUL byte", None));
+    }
     let real = std::fs::canonicalize(path).map_err(|error| {
         let errno = Errno::from_io_error(&error);
         let why = match errno {
@@ -86,7 +89,6 @@ fn real_directory(path: &Path) -> Result<HostPath, ProjectError> {
             Some(Errno::ACCESS) => "it cannot be reached",
             Some(Errno::LOOP) => "its symlinks lead in a circle",
             Some(Errno::NOTDIR) => "a part of its path is not a directory",
-            Some(Errno::INVAL) => "its path has a NUL byte",
             Some(Errno::NAMETOOLONG) => "its path is too long",
             _ => "it cannot be resolved",
         };

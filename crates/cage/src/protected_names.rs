@@ -18,7 +18,8 @@ pub(crate) struct ProtectedNames {
     by_first: HashMap<Vec<u8>, Vec<usize>>,
     /// Those whose first component has a wildcard.
     first_is_wild: Vec<usize>,
-    longest_first: usize,
+    /// Whether any of these begins with a byte, in either case: most names of a project do not.
+    first_bytes: [bool; 256],
 }
 
 struct Pattern {
@@ -57,7 +58,7 @@ impl ProtectedNames {
             patterns: Vec::new(),
             by_first: HashMap::new(),
             first_is_wild: Vec::new(),
-            longest_first: 0,
+            first_bytes: [false; 256],
         };
         for (position, entry) in table().iter().enumerate() {
             let components: Vec<_> = entry.pattern.split('/').map(str::as_bytes).collect();
@@ -65,7 +66,13 @@ impl ProtectedNames {
             if first.contains(&b'*') {
                 names.first_is_wild.push(position);
             } else {
-                names.longest_first = names.longest_first.max(first.len());
+                if let Some(byte) = first.first() {
+                    for byte in [byte.to_ascii_lowercase(), byte.to_ascii_uppercase()] {
+                        if let Some(known) = names.first_bytes.get_mut(usize::from(byte)) {
+                            *known = true;
+                        }
+                    }
+                }
                 names.by_first.entry(first.to_ascii_lowercase()).or_default().push(position);
             }
             names.patterns.push(Pattern { entry, components });
@@ -77,9 +84,25 @@ impl ProtectedNames {
     /// itself still has protected names inside.
     pub(crate) fn begun_at(&self, directory: &HostPath) -> Begun {
         let components = directory.as_bytes().split(|byte| *byte == b'/');
-        components.filter(|name| !name.is_empty()).fold(Begun::default(), |begun, name| {
-            self.step(&begun, name, Object::Directory).below
-        })
+        components
+            .filter(|name| !name.is_empty())
+            .fold(Begun::default(), |begun, name| self.step(&begun, name, Object::Directory).below)
+    }
+
+    /// The entry that names a relative path or something above it: what
+    /// [`policy::protected::matches`] says, for many paths.
+    pub(crate) fn covering(&self, relative: &[u8], object: Object) -> Option<&'static Entry> {
+        let mut begun = Begun::default();
+        let mut names = relative.split(|byte| *byte == b'/').peekable();
+        while let Some(name) = names.next() {
+            let own = if names.peek().is_none() { object } else { Object::Directory };
+            let step = self.step(&begun, name, own);
+            if step.entry.is_some() {
+                return step.entry;
+            }
+            begun = step.below;
+        }
+        None
     }
 
     /// Takes one step down.
@@ -88,7 +111,8 @@ impl ProtectedNames {
         for position in begun.0.iter().copied() {
             self.advance(position, name, object, &mut step);
         }
-        if name.len() <= self.longest_first {
+        let first = name.first().and_then(|byte| self.first_bytes.get(usize::from(*byte)));
+        if first == Some(&true) {
             let candidates = self.by_first.get(name.to_ascii_lowercase().as_slice());
             for pattern in candidates.into_iter().flatten().copied() {
                 self.advance(Position { pattern, next: 0 }, name, object, &mut step);

@@ -86,9 +86,8 @@ impl Trust {
             path: path.clone(),
             sha256: hexadecimal_hash(text),
         };
-        let mut contents = serde_json::to_vec(&approval).map_err(|error| TrustError::Malformed {
-            path: self.approval_path(path),
-            why: error.to_string(),
+        let mut contents = serde_json::to_vec(&approval).map_err(|error| {
+            TrustError::Malformed { path: self.approval_path(path), why: error.to_string() }
         })?;
         contents.push(b'\n');
         self.replace(&directory, path, &contents)
@@ -130,8 +129,7 @@ impl Trust {
         make_private_directories(&self.state_directory)?;
         let trust = self.state_directory.join(TRUST_DIRECTORY);
         make_private_directories(&trust)?;
-        self.existing_directory()?
-            .ok_or_else(|| self.failed("open", TRUST_DIRECTORY)(Errno::NOENT))
+        self.existing_directory()?.ok_or_else(|| self.failed("open", TRUST_DIRECTORY)(Errno::NOENT))
     }
 
     fn read(&self, directory: &OwnedFd, path: &HostPath) -> Result<Option<Approval>, TrustError> {
@@ -143,7 +141,8 @@ impl Trust {
             Err(errno) => return Err(self.failed("open", &approval_file(path))(errno)),
         };
         self.check_ownership(&file, &self.approval_path(path))?;
-        let status = rustix::fs::fstat(&file).map_err(self.failed("fstat", &approval_file(path)))?;
+        let status =
+            rustix::fs::fstat(&file).map_err(self.failed("fstat", &approval_file(path)))?;
         let malformed = |why: String| TrustError::Malformed { path: self.approval_path(path), why };
         if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {
             return Err(malformed("it is not a regular file".to_owned()));

@@ -56,9 +56,7 @@ pub(super) fn mount_layer() -> Layer {
     let opened = rustix::mount::open_tree(CWD, "/", OpenTreeFlags::OPEN_TREE_CLOEXEC);
     let (state, why, fix) = match opened {
         Ok(_) => (LayerState::Present, "open_tree works".to_owned(), None),
-        Err(Errno::NOSYS) => {
-            (LayerState::Absent, "the kernel has no open_tree".to_owned(), None)
-        }
+        Err(Errno::NOSYS) => (LayerState::Absent, "the kernel has no open_tree".to_owned(), None),
         Err(errno) => (
             LayerState::Absent,
             format!("open_tree is refused ({errno}), probably by a container's call filter"),
@@ -99,7 +97,9 @@ pub(super) fn idmap_layer(
             ),
             Some("work on ext4, xfs, btrfs or tmpfs, or start stockade as an ordinary user"),
         ),
-        None => layer(LayerState::Present, "the project's file system can do them".to_owned(), None),
+        None => {
+            layer(LayerState::Present, "the project's file system can do them".to_owned(), None)
+        }
     }
 }
 

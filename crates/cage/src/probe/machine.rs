@@ -39,11 +39,11 @@ pub(super) fn notes(files: &SystemFiles) -> Vec<String> {
         notes.push("this is WSL; files below /mnt/<drive> are served by Windows".to_owned());
     }
     let status = files.text("/proc/self/status").unwrap_or_default();
-    let field = |name: &str| {
-        status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
-    };
+    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
     if field("NoNewPrivs:") == Some("1") {
-        notes.push("no_new_privs is set: sudo and other set-user-id programs do not work".to_owned());
+        notes.push(
+            "no_new_privs is set: sudo and other set-user-id programs do not work".to_owned(),
+        );
     }
     if field("Seccomp:") == Some("2") {
         notes.push("this process runs under a system call filter already".to_owned());

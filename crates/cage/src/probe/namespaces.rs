@@ -5,11 +5,7 @@ use std::path::Path;
 
 use super::{Layer, LayerState, Privilege, SystemFiles, quoted};
 
-pub(super) fn user_namespaces(
-    files: &SystemFiles,
-    privilege: Privilege,
-    binary: &Path,
-) -> Layer {
+pub(super) fn user_namespaces(files: &SystemFiles, privilege: Privilege, binary: &Path) -> Layer {
     let layer = |state, why: &str, fix: Option<String>| Layer {
         name: "user namespaces",
         state,

@@ -136,22 +136,19 @@ impl PolicyFile {
         directory_owner: Option<u32>,
     ) -> Result<Self, PolicyFileError> {
         let refused = |reason| PolicyFileError { path: path.clone(), reason };
-        let status =
-            rustix::fs::fstat(&file).map_err(|source| kernel(&path, "fstat", source))?;
+        let status = rustix::fs::fstat(&file).map_err(|source| kernel(&path, "fstat", source))?;
         check_status(&status, directory_owner).map_err(refused)?;
         let mut bytes = Vec::new();
-        std::fs::File::from(file)
-            .take(MAX_POLICY_FILE_BYTES + 1)
-            .read_to_end(&mut bytes)
-            .map_err(|error| {
-                kernel(&path, "read", Errno::from_io_error(&error).unwrap_or(Errno::IO))
-            })?;
+        std::fs::File::from(file).take(MAX_POLICY_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(
+            |error| kernel(&path, "read", Errno::from_io_error(&error).unwrap_or(Errno::IO)),
+        )?;
         let length = bytes.len() as u64;
         if length > MAX_POLICY_FILE_BYTES {
             return Err(refused(PolicyFileReason::TooLarge { bytes: length }));
         }
         let text = String::from_utf8(bytes).map_err(|error| {
-            let valid = error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
+            let valid =
+                error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
             let line = valid.iter().filter(|byte| **byte == b'\n').count() + 1;
             refused(PolicyFileReason::NotText { line })
         })?;
@@ -208,4 +205,5 @@ fn is_searchable(directory: &OwnedFd) -> bool {
 }
 
 /// NONBLOCK: opening a FIFO must not wait for its other end.
-const READ: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+const READ: OFlags =
+    OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);

@@ -229,7 +229,12 @@ impl<'a> Sweep<'a> {
     }
 
     /// Renames without replacing anything, in the directory that the descriptor refers to.
-    fn rename(&self, listing: &Listing<'_>, name: &Name, path: &HostPath) -> Result<HostPath, Errno> {
+    fn rename(
+        &self,
+        listing: &Listing<'_>,
+        name: &Name,
+        path: &HostPath,
+    ) -> Result<HostPath, Errno> {
         let parent = path.parent().ok_or(Errno::INVAL)?;
         for attempt in 0..MOST_ATTEMPTS {
             let new_name = quarantined_name(&name.bytes, self.suffix, attempt);

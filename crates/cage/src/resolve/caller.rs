@@ -15,10 +15,7 @@ use super::open::Opener;
 mod tests;
 
 /// The caller, with its home where that can be one.
-pub(super) fn examine(
-    home: Option<&HostPath>,
-    opener: &Opener,
-) -> Result<Caller, ResolveError> {
+pub(super) fn examine(home: Option<&HostPath>, opener: &Opener) -> Result<Caller, ResolveError> {
     let ids = HostIds {
         uid: rustix::process::geteuid().as_raw(),
         gid: rustix::process::getegid().as_raw(),
@@ -112,13 +109,41 @@ fn kernel(call: &'static str, subject: &str, error: &std::io::Error) -> ResolveE
 }
 
 const SHARED_DIRECTORIES: &[&str] = &[
-    "/", "/home", "/media", "/mnt", "/opt", "/scratch", "/srv", "/tmp", "/usr/local/src",
-    "/usr/src", "/var", "/var/lib", "/var/tmp",
+    "/",
+    "/home",
+    "/media",
+    "/mnt",
+    "/opt",
+    "/scratch",
+    "/srv",
+    "/tmp",
+    "/usr/local/src",
+    "/usr/src",
+    "/var",
+    "/var/lib",
+    "/var/tmp",
 ];
 
 const SYSTEM_TREES: &[&str] = &[
-    "/bin", "/boot", "/dev", "/efi", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc",
-    "/run", "/sbin", "/snap", "/sys", "/usr", "/var/cache", "/var/log", "/var/run", "/var/spool",
+    "/bin",
+    "/boot",
+    "/dev",
+    "/efi",
+    "/etc",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/proc",
+    "/run",
+    "/sbin",
+    "/snap",
+    "/sys",
+    "/usr",
+    "/var/cache",
+    "/var/log",
+    "/var/run",
+    "/var/spool",
 ];
 
 /// Where people put projects inside system trees; containers often have theirs there.

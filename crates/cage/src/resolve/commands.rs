@@ -9,13 +9,13 @@ use policy::facts::CommandFile;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
+use super::ResolveError;
 use super::elf::{Elf, ReadAt as _};
 use super::error::{CommandProblem, CommandReason, PathProblem};
 use super::libraries::Libraries;
 use super::open::{OpenFailure, Opener};
 use super::similar::{most_similar, names_in};
 use super::sources::Sources;
-use super::ResolveError;
 
 #[cfg(test)]
 mod tests;
@@ -268,13 +268,12 @@ fn script_interpreter(file: &std::fs::File) -> Option<Vec<Vec<u8>>> {
 fn interpreter_files(words: &[Vec<u8>]) -> impl Iterator<Item = Vec<u8>> {
     let interpreter = words.first().cloned();
     let is_env = interpreter.as_ref().is_some_and(|path| path.ends_with(b"/env"));
-    let looked_up = words.iter().skip(1).find(|word| !word.starts_with(b"-") && !word.contains(&b'='));
+    let looked_up =
+        words.iter().skip(1).find(|word| !word.starts_with(b"-") && !word.contains(&b'='));
     let looked_up = looked_up.filter(|_| is_env).map(|name| {
         let in_directory = |directory: &&str| [directory.as_bytes(), b"/", name].concat();
-        let found = DIRECTORIES_FOR_PROGRAMS
-            .iter()
-            .map(in_directory)
-            .find(|path| is_executable_file(path));
+        let found =
+            DIRECTORIES_FOR_PROGRAMS.iter().map(in_directory).find(|path| is_executable_file(path));
         found.unwrap_or_else(|| [b"/usr/bin/".as_slice(), name].concat())
     });
     interpreter.into_iter().chain(looked_up)

@@ -75,7 +75,9 @@ impl ResolveError {
     /// Whether the policy is at fault, and not the machine.
     pub fn is_policy_fault(&self) -> bool {
         match self {
-            Self::Project { .. } | Self::Rules(_) | Self::Commands(_) | Self::Uncoverable(_) => true,
+            Self::Project { .. } | Self::Rules(_) | Self::Commands(_) | Self::Uncoverable(_) => {
+                true
+            }
             Self::Scratch { .. }
             | Self::Device { .. }
             | Self::RootWithoutPower { .. }
@@ -172,9 +174,7 @@ impl fmt::Display for PathProblem {
             Self::MagicLink => formatter.write_str(
                 "it leads through a link of `/proc`, which stands for an object and not for a path",
             ),
-            Self::NotADirectory => {
-                formatter.write_str("a part of the path is not a directory")
-            }
+            Self::NotADirectory => formatter.write_str("a part of the path is not a directory"),
             Self::PermissionDenied => formatter.write_str("you may not reach it"),
             Self::SymlinkLoop => formatter.write_str("its symlinks lead in a circle"),
             Self::TooLong => formatter.write_str("the path is too long"),

@@ -38,6 +38,8 @@ use open::{Opened, Opener};
 use sources::Sources;
 
 #[cfg(test)]
+mod fixture;
+#[cfg(test)]
 mod tests;
 
 /// A policy on this host: facts for the compiler, and what they refer to.
@@ -199,11 +201,7 @@ impl<'a> Places<'a> {
 fn open_project(path: &HostPath, opener: &Opener) -> Result<Opened, ResolveError> {
     let refused = |problem| ResolveError::Project { path: path.clone(), problem };
     let opened = opener.anywhere(path).map_err(|failure| refused(failure.into()))?;
-    if opened.status.is_directory() {
-        Ok(opened)
-    } else {
-        Err(refused(PathProblem::NotADirectory))
-    }
+    if opened.status.is_directory() { Ok(opened) } else { Err(refused(PathProblem::NotADirectory)) }
 }
 
 fn open_scratch(

@@ -105,7 +105,11 @@ impl Opener {
             }
             Err(Errno::LOOP) => {
                 let opened = self.through_links(root.descriptor.as_fd(), relative, with_links)?;
-                if opened.path.is_within(&root.path) { Ok(opened) } else { Err(OpenFailure::Leaves) }
+                if opened.path.is_within(&root.path) {
+                    Ok(opened)
+                } else {
+                    Err(OpenFailure::Leaves)
+                }
             }
             Err(errno) => Err(failure(errno)),
         }

@@ -15,6 +15,7 @@ use super::error::{PathProblem, RuleProblem, Uncoverable};
 use super::open::{OpenFailure, Opened};
 use super::sources::Sources;
 use super::{Found, ResolveError, Stage};
+use crate::protected_names::ProtectedNames;
 
 #[cfg(test)]
 mod tests;
@@ -31,9 +32,10 @@ pub(super) fn find(
     for file in policy_files {
         search.at(file, POLICY_FILE);
     }
-    let writable = stage.rules.iter().filter(|placed| {
-        placed.rule.access == FsAccess::ReadWrite && placed.status.is_directory()
-    });
+    let writable = stage
+        .rules
+        .iter()
+        .filter(|placed| placed.rule.access == FsAccess::ReadWrite && placed.status.is_directory());
     for grant in writable {
         walk::walk(&mut search, &grant.rule.path);
     }
@@ -55,6 +57,7 @@ pub(super) fn find(
 /// A project's file may not make writable what runs code outside the cage: a repository could else
 /// bring a policy that opens its own hooks. The user's own rules may, by naming exactly that.
 fn refuse_grants_by_the_project(stage: &Stage<'_>) -> Result<(), ResolveError> {
+    let names = ProtectedNames::shared();
     let mut problems = Vec::new();
     for placed in stage.rules {
         let rule = &placed.rule;
@@ -63,10 +66,9 @@ fn refuse_grants_by_the_project(stage: &Stage<'_>) -> Result<(), ResolveError> {
         }
         let below = rule.path.as_path().strip_prefix(stage.places.project.path.as_path());
         let Ok(below) = below else { continue };
-        let object =
-            if placed.status.is_directory() { Object::Directory } else { Object::File };
+        let object = if placed.status.is_directory() { Object::Directory } else { Object::File };
         let relative = std::os::unix::ffi::OsStrExt::as_bytes(below.as_os_str());
-        if let Some(entry) = policy::protected::matches(relative, object) {
+        if let Some(entry) = names.covering(relative, object) {
             problems.push(RuleProblem {
                 path: rule.path.clone(),
                 access: rule.access,

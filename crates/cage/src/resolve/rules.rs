@@ -129,9 +129,7 @@ fn wrong_kind(file_type: FileType) -> Option<&'static str> {
 /// layered file systems device numbers do not tell.
 fn hidden_with_other_names(rules: &[FsRule], placed: &[PlacedRule]) -> Vec<RuleProblem> {
     let is_suspect = |rule: &&PlacedRule| {
-        rule.rule.access == FsAccess::Hide
-            && rule.status.is_regular_file()
-            && rule.status.links > 1
+        rule.rule.access == FsAccess::Hide && rule.status.is_regular_file() && rule.status.links > 1
     };
     let mut suspects = placed.iter().filter(is_suspect).peekable();
     if suspects.peek().is_none() {

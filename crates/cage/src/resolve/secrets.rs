@@ -2,9 +2,9 @@
 //! the table, for the homes that a grant reaches; opens them for reference and never reads one.
 
 use plan::HostPath;
+use policy::FsAccess;
 use policy::access::AccessMap;
 use policy::secrets::{hidden_paths, table};
-use policy::FsAccess;
 
 use super::caller::{account_homes, can_be_of_one_user};
 use super::error::{PathProblem, Uncoverable};
@@ -133,9 +133,9 @@ fn secrets_reached<'a>(
         .collect();
     let reached = move |secret: &&policy::secrets::Secret| {
         let path = secret.path.as_bytes();
-        inside.iter().any(|grant| {
-            path.strip_prefix(*grant).is_some_and(|rest| rest.first() == Some(&b'/'))
-        })
+        inside
+            .iter()
+            .any(|grant| path.strip_prefix(*grant).is_some_and(|rest| rest.first() == Some(&b'/')))
     };
     Box::new(table().iter().filter(reached))
 }

@@ -12,9 +12,8 @@ pub(super) fn most_similar(
 ) -> Option<Vec<u8>> {
     let wanted = String::from_utf8_lossy(name).into_owned();
     let most_changes = (wanted.chars().count() / 3).clamp(1, 3);
-    let distance = |candidate: &Vec<u8>| {
-        strsim::osa_distance(&wanted, &String::from_utf8_lossy(candidate))
-    };
+    let distance =
+        |candidate: &Vec<u8>| strsim::osa_distance(&wanted, &String::from_utf8_lossy(candidate));
     candidates
         .into_iter()
         .map(|candidate| (distance(&candidate), candidate))

@@ -47,9 +47,8 @@ impl Surroundings {
         let working_directory = std::env::current_dir()
             .map_err(SurroundingsError::WorkingDirectory)
             .and_then(|path| {
-                HostPath::new(path.into_os_string()).map_err(|_| {
-                    SurroundingsError::WorkingDirectory(Errno::NAMETOOLONG.into())
-                })
+                HostPath::new(path.into_os_string())
+                    .map_err(|_| SurroundingsError::WorkingDirectory(Errno::NAMETOOLONG.into()))
             })?;
         let locations = Locations::of_this_process();
         let project_file = project.join(PROJECT_FILE_NAME).ok();
@@ -73,8 +72,7 @@ fn home_variable() -> Option<HostPath> {
 /// Asked for and not set and reset, which is the only way by `umask` and would be seen by the other
 /// threads of a program that uses this library.
 fn umask() -> Result<u32, SurroundingsError> {
-    let status =
-        std::fs::read_to_string("/proc/self/status").map_err(SurroundingsError::Status)?;
+    let status = std::fs::read_to_string("/proc/self/status").map_err(SurroundingsError::Status)?;
     let field = status.lines().find_map(|line| line.strip_prefix("Umask:"));
     field
         .and_then(|value| u32::from_str_radix(value.trim(), 8).ok())

@@ -95,17 +95,18 @@ impl Walk<'_, '_> {
             return;
         }
         let Ok(path) = directory.path.join(&name.bytes) else { return };
+        let interesting = !step.below.is_empty();
+        // `.git` as a link to a directory is that directory, and not a pointer file.
+        let is_link = name.file_type == FileType::Symlink;
+        if is_link && interesting && self.follow_begun(&path, &directory.begun, &name.bytes) {
+            return;
+        }
         if let Some(entry) = step.entry {
             self.search.at(&path, known_as(entry));
             if entry.pattern == ".git" {
                 let repositories = git::pointed_to(&path);
                 repositories.iter().for_each(|repository| self.protect_repository(repository));
             }
-            return;
-        }
-        let interesting = !step.below.is_empty();
-        if name.file_type == FileType::Symlink && interesting {
-            self.follow_begun(&path, &directory.begun, &name.bytes);
             return;
         }
         let depth = directory.depth + 1;
@@ -117,20 +118,19 @@ impl Walk<'_, '_> {
         };
         // A rule's own path is walked for itself, or needs no walk.
         if is_directory && descend && self.search.stage.access.exactly(&path).is_none() {
-            self.waiting.push_back(Directory {
-                path,
-                depth,
-                begun: step.below,
-                inside_repository,
-            });
+            self.waiting.push_back(Directory { path, depth, begun: step.below, inside_repository });
         }
     }
 
     /// A link in the place of a directory that the table looks into, such as `.git`: the directory
-    /// it leads to is looked into instead, if it lies where the cage can write.
-    fn follow_begun(&mut self, path: &HostPath, begun: &Begun, name: &[u8]) {
-        let Ok(target) = self.search.stage.opener.anywhere(path) else { return };
-        if target.status.is_directory() && self.search.is_exposed(&target.path) {
+    /// it leads to is looked into instead, if it lies where the cage can write. Says whether it is
+    /// one.
+    fn follow_begun(&mut self, path: &HostPath, begun: &Begun, name: &[u8]) -> bool {
+        let Ok(target) = self.search.stage.opener.anywhere(path) else { return false };
+        if !target.status.is_directory() {
+            return false;
+        }
+        if self.search.is_exposed(&target.path) {
             let begun = self.names.step(begun, name, Object::Directory).below;
             let depth = MOST_DEPTH;
             let inside_repository = true;
@@ -141,6 +141,7 @@ impl Walk<'_, '_> {
                 inside_repository,
             });
         }
+        true
     }
 
     /// A repository under another name than `.git`.

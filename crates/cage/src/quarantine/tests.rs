@@ -1,0 +1,236 @@
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use super::*;
+
+struct Grant {
+    _directory: tempfile::TempDir,
+    top: PathBuf,
+    started: SystemTime,
+    protected: Vec<HostPath>,
+}
+
+fn host_path(path: &Path) -> HostPath {
+    HostPath::new(path.as_os_str().as_bytes().to_vec()).unwrap()
+}
+
+fn write(path: &Path) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, "text").unwrap();
+}
+
+impl Grant {
+    /// A granted directory with files that are older than the cage.
+    fn with(files: &[&str]) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let top = directory.path().canonicalize().unwrap().join("grant");
+        std::fs::create_dir(&top).unwrap();
+        for file in files {
+            write(&top.join(file));
+        }
+        // Longer than the clock's tick and the tolerance for it.
+        std::thread::sleep(Duration::from_millis(40));
+        Self { _directory: directory, top, started: SystemTime::now(), protected: Vec::new() }
+    }
+
+    fn sweep(&self) -> Vec<String> {
+        let found = sweep(&[host_path(&self.top)], &self.protected, self.started, "01ABC");
+        let relative =
+            |path: &HostPath| path.as_path().strip_prefix(&self.top).unwrap().display().to_string();
+        let mut lines: Vec<_> = found
+            .iter()
+            .map(|finding| match finding {
+                Finding::Quarantined { path, moved_to, .. } => {
+                    assert!(moved_to.as_path().symlink_metadata().is_ok());
+                    assert!(path.as_path().symlink_metadata().is_err());
+                    format!("moved {}", relative(path))
+                }
+                Finding::Modified { path, .. } => format!("modified {}", relative(path)),
+                Finding::NotMoved { path, .. } => format!("kept {}", relative(path)),
+                Finding::NotSearched { path, .. } => format!("unsearched {}", relative(path)),
+            })
+            .collect();
+        lines.sort();
+        lines
+    }
+}
+
+/// K227, T5
+#[test]
+fn what_appears_is_renamed() {
+    let grant = Grant::with(&["src/main.rs", ".git/HEAD"]);
+    for file in [
+        ".envrc",
+        "a/b/c/d/e/.mcp.json",
+        ".vscode/tasks.json",
+        ".git/hooks/pre-commit",
+        ".git/config",
+        "Project.code-workspace",
+        "src/lib.rs",
+    ] {
+        write(&grant.top.join(file));
+    }
+    assert_eq!(
+        grant.sweep(),
+        [
+            "moved .envrc",
+            "moved .git/config",
+            "moved .git/hooks",
+            "moved .vscode",
+            "moved Project.code-workspace",
+            "moved a/b/c/d/e/.mcp.json"
+        ]
+    );
+    assert!(grant.top.join(".envrc.quarantined-01ABC").exists());
+    assert!(grant.top.join(".vscode.quarantined-01ABC/tasks.json").exists());
+    assert!(grant.top.join("src/lib.rs").exists());
+    assert!(grant.sweep().is_empty());
+}
+
+#[test]
+fn what_was_there_and_is_unchanged_is_left_alone() {
+    let grant = Grant::with(&[".envrc", ".vscode/tasks.json", "a/b/c/d/.npmrc", ".git/hooks/x"]);
+    write(&grant.top.join("new.rs"));
+    assert!(grant.sweep().is_empty());
+}
+
+#[test]
+fn what_was_there_and_has_changed_is_told() {
+    let grant = Grant::with(&["a/b/c/d/.npmrc", "a/.vscode/tasks.json", "a/.git/config"]);
+    for file in ["a/b/c/d/.npmrc", "a/.vscode/tasks.json", "a/.git/config"] {
+        std::fs::write(grant.top.join(file), "changed").unwrap();
+    }
+    assert_eq!(
+        grant.sweep(),
+        ["modified a/.git/config", "modified a/.vscode/tasks.json", "modified a/b/c/d/.npmrc"]
+    );
+}
+
+#[test]
+fn a_new_file_in_an_old_protected_directory_is_renamed() {
+    let grant = Grant::with(&["deep/.vscode/settings.json", "deep/.git/hooks/sample"]);
+    write(&grant.top.join("deep/.vscode/tasks.json"));
+    write(&grant.top.join("deep/.git/hooks/post-checkout"));
+    assert_eq!(
+        grant.sweep(),
+        ["moved deep/.git/hooks/post-checkout", "moved deep/.vscode/tasks.json"]
+    );
+}
+
+/// T4: an old file can get a new name.
+#[test]
+fn an_old_file_that_is_renamed_to_a_protected_name_counts_as_new() {
+    let grant = Grant::with(&["innocent", "payload/tasks.json"]);
+    std::fs::rename(grant.top.join("innocent"), grant.top.join(".envrc")).unwrap();
+    std::fs::rename(grant.top.join("payload"), grant.top.join(".vscode")).unwrap();
+    assert_eq!(grant.sweep(), ["moved .envrc", "moved .vscode"]);
+}
+
+#[test]
+fn what_was_read_only_inside_is_not_looked_at() {
+    let mut grant = Grant::with(&[".git/hooks/pre-commit", ".git/config"]);
+    grant.protected =
+        [".git/hooks", ".git/config"].map(|path| host_path(&grant.top.join(path))).to_vec();
+    // As a person may do meanwhile, outside.
+    std::fs::write(grant.top.join(".git/config"), "changed").unwrap();
+    write(&grant.top.join(".git/hooks/post-commit"));
+    assert!(grant.sweep().is_empty());
+}
+
+/// T1: links are renamed and never followed.
+#[test]
+fn links_are_names_too_and_lead_nowhere() {
+    let grant = Grant::with(&["src/main.rs"]);
+    let outside = tempfile::tempdir().unwrap();
+    write(&outside.path().join(".envrc"));
+    symlink(outside.path(), grant.top.join("out")).unwrap();
+    symlink("/tmp/evil", grant.top.join(".git")).unwrap();
+    symlink("/tmp/evil", grant.top.join(".bashrc")).unwrap();
+    symlink("..", grant.top.join("up")).unwrap();
+    assert_eq!(grant.sweep(), ["moved .bashrc", "moved .git"]);
+    assert!(outside.path().join(".envrc").exists());
+}
+
+/// T6
+#[test]
+fn a_repository_made_inside_loses_its_hooks_and_configuration() {
+    let grant = Grant::with(&[]);
+    for repository in ["new/.git", "bare", "group/.git/modules/sub"] {
+        for file in ["HEAD", "config", "hooks/post-checkout", "objects/ab/cd", "refs/heads/main"] {
+            write(&grant.top.join(repository).join(file));
+        }
+    }
+    write(&grant.top.join("tree/.git"));
+    assert_eq!(
+        grant.sweep(),
+        [
+            "moved bare/config",
+            "moved bare/hooks",
+            "moved group/.git/modules/sub/config",
+            "moved group/.git/modules/sub/hooks",
+            "moved new/.git/config",
+            "moved new/.git/hooks",
+            "moved tree/.git"
+        ]
+    );
+}
+
+/// T7
+#[test]
+fn odd_names_are_handled_as_bytes() {
+    let grant = Grant::with(&[]);
+    let odd = std::ffi::OsStr::from_bytes(b"\xff\n[*]");
+    write(&grant.top.join(odd).join(".envrc"));
+    let long = format!("{}.code-workspace", "x".repeat(240));
+    write(&grant.top.join(&long));
+    // A name that is taken does not keep another from being moved.
+    write(&grant.top.join(".envrc"));
+    write(&grant.top.join(".envrc.quarantined-01ABC"));
+    let found = grant.sweep();
+    assert_eq!(found.len(), 3, "{found:?}");
+    assert!(found.iter().all(|line| line.starts_with("moved ")));
+    assert!(grant.top.join(".envrc.quarantined-01ABC-1").exists());
+    let names: Vec<_> = std::fs::read_dir(&grant.top).unwrap().flatten().collect();
+    assert!(names.iter().all(|entry| entry.file_name().len() <= 255));
+}
+
+#[test]
+fn a_grant_in_a_grant_is_swept_once_and_a_missing_one_not_at_all() {
+    let grant = Grant::with(&["inner/x"]);
+    write(&grant.top.join("inner/.envrc"));
+    let watched = [
+        host_path(&grant.top.join("inner")),
+        host_path(&grant.top),
+        host_path(&grant.top.join("missing")),
+        host_path(&grant.top),
+    ];
+    let found = sweep(&watched, &[], grant.started, "X");
+    assert_eq!(found.len(), 1);
+    let text = found[0].to_string();
+    assert!(text.contains(".envrc") && text.contains("direnv"), "{text}");
+}
+
+/// The user who grants a protected directory by name wants it written.
+#[test]
+fn a_protected_directory_that_is_the_grant_itself_is_no_finding() {
+    let grant = Grant::with(&[".vscode/settings.json", ".git/HEAD"]);
+    write(&grant.top.join(".vscode/tasks.json"));
+    write(&grant.top.join(".git/hooks/pre-commit"));
+    let watched = [host_path(&grant.top.join(".vscode"))];
+    assert!(sweep(&watched, &[], grant.started, "X").is_empty());
+    let watched = [host_path(&grant.top.join(".git"))];
+    assert_eq!(sweep(&watched, &[], grant.started, "X").len(), 1);
+}
+
+/// T7: a chain of directories that is deeper than anybody works is reported and does not exhaust
+/// anything.
+#[test]
+fn a_very_deep_tree_is_told() {
+    let grant = Grant::with(&[]);
+    let deep: PathBuf = std::iter::repeat_n("d", 200).collect();
+    std::fs::create_dir_all(grant.top.join(deep)).unwrap();
+    let found = grant.sweep();
+    assert_eq!(found.len(), 1);
+    assert!(found[0].starts_with("unsearched "), "{found:?}");
+}

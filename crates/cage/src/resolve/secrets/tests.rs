@@ -1,0 +1,117 @@
+use std::os::unix::fs::symlink;
+
+use super::super::fixture::{Host, directory, file, host_path, own_rule};
+use super::*;
+
+/// T16
+#[test]
+fn secrets_inside_a_grant_are_found() {
+    let host = Host::new();
+    file(host.home(".ssh/id_ed25519"), "key");
+    file(host.home(".bash_history"), "");
+    file(host.home(".config/gh/hosts.yml"), "");
+    directory(host.home(".local/state/stockade"));
+    for access in [FsAccess::ReadOnly, FsAccess::ReadWrite] {
+        let resolved = host.resolve(vec![own_rule(access, host.home(""))]).unwrap();
+        let expected = [".bash_history", ".config/gh", ".local/state/stockade", ".ssh"];
+        assert_eq!(resolved.secret_paths(), expected.map(|path| host.home(path)));
+        assert!(resolved.facts.secrets.iter().all(|secret| !secret.table_entry.is_empty()));
+    }
+    let config = own_rule(FsAccess::ReadOnly, host.home(".config"));
+    let resolved = host.resolve(vec![config]).unwrap();
+    assert_eq!(resolved.secret_paths(), [host.home(".config/gh")]);
+}
+
+#[test]
+fn what_no_grant_shows_is_not_looked_for() {
+    let host = Host::new();
+    file(host.home(".ssh/id_ed25519"), "key");
+    let resolved = host.resolve(vec![host.writable("")]).unwrap();
+    assert!(resolved.secret_paths().is_empty());
+    let hidden = own_rule(FsAccess::Hide, host.home(""));
+    assert!(host.resolve(vec![hidden]).unwrap().secret_paths().is_empty());
+}
+
+#[test]
+fn a_secret_that_a_rule_names_is_the_rules_business() {
+    let host = Host::new();
+    file(host.home(".ssh/known_hosts"), "");
+    file(host.home(".aws/config"), "");
+    let home = own_rule(FsAccess::ReadOnly, host.home(""));
+    for access in [FsAccess::ReadOnly, FsAccess::Hide] {
+        let named = own_rule(access, host.home(".ssh"));
+        let resolved = host.resolve(vec![home.clone(), named]).unwrap();
+        assert_eq!(resolved.secret_paths(), [host.home(".aws")]);
+    }
+    // A rule inside names that alone: the rest of the directory stays hidden.
+    let inside = own_rule(FsAccess::ReadOnly, host.home(".ssh/known_hosts"));
+    let resolved = host.resolve(vec![home, inside]).unwrap();
+    assert_eq!(resolved.secret_paths(), [host.home(".aws"), host.home(".ssh")]);
+}
+
+/// T1: a secret kept elsewhere by a link is hidden where it is.
+#[test]
+fn a_linked_secret_is_hidden_where_it_really_is() {
+    let host = Host::new();
+    file(host.home("dotfiles/ssh/id_rsa"), "");
+    symlink("dotfiles/ssh", host.home(".ssh")).unwrap();
+    symlink("/nowhere/at/all", host.home(".aws")).unwrap();
+    symlink(".gnupg", host.home(".gnupg")).unwrap();
+    symlink(host.outside(""), host.home(".kube")).unwrap();
+    let home = own_rule(FsAccess::ReadOnly, host.home(""));
+    let resolved = host.resolve(vec![home]).unwrap();
+    assert_eq!(resolved.secret_paths(), [host.home("dotfiles/ssh")]);
+}
+
+#[test]
+fn nothing_is_hidden_twice() {
+    let host = Host::new();
+    file(host.home(".mongodb/mongosh/history"), "");
+    symlink(".mongodb/mongosh", host.home(".chef")).unwrap();
+    let home = own_rule(FsAccess::ReadOnly, host.home(""));
+    let resolved = host.resolve(vec![home]).unwrap();
+    assert_eq!(resolved.secret_paths(), [host.home(".mongodb")]);
+}
+
+/// T4
+#[test]
+fn a_secret_with_another_name_is_refused() {
+    let host = Host::new();
+    file(host.home(".netrc"), "");
+    std::fs::hard_link(host.home(".netrc"), host.home("innocent")).unwrap();
+    let home = own_rule(FsAccess::ReadOnly, host.home(""));
+    let error = host.resolve(vec![home]).unwrap_err();
+    let ResolveError::Uncoverable(problems) = &error else { panic!("{error}") };
+    assert_eq!(problems[0].path.as_path(), host.home(".netrc"));
+    assert_eq!(problems[0].problem, PathProblem::HardLinks { links: 2 });
+}
+
+/// T3: in a read-write home the way to a secret cannot be moved aside.
+#[test]
+fn directories_above_a_secret_are_pinned() {
+    let host = Host::new();
+    file(host.home(".config/gh/hosts.yml"), "");
+    let home = own_rule(FsAccess::ReadWrite, host.home(""));
+    let resolved = host.resolve(vec![home]).unwrap();
+    assert_eq!(resolved.between_paths(), [host.home(".config")]);
+}
+
+/// T50: the variable alone does not say where secrets are.
+#[test]
+fn the_accounts_home_counts_whatever_the_variable_says() {
+    let mut host = Host::new();
+    host.surroundings.home = Some(host_path(host.outside("")));
+    let opener = super::super::open::Opener::new().unwrap();
+    let accounts = account_homes().unwrap();
+    let own = rustix::process::geteuid().as_raw();
+    let Some(account) = accounts.iter().find(|account| account.uid == own) else { return };
+    let project = opener.anywhere(&host.surroundings.project).unwrap();
+    let places = super::super::Places::new(&project, None, &host.surroundings, &opener);
+    let access = AccessMap::new([]);
+    let stage = Stage { rules: &[], access: &access, places: &places, opener: &opener };
+    let homes = homes(&stage).unwrap();
+    let real = std::fs::canonicalize(account.home.as_path());
+    let real = real.unwrap_or_else(|_| account.home.as_path().into());
+    let expected = can_be_of_one_user(&host_path(&real));
+    assert_eq!(homes.iter().any(|(home, _)| home.as_path() == real), expected);
+}

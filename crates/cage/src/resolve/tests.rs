@@ -1,0 +1,182 @@
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::symlink;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use policy::{EnvironmentRule, FsAccess, RuleOrigin};
+use rustix::fs::{CWD, RenameFlags};
+
+use super::fixture::{Host, directory, file, host_path, own_rule};
+use super::*;
+
+/// T2, K32: whoever swaps a directory for a link while a path is walked never gets a path outside.
+#[test]
+fn swapping_a_component_never_leads_outside() {
+    let host = Host::new();
+    file(host.project("work/data/file"), "inside");
+    file(host.outside("data/file"), "outside");
+    symlink(host.outside(""), host.project("evil")).unwrap();
+    let stop = Arc::new(AtomicBool::new(false));
+    let swapper = {
+        let (one, other) = (host.project("work"), host.project("evil"));
+        let stop = Arc::clone(&stop);
+        std::thread::spawn(move || {
+            while !stop.load(Ordering::Relaxed) {
+                rustix::fs::renameat_with(CWD, &one, CWD, &other, RenameFlags::EXCHANGE).unwrap();
+            }
+        })
+    };
+    let outside = rustix::fs::stat(host.outside("data/file").as_path()).unwrap().st_ino;
+    let (mut inside, mut refused) = (0, 0);
+    let begun = Instant::now();
+    while begun.elapsed().as_millis() < 1500 {
+        match host.resolve(vec![host.readable("work/data/file"), host.writable("work/data")]) {
+            Ok(resolved) => {
+                inside += 1;
+                for position in [0, 1] {
+                    let path = resolved.rule_path(position);
+                    assert!(path.starts_with(host.project("")), "{}", path.display());
+                }
+                for (source, descriptor) in resolved.facts.sources.iter().zip(&resolved.sources) {
+                    let status = rustix::fs::fstat(descriptor.as_fd()).unwrap();
+                    assert_eq!(source.inode, status.st_ino);
+                    assert_ne!(status.st_ino, outside);
+                }
+            }
+            Err(ResolveError::Rules(problems)) => {
+                refused += 1;
+                for problem in problems {
+                    assert_eq!(problem.problem, PathProblem::LeavesProject);
+                }
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+    stop.store(true, Ordering::Relaxed);
+    swapper.join().unwrap();
+    assert!(inside > 0 && refused > 0, "the race was not run: {inside} inside, {refused} refused");
+}
+
+/// Start time must not grow by more than a few microseconds for each grant, and never by the square
+/// of their number.
+#[test]
+fn a_thousand_grants_are_resolved_in_linear_time() {
+    let host = Host::new();
+    let rules: Vec<_> = (0..1000)
+        .map(|number| {
+            let name = format!("tree/{}/{number}", number % 10);
+            directory(host.project(&name));
+            let access = if number % 2 == 0 { FsAccess::ReadOnly } else { FsAccess::ReadWrite };
+            host.rule(access, name)
+        })
+        .collect();
+    let timed = |rules: &[policy::FsRule]| {
+        let best = (0..5).map(|_| {
+            let begun = Instant::now();
+            let resolved = host.resolve(rules.to_vec()).unwrap();
+            assert_eq!(resolved.facts.rules.len(), rules.len());
+            begun.elapsed()
+        });
+        best.min().unwrap()
+    };
+    let (hundred, thousand) = (timed(&rules[..100]), timed(&rules));
+    // Ten times the grants may take ten times as long and some noise, in a debug build too.
+    assert!(thousand < hundred * 30, "{hundred:?} for 100, {thousand:?} for 1000");
+}
+
+#[test]
+fn descriptors_are_for_reference_only_and_close_on_exec() {
+    let host = Host::new();
+    file(host.project("file"), "");
+    let resolved = host.resolve(vec![host.writable(""), host.readable("file")]).unwrap();
+    for descriptor in &resolved.sources {
+        let flags = rustix::fs::fcntl_getfl(descriptor).unwrap();
+        assert!(flags.contains(rustix::fs::OFlags::PATH));
+        let flags = rustix::io::fcntl_getfd(descriptor).unwrap();
+        assert!(flags.contains(rustix::io::FdFlags::CLOEXEC));
+    }
+}
+
+/// V12
+#[test]
+fn only_inherited_variables_are_taken_and_only_if_set() {
+    let mut host = Host::new();
+    host.surroundings.environment = vec![
+        ("LANG".into(), "C.UTF-8".into()),
+        ("TOKEN".into(), "secret".into()),
+        ("FIXED".into(), "caller's".into()),
+    ];
+    let variable = |value: Option<&str>| EnvironmentRule {
+        value: value.map(ByteString::from),
+        origin: RuleOrigin::BuiltIn("test"),
+    };
+    let env = [("LANG", None), ("UNSET", None), ("FIXED", Some("policy's"))]
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), variable(value)))
+        .collect();
+    let policy = Policy { env, ..Policy::closed("test") };
+    let resolved = resolve(&policy, &host.surroundings).unwrap();
+    assert_eq!(resolved.facts.environment, [("LANG".to_owned(), ByteString::from("C.UTF-8"))]);
+}
+
+/// K38
+#[test]
+fn the_kept_scratch_directory_is_opened_where_the_policy_keeps_it() {
+    let mut host = Host::new();
+    directory(host.outside("scratch"));
+    host.surroundings.scratch = Some(host_path(host.outside("scratch")));
+    let mut policy = Policy::closed("test");
+    assert_eq!(resolve(&policy, &host.surroundings).unwrap().facts.scratch, None);
+    policy.state = State::Scratch;
+    let resolved = resolve(&policy, &host.surroundings).unwrap();
+    let scratch = resolved.source(resolved.facts.scratch.unwrap());
+    assert_eq!(scratch.path.as_path(), host.outside("scratch"));
+    // T1: never through a link, which somebody else may have put there.
+    symlink(host.outside("scratch"), host.outside("link")).unwrap();
+    host.surroundings.scratch = Some(host_path(host.outside("link")));
+    assert!(matches!(resolve(&policy, &host.surroundings), Err(ResolveError::Scratch { .. })));
+}
+
+#[test]
+fn surroundings_of_this_process_are_complete() {
+    let project = host_path(std::env::temp_dir().canonicalize().unwrap());
+    let surroundings = Surroundings::of_this_process(project.clone()).unwrap();
+    assert_eq!(surroundings.project, project);
+    let working_directory = std::env::current_dir().unwrap();
+    assert_eq!(surroundings.working_directory.as_path(), working_directory);
+    assert!(surroundings.umask <= 0o777);
+    assert!(!surroundings.environment.is_empty());
+}
+
+/// A rule that is stricter than the read-write one above it is a place that must not be moved.
+#[test]
+fn directories_above_stricter_rules_are_found_once() {
+    let host = Host::new();
+    directory(host.project("a/b/hidden"));
+    directory(host.project("a/b/other"));
+    directory(host.project("a/c/d/readable/inner"));
+    let rules = vec![
+        host.writable(""),
+        host.hidden("a/b/hidden"),
+        host.hidden("a/b/other"),
+        host.readable("a/c/d/readable"),
+        // Below a read-only rule nothing can be renamed.
+        host.hidden("a/c/d/readable/inner"),
+    ];
+    let resolved = host.resolve(rules).unwrap();
+    let expected = ["a", "a/b", "a/c", "a/c/d"].map(|path| host.project(path));
+    assert_eq!(resolved.between_paths(), expected);
+}
+
+/// T3: where nothing may be written, nothing can be renamed.
+#[test]
+fn read_only_grants_need_no_pins() {
+    let host = Host::new();
+    directory(host.project("a/b/hidden"));
+    let resolved = host.resolve(vec![host.readable(""), host.hidden("a/b/hidden")]).unwrap();
+    assert!(resolved.between_paths().is_empty());
+    let own = own_rule(FsAccess::Hide, host.outside(""));
+    let resolved = host.resolve(vec![own]).unwrap();
+    assert!(resolved.between_paths().is_empty());
+}
