@@ -81,13 +81,8 @@ pub fn fork_into(namespaces: Namespaces, cgroup: Option<BorrowedFd<'_>>) -> Resu
     // SAFETY: clone3 without CLONE_VM must see a readable `clone_args` of the given size, and the
     // child may only go on if no other thread held a lock: `arguments` is that struct, it lives
     // across the call, and the thread count above is 1.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_clone3,
-            &raw mut arguments,
-            size_of::<CloneArguments>(),
-        )
-    };
+    let result =
+        unsafe { libc::syscall(libc::SYS_clone3, &raw mut arguments, size_of::<CloneArguments>()) };
     match result {
         -1 => Err(last_errno()),
         0 => Ok(Forked::Child),
@@ -106,10 +101,7 @@ pub fn fork_into(namespaces: Namespaces, cgroup: Option<BorrowedFd<'_>>) -> Resu
 ///
 /// What `body` returns is the exit status of a child that started no program. `body` must not
 /// panic (the workspace aborts on panic, which ends both processes) and should not allocate.
-pub fn run_sharing_memory(
-    stack: &mut [u8],
-    body: &mut dyn FnMut() -> i32,
-) -> Result<Pid, Errno> {
+pub fn run_sharing_memory(stack: &mut [u8], body: &mut dyn FnMut() -> i32) -> Result<Pid, Errno> {
     struct Call<'a>(&'a mut dyn FnMut() -> i32);
     extern "C" fn enter(argument: *mut libc::c_void) -> libc::c_int {
         // SAFETY: the pointer must be to a live `Call` that nobody else uses: it is the `call`
@@ -142,7 +134,8 @@ pub fn run_sharing_memory(
     Pid::from_raw(pid).ok_or(Errno::RANGE)
 }
 
-/// A process that does nothing but hold a new user namespace open until it is dropped.
+/// A process that does nothing but hold a new user namespace open until it is dropped, or until
+/// the thread that started it ends.
 #[derive(Debug)]
 pub struct NamespaceHolder {
     pid: Pid,
@@ -152,7 +145,16 @@ pub struct NamespaceHolder {
 impl NamespaceHolder {
     /// Starts the holder of a new user namespace.
     pub fn new() -> Result<Self, Errno> {
-        extern "C" fn wait_for_the_end(_: *mut libc::c_void) -> libc::c_int {
+        extern "C" fn wait_for_the_end(parent: *mut libc::c_void) -> libc::c_int {
+            // A parent that is killed must not leave this process behind: it asks to be killed
+            // too, and looks whether that came too late.
+            // SAFETY: PR_SET_PDEATHSIG takes a signal number and touches no memory.
+            let asked = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+            // SAFETY: getppid takes no argument and touches no memory.
+            let adopted = usize::try_from(unsafe { libc::getppid() }) != Ok(parent.addr());
+            if asked == -1 || adopted {
+                return 1;
+            }
             loop {
                 // SAFETY: pause takes no argument and touches no memory.
                 unsafe { libc::pause() };
@@ -160,6 +162,8 @@ impl NamespaceHolder {
         }
         let mut stack = vec![0_u8; HOLDER_STACK].into_boxed_slice();
         let end = stack.as_mut_ptr_range().end;
+        let own_pid = usize::try_from(rustix::process::getpid().as_raw_nonzero().get());
+        let own_pid = own_pid.map_err(|_| Errno::RANGE)?;
         // SAFETY: the child runs on its own stack and shares this process's memory without touching
         // any but that stack: `stack` is kept in the returned value, whose drop ends the child
         // before the allocation is released.
@@ -168,7 +172,7 @@ impl NamespaceHolder {
                 wait_for_the_end,
                 end.wrapping_sub(end.addr() & 0xf).cast(),
                 libc::CLONE_VM | libc::CLONE_NEWUSER | libc::SIGCHLD,
-                std::ptr::null_mut(),
+                std::ptr::without_provenance_mut(own_pid),
             )
         };
         if pid == -1 {
