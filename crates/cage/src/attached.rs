@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use sys::signal::SignalSet;
 
 use crate::outcome::{Outcome, SpawnError};
-use crate::spawn::{Event, Running, spawn};
+use crate::spawn::{Event, Running};
 use console::Console;
 use relay::Relay;
 
@@ -22,8 +22,12 @@ use relay::Relay;
 pub fn run_attached(plan: &Plan, sources: &[OwnedFd]) -> Result<Outcome, SpawnError> {
     let signals = Signals::take().map_err(SpawnError::Supervise)?;
     let (mut console, streams) = Console::inspect()?;
-    let mut running = spawn(plan, sources, streams)?;
-    console.connect(running.take_terminal()).map_err(SpawnError::Supervise)?;
+    let born = jail::start(plan, sources, streams)?;
+    let running = if console.is_interactive() {
+        Running::begin_on_terminal(born, |terminal| console.connect(terminal))?
+    } else {
+        Running::begin(born)?
+    };
     Attendance { running, console, signals }.attend()
 }
 

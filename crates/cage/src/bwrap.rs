@@ -33,8 +33,6 @@ pub fn run(plan: &Plan) -> Result<End, SpawnError> {
     for (number, contents) in &command.data {
         kept.push(data_at(*number, contents.as_bytes()).map_err(failed)?);
     }
-    let filter = plan.seccomp.without_notify.to_bytes();
-    kept.push(data_at(command.seccomp_fd, &filter).map_err(failed)?);
     let mut process = Command::new(program);
     process.args(command.argv.iter().skip(1).map(plan::ByteString::as_os_str)).env_clear();
     if let IdentityMap::Unowned(ids) = plan.identity.map {

@@ -58,6 +58,24 @@ impl Running {
         }
     }
 
+    /// As [`Self::begin`], but the gate stays shut until `set_up` has had the program's terminal:
+    /// a program asks for the size of its window in its first instructions.
+    pub(crate) fn begin_on_terminal(
+        born: Born,
+        set_up: impl FnOnce(OwnedFd) -> Result<(), Errno>,
+    ) -> Result<Self, SpawnError> {
+        match born.next_report().map_err(SpawnError::Supervise)? {
+            Some((Report::Terminal, mut descriptors)) => {
+                let terminal = descriptors.pop().ok_or(SpawnError::Supervise(Errno::PROTO))?;
+                set_up(terminal).map_err(SpawnError::Supervise)?;
+                Self::begin(born)
+            }
+            Some((Report::Failed(failure), _)) => Err(failure.into()),
+            Some(_) => Err(SpawnError::Supervise(Errno::PROTO)),
+            None => Err(StartError::Vanished.into()),
+        }
+    }
+
     /// The supervisor's end of the program's terminal, once.
     pub fn take_terminal(&mut self) -> Option<OwnedFd> {
         self.terminal.take()

@@ -77,9 +77,14 @@ impl Console {
         Ok(Stream::Descriptor(inside))
     }
 
-    /// Connects the user's terminal with the program's, if it has one.
-    pub(super) fn connect(&mut self, terminal: Option<OwnedFd>) -> Result<(), Errno> {
-        let (Some(terminal), Some(saved)) = (terminal, &self.saved) else { return Ok(()) };
+    /// Whether the program gets a terminal, which then has to be connected.
+    pub(super) fn is_interactive(&self) -> bool {
+        self.saved.is_some()
+    }
+
+    /// Connects the user's terminal with the program's.
+    pub(super) fn connect(&mut self, terminal: OwnedFd) -> Result<(), Errno> {
+        let Some(saved) = &self.saved else { return Ok(()) };
         rustix::termios::tcsetattr(&terminal, OptionalActions::Now, saved)?;
         let duplicate = |descriptor: BorrowedFd<'_>| rustix::io::fcntl_dupfd_cloexec(descriptor, 3);
         self.relays.push(Relay::input(
