@@ -78,7 +78,7 @@ pub(crate) struct RunArguments {
     #[arg(long, short)]
     pub(crate) quiet: bool,
     /// The program and its arguments; without any, the command of the agent
-    #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(value_name = "COMMAND", trailing_var_arg = true)]
     pub(crate) command: Vec<OsString>,
 }
 
@@ -97,7 +97,7 @@ pub(crate) struct CheckArguments {
     #[arg(long, conflicts_with = "format")]
     pub(crate) json: bool,
     /// A program and its arguments, as they would be given to `run`
-    #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(value_name = "COMMAND", trailing_var_arg = true)]
     pub(crate) command: Vec<OsString>,
 }
 

@@ -17,7 +17,7 @@ pub(crate) fn check(arguments: CheckArguments, messages: Messages) -> Result<Exi
     let flags = FlagArguments {
         files: Some(&arguments.files),
         program: Some(&arguments.program),
-        seccomp: None,
+        ..FlagArguments::default()
     };
     let selection = select(&arguments.choice, flags, messages)?;
     let argv = if arguments.command.is_empty() && selection.agent_command.is_empty() {
@@ -69,7 +69,7 @@ fn as_shell_text(plan: &Plan) -> String {
 }
 
 /// A word as a shell takes it, without anything that a terminal would act on.
-fn for_shell(word: &ByteString) -> String {
+pub(crate) fn for_shell(word: &ByteString) -> String {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-+=:,@%".contains(byte);
     let visible = |byte: &u8| (b' '..=b'~').contains(byte);
     let bytes = word.as_bytes();

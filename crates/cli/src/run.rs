@@ -81,7 +81,7 @@ fn ready(arguments: &RunArguments, messages: Messages) -> Result<Prepared, Failu
     let flags = FlagArguments {
         files: Some(&arguments.files),
         program: Some(&arguments.program),
-        seccomp: None,
+        ..FlagArguments::default()
     };
     let mut selection = select(&arguments.choice, flags, messages)?;
     pass_terminal_on(&mut selection.policy);

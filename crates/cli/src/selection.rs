@@ -39,6 +39,18 @@ pub(crate) struct FlagArguments<'a> {
     pub(crate) program: Option<&'a ProgramArguments>,
     /// `--seccomp` of a command that has no other.
     pub(crate) seccomp: Option<Seccomp>,
+    /// Without a policy, in a directory that is too broad to be granted without being named.
+    pub(crate) too_broad: TooBroad,
+}
+
+/// What becomes of a working directory that is too broad.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum TooBroad {
+    /// Flags that name paths make up for it; else there is no policy.
+    #[default]
+    Refuse,
+    /// It is left out.
+    GrantNothing,
 }
 
 /// Finds, chooses and adds the command line's rules.
@@ -58,7 +70,7 @@ pub(crate) fn select(
             let agent_command = chosen.agent.map(|agent| agent.command.clone());
             (files.permit(&documents, &chosen)?, agent_command.unwrap_or_default())
         }
-        None => (files.without_policy(&flags)?, Vec::new()),
+        None => (files.without_policy(&flags, arguments.too_broad)?, Vec::new()),
     };
     let mut policy = policy.with_user_flags(&flags);
     if arguments.program.is_some_and(|program| program.no_net) {
@@ -212,13 +224,15 @@ impl PolicyFiles {
 
     /// The working directory stays granted when flags grant more. One that is too broad for that
     /// is not, and then flags have to say what is.
-    fn without_policy(&self, flags: &Flags) -> Result<Policy, Failure> {
+    fn without_policy(&self, flags: &Flags, too_broad: TooBroad) -> Result<Policy, Failure> {
         match built_in::policy(&self.project.root, self.place.home.as_slice()) {
             Ok(policy) => Ok(policy),
-            Err(_) if flags.has_paths() => Ok(Policy::closed(built_in::DEFAULT_CAGE)),
-            Err(too_broad) => {
-                let help = too_broad.hint();
-                Err(Failure::new(Exit::Refused, too_broad.to_string()).help(help))
+            Err(_) if flags.has_paths() || too_broad == TooBroad::GrantNothing => {
+                Ok(Policy::closed(built_in::DEFAULT_CAGE))
+            }
+            Err(refusal) => {
+                let help = refusal.hint();
+                Err(Failure::new(Exit::Refused, refusal.to_string()).help(help))
             }
         }
     }

@@ -19,6 +19,8 @@ pub(crate) enum View {
     },
     /// A memory file system of the cage's own, or its processes and devices.
     Own,
+    /// A place inside a memory file system of the cage's own, which is empty at first.
+    InsideOwn,
     /// Empty, in place of what the host has.
     Hidden,
     /// Nothing.
@@ -45,6 +47,7 @@ pub(crate) fn view(plan: &Plan, path: &HostPath) -> View {
         {
             View::Hidden
         }
+        Some(MountOp::Tmpfs { at: tree, .. }) if at != *tree => View::InsideOwn,
         Some(MountOp::Tmpfs { .. } | MountOp::Proc { .. } | MountOp::Devpts { .. }) => View::Own,
         Some(MountOp::SealReadOnly { .. }) => View::Own,
         Some(MountOp::Mask { .. } | MountOp::MaskIfPresent { .. }) => View::Hidden,

@@ -6,25 +6,31 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use plan::seccomp::{Arch, Profile, Verdict, list_lines, syscall_number, verdict};
-use plan::{HostPath, Plan};
-use policy::explain::{self, PathAnswer, PathVerdict, VariableVerdict};
+use plan::{ByteString, HostPath, Plan};
+use policy::explain::{self, PathAnswer, PathVerdict, Suggestion, VariableVerdict};
 use policy::shown::shown;
 use serde_json::{Value, json};
 
 use crate::arguments::WhyArguments;
+use crate::check::for_shell;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::flags::absolute;
 use crate::message::Messages;
 use crate::output::{print, print_json};
 use crate::prepare::prepare;
-use crate::selection::{FlagArguments, Selection, select};
+use crate::selection::{FlagArguments, Selection, TooBroad, select};
 use crate::view::{View, view};
 
 /// The command. Its exit status tells whether the program inside has what was asked about.
 pub(crate) fn why(arguments: WhyArguments, messages: Messages) -> Result<Exit, Failure> {
-    let flags =
-        FlagArguments { files: Some(&arguments.files), program: None, seccomp: arguments.seccomp };
+    let flags = FlagArguments {
+        files: Some(&arguments.files),
+        program: None,
+        seccomp: arguments.seccomp,
+        // A question about anything but a path can be answered anywhere.
+        too_broad: if arguments.path.is_some() { TooBroad::Refuse } else { TooBroad::GrantNothing },
+    };
     let selection = select(&arguments.choice, flags, messages)?;
     let answer = match (&arguments.path, &arguments.syscall, &arguments.env) {
         (Some(path), _, _) => about_path(&selection, path)?,
@@ -60,8 +66,10 @@ fn about_path(selection: &Selection, written: &Path) -> Result<Answer, Failure> 
     if path != real {
         text = format!("`{}` leads to `{}`\n{text}", shown(&path), shown(&real));
     }
-    if let View::Made { what } = view {
-        text.push_str(&format!("\n  it is {what}"));
+    match view {
+        View::Made { what } => text.push_str(&format!("\n  it is {what}")),
+        View::InsideOwn => text.push_str("\n  the directory around it is the cage's own"),
+        _ => {}
     }
     let exists = rustix::fs::lstat(real.as_path()).is_ok();
     let shows_host = matches!(view, View::Host { .. });
@@ -97,6 +105,8 @@ fn correct(answer: &mut PathAnswer, view: View) {
         View::Host { verdict } => verdict,
         View::Made { .. } => PathVerdict::Base,
         View::Own => PathVerdict::Private,
+        // What the host has there is not what the program finds.
+        View::InsideOwn => PathVerdict::Absent,
         View::Hidden => PathVerdict::Hidden,
         View::Absent => PathVerdict::Absent,
     };
@@ -106,6 +116,9 @@ fn correct(answer: &mut PathAnswer, view: View) {
     answer.verdict = seen;
     if matches!(seen, PathVerdict::Base | PathVerdict::Private | PathVerdict::ReadWrite) {
         answer.suggestion = None;
+    } else if answer.suggestion.is_none() && answer.ungrantable.is_none() {
+        let path = for_shell(&ByteString::from(answer.path.as_bytes().to_vec()));
+        answer.suggestion = Some(Suggestion { flag: format!("--ro {path}"), line: None });
     }
 }
 

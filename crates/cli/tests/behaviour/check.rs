@@ -1,0 +1,60 @@
+//! `stockade check`: the compiled cage without running anything.
+
+use super::support::{Place, has};
+
+/// K29, K221
+#[test]
+fn for_a_person() {
+    let place = Place::new();
+    place.write("secrets/key", "x");
+    place.default_cage("fs = [{ ro = \".\" }, { hide = \"secrets\" }]");
+    let ended = place.ask(["check"]);
+    ended.expect_code(0).prints("read-only").prints("hidden").prints("/usr").prints("loopback");
+    let ended = place.ask(["check", "--", "sh", "-c", "echo 'x y'"]);
+    ended.expect_code(0).prints("sh -c");
+}
+
+/// K27, K30, K241
+#[test]
+fn as_json_it_is_the_plan_that_would_run() {
+    let place = Place::new();
+    let hash = |ended: &super::support::Ended| -> (String, serde_json::Value) {
+        let value: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+        (value["hash"].as_str().unwrap().to_owned(), value["plan"].clone())
+    };
+    let (first, plan) = hash(&place.ask(["check", "--json", "--", "true"]));
+    let (second, _) = hash(&place.ask(["check", "--format", "json", "--", "true"]));
+    assert_eq!(first, second);
+    assert_eq!(plan["argv"][0], "true");
+    let ran = place.ask(["run", "--json", "--", "true"]);
+    let ran: serde_json::Value = serde_json::from_str(ran.stderr.lines().last().unwrap()).unwrap();
+    assert_eq!(ran["plan_hash"], serde_json::json!(first));
+}
+
+/// K1, K24, K33, K35, K39, K40, K43, K44
+#[test]
+fn as_a_bubblewrap_command_line() {
+    let place = Place::new();
+    let ended = place.ask(["check", "--format", "bwrap", "--", "true"]);
+    ended
+        .expect_code(0)
+        .prints("--unshare-user")
+        .prints("--die-with-parent")
+        .prints("--new-session");
+    ended.prints(&format!("--ro-bind {0} {0}", place.project.display()));
+    ended.says("bubblewrap:");
+    if has("bwrap") {
+        // The words are those that a shell would take.
+        let line = format!("set -- {}; echo $#", ended.stdout.trim());
+        let shell = std::process::Command::new("sh").args(["-c", &line]).output().unwrap();
+        assert!(shell.status.success());
+    }
+}
+
+/// K11
+#[test]
+fn a_policy_that_cannot_be_used_is_refused_here_too() {
+    let place = Place::new();
+    place.default_cage("fs = [{ ro = \"missing\" }]");
+    place.ask(["check"]).expect_code(123).says("it does not exist");
+}

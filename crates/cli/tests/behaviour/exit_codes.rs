@@ -1,0 +1,119 @@
+//! How `stockade run` ends, and what it says as JSON.
+
+use super::support::Place;
+
+/// K186
+#[test]
+fn the_programs_own_status() {
+    let place = Place::new();
+    for code in [0, 1, 2, 77, 122, 255] {
+        place.shell(&[], &format!("exit {code}")).expect_code(code);
+    }
+}
+
+/// K186, K187
+#[test]
+fn a_signal_is_told_as_shells_do() {
+    let place = Place::new();
+    for (signal, code) in [("TERM", 143), ("KILL", 137), ("SEGV", 139)] {
+        place.shell(&[], &format!("kill -{signal} $$")).expect_code(code);
+    }
+}
+
+/// K183
+#[test]
+fn a_program_that_cannot_be_started() {
+    let place = Place::new();
+    place.ask(["run", "--", "no-such-program"]).expect_code(127).says("is not in the cage");
+    place.ask(["run", "--", "./absent"]).expect_code(127);
+    place.write("plain", "text");
+    place.ask(["run", "--", "./plain"]).expect_code(126).says("chmod +x");
+    place.ask(["run", "--", "/usr"]).expect_code(126);
+    place.ask(["run"]).expect_code(2).says("stockade run -- PROGRAM");
+    place.ask(["run", "--", ""]).expect_code(2);
+}
+
+/// K183: the program is there and the cage does not show it.
+#[test]
+fn a_program_outside_of_the_cage_is_found_for_the_user() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = Place::new();
+    let bin = place.home.join("tools/bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    let program = bin.join("my-agent");
+    std::fs::write(&program, "#!/bin/sh\necho agent\n").unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = place.stockade();
+    let path = format!("/usr/bin:{}", bin.display());
+    command.env("PATH", &path).args(["run", "--", "my-agent"]);
+    let ended = super::support::Ended::of(command.output().unwrap());
+    ended.expect_code(127).says(&format!("`--ro {}`", bin.display())).says("--env PATH");
+    let mut command = place.stockade();
+    command.env("PATH", &path).args(["run", "--env", "PATH", "--ro"]).arg(&bin);
+    command.args(["--", "my-agent"]);
+    super::support::Ended::of(command.output().unwrap()).expect_code(0).prints("agent");
+}
+
+/// K183
+#[test]
+fn a_script_whose_interpreter_is_not_there() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = Place::new();
+    let script = place.write("script", "#!/opt/no/such/interpreter\n");
+    std::fs::set_permissions(script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    place.ask(["run", "--", "./script"]).expect_code(127).says("/opt/no/such/interpreter");
+}
+
+/// K57, K187, K241
+#[test]
+fn the_result_as_json() {
+    let place = Place::new();
+    let last_line = |text: &str| -> serde_json::Value {
+        serde_json::from_str(text.lines().last().unwrap()).unwrap()
+    };
+    let ended = place.shell(&["--json", "--quiet"], "unshare -U true; exit 3");
+    ended.expect_code(3);
+    let result = last_line(&ended.stderr);
+    assert_eq!(result["exit_code"], 3);
+    assert_eq!(result["reason"], "exited");
+    assert_eq!(result["cage"], "default");
+    assert_eq!(result["denials"][0]["syscall"], "unshare");
+    assert_eq!(result["invocation"].as_str().unwrap().len(), 26);
+    assert_eq!(result["plan_hash"].as_str().unwrap().len(), 64);
+    let again = last_line(&place.shell(&["--json", "--quiet"], "unshare -U true; exit 3").stderr);
+    assert_eq!(result["plan_hash"], again["plan_hash"]);
+    assert_ne!(result["invocation"], again["invocation"]);
+
+    let ended = place.shell(&["--json"], "kill -9 $$");
+    assert_eq!(last_line(&ended.stderr)["signal"], 9);
+
+    let file = place.outside().join("result.json");
+    let flag = format!("--json={}", file.display());
+    place.ask(["run", &flag, "--", "no-such-program"]).expect_code(127);
+    let result = last_line(&std::fs::read_to_string(file).unwrap());
+    assert_eq!(result["reason"], "not_found");
+    assert!(result["error"]["message"].as_str().unwrap().contains("no-such-program"));
+}
+
+/// K119, K187: refused calls are named, once, and not to somebody who wants quiet.
+#[test]
+fn refused_system_calls_are_named() {
+    let place = Place::new();
+    let line = "unshare -U true; unshare -U true; exit 0";
+    place.shell(&[], line).expect_code(0).says("refused unshare ×2 (seccomp default profile)");
+    let ended = place.shell(&["--quiet"], line);
+    assert!(!ended.stderr.contains("stockade:"), "{}", ended.stderr);
+    let ended = place.shell(&["--seccomp", "relaxed"], "true");
+    ended.expect_code(0).says("reduced isolation");
+}
+
+#[test]
+fn the_command_line_itself() {
+    let place = Place::new();
+    for words in [vec![], vec!["nonsense"], vec!["run", "--nonsense"], vec!["why"]] {
+        place.ask(&words).expect_code(2);
+    }
+    place.ask(["--version"]).expect_code(0).prints("stockade ");
+    place.ask(["--help"]).expect_code(0).prints("Exit codes:");
+    place.ask(["run", "--help"]).expect_code(0).prints("--hide");
+}

@@ -1,0 +1,23 @@
+//! What `stockade` does, seen from outside: every test starts the built program. One file per
+//! behaviour; all of them work as root and as an unprivileged user, and leave nothing behind.
+#![forbid(unsafe_code)]
+
+mod bwrap;
+mod check;
+mod cleanup;
+mod commands;
+mod concurrency;
+mod doctor;
+mod environment;
+mod exit_codes;
+mod files;
+mod identity;
+mod pages;
+mod policy_errors;
+mod protected;
+mod scratch;
+mod streams;
+mod support;
+mod terminal;
+mod trust;
+mod why;

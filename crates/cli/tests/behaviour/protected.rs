@@ -1,0 +1,72 @@
+//! Files that run code on the host: read-only inside writable grants, set aside when they appear.
+
+use std::fs;
+
+use super::support::Place;
+
+/// K227, T4, T6
+#[test]
+fn existing_ones_cannot_be_changed_removed_or_replaced() {
+    let place = Place::new();
+    for file in
+        [".git/config", ".git/hooks/pre-commit", ".envrc", ".vscode/tasks.json", ".mcp.json"]
+    {
+        place.write(file, "original");
+    }
+    place.write(".git/HEAD", "ref: refs/heads/main\n");
+    place.default_cage("fs = [{ rw = \".\" }]");
+    let attempts = [
+        "echo x > .git/config",
+        "rm .git/config",
+        "mv .git/config .git/other",
+        "echo x > new && mv new .git/config",
+        "echo x >> .git/hooks/pre-commit",
+        "mv .git aside",
+        "rm -r .git/hooks",
+        "echo x > .envrc",
+        "rm .mcp.json",
+        "echo x > .vscode/tasks.json",
+        "mv .vscode aside",
+        "echo x > stockade.toml",
+        "rm stockade.toml",
+    ];
+    for attempt in attempts {
+        let ended = place.shell(&["--quiet"], attempt);
+        assert_ne!(ended.code, 0, "{attempt}");
+    }
+    for file in
+        [".git/config", ".git/hooks/pre-commit", ".envrc", ".vscode/tasks.json", ".mcp.json"]
+    {
+        assert_eq!(fs::read_to_string(place.project.join(file)).unwrap(), "original", "{file}");
+    }
+    // The rest of the repository works.
+    place.shell(&[], "echo x > file; echo x > .git/index").expect_code(0);
+}
+
+/// K227, T5
+#[test]
+fn new_ones_are_set_aside_and_told() {
+    let place = Place::new();
+    let ended = place.shell(
+        &["--rw", ".", "--json"],
+        "echo x > .envrc; mkdir .vscode; echo '{}' > .vscode/tasks.json",
+    );
+    ended.expect_code(0).says(".envrc` appeared during the run").says(".vscode` appeared");
+    assert!(!place.project.join(".envrc").exists());
+    assert!(!place.project.join(".vscode").exists());
+    let result: serde_json::Value =
+        serde_json::from_str(ended.stderr.lines().last().unwrap()).unwrap();
+    assert!(result["quarantined"].as_array().unwrap().len() >= 2);
+    let moved = result["quarantined"][0]["moved_to"].as_str().unwrap();
+    assert!(fs::symlink_metadata(moved).is_ok(), "{moved}");
+}
+
+/// K227, T53: a name with escape sequences is told without them.
+#[test]
+fn names_are_shown_without_escape_sequences() {
+    let place = Place::new();
+    let ended = place
+        .shell(&["--rw", "."], "mkdir \"$(printf 'a\\033]0;x\\007')\" && cd a* && echo x > .envrc");
+    ended.expect_code(0).says("appeared during the run");
+    assert!(!ended.stderr.contains('\u{1b}'), "{:?}", ended.stderr);
+}

@@ -1,0 +1,266 @@
+//! Interactive programs: a terminal of their own, with its size, its keys and job control.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::support::{Ended, Place, has, stockade_binary};
+
+/// Runs a line of shell on a terminal, with this input.
+fn on_terminal(place: &Place, line: &str) -> Command {
+    let mut command = Command::new("script");
+    command.args(["-qefc", line, "/dev/null"]).current_dir(&place.project).env_clear();
+    command.env("HOME", &place.home).env("PATH", "/usr/bin:/bin").env("TERM", "xterm-256color");
+    command.env("SHELL", "/bin/sh").stdin(Stdio::null());
+    command
+}
+
+fn stockade_run(rest: &str) -> String {
+    format!("'{}' run {rest}", stockade_binary().display())
+}
+
+/// K168
+#[test]
+fn a_terminal_outside_is_a_terminal_inside() {
+    if !has("script") {
+        return;
+    }
+    let place = Place::new();
+    let inside = "test -t 0 && test -t 1 && test -t 2 && echo all; tty; echo $TERM; \
+                  : > /dev/tty && echo controlling";
+    let line = stockade_run(&format!("-- sh -c '{inside}'"));
+    let ended = Ended::of(on_terminal(&place, &line).output().unwrap());
+    ended.expect_code(0).prints("all").prints("/dev/pts/0").prints("xterm-256color");
+    ended.prints("controlling");
+}
+
+/// K168: a pipe beside a terminal stays a pipe, and the terminal is left to the pipeline.
+#[test]
+fn a_pipe_beside_a_terminal_stays_a_pipe() {
+    if !has("script") {
+        return;
+    }
+    let place = Place::new();
+    let line = stockade_run("-- sh -c 'test -t 0 || echo not-in; test -t 1 || echo piped' | cat");
+    let ended = Ended::of(on_terminal(&place, &line).output().unwrap());
+    ended.expect_code(0).prints("not-in").prints("piped");
+}
+
+#[test]
+fn the_window_has_the_same_size() {
+    if !has("script") {
+        return;
+    }
+    let place = Place::new();
+    let line = format!("stty rows 33 cols 77; {}", stockade_run("-- stty size"));
+    Ended::of(on_terminal(&place, &line).output().unwrap()).expect_code(0).prints("33 77");
+}
+
+/// The terminal is left as it was found.
+#[test]
+fn the_terminal_is_restored() {
+    if !has("script") {
+        return;
+    }
+    let place = Place::new();
+    let run = stockade_run("-- stty raw -echo");
+    let line = format!("stty -a | md5sum; {run}; stty -a | md5sum");
+    let ended = Ended::of(on_terminal(&place, &line).output().unwrap());
+    // `script` types an end of file, which the terminal shows.
+    let text = ended.stdout.replace("^@", "").replace("^D", "");
+    let sums: Vec<&str> = text.lines().filter(|line| line.len() > 30).collect();
+    assert_eq!(sums.len(), 2, "{}", ended.stdout);
+    assert_eq!(sums[0], sums[1]);
+}
+
+/// K14: keys reach the program as signals, and its answer is the exit status.
+#[test]
+fn control_c_interrupts_the_program_inside() {
+    if !has("script") {
+        return;
+    }
+    let place = Place::new();
+    let inside = "trap \"echo interrupted; exit 5\" INT; echo ready; while :; do sleep 0.05; done";
+    let line = stockade_run(&format!("-- sh -c '{inside}'"));
+    let mut command = on_terminal(&place, &line);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut keys = child.stdin.take().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let mut text = String::new();
+    while !text.contains("ready") {
+        assert_ne!(output.read_line(&mut text).unwrap(), 0, "{text}");
+    }
+    keys.write_all(b"\x03").unwrap();
+    output.read_to_string(&mut text).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(5), "{text}");
+    assert!(text.contains("interrupted"), "{text}");
+}
+
+/// K14, K16: signals to the supervisor go to the program.
+#[test]
+fn signals_are_passed_on() {
+    let place = Place::new();
+    for (signal, code) in [
+        (rustix::process::Signal::TERM, 7),
+        (rustix::process::Signal::INT, 7),
+        (rustix::process::Signal::HUP, 7),
+        (rustix::process::Signal::USR1, 7),
+    ] {
+        let inside = "trap 'exit 7' TERM INT HUP USR1; echo ready; while :; do sleep 0.05; done";
+        let mut command = place.stockade();
+        command.args(["run", "--", "sh", "-c", inside]).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, signal).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(code), "{signal:?}");
+    }
+}
+
+/// T20: a program cannot put words into the caller's terminal.
+#[test]
+fn nothing_can_be_typed_into_the_callers_terminal() {
+    if !has("script") || !has("python3") {
+        return;
+    }
+    let place = Place::new();
+    place.write(
+        "type.py",
+        "import fcntl, termios\n\
+         for c in b'echo typed\\n':\n    fcntl.ioctl(0, termios.TIOCSTI, bytes([c]))\n",
+    );
+    let line =
+        format!("{}; sleep 0.2; read -t 1 x; echo \"[$x]\"", stockade_run("-- python3 type.py"));
+    let ended = Ended::of(on_terminal(&place, &line).output().unwrap());
+    ended.prints("PermissionError");
+    assert!(!ended.stdout.contains("[echo typed]"), "{}", ended.stdout);
+}
+
+/// Stop, look at the jobs, go on: as with any program under a shell.
+#[test]
+fn control_z_and_fg_work_under_a_shell() {
+    if !has("tmux") || !has("bash") {
+        return;
+    }
+    let place = Place::new();
+    let screen = Screen::open(&place);
+    screen.keys(&[&stockade_run("-- sh -c 'echo begun; exec cat'"), "Enter"]);
+    screen.wait_for("begun");
+    screen.keys(&["first", "Enter"]);
+    screen.wait_for_count("first", 2);
+    screen.keys(&["C-z"]);
+    screen.wait_for("Stopped");
+    screen.keys(&["clear; jobs; echo shell-$((40+2))", "Enter"]);
+    screen.wait_for("shell-42");
+    screen.keys(&["clear; fg", "Enter"]);
+    screen.keys(&["second", "Enter"]);
+    screen.wait_for_count("second", 2);
+    screen.keys(&["C-d"]);
+    screen.keys(&["clear; echo status-$?", "Enter"]);
+    screen.wait_for("status-0");
+}
+
+/// A window that changes its size tells the program.
+#[test]
+fn a_changed_window_is_told_to_the_program() {
+    if !has("tmux") || !has("bash") {
+        return;
+    }
+    let place = Place::new();
+    let screen = Screen::open(&place);
+    let inside = "trap \"stty size\" WINCH; echo begun; while :; do sleep 0.05; done";
+    screen.keys(&[&stockade_run(&format!("-- bash -c '{inside}'")), "Enter"]);
+    screen.wait_for("begun");
+    screen.tmux(&["resize-window", "-x", "91", "-y", "27"]);
+    screen.wait_for("27 91");
+    screen.keys(&["C-c"]);
+}
+
+#[test]
+fn a_shell_an_editor_and_a_monitor_work() {
+    if !has("tmux") || !has("bash") || !has("vim") || !has("htop") {
+        return;
+    }
+    let place = Place::new();
+    place.write("file.txt", "written outside\n");
+    let screen = Screen::open(&place);
+    screen.keys(&[&stockade_run("--rw . -- bash --norc"), "Enter"]);
+    screen.keys(&["PS1='in: '; clear; tty", "Enter"]);
+    screen.wait_for("/dev/pts/0");
+    screen.keys(&["vim -u NONE file.txt", "Enter"]);
+    screen.wait_for("written outside");
+    screen.keys(&["ggiEdited: ", "Escape", ":wq", "Enter"]);
+    screen.wait_for("in: ");
+    screen.keys(&["clear; cat file.txt", "Enter"]);
+    screen.wait_for("Edited: written outside");
+    screen.keys(&["clear; htop", "Enter"]);
+    screen.wait_for("Tasks:");
+    screen.keys(&["q"]);
+    screen.keys(&["clear; sleep 100", "Enter"]);
+    screen.keys(&["C-c"]);
+    screen.keys(&["echo after-$?", "Enter"]);
+    screen.wait_for("after-130");
+    screen.keys(&["exit", "Enter"]);
+    let text = std::fs::read_to_string(place.project.join("file.txt")).unwrap();
+    assert_eq!(text, "Edited: written outside\n");
+}
+
+/// A terminal with a shell on it, driven by tmux on a socket of its own.
+struct Screen {
+    socket: PathBuf,
+}
+
+impl Screen {
+    fn open(place: &Place) -> Self {
+        let screen = Self { socket: place.outside().join("tmux") };
+        let mut command = screen.command(&["new-session", "-d", "-x", "100", "-y", "30"]);
+        command.current_dir(&place.project).env_clear();
+        command.env("HOME", &place.home).env("PATH", "/usr/bin:/bin").env("LANG", "C.UTF-8");
+        command.env("SHELL", "/bin/bash");
+        let ended = Ended::of(command.arg("bash --norc").output().unwrap());
+        ended.expect_code(0);
+        screen
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new("tmux");
+        command.arg("-S").arg(Path::new(&self.socket)).args(["-f", "/dev/null"]).args(words);
+        command
+    }
+
+    fn tmux(&self, words: &[&str]) -> Ended {
+        Ended::of(self.command(words).output().unwrap())
+    }
+
+    fn keys(&self, keys: &[&str]) {
+        self.tmux(&[&["send-keys"], keys].concat()).expect_code(0);
+        // As a person types: one thing after the other.
+        std::thread::sleep(Duration::from_millis(150));
+    }
+
+    #[track_caller]
+    fn wait_for(&self, text: &str) {
+        self.wait_for_count(text, 1);
+    }
+
+    #[track_caller]
+    fn wait_for_count(&self, text: &str, count: usize) {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        loop {
+            let shown = self.tmux(&["capture-pane", "-p"]).stdout;
+            if shown.matches(text).count() >= count {
+                return;
+            }
+            assert!(Instant::now() < deadline, "no {text:?} on the screen:\n{shown}");
+            std::thread::sleep(Duration::from_millis(30));
+        }
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        self.tmux(&["kill-server"]);
+    }
+}

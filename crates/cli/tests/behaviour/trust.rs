@@ -1,0 +1,118 @@
+//! The user's ceiling and approvals.
+
+use std::fs;
+
+use super::support::{Ended, Place};
+
+const GREEDY: &str = "version = 1\n[cage.default]\nfs = [{ ro = \".\" }]\nenv = [\"SECRET\"]\nseccomp = \"relaxed\"\n";
+
+/// T50, V19
+#[test]
+fn a_file_that_asks_for_more_is_refused_until_it_is_approved() {
+    let place = Place::new();
+    place.policy(GREEDY);
+    let ended = place.shell(&[], "true");
+    ended.expect_code(125).says("`SECRET`").says("relaxed").says("stockade allow");
+    place.ask(["allow"]).expect_code(2).prints("SECRET").says("--yes");
+    place.shell(&[], "true").expect_code(125);
+    place.ask(["allow", "--yes"]).expect_code(0);
+    place.shell(&[], "true").expect_code(0);
+    // The approval is of this very text.
+    place.policy(&format!("{GREEDY}# changed\n"));
+    place.shell(&[], "true").expect_code(125);
+    place.policy(GREEDY);
+    place.shell(&[], "true").expect_code(0);
+    place.ask(["deny"]).expect_code(0).says("no longer approved");
+    place.shell(&[], "true").expect_code(125);
+    place.ask(["deny"]).expect_code(0).says("was not approved");
+}
+
+/// T50
+#[test]
+fn a_file_within_the_ceiling_needs_no_approval() {
+    let place = Place::new();
+    fs::create_dir(place.project.join("build")).unwrap();
+    place.default_cage("fs = [{ ro = \".\" }, { rw = \"build\" }]\nenv = [\"LANG\", \"TERM\"]");
+    place.shell(&[], "touch build/x").expect_code(0);
+    place.ask(["allow"]).expect_code(0).says("needs no approval");
+}
+
+/// T50
+#[test]
+fn an_approval_is_of_one_path() {
+    let place = Place::new();
+    let other = Place::new();
+    for each in [&place, &other] {
+        each.policy(GREEDY);
+    }
+    place.ask(["allow", "--yes"]).expect_code(0);
+    let mut command = place.stockade();
+    command.current_dir(&other.project).args(["run", "--", "true"]);
+    Ended::of(command.output().unwrap()).expect_code(125);
+    // By name, from anywhere.
+    let file = place.project.join("stockade.toml");
+    let mut command = place.stockade();
+    command.current_dir("/").arg("deny").arg(&file);
+    Ended::of(command.output().unwrap()).expect_code(0).says("no longer approved");
+    place.ask(["allow", "nowhere"]).expect_code(2);
+    fs::remove_file(&file).unwrap();
+    place.ask(["allow"]).expect_code(123);
+}
+
+/// T53: what a file says is shown without anything that a terminal would act on.
+#[test]
+fn the_list_of_what_is_asked_cannot_mislead() {
+    let place = Place::new();
+    place
+        .policy("version = 1\n[cage.default]\nfs = [{ rw = \"a\\u202Eb\" }]\nenv = [\"SECRET\"]\n");
+    let ended = place.shell(&[], "true");
+    assert!(!ended.stderr.contains('\u{202e}'), "{:?}", ended.stderr);
+    let ended = place.ask(["allow", "--yes"]);
+    assert!(!ended.stdout.contains('\u{202e}'), "{:?}", ended.stdout);
+}
+
+/// T50: the user's own configuration raises the ceiling and defines cages.
+#[test]
+fn the_users_configuration_has_the_last_word() {
+    let place = Place::new();
+    let configuration = place.home.join(".config/stockade");
+    fs::create_dir_all(&configuration).unwrap();
+    let write = |text: &str| fs::write(configuration.join("config.toml"), text).unwrap();
+    place.policy(GREEDY);
+    write(
+        "version = 1\n[ceiling]\nfs = [{ rw = \".\" }]\nenv = [\"SECRET\"]\nseccomp = \"relaxed\"\n",
+    );
+    place.shell(&[], "true").expect_code(0);
+    // A ceiling lower than the built-in one.
+    place.default_cage("fs = [{ rw = \".\" }]");
+    write("version = 1\n[ceiling]\nfs = [{ ro = \".\" }]\n");
+    place.shell(&[], "true").expect_code(125).says("`rw`");
+    // A cage of the user's own, with paths that a project cannot name.
+    let outside = place.outside();
+    fs::write(outside.join("file"), "mine").unwrap();
+    write(&format!("version = 1\n[cage.mine]\nfs = [{{ ro = \"{}\" }}]\n", outside.display()));
+    let line = format!("cat {}/file", outside.display());
+    place.shell(&["--cage", "mine"], &line).expect_code(0).prints("mine");
+    // A project that defines one of the same name does not take its place.
+    place.policy("version = 1\n[cage.mine]\nfs = [{ ro = \".\" }]\n");
+    place.shell(&["--cage", "mine"], "true").expect_code(123).says("rename one of them");
+    write("version = 2\n");
+    place.shell(&[], "true").expect_code(123);
+}
+
+/// K18
+#[test]
+fn agents_have_a_cage_and_a_command() {
+    let place = Place::new();
+    place.policy(
+        "version = 1\n[cage.default]\nfs = [{ ro = \".\" }]\n[cage.small]\ncommands = [\"echo\"]\n\
+         [agent.helper]\ncage = \"small\"\ncommand = [\"sh\", \"-c\", \"echo $STOCKADE_CAGE\"]\n",
+    );
+    place.ask(["run", "--agent", "helper"]).expect_code(0).prints("small");
+    place.ask(["run", "--agent", "helper", "--", "echo", "other"]).expect_code(0).prints("other");
+    place.ask(["run", "--agent", "helpre"]).expect_code(123).says("did you mean `--agent helper`?");
+    place
+        .ask(["run", "--cage", "nothing", "--", "true"])
+        .expect_code(123)
+        .says("`default`, `small`");
+}

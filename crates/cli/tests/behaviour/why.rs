@@ -1,0 +1,107 @@
+//! `stockade why`: the same answer as the cage gives, with the rule behind it.
+
+use std::fs;
+
+use super::support::Place;
+
+/// V16
+#[test]
+fn paths_and_the_rules_behind_them() {
+    let place = Place::new();
+    place.write("build/out", "x");
+    place.write("secrets/key", "x");
+    place.write("plain", "x");
+    place.write(".envrc", "x");
+    place.default_cage("fs = [{ ro = \".\" }, { rw = \"build\" },\n  { hide = \"secrets\" }]");
+    let table = [
+        ("build/out", 0, "can be read and changed", "stockade.toml:3"),
+        ("secrets/key", 1, "is hidden", "stockade.toml:4"),
+        ("plain", 0, "can be read, not changed", "`--rw"),
+        ("/etc/shadow", 1, "does not exist inside", "none covers it"),
+        ("/etc/passwd", 0, "base layer", "a file that the cage is given"),
+        ("/usr/bin/env", 0, "base layer", "none covers it"),
+        ("/tmp", 0, "the cage's own", "cannot be granted"),
+        ("/proc/1", 0, "the cage's own", "cannot be granted"),
+        ("/run/user", 1, "does not exist inside", "cannot be granted"),
+    ];
+    for (path, code, verdict, reason) in table {
+        place.ask(["why", path]).expect_code(code).prints(verdict).prints(reason);
+    }
+    place.ask(["why", "--rw", ".", ".envrc"]).expect_code(0).prints("runs code on the host");
+}
+
+/// V16: `why` and the cage agree on every path.
+#[test]
+fn the_cage_agrees() {
+    let place = Place::new();
+    place.write("a/b/c/file", "x");
+    place.write("a/hidden/file", "x");
+    place.write("a/hidden/shown/file", "x");
+    fs::write(place.home.join("other"), "x").unwrap();
+    place.default_cage(
+        "fs = [{ ro = \"a\" }, { rw = \"a/b/c\" }, { hide = \"a/hidden\" }, { ro = \"a/hidden/shown\" }]",
+    );
+    for path in [
+        "a/b/c/file",
+        "a/b",
+        "a/hidden/file",
+        "a/hidden/shown/file",
+        "../other",
+        "stockade.toml",
+        "/etc/hosts",
+        "/etc/fstab",
+        "/usr/bin/env",
+        "/var/lib",
+        "/scratch",
+        "/boot",
+    ] {
+        let absolute = place.project.join(path);
+        let real = fs::canonicalize(&absolute).unwrap_or(absolute);
+        let answer = place.ask(["why", path]);
+        let inside = place.ask(["run", "--", "test", "-e", real.to_str().unwrap()]);
+        assert_eq!(answer.code, inside.code, "{path}: {}", answer.stdout);
+        let writable = place.ask(["run", "--", "test", "-w", real.to_str().unwrap()]);
+        let says_so = answer.stdout.contains("can be read and changed")
+            || answer.stdout.contains("the cage's own, with");
+        assert_eq!(writable.code == 0, says_so, "{path}: {}", answer.stdout);
+    }
+}
+
+/// K119, K132, K138
+#[test]
+fn system_calls() {
+    let place = Place::new();
+    place.ask(["why", "--syscall", "openat"]).expect_code(0).prints("is allowed");
+    let ended = place.ask(["why", "--syscall", "ptrace"]);
+    ended.expect_code(1).prints("is refused").prints("default.list:").prints("--seccomp relaxed");
+    place.ask(["why", "--syscall", "ptrace", "--seccomp", "relaxed"]).expect_code(0);
+    place.ask(["why", "--syscall", "clock_settime"]).expect_code(1).prints("SIGSYS");
+    place.ask(["why", "--syscall", "reboot"]).expect_code(1).prints("no profile allows it");
+    place.ask(["why", "--syscall", "socket"]).expect_code(0).prints("depends on its arguments");
+    place.ask(["why", "--syscall", "nonsense"]).expect_code(2);
+}
+
+/// K167
+#[test]
+fn variables() {
+    let place = Place::new();
+    place.default_cage("env = { LANG = true, MODE = \"x\" }");
+    place.ask(["why", "--env", "MODE"]).expect_code(0).prints("stockade.toml:3").prints("value: x");
+    place.ask(["why", "--env", "HOME"]).expect_code(0);
+    let ended = place.ask(["why", "--env", "OTHER"]);
+    ended.expect_code(1).prints("`--env OTHER`").prints("env = [\"OTHER\"]");
+}
+
+#[test]
+fn answers_as_json() {
+    let place = Place::new();
+    for words in [
+        ["why", "--json", "/etc"],
+        ["why", "--json", "--syscall=bpf"],
+        ["why", "--json", "--env=X"],
+    ] {
+        let ended = place.ask(words);
+        let value: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+        assert!(value.is_object());
+    }
+}
