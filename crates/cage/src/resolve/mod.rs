@@ -133,6 +133,17 @@ impl Stage<'_> {
     }
 }
 
+impl Stage<'_> {
+    /// Whether a path that the caller may not reach could become reachable from inside: the
+    /// directory that is closed belongs to the caller, whose rights a cage has and who may open it.
+    fn caller_could_open_up(&self, path: &HostPath) -> bool {
+        let above = std::iter::successors(path.parent(), HostPath::parent);
+        let closed = above.into_iter().find_map(|directory| self.opener.anywhere(&directory).ok());
+        let own = rustix::process::geteuid().as_raw();
+        closed.is_none_or(|directory| directory.status.owner.0 == own)
+    }
+}
+
 /// A fact and where it was found.
 struct Found {
     path: HostPath,

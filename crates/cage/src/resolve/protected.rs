@@ -121,6 +121,7 @@ impl Search<'_> {
             | OpenFailure::Leaves
             | OpenFailure::Loop
             | OpenFailure::TooLong => {}
+            OpenFailure::Denied if !self.stage.caller_could_open_up(path) => {}
             OpenFailure::Denied | OpenFailure::Moved | OpenFailure::Kernel { .. } => {
                 let problem = failure.into();
                 self.problems.push(Uncoverable { path: path.clone(), known_as, problem });

@@ -21,6 +21,8 @@ mod tests;
 pub(super) struct PlacedRule {
     /// The rule with its path replaced by the real one.
     pub(super) rule: FsRule,
+    /// Which of the policy's rules it is.
+    position: usize,
     pub(super) status: Status,
 }
 
@@ -42,7 +44,7 @@ pub(super) fn resolve(
     let mut resolved = Vec::with_capacity(rules.len());
     let mut placed = Vec::with_capacity(rules.len());
     let mut problems = Vec::new();
-    for rule in rules {
+    for (position, rule) in rules.iter().enumerate() {
         match open(rule, places, opener) {
             Ok(None) => resolved.push(ResolvedRule::NothingToHide),
             Ok(Some(opened)) => {
@@ -52,7 +54,7 @@ pub(super) fn resolve(
                 let source = sources.add(opened)?;
                 resolved.push(ResolvedRule::Found { source, owner, caller_owned });
                 let rule = FsRule { path, ..rule.clone() };
-                placed.push(PlacedRule { rule, status });
+                placed.push(PlacedRule { rule, position, status });
             }
             Err(problem) => problems.push(told(rule, problem)),
         }
@@ -144,7 +146,7 @@ fn hidden_with_other_names(rules: &[FsRule], placed: &[PlacedRule]) -> Vec<RuleP
     suspects
         .filter(exposed)
         .map(|rule| {
-            let written = rules.iter().find(|written| written.origin == rule.rule.origin);
+            let written = rules.get(rule.position);
             let problem = PathProblem::HardLinks { links: rule.status.links };
             told(written.unwrap_or(&rule.rule), problem)
         })

@@ -1,12 +1,14 @@
 //! Well-known secrets that a grant would show although no rule names them. Looks only at paths of
 //! the table, for the homes that a grant reaches; opens them for reference and never reads one.
 
+use std::collections::HashSet;
+
 use plan::HostPath;
 use policy::FsAccess;
 use policy::access::AccessMap;
-use policy::secrets::{hidden_paths, table};
+use policy::secrets::{Secret, hidden_paths, table};
 
-use super::caller::{account_homes, can_be_of_one_user};
+use super::caller::{AccountHome, account_homes, can_be_of_one_user};
 use super::error::{PathProblem, Uncoverable};
 use super::open::{OpenFailure, Opened};
 use super::similar::names_in;
@@ -50,33 +52,24 @@ pub(super) fn find(stage: &Stage<'_>, sources: &mut Sources) -> Result<Vec<Found
 struct Candidate {
     path: HostPath,
     name: &'static str,
-    whose: Whose,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Whose {
-    /// The cage of an unprivileged caller has the caller's rights.
-    Caller,
-    /// What the caller cannot reach there, its cage cannot reach either.
-    SomebodyElse,
 }
 
 fn own_state(stage: &Stage<'_>) -> Vec<Candidate> {
     hidden_paths(None, stage.places.own_state)
         .into_iter()
         .filter(|hidden| is_shown_unasked(stage.access, &hidden.path))
-        .map(|hidden| Candidate { path: hidden.path, name: hidden.name, whose: Whose::Caller })
+        .map(|hidden| Candidate { path: hidden.path, name: hidden.name })
         .collect()
 }
 
 /// The table's paths in every home that a grant reaches into.
 fn in_homes(stage: &Stage<'_>) -> Result<Vec<Candidate>, ResolveError> {
     let mut candidates = Vec::new();
-    for (home, whose) in homes(stage)? {
+    for home in homes(stage)? {
         for secret in secrets_reached(stage, &home) {
             let Ok(path) = home.join(secret.path) else { continue };
             if is_shown_unasked(stage.access, &path) {
-                candidates.push(Candidate { path, name: secret.name, whose });
+                candidates.push(Candidate { path, name: secret.name });
             }
         }
     }
@@ -85,16 +78,14 @@ fn in_homes(stage: &Stage<'_>) -> Result<Vec<Candidate>, ResolveError> {
 
 /// The homes of the caller, by the variable and by its account, and of everybody whose home a
 /// grant shows. A variable alone would not do: who moves it must not uncover what it named before.
-fn homes(stage: &Stage<'_>) -> Result<Vec<(HostPath, Whose)>, ResolveError> {
+fn homes(stage: &Stage<'_>) -> Result<Vec<HostPath>, ResolveError> {
     let own_id = rustix::process::geteuid().as_raw();
-    let mut homes: Vec<_> =
-        stage.places.home.iter().map(|home| ((*home).clone(), Whose::Caller)).collect();
-    for account in account_homes()? {
-        if account.uid == own_id {
-            let real = stage.opener.anywhere(&account.home);
-            homes.push((real.map_or(account.home, |opened| opened.path), Whose::Caller));
+    let mut homes: Vec<HostPath> = stage.places.home.into_iter().cloned().collect();
+    for AccountHome { uid, home } in account_homes()? {
+        if uid == own_id {
+            homes.push(stage.opener.anywhere(&home).map_or(home, |opened| opened.path));
         } else {
-            homes.push((account.home, Whose::SomebodyElse));
+            homes.push(home);
         }
     }
     // Accounts of a directory service are in no file; their homes are where homes are.
@@ -102,42 +93,35 @@ fn homes(stage: &Stage<'_>) -> Result<Vec<(HostPath, Whose)>, ResolveError> {
         && stage.access.level(&shared) > FsAccess::Hide
     {
         let names = names_in(shared.as_path());
-        homes.extend(
-            names
-                .into_iter()
-                .filter_map(|name| shared.join(name).ok())
-                .map(|home| (home, Whose::SomebodyElse)),
-        );
+        homes.extend(names.into_iter().filter_map(|name| shared.join(name).ok()));
     }
-    // The first mention counts: it says that the home is the caller's.
-    let mut known = std::collections::HashSet::new();
-    homes.retain(|(home, _)| can_be_of_one_user(home) && known.insert(home.clone()));
+    let mut known = HashSet::new();
+    homes.retain(|home| can_be_of_one_user(home) && known.insert(home.clone()));
     Ok(homes)
 }
 
-/// The entries of the table that some grant may show. Most grants lie beside all of them, and one
-/// comparison of bytes says so.
-fn secrets_reached<'a>(
-    stage: &'a Stage<'_>,
-    home: &'a HostPath,
-) -> Box<dyn Iterator<Item = &'static policy::secrets::Secret> + 'a> {
+/// The entries of the table that some grant may show: all if one shows the home, else those inside
+/// a granted directory of it. Asks once for each entry, however many grants there are.
+fn secrets_reached(stage: &Stage<'_>, home: &HostPath) -> Vec<&'static Secret> {
     if stage.access.level(home) > FsAccess::Hide {
-        return Box::new(table().iter());
+        return table().iter().collect();
     }
-    let inside: Vec<&[u8]> = stage
+    let inside: HashSet<&[u8]> = stage
         .rules
         .iter()
         .filter(|placed| placed.rule.access > FsAccess::Hide)
         .filter_map(|placed| placed.rule.path.as_bytes().strip_prefix(home.as_bytes()))
-        .filter_map(|rest| rest.strip_prefix(b"/"))
+        .filter_map(|below| below.strip_prefix(b"/"))
         .collect();
-    let reached = move |secret: &&policy::secrets::Secret| {
-        let path = secret.path.as_bytes();
-        inside
-            .iter()
-            .any(|grant| path.strip_prefix(*grant).is_some_and(|rest| rest.first() == Some(&b'/')))
+    if inside.is_empty() {
+        return Vec::new();
+    }
+    let is_inside = |secret: &&Secret| {
+        let slashes = secret.path.bytes().enumerate().filter(|(_, byte)| *byte == b'/');
+        let mut above = slashes.filter_map(|(end, _)| secret.path.as_bytes().get(..end));
+        above.any(|directory| inside.contains(directory))
     };
-    Box::new(table().iter().filter(reached))
+    table().iter().filter(is_inside).collect()
 }
 
 /// Whether a path would be seen although no rule names it: a wider grant covers it.
@@ -154,7 +138,9 @@ fn open(stage: &Stage<'_>, candidate: &Candidate) -> Result<Option<Opened>, Path
         }
         // A link that leads in a circle leads nowhere.
         Err(OpenFailure::Loop | OpenFailure::TooLong) => return Ok(None),
-        Err(OpenFailure::Denied) if candidate.whose == Whose::SomebodyElse => return Ok(None),
+        Err(OpenFailure::Denied) if !stage.caller_could_open_up(&candidate.path) => {
+            return Ok(None);
+        }
         Err(failure) => return Err(failure.into()),
     };
     if !is_shown_unasked(stage.access, &opened.path) {

@@ -113,5 +113,24 @@ fn the_accounts_home_counts_whatever_the_variable_says() {
     let real = std::fs::canonicalize(account.home.as_path());
     let real = real.unwrap_or_else(|_| account.home.as_path().into());
     let expected = can_be_of_one_user(&host_path(&real));
-    assert_eq!(homes.iter().any(|(home, _)| home.as_path() == real), expected);
+    assert_eq!(homes.iter().any(|home| home.as_path() == real), expected);
+}
+
+/// What the caller cannot reach, its cage cannot either, unless the caller may change that.
+#[test]
+fn a_closed_directory_counts_only_if_the_caller_may_open_it() {
+    use std::os::unix::fs::PermissionsExt;
+    let host = Host::new();
+    file(host.home(".config/gh/hosts.yml"), "");
+    let closed = host.home(".config");
+    std::fs::set_permissions(&closed, PermissionsExt::from_mode(0o000)).unwrap();
+    let outcome = host.resolve(vec![own_rule(FsAccess::ReadWrite, host.home(""))]);
+    std::fs::set_permissions(&closed, PermissionsExt::from_mode(0o755)).unwrap();
+    match outcome {
+        Ok(_) => assert!(rustix::process::geteuid().is_root()),
+        Err(ResolveError::Uncoverable(problems)) => {
+            assert!(problems.iter().all(|known| known.problem == PathProblem::PermissionDenied));
+        }
+        Err(other) => panic!("{other}"),
+    }
 }
