@@ -75,6 +75,7 @@ pub fn probe(subject: &Subject, build_cage: impl FnOnce() -> Result<(), String>)
     let version = kernel::Version::of_this_kernel();
     let layers = vec![
         kernel::version_layer(version.as_ref()),
+        identity_layer(privilege),
         namespaces::user_namespaces(&files, privilege, &subject.binary),
         kernel::mount_layer(),
         kernel::idmap_layer(version.as_ref(), privilege, &subject.project),
@@ -121,6 +122,30 @@ impl SystemFiles {
 
     fn exists(&self, path: &str) -> bool {
         self.path(path).exists()
+    }
+}
+
+/// Whom cages act as. Root without the power to act as somebody else gets none.
+fn identity_layer(privilege: Privilege) -> Layer {
+    let layer = |state, why: String, fix: Option<&str>| Layer {
+        name: "identity",
+        state,
+        required: true,
+        why,
+        fix: fix.map(str::to_owned),
+    };
+    if privilege == Privilege::User {
+        let uid = rustix::process::geteuid().as_raw();
+        return layer(LayerState::Present, format!("cages act as you, user {uid}"), None);
+    }
+    match crate::resolve::require_power_of_root() {
+        Ok(()) => {
+            let why = "cages of root act as users that own nothing".to_owned();
+            layer(LayerState::Present, why, None)
+        }
+        Err(error) => {
+            layer(LayerState::Absent, error.to_string(), Some("start it as an ordinary user"))
+        }
     }
 }
 

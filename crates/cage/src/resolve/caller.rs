@@ -22,7 +22,7 @@ pub(super) fn examine(home: Option<&HostPath>, opener: &Opener) -> Result<Caller
     };
     let privileged = ids.uid == 0;
     if privileged {
-        require_power()?;
+        require_power_of_root()?;
     }
     let home = home.map(|home| opener.anywhere(home).map_or(home.clone(), |opened| opened.path));
     Ok(Caller { ids, privileged, home: home.filter(can_be_of_one_user) })
@@ -31,7 +31,7 @@ pub(super) fn examine(home: Option<&HostPath>, opener: &Opener) -> Result<Caller
 /// Root may only start cages that act as somebody else, and that takes the power to map ids and to
 /// make idmapped mounts of the host's own file systems. Anything less would be a cage that acts as
 /// root.
-fn require_power() -> Result<(), ResolveError> {
+pub(crate) fn require_power_of_root() -> Result<(), ResolveError> {
     let refused = |why| Err(ResolveError::RootWithoutPower { why });
     let capabilities = rustix::thread::capabilities(None)
         .map_err(|errno| ResolveError::kernel("capget", "this process", errno))?;

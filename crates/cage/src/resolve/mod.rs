@@ -21,6 +21,7 @@ mod similar;
 mod sources;
 mod surroundings;
 
+pub(crate) use caller::require_power_of_root;
 pub use error::{
     CommandProblem, CommandReason, PathProblem, ResolveError, RuleProblem, Uncoverable,
 };

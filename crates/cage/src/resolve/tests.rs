@@ -180,3 +180,46 @@ fn read_only_grants_need_no_pins() {
     let resolved = host.resolve(vec![own]).unwrap();
     assert!(resolved.between_paths().is_empty());
 }
+
+/// What is found on a real host fits the compiler, for every choice of commands and for grants of
+/// every kind, and ends in a Plan whose protected files and pins are where they should be. K30
+#[test]
+fn what_was_found_compiles() {
+    let host = Host::new();
+    for path in [".git/hooks/sample", ".git/config", ".envrc", "secret/key", "data/file"] {
+        file(host.project(path), "");
+    }
+    file(host.home(".ssh/id_rsa"), "");
+    let grants = [
+        vec![],
+        vec![host.readable("")],
+        vec![host.writable(""), host.hidden("secret"), host.readable("data")],
+        vec![own_rule(FsAccess::ReadWrite, host.home("")), host.hidden("secret")],
+        vec![host.readable("data/file"), own_rule(FsAccess::ReadOnly, host.home(".ssh/id_rsa"))],
+    ];
+    let choices = [
+        Commands::Base,
+        Commands::None,
+        Commands::Listed(["cat".to_owned(), "ls".to_owned()].into()),
+    ];
+    let invocation = policy::Invocation {
+        id: "01ARZ3NDEKTSV4RRFFQ69G5FAV".to_owned(),
+        argv: vec![ByteString::from("true")],
+        unowned: plan::HostIds { uid: 1_900_000_001, gid: 1_900_000_001 },
+    };
+    for fs in &grants {
+        for commands in &choices {
+            let policy =
+                Policy { fs: fs.clone(), commands: commands.clone(), ..Policy::closed("test") };
+            let resolved = resolve(&policy, &host.surroundings).unwrap();
+            let plan = policy::compile(&policy, &resolved.facts, &invocation)
+                .unwrap_or_else(|error| panic!("{commands:?} {fs:?}: {error}"));
+            let binds = |wanted: plan::BindPurpose| {
+                let is_wanted = move |operation: &&plan::MountOp| matches!(operation, plan::MountOp::Bind { purpose, .. } if *purpose == wanted);
+                plan.mounts.iter().filter(is_wanted).count()
+            };
+            assert_eq!(binds(plan::BindPurpose::Protected), resolved.facts.protected.len());
+            assert_eq!(binds(plan::BindPurpose::Pin), resolved.facts.between.len());
+        }
+    }
+}
