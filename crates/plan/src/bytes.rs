@@ -111,7 +111,12 @@ impl From<OsString> for ByteString {
 
 impl Serialize for ByteString {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        // Nearly all strings stand for themselves.
+        let stands_for_itself = |byte: &u8| matches!(byte, b' '..=b'~') && *byte != b'\\';
+        match std::str::from_utf8(&self.0) {
+            Ok(text) if self.0.iter().all(stands_for_itself) => serializer.serialize_str(text),
+            _ => serializer.collect_str(self),
+        }
     }
 }
 
@@ -125,3 +130,6 @@ impl<'de> Deserialize<'de> for ByteString {
 fn hex_digit(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
 }
+
+#[cfg(test)]
+mod tests;

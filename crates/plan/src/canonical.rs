@@ -4,10 +4,16 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::Plan;
+use crate::seccomp::hexadecimal;
+use crate::{
+    ByteString, EnvironmentVariable, GuestPath, HostIds, HostPath, Identity, IdentityMap,
+    LandlockPlan, LimitsPlan, MountOp, NetworkPlan, Plan, SeccompPlan, Source, Summary,
+};
+
+#[cfg(test)]
+mod tests;
 
 /// SHA-256 of a Plan's canonical form, as 64 hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -28,70 +34,114 @@ impl fmt::Display for PlanHash {
 }
 
 impl Plan {
-    /// JSON without white space, the keys of every object sorted by their bytes, and without what
-    /// belongs to one start alone: the invocation, the host name and the summary line that carry
-    /// its prefix, and the ids of a privileged caller's cage, which are derived from it.
-    pub fn canonical_json(&self) -> String {
-        // Numbers, strings and lists always have a JSON form; there is no map with other keys.
-        let mut value = serde_json::to_value(self).unwrap_or_default();
-        for (parent, name) in PER_INVOCATION {
-            if let Some(Value::Object(fields)) = value.pointer_mut(parent) {
-                fields.remove(*name);
-            }
-        }
-        if let Some(ids) = value.pointer_mut("/identity/map/unowned") {
-            *ids = Value::Null;
-        }
-        let mut text = String::with_capacity(16 * 1024);
-        write_sorted(&value, &mut text);
-        text
+    /// JSON without white space, fields in the order in which [`Plan`] declares them, and without
+    /// what belongs to one start alone: the invocation, the host name and the summary line that
+    /// carry its prefix, and the ids of a privileged caller's cage, which are derived from it.
+    ///
+    /// The order is that of the type and not of any text that a Plan was read from, so it needs no
+    /// sorting, which would cost more than the rest together.
+    pub fn canonical_json(&self) -> Vec<u8> {
+        // Writing numbers, strings and lists into memory cannot fail.
+        serde_json::to_vec(&CanonicalPlan::of(self)).unwrap_or_default()
     }
 
     /// The hash that names this cage in the audit log.
     pub fn hash(&self) -> PlanHash {
-        let digest = Sha256::digest(self.canonical_json().as_bytes());
-        let mut text = String::with_capacity(64);
-        for byte in digest {
-            for digit in [byte >> 4, byte & 0xf] {
-                text.push(char::from_digit(u32::from(digit), 16).unwrap_or('0'));
-            }
-        }
-        PlanHash(text)
+        PlanHash(hexadecimal(&Sha256::digest(self.canonical_json())))
     }
 }
 
-/// Sorts by itself: whether the JSON library keeps or sorts keys depends on what other crates of
-/// the build ask of it.
-fn write_sorted(value: &Value, text: &mut String) {
-    match value {
-        Value::Object(fields) => {
-            let mut fields: Vec<_> = fields.iter().collect();
-            fields.sort_unstable_by_key(|(name, _)| *name);
-            text.push('{');
-            for (index, (name, field)) in fields.into_iter().enumerate() {
-                if index > 0 {
-                    text.push(',');
-                }
-                text.push_str(&Value::from(name.as_str()).to_string());
-                text.push(':');
-                write_sorted(field, text);
-            }
-            text.push('}');
-        }
-        Value::Array(items) => {
-            text.push('[');
-            for (index, item) in items.iter().enumerate() {
-                if index > 0 {
-                    text.push(',');
-                }
-                write_sorted(item, text);
-            }
-            text.push(']');
-        }
-        plain => text.push_str(&plain.to_string()),
-    }
+/// A [`Plan`] without what belongs to one start.
+#[derive(Serialize)]
+struct CanonicalPlan<'plan> {
+    version: u32,
+    cage: &'plan str,
+    identity: CanonicalIdentity<'plan>,
+    sources: &'plan [Source],
+    mounts: &'plan [MountOp],
+    network: &'plan NetworkPlan,
+    seccomp: &'plan SeccompPlan,
+    landlock: &'plan LandlockPlan,
+    limits: &'plan LimitsPlan,
+    environment: &'plan [EnvironmentVariable],
+    argv: &'plan [ByteString],
+    working_directory: &'plan GuestPath,
+    umask: u32,
+    must_exist: &'plan [GuestPath],
+    must_not_exist: &'plan [GuestPath],
+    watched: &'plan [HostPath],
+    summary: CanonicalSummary<'plan>,
 }
 
-/// Fields that differ between two starts of the same cage: the object that holds each, its name.
-const PER_INVOCATION: &[(&str, &str)] =
-    &[("", "invocation"), ("/identity", "hostname"), ("/summary", "line")];
+/// An [`Identity`] without what belongs to one start.
+#[derive(Serialize)]
+struct CanonicalIdentity<'plan> {
+    uid: u32,
+    gid: u32,
+    user: &'plan str,
+    home: &'plan GuestPath,
+    map: CanonicalMap,
+}
+
+/// An [`IdentityMap`] without what belongs to one start.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum CanonicalMap {
+    Caller(HostIds),
+    Unowned,
+}
+
+/// A [`Summary`] without what belongs to one start.
+#[derive(Serialize)]
+struct CanonicalSummary<'plan> {
+    reduced_isolation: &'plan [String],
+}
+
+impl<'plan> CanonicalPlan<'plan> {
+    /// Names every field of each type, so that a new one cannot be forgotten here.
+    fn of(plan: &'plan Plan) -> Self {
+        let Plan {
+            version,
+            cage,
+            invocation: _,
+            identity: Identity { uid, gid, user, home, hostname: _, map },
+            sources,
+            mounts,
+            network,
+            seccomp,
+            landlock,
+            limits,
+            environment,
+            argv,
+            working_directory,
+            umask,
+            must_exist,
+            must_not_exist,
+            watched,
+            summary: Summary { line: _, reduced_isolation },
+        } = plan;
+        let map = match map {
+            IdentityMap::Caller(ids) => CanonicalMap::Caller(*ids),
+            IdentityMap::Unowned(_) => CanonicalMap::Unowned,
+        };
+        Self {
+            version: *version,
+            cage,
+            identity: CanonicalIdentity { uid: *uid, gid: *gid, user, home, map },
+            sources,
+            mounts,
+            network,
+            seccomp,
+            landlock,
+            limits,
+            environment,
+            argv,
+            working_directory,
+            umask: *umask,
+            must_exist,
+            must_not_exist,
+            watched,
+            summary: CanonicalSummary { reduced_isolation },
+        }
+    }
+}

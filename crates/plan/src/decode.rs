@@ -63,3 +63,6 @@ pub fn decode(bytes: &[u8]) -> Result<Plan, DecodeError> {
 struct VersionOnly {
     version: u32,
 }
+
+#[cfg(test)]
+mod tests;

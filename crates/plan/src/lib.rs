@@ -18,6 +18,8 @@ mod limits;
 mod mount;
 mod network;
 mod path;
+#[cfg(test)]
+mod sample;
 mod summary;
 
 pub mod render;

@@ -1,8 +1,8 @@
 //! Absolute, normal paths of two worlds that never mix: the host's and the cage's.
 //! Purely lexical; never asks a file system.
 
+use std::borrow::Borrow;
 use std::fmt;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -84,31 +84,39 @@ macro_rules! absolute_path {
 
             /// Whether this path is `ancestor` or lies below it.
             pub fn is_within(&self, ancestor: &Self) -> bool {
-                self.as_path().starts_with(ancestor.as_path())
+                is_within(self.as_bytes(), ancestor.as_bytes())
             }
 
             /// The directory that holds this path; none for the root.
             pub fn parent(&self) -> Option<Self> {
-                let parent = self.as_path().parent()?;
-                Some(Self(ByteString::from(parent.as_os_str().as_bytes().to_vec())))
+                let parent = parent(self.as_bytes())?;
+                Some(Self(ByteString::from(parent.to_vec())))
+            }
+
+            /// The bytes of every proper ancestor, from the parent up to the root. With
+            /// [`std::borrow::Borrow`] these look things up in maps without a copy of the path.
+            pub fn ancestors(&self) -> impl Iterator<Item = &[u8]> {
+                std::iter::successors(parent(self.as_bytes()), |path| parent(path))
             }
 
             /// The last component; none for the root.
             pub fn file_name(&self) -> Option<&[u8]> {
-                self.as_path().file_name().map(OsStrExt::as_bytes)
+                self.as_bytes().rsplit(|byte| *byte == b'/').next().filter(|name| !name.is_empty())
             }
 
             /// Every proper ancestor from the root down.
             pub fn ancestors_from_root(&self) -> Vec<Self> {
-                let mut ancestors: Vec<Self> =
-                    std::iter::successors(self.parent(), Self::parent).collect();
+                let mut ancestors: Vec<Self> = self
+                    .ancestors()
+                    .map(|ancestor| Self(ByteString::from(ancestor.to_vec())))
+                    .collect();
                 ancestors.reverse();
                 ancestors
             }
 
             /// How many components the path has; 0 for the root.
             pub fn depth(&self) -> usize {
-                self.as_path().components().count().saturating_sub(1)
+                self.ancestors().count()
             }
         }
 
@@ -121,6 +129,13 @@ macro_rules! absolute_path {
         impl fmt::Debug for $name {
             fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 fmt::Debug::fmt(&self.0, formatter)
+            }
+        }
+
+        // INVARIANT: paths compare, order and hash as their bytes do.
+        impl Borrow<[u8]> for $name {
+            fn borrow(&self) -> &[u8] {
+                self.as_bytes()
             }
         }
 
@@ -156,6 +171,23 @@ impl GuestPath {
     }
 }
 
+/// Whether a path is `ancestor` or lies below it; both are absolute and normal.
+fn is_within(path: &[u8], ancestor: &[u8]) -> bool {
+    match path.strip_prefix(ancestor) {
+        Some([] | [b'/', ..]) => true,
+        Some(_) => ancestor == b"/",
+        None => false,
+    }
+}
+
+fn parent(path: &[u8]) -> Option<&[u8]> {
+    match path.iter().rposition(|byte| *byte == b'/')? {
+        0 if path.len() == 1 => None,
+        0 => Some(b"/"),
+        slash => path.get(..slash),
+    }
+}
+
 fn check(bytes: &[u8]) -> Result<(), PathError> {
     if bytes.contains(&0) {
         return Err(PathError::Nul);
@@ -172,3 +204,6 @@ fn check(bytes: &[u8]) -> Result<(), PathError> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

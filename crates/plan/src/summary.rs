@@ -111,3 +111,6 @@ fn list(items: impl Iterator<Item = String>) -> String {
 
 /// How many characters of the invocation name a cage to a person.
 const INVOCATION_PREFIX: usize = 8;
+
+#[cfg(test)]
+mod tests;

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use fake_host::{FakeHost, invocation};
-use plan::{HostIds, Plan};
+use plan::{HostIds, Identity, IdentityMap, Plan, Summary};
 use stockade_policy::{Cage, HostFacts, Invocation, Policy, compile, text};
 
 fn golden_directory() -> PathBuf {
@@ -160,8 +160,29 @@ fn every_example_is_stable_over_a_thousand_compilations() {
                 Invocation { id: format!("01JCQZ{round:020}"), unowned: ids, ..invocation() };
             let plan = example.compile(&other);
             assert_ne!(plan, first);
-            assert_eq!(plan.hash(), hash, "{}", example.name);
+            if round % 50 == 0 {
+                assert_eq!(plan.hash(), hash, "{}", example.name);
+            }
+            assert_eq!(started_as(plan, &first), first, "{}", example.name);
         }
+    }
+}
+
+/// A Plan with all that belongs to one start taken from another; what is left is what the hash is
+/// made of, and compares faster.
+fn started_as(plan: Plan, other: &Plan) -> Plan {
+    Plan {
+        invocation: other.invocation.clone(),
+        identity: Identity {
+            hostname: other.identity.hostname.clone(),
+            map: match plan.identity.map {
+                IdentityMap::Unowned(_) => other.identity.map,
+                caller @ IdentityMap::Caller(_) => caller,
+            },
+            ..plan.identity
+        },
+        summary: Summary { line: other.summary.line.clone(), ..plan.summary },
+        ..plan
     }
 }
 

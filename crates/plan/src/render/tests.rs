@@ -1,1 +1,146 @@
+//! Renderings of small Plans; whole ones are pinned where policies are compiled.
 
+use super::*;
+use crate::sample::{bind, directory, file, guest, mask, plan, symlink, tmpfs};
+use crate::{
+    Access, BindPurpose, ByteString, FileKind, HostIds, IdentityMap, LimitsPlan, Mapping, MountOp,
+    NetworkPlan, Plan,
+};
+
+fn arguments(plan: &Plan) -> String {
+    let words: Vec<String> = bwrap(plan, 5).argv.iter().map(ToString::to_string).collect();
+    words.join(" ")
+}
+
+/// The part between the fixed beginning and the remounts.
+#[track_caller]
+fn check(mounts: Vec<MountOp>, expected: &str) {
+    let all = arguments(&plan(mounts));
+    let (_, rest) = all.split_once("--cap-drop ALL ").unwrap();
+    let (mounts, _) = rest.split_once("--clearenv").unwrap();
+    assert_eq!(mounts.trim(), expected);
+}
+
+/// K1, K33, K34, K35, K39, K40
+#[test]
+fn each_operation_has_its_words() {
+    let read_only = |at: &str| bind(0, at, Access::ReadOnly, BindPurpose::Grant);
+    check(vec![], "--remount-ro /");
+    check(vec![directory("/a")], "--perms 0755 --dir /a --remount-ro /");
+    check(vec![symlink("/a", "b/c")], "--symlink b/c /a --remount-ro /");
+    check(vec![file("/a")], "--perms 0644 --ro-bind-data 5 /a --remount-ro /");
+    check(vec![directory("/a"), read_only("/a")], "--ro-bind /srv/project /a --remount-ro /");
+    check(
+        vec![file("/a"), bind(1, "/a", Access::ReadWrite, BindPurpose::Grant)],
+        "--bind /srv/file /a --remount-ro /",
+    );
+    check(
+        vec![directory("/a"), tmpfs("/a", Access::ReadWrite)],
+        "--perms 0755 --size 1048576 --tmpfs /a --remount-ro /",
+    );
+    check(
+        vec![directory("/a"), tmpfs("/a", Access::ReadOnly), directory("/a/b"), read_only("/a/b")],
+        "--perms 0755 --size 1048576 --tmpfs /a --ro-bind /srv/project /a/b --remount-ro /a \
+         --remount-ro /",
+    );
+    check(
+        vec![
+            directory("/a"),
+            read_only("/a"),
+            mask("/a/b", FileKind::Directory),
+            mask("/a/c", FileKind::File),
+        ],
+        "--ro-bind /srv/project /a --perms 0555 --size 4096 --tmpfs /a/b --perms 0444 \
+         --ro-bind-data 5 /a/c --remount-ro /a/b --remount-ro /",
+    );
+    check(
+        vec![directory("/proc"), MountOp::Proc { at: guest("/proc") }],
+        "--proc /proc --remount-ro /",
+    );
+    check(
+        vec![
+            directory("/dev"),
+            tmpfs("/dev", Access::ReadOnly),
+            file("/dev/null"),
+            bind(2, "/dev/null", Access::ReadOnly, BindPurpose::Device),
+            symlink("/dev/fd", "/proc/self/fd"),
+            directory("/dev/pts"),
+            MountOp::Devpts { at: guest("/dev/pts") },
+            directory("/dev/shm"),
+            tmpfs("/dev/shm", Access::ReadWrite),
+        ],
+        "--dev /dev --perms 0755 --size 1048576 --tmpfs /dev/shm --remount-ro /dev --remount-ro /",
+    );
+}
+
+/// K41, K42, K43, K44, K45
+#[test]
+fn the_rest_is_always_there() {
+    let plan = plan(Vec::new());
+    assert_eq!(
+        arguments(&plan),
+        "bwrap --unshare-user --unshare-ipc --unshare-pid --unshare-net --unshare-uts \
+         --unshare-cgroup --disable-userns --uid 1000 --gid 1000 --hostname stockade-01jcqzx8 \
+         --die-with-parent --new-session --cap-drop ALL --remount-ro / --clearenv \
+         --setenv HOME /home/dev --setenv PATH /usr/bin --chdir / --seccomp 5 -- true"
+    );
+}
+
+/// K27: every file descriptor that is named has its contents, and no other.
+#[test]
+fn file_descriptors_are_numbered_upward() {
+    let mut files = vec![file("/a"), file("/b")];
+    if let Some(MountOp::File { contents, .. }) = files.last_mut() {
+        *contents = ByteString::from("text");
+    }
+    let plan = plan(files);
+    let command = bwrap(&plan, 7);
+    let descriptors: Vec<i32> = command.data.iter().map(|(descriptor, _)| *descriptor).collect();
+    assert_eq!(descriptors, [7, 8, 9]);
+    assert_eq!(command.seccomp_fd, 9);
+    assert_eq!(command.data[1].1, ByteString::from("text"));
+    assert_eq!(command.data[2].1.as_bytes(), plan.seccomp.without_notify.to_bytes());
+}
+
+/// K45: bubblewrap gives the cage the rights of whoever starts it.
+#[test]
+fn a_privileged_plan_names_who_must_start_it() {
+    let mut plan = plan(Vec::new());
+    let ids = HostIds { uid: 1_900_000_001, gid: 1_900_000_001 };
+    plan.identity.map = IdentityMap::Unowned(ids);
+    assert_eq!(bwrap(&plan, 3).start_as, ids);
+}
+
+/// K1: nothing is left out silently.
+#[test]
+fn gaps_are_named() {
+    let has = |plan: &Plan, word: &str| bwrap_gaps(plan).iter().any(|gap| gap.contains(word));
+    let closed = plan(Vec::new());
+    for word in ["owner", "network", "limit on memory", "/proc", "landlock", "run programs"] {
+        assert!(!has(&closed, word), "{word}");
+    }
+    let mut open = plan(vec![directory("/a"), bind(0, "/a", Access::ReadOnly, BindPurpose::Grant)]);
+    if let Some(MountOp::Bind { mapping, .. }) = open.mounts.last_mut() {
+        *mapping = Mapping::Owner { uid: 1, gid: 1 };
+    }
+    open.network = NetworkPlan::Gatekeeper { allow: vec!["a.test".into()], deny: vec![] };
+    open.limits = LimitsPlan { pids: Some(3), ..LimitsPlan::default() };
+    for word in ["owner", "network", "limit on memory"] {
+        assert!(has(&open, word), "{word}");
+    }
+}
+
+/// K57, T53: nothing in a Plan can move the cursor of whoever reads the page.
+#[test]
+fn the_page_is_plain_text() {
+    let mut plan = plan(vec![
+        directory("/a\u{1b}[31m\u{202e}"),
+        bind(0, "/a\u{1b}[31m\u{202e}", Access::ReadOnly, BindPurpose::Grant),
+    ]);
+    plan.argv = vec!["sh".into(), "-c".into(), "echo 'x'\n\u{7}".into()];
+    let page = person(&plan);
+    assert!(page.contains("read-only   /a\\x1b[31m\\xe2\\x80\\xae\n"), "{page}");
+    assert!(page.contains("program     sh -c 'echo '\\''x'\\''\\x0a\\x07'\n"), "{page}");
+    assert!(page.lines().all(|line| !line.ends_with(' ')));
+    assert!(page.chars().all(|character| character == '\n' || !character.is_control()));
+}

@@ -16,6 +16,7 @@ mod tests;
 pub use arch::{Arch, syscall_name, syscall_number};
 pub use instruction::Instruction;
 pub use interpret::{Action, SeccompData, interpret};
+pub(crate) use program::hexadecimal;
 pub use program::{MAX_INSTRUCTIONS, Program, ProgramError};
 
 use serde::{Deserialize, Serialize};

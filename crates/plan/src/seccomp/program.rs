@@ -109,14 +109,7 @@ impl Program {
 
 impl Serialize for Program {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let bytes = self.to_bytes();
-        let mut text = String::with_capacity(bytes.len() * 2);
-        for byte in bytes {
-            for digit in [byte >> 4, byte & 0xf] {
-                text.push(char::from_digit(u32::from(digit), 16).unwrap_or('0'));
-            }
-        }
-        serializer.serialize_str(&text)
+        serializer.serialize_str(&hexadecimal(&self.to_bytes()))
     }
 }
 
@@ -126,6 +119,12 @@ impl<'de> Deserialize<'de> for Program {
         let bytes = from_hexadecimal(text.as_bytes()).map_err(de::Error::custom)?;
         Self::from_bytes(&bytes).map_err(de::Error::custom)
     }
+}
+
+/// Two lower-case digits for each byte.
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+    let digit = |value: u8| char::from(if value < 10 { b'0' + value } else { b'a' + value - 10 });
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect()
 }
 
 fn from_hexadecimal(text: &[u8]) -> Result<Vec<u8>, ProgramError> {

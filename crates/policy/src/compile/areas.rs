@@ -70,8 +70,7 @@ impl<'policy> Areas<'policy> {
 
     /// The area that decides at a path from above.
     pub(super) fn above(&self, path: &HostPath) -> Option<&Area<'policy>> {
-        let mut ancestors = std::iter::successors(path.parent(), HostPath::parent);
-        ancestors.find_map(|ancestor| self.by_path.get(&ancestor))
+        path.ancestors().find_map(|ancestor| self.by_path.get(ancestor))
     }
 
     /// What may be done at a path; hidden and not spoken of are the same.
@@ -81,11 +80,11 @@ impl<'policy> Areas<'policy> {
 
     /// Whether something is granted strictly below a path.
     pub(super) fn has_grant_below(&self, path: &HostPath) -> bool {
-        let from = (Bound::Excluded(path), Bound::Unbounded);
+        let from: (Bound<&HostPath>, Bound<&HostPath>) = (Bound::Excluded(path), Bound::Unbounded);
         // Between a path and what lies below it others can stand: `/a`, `/a-b`, `/a/b`.
         let possible = self
             .by_path
-            .range(from)
+            .range::<HostPath, _>(from)
             .take_while(|(other, _)| other.as_bytes().starts_with(path.as_bytes()));
         possible
             .into_iter()

@@ -8,7 +8,7 @@ use super::base::{SCRATCH, is_home_private};
 use super::error::{CompileError, RuleConflict};
 use super::tree::{Bind, Node, Tree};
 use crate::facts::ResolvedRule;
-use crate::{FsAccess, FsRule, HostFacts, Policy};
+use crate::{FsAccess, FsRule, HostFacts, Policy, RuleOrigin};
 
 /// Lays what the areas ask for over the base layer.
 pub(super) fn lay(
@@ -77,7 +77,7 @@ fn hide(tree: &mut Tree, areas: &Areas<'_>, home: &GuestPath, path: &HostPath, a
         match tree.base_bind_over(&at) {
             None => return,
             // The whole entry is hidden: it is left out.
-            Some((entry, _)) if entry == at => {
+            Some((entry, _)) if entry == at.as_bytes() => {
                 tree.take_within(&at);
                 return;
             }
@@ -155,27 +155,32 @@ fn place_in_base(
     rule: &FsRule,
     access: Access,
 ) -> PlaceInBase {
-    let (path, origin) = (rule.path.clone(), rule.origin.clone());
-    let is_below = |top: &str| at.as_path().starts_with(top);
-    let own_place = OWN_PLACES.iter().any(|own| at.as_bytes() == own.as_bytes());
-    if own_place || (facts.scratch.is_some() && is_below(SCRATCH)) {
-        return PlaceInBase::Refused(RuleConflict::OwnPlace { path, origin });
+    let refused = |conflict: fn(HostPath, RuleOrigin) -> RuleConflict| {
+        PlaceInBase::Refused(conflict(rule.path.clone(), rule.origin.clone()))
+    };
+    let own_place = |path, origin| RuleConflict::OwnPlace { path, origin };
+    let writable_system = |path, origin| RuleConflict::WritableSystem { path, origin };
+    let is_below_one_of = |tops: &[&str]| {
+        let is = |path: &[u8]| tops.iter().any(|top| top.as_bytes() == path);
+        is(at.as_bytes()) || at.ancestors().any(is)
+    };
+    if OWN_PLACES.iter().any(|own| at.as_bytes() == own.as_bytes())
+        || (facts.scratch.is_some() && is_below_one_of(&[SCRATCH]))
+    {
+        return refused(own_place);
     }
-    let system = SYSTEM.iter().any(|top| is_below(top));
-    let sources = SOURCES_IN_SYSTEM.iter().any(|top| is_below(top));
-    let writable_system = RuleConflict::WritableSystem { path, origin };
-    if access == Access::ReadWrite && system && !sources {
-        return PlaceInBase::Refused(writable_system);
+    let writes = access == Access::ReadWrite;
+    if writes && is_below_one_of(SYSTEM) && !is_below_one_of(SOURCES_IN_SYSTEM) {
+        return refused(writable_system);
     }
     if let Some((_, base)) = tree.base_bind_over(at) {
         return if access == base.access { PlaceInBase::AlreadyShown } else { PlaceInBase::Apart };
     }
     // A wider grant shows what the base layer would.
-    if tree.take_within(at).is_empty() || access == Access::ReadOnly {
-        PlaceInBase::Apart
-    } else {
-        PlaceInBase::Refused(writable_system)
+    if !tree.take_within(at).is_empty() && writes {
+        return refused(writable_system);
     }
+    PlaceInBase::Apart
 }
 
 /// Room for mount points and nothing else.

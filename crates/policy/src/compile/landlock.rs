@@ -2,21 +2,20 @@
 //! mount is for writing. Landlock only adds rights downwards, so a read-only place inside a writable
 //! one (a project below the cage's own home, a protected file) is held by its mount alone.
 
+use std::collections::BTreeMap;
+
 use plan::{Access, GuestPath, LandlockPlan, LandlockRule, MountOp};
 
 /// The rules for a list of mount operations.
 pub(super) fn rules(mounts: &[MountOp]) -> LandlockPlan {
     let read_only = LandlockRule { at: GuestPath::root(), access: Access::ReadOnly };
-    let mut writable: Vec<&GuestPath> = mounts.iter().filter_map(writable_place).collect();
-    // One rule covers all that lies below it. Sorting puts parents first.
-    writable.sort();
+    let writable: BTreeMap<&[u8], &GuestPath> =
+        mounts.iter().filter_map(writable_place).map(|at| (at.as_bytes(), at)).collect();
     let mut rules = vec![read_only];
-    for at in writable {
-        let covered =
-            |rule: &LandlockRule| rule.access == Access::ReadWrite && at.is_within(&rule.at);
-        if !rules.iter().any(covered) {
-            rules.push(LandlockRule { at: at.clone(), access: Access::ReadWrite });
-        }
+    // One rule covers all that lies below it.
+    let is_covered = |at: &GuestPath| at.ancestors().any(|above| writable.contains_key(above));
+    for at in writable.values().filter(|at| !is_covered(at)) {
+        rules.push(LandlockRule { at: (*at).clone(), access: Access::ReadWrite });
     }
     LandlockPlan { rules }
 }

@@ -2,7 +2,7 @@
 //! making. Turned into mount operations at the end, with every directory and mount point that they
 //! need, parents first. Never decides what belongs into a cage.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, HashSet};
 
 use plan::{
     Access, BindPurpose, ByteString, Execution, FileKind, GuestPath, Mapping, MountOp, SourceIndex,
@@ -84,16 +84,15 @@ impl Tree {
     pub(super) fn within(&self, top: &GuestPath) -> impl Iterator<Item = (&GuestPath, &Node)> {
         // Between a path and what lies below it others can stand: `/a`, `/a-b`, `/a/b`.
         self.nodes
-            .range(top..)
+            .range::<GuestPath, _>(top..)
             .take_while(|(at, _)| at.as_bytes().starts_with(top.as_bytes()))
             .filter(|(at, _)| at.is_within(top))
     }
 
     /// The part of the base layer that shows a path, if one does.
-    pub(super) fn base_bind_over(&self, at: &GuestPath) -> Option<(GuestPath, Bind)> {
-        let paths = std::iter::successors(Some(at.clone()), GuestPath::parent);
-        for path in paths {
-            match self.nodes.get(&path) {
+    pub(super) fn base_bind_over<'at>(&self, at: &'at GuestPath) -> Option<(&'at [u8], Bind)> {
+        for path in std::iter::once(at.as_bytes()).chain(at.ancestors()) {
+            match self.nodes.get(path) {
                 Some(Node::Bind(bind)) if bind.purpose == BindPurpose::Base => {
                     return Some((path, *bind));
                 }
@@ -126,12 +125,12 @@ impl Tree {
     /// The operations that make the tree.
     pub(super) fn into_operations(self) -> Vec<MountOp> {
         let mut operations = Vec::with_capacity(self.nodes.len() * 2);
-        let mut made: BTreeSet<GuestPath> = BTreeSet::new();
+        let mut made: HashSet<&[u8]> = HashSet::new();
         for (at, node) in &self.nodes {
             let Some((top, ground)) = self.ground(at) else { continue };
             match (ground, mount_point(node)) {
                 (Ground::Own, point) => {
-                    self.make_directories(&top, at, &mut made, &mut operations);
+                    self.make_directories(top, at, &mut made, &mut operations);
                     operations.extend(point.map(|kind| name_for(kind, at.clone())));
                 }
                 (Ground::Given, Some(_)) => {}
@@ -145,26 +144,29 @@ impl Tree {
     }
 
     /// The directories between the mount that holds a path and the path itself.
-    fn make_directories(
-        &self,
-        top: &GuestPath,
-        at: &GuestPath,
-        made: &mut BTreeSet<GuestPath>,
+    fn make_directories<'tree>(
+        &'tree self,
+        top: &[u8],
+        at: &'tree GuestPath,
+        made: &mut HashSet<&'tree [u8]>,
         operations: &mut Vec<MountOp>,
     ) {
-        for directory in at.ancestors_from_root() {
-            let is_between = directory.depth() > top.depth();
-            if is_between && !self.nodes.contains_key(&directory) && made.insert(directory.clone())
-            {
-                operations.push(MountOp::Directory { at: directory, mode: 0o755 });
+        // What lies above one that is there is there as well.
+        let missing = at.ancestors().take_while(|directory| {
+            *directory != top && !self.nodes.contains_key(*directory) && made.insert(directory)
+        });
+        let missing: Vec<&[u8]> = missing.collect();
+        for directory in missing.into_iter().rev() {
+            if let Ok(at) = GuestPath::new(directory.to_vec()) {
+                operations.push(MountOp::Directory { at, mode: 0o755 });
             }
         }
     }
 
     /// The mount that holds a path, from above, and what it means for names; none below a link.
-    fn ground(&self, at: &GuestPath) -> Option<(GuestPath, Ground)> {
-        for above in std::iter::successors(at.parent(), GuestPath::parent) {
-            let ground = match self.nodes.get(&above) {
+    fn ground<'at>(&self, at: &'at GuestPath) -> Option<(&'at [u8], Ground)> {
+        for above in at.ancestors() {
+            let ground = match self.nodes.get(above) {
                 None | Some(Node::Directory { .. }) => continue,
                 Some(Node::Symlink { .. }) => return None,
                 Some(Node::Tmpfs { .. }) => Ground::Own,
@@ -174,7 +176,7 @@ impl Tree {
             };
             return Some((above, ground));
         }
-        Some((GuestPath::root(), Ground::Own))
+        Some((b"/", Ground::Own))
     }
 }
 

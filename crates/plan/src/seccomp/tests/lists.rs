@@ -67,3 +67,18 @@ fn names_and_numbers_are_inverse() {
         assert_eq!(syscall_number(arch, "no_such_call"), None);
     }
 }
+
+/// K50: what the build embedded is what the lists say now.
+#[test]
+fn embedded_programs_come_from_the_lists() {
+    for profile in Profile::ALL {
+        let rules = list::parse(profile.list()).unwrap();
+        for arch in Arch::ALL {
+            let plan = SeccompPlan::embedded(profile, arch);
+            let with = assemble(&rules, arch, Variant::WithNotify).unwrap();
+            let without = assemble(&rules, arch, Variant::WithoutNotify).unwrap();
+            assert_eq!(plan.with_notify.instructions(), with);
+            assert_eq!(plan.without_notify.instructions(), without);
+        }
+    }
+}

@@ -6,17 +6,20 @@ use super::super::instruction::*;
 use super::super::{MAX_INSTRUCTIONS, ProgramError};
 use super::*;
 
-fn program(instructions: &[(u16, u8, u8, u32)]) -> Result<Program, ProgramError> {
+/// Those of one instruction, in order.
+type Fields = (u16, u8, u8, u32);
+
+fn program(instructions: &[Fields]) -> Result<Program, ProgramError> {
     let instructions = instructions.iter();
     Program::new(instructions.map(|&(code, jt, jf, k)| Instruction::new(code, jt, jf, k)).collect())
 }
 
-const END: (u16, u8, u8, u32) = (RETURN_A, 0, 0, 0);
+const END: Fields = (RETURN_A, 0, 0, 0);
 
 /// K27, K50
 #[test]
 fn only_what_the_kernel_takes_is_a_program() {
-    let refused: &[(&str, &[(u16, u8, u8, u32)])] = &[
+    let refused: &[(&str, &[Fields])] = &[
         ("no return at the end", &[(LOAD_K, 0, 0, 1)]),
         ("jump at the end", &[(JUMP_ALWAYS, 0, 0, 0)]),
         ("load beyond the data", &[(LOAD_DATA, 0, 0, 64), END]),
@@ -41,7 +44,7 @@ fn only_what_the_kernel_takes_is_a_program() {
     for (what, instructions) in refused {
         assert!(program(instructions).is_err(), "{what}");
     }
-    let taken: &[&[(u16, u8, u8, u32)]] = &[
+    let taken: &[&[Fields]] = &[
         &[END],
         &[(JUMP_ALWAYS, 0, 0, 0), END],
         &[(STORE_A, 0, 0, 15), (LOADX_MEMORY, 0, 0, 15), END],
@@ -90,7 +93,7 @@ fn the_text_form_is_lower_case_hexadecimal() {
 }
 
 #[track_caller]
-fn returns(instructions: &[(u16, u8, u8, u32)], expected: u32) {
+fn returns(instructions: &[Fields], expected: u32) {
     let program = program(instructions).unwrap();
     let arguments = [0x1111_2222_3333_4444, 2, 3, 4, 5, 0x6666_7777_8888_9999];
     let data =

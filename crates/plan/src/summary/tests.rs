@@ -1,0 +1,65 @@
+//! The one line, exactly.
+
+use super::*;
+use crate::sample::{bind, directory, guest, plan};
+use crate::{LimitsPlan, SourceIndex};
+
+/// K57
+#[test]
+fn the_line_says_it_all() {
+    let closed = plan(Vec::new());
+    assert_eq!(
+        closed.one_line(),
+        "cage[default@01JCQZX8] fs=none net=none state=ephemeral mem=unlimited walltime=unlimited"
+    );
+    let mut full = plan(vec![
+        directory("/a"),
+        bind(0, "/a", Access::ReadOnly, BindPurpose::Grant),
+        bind(0, "/a/b", Access::ReadWrite, BindPurpose::Grant),
+        bind(0, "/a/c", Access::ReadWrite, BindPurpose::Pin),
+        directory("/scratch"),
+        bind(0, "/scratch", Access::ReadWrite, BindPurpose::Base),
+    ]);
+    full.network = NetworkPlan::Gatekeeper {
+        allow: vec!["*.a.test:443".into(), "b.test".into()],
+        deny: vec![],
+    };
+    full.limits =
+        LimitsPlan { memory_mb: Some(512), walltime_sec: Some(60), ..LimitsPlan::default() };
+    assert_eq!(
+        full.one_line(),
+        "cage[default@01JCQZX8] fs=ro:/a,rw:/a/b net=*.a.test:443,b.test state=scratch mem=512mb \
+         walltime=60s"
+    );
+}
+
+/// K57, T52, T53
+#[test]
+fn odd_names_stay_in_their_field() {
+    for (name, shown) in [
+        ("/a b", "/a\\x20b"),
+        ("/a,rw:/b", "/a\\x2crw:/b"),
+        ("/a\nb", "/a\\x0ab"),
+        ("/a\u{202e}b", "/a\\xe2\\x80\\xaeb"),
+        ("/a=b", "/a\\x3db"),
+        ("/a\\x20b", "/a\\x5cx20b"),
+        ("/é", "/é"),
+    ] {
+        assert_eq!(one_word(name.as_bytes()), shown);
+    }
+    assert_eq!(one_word(b"/\xff"), "/\\xff");
+    assert_eq!(one_phrase("/a b\u{1b}[1m".as_bytes()), "/a b\\x1b[1m");
+}
+
+/// K29
+#[test]
+fn grants_are_told_with_both_ends() {
+    let plan = plan(vec![directory("/a"), bind(0, "/a", Access::ReadOnly, BindPurpose::Grant)]);
+    let mounts: Vec<FsMount> = plan.fs_mounts().collect();
+    let [FsMount { mode, src_host, dst_cage }] = mounts.as_slice() else {
+        panic!("{mounts:?}");
+    };
+    assert_eq!(*mode, Access::ReadOnly);
+    assert_eq!(src_host, &plan.source(SourceIndex(0)).unwrap().path);
+    assert_eq!(dst_cage, &guest("/a"));
+}
