@@ -1,3 +1,6 @@
+//! Layers are judged from the files of made-up machines, and once from this one.
+//! Nothing here depends on what this machine can do.
+
 use super::*;
 
 /// The files of a machine: paths and contents.

@@ -1,3 +1,5 @@
+//! Which policy file counts, and which must not. Works in temporary directories only.
+
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 

@@ -1,3 +1,5 @@
+//! The walk's reading of the table against the table's own. Touches no file.
+
 use super::*;
 
 /// The entry that a walk along a path comes to.

@@ -1,3 +1,6 @@
+//! What a sweep renames, reports and leaves alone, on real directories with real times.
+//! Never runs a cage.
+
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};

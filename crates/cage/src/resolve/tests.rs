@@ -1,3 +1,5 @@
+//! Resolution as a whole: under attack, at scale, and on the way to a Plan. Builds no cage.
+
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::symlink;
 use std::sync::Arc;

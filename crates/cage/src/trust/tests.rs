@@ -1,3 +1,5 @@
+//! What counts as an approval, and which stores are not believed. Uses no real state.
+
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::*;

@@ -1,3 +1,5 @@
+//! The base layer of this host: what it must show and must never show.
+
 use std::collections::HashSet;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Who counts as root, as an account and as a home. Changes no identity.
+
 use super::*;
 
 #[test]

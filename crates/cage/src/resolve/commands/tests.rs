@@ -1,3 +1,6 @@
+//! What listed commands bring, tried by running them in a root made of just that.
+//! Where the caller may not change the root, what was found is only looked at.
+
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 

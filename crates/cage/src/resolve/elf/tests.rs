@@ -1,3 +1,5 @@
+//! A made-up program read whole, cut short and damaged. Runs none of them.
+
 use super::*;
 
 struct Bytes<'a>(&'a [u8]);

@@ -1,3 +1,5 @@
+//! Where loaders look. Depends on no particular library being installed.
+
 use super::*;
 
 fn path(text: &str) -> HostPath {

@@ -1,3 +1,5 @@
+//! A made-up loader cache, whole and damaged. Never reads the host's.
+
 use super::*;
 
 /// A cache with these entries: flags, name, path.

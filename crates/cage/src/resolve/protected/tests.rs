@@ -1,3 +1,6 @@
+//! Which files of a read-write grant are kept read-only, and which grants are refused.
+//! Builds no cage.
+
 use std::os::unix::fs::symlink;
 
 use super::super::fixture::{Host, directory, file, host_path, own_rule};

@@ -1,3 +1,5 @@
+//! Every way in which a rule's path can be found or fail. Builds no cage.
+
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{PermissionsExt, symlink};

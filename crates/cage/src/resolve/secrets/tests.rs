@@ -1,3 +1,5 @@
+//! Which secrets are hidden inside which grants. All of them are made up.
+
 use std::os::unix::fs::symlink;
 
 use super::super::fixture::{Host, directory, file, host_path, own_rule};

@@ -1,3 +1,5 @@
+//! Pointer files of repositories, honest and not. Starts no Git.
+
 use super::*;
 
 fn check(pointer: &[u8], shared: Option<&[u8]>) -> Vec<String> {
