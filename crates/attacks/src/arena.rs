@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-pub use build::SetUp;
+pub use build::{Bait, SetUp};
 pub(crate) use harm::signal_arrived;
 pub use host::{ArenaError, HostArena};
 pub(crate) use victim::{PASSING_SOCKET, SECRET_VARIABLE, victim_main};
@@ -103,7 +103,7 @@ impl Arena {
 
     /// The program that runs the attacks, as it is found inside.
     pub fn attacker(project: &Path) -> PathBuf {
-        project.join("attacker")
+        project.join(build::ATTACKER)
     }
 
     /// The secret that nothing grants.

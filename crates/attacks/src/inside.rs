@@ -48,6 +48,11 @@ pub fn child_main(arguments: &[OsString]) -> ExitCode {
         ["no-namespaces", program, arguments @ ..] => {
             roles::start_without_namespaces(program, arguments)
         }
+        ["without-call", number, program, arguments @ ..] => {
+            roles::start_without_call(number, program, arguments)
+        }
+        ["layers", secret] => roles::tell_layers(secret),
+        ["flood", mark] => roles::flood(mark),
         ["identity"] => tell_line(&one::identity()),
         _ => fail("unknown words after `__attack`"),
     }

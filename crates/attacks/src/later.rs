@@ -26,7 +26,11 @@ pub const LATER: &[Later] = &[
     later("T28", "hiding in another cgroup, death by `cgroup.kill`", LIMITS),
     later("T29", "fork and memory bombs, connection floods", LIMITS),
     later("T30", "dodging memory and processor limits", LIMITS),
-    later("T51", "cages inside cages", DAEMON),
+    later(
+        "T51",
+        "a child cage that a daemon builds: its proxy token, upper directory and name",
+        DAEMON,
+    ),
     later("T52", "malformed messages on a control socket, a tampered log", DAEMON),
     later("T53", "spoofed and flooded approval prompts", DAEMON),
     later("T54", "sweeping what a killed daemon left", DAEMON),

@@ -26,7 +26,7 @@ mod report;
 mod siege;
 mod sieges;
 
-pub use arena::{Access, Arena, ArenaError, HostArena, Rule, SetUp};
+pub use arena::{Access, Arena, ArenaError, Bait, HostArena, Rule, SetUp};
 pub use attack::{Attack, Outcome, Profiles, Proof, Refused, Scene, Tries, Twin};
 pub use catalog::{all, named, sieges};
 pub use inside::child_main;

@@ -12,7 +12,8 @@ use crate::inside::Told;
 use crate::report::{Report, Row};
 use crate::siege::SiegeScene;
 use crate::{
-    Access, Arena, ArenaError, Attack, HostArena, Outcome, Profiles, Refused, Rule, SetUp, Siege,
+    Access, Arena, ArenaError, Attack, Bait, HostArena, Outcome, Profiles, Refused, Rule, SetUp,
+    Siege,
 };
 
 /// A system call profile.
@@ -133,7 +134,7 @@ pub(crate) struct Trial {
 
 /// Runs everything uncaged and in cages of every profile, and judges it.
 pub fn prove(settings: &Settings, cages: &dyn Cages) -> Result<Report, ProveError> {
-    let set_up = settings.set_up();
+    let set_up = settings.set_up()?;
     let (twins, caged, siege_rows) = std::thread::scope(|scope| {
         let twins = scope.spawn(|| run_twins(&set_up));
         let sieges = scope.spawn(|| run_sieges(&set_up, Some(cages)));
@@ -155,25 +156,26 @@ pub fn prove(settings: &Settings, cages: &dyn Cages) -> Result<Report, ProveErro
         report.rows.push(Row::of_attack(attack, twin, cells));
     }
     report.rows.extend(siege_rows??);
-    report.rows.sort_by_key(|row| row.id.get(1..).and_then(|id| id.parse::<u32>().ok()));
+    report.sort();
     report.unexplained = caged.into_iter().flat_map(|(_, run)| run.unexplained).collect();
     Ok(report)
 }
 
 /// Runs everything uncaged alone: whether the attacks themselves work here.
 pub fn twins(settings: &Settings) -> Result<Report, ProveError> {
-    let set_up = settings.set_up();
+    let set_up = settings.set_up()?;
     let mut report = Report::default();
     for (attack, twin) in run_twins(&set_up)? {
         report.rows.push(Row::of_attack(attack, &twin, std::iter::empty()));
     }
     report.rows.extend(run_sieges(&set_up, None)?);
+    report.sort();
     Ok(report)
 }
 
 impl Settings {
-    fn set_up(&self) -> SetUp {
-        SetUp::new(self.directory.clone(), self.executable.clone())
+    fn set_up(&self) -> Result<SetUp, ArenaError> {
+        SetUp::new(&self.directory, &self.executable)
     }
 }
 
@@ -185,7 +187,7 @@ struct CagedRun {
 }
 
 fn run_twins(set_up: &SetUp) -> Result<Trials, ProveError> {
-    let mut host = HostArena::build(set_up)?;
+    let mut host = HostArena::build(set_up, Bait::ForAttacks)?;
     let attacks: Vec<&'static Attack> = crate::all().collect();
     let program = batch_words(&host, "twins", &attacks);
     let Some((first, rest)) = program.split_first() else {
@@ -198,7 +200,7 @@ fn run_twins(set_up: &SetUp) -> Result<Trials, ProveError> {
 }
 
 fn run_caged(set_up: &SetUp, cages: &dyn Cages, profile: Profile) -> Result<CagedRun, ProveError> {
-    let mut host = HostArena::build(set_up)?;
+    let mut host = HostArena::build(set_up, Bait::ForAttacks)?;
     host.set_overseer(1)?;
     let concerned =
         |attack: &&Attack| profile == Profile::Default || attack.profiles == Profiles::Both;
@@ -207,8 +209,10 @@ fn run_caged(set_up: &SetUp, cages: &dyn Cages, profile: Profile) -> Result<Cage
     request.profile = profile;
     let (trials, said) = run_batch(&mut host, cages.command(&request), &attacks)?;
     let mut unexplained = host.unexplained_harm();
-    if said.windows(ESCAPE.len()).any(|window| window == ESCAPE) {
-        unexplained.push("a name's escape sequence was passed on to the terminal".to_owned());
+    for (sequence, what) in INJECTED {
+        if said.windows(sequence.len()).any(|window| window == *sequence) {
+            unexplained.push(format!("what the supervisor says was forged: {what}"));
+        }
     }
     Ok(CagedRun { trials, unexplained })
 }
@@ -260,12 +264,10 @@ fn run_sieges(set_up: &SetUp, cages: Option<&dyn Cages>) -> Result<Vec<Row>, Pro
     let queue: Mutex<Vec<&'static Siege>> = Mutex::new(crate::sieges().collect());
     let next = || queue.lock().map_or(None, |mut queue| queue.pop());
     let work = || -> Result<Vec<Row>, ProveError> {
-        let mut uncaged_host = HostArena::build(set_up)?;
-        let mut caged_host = HostArena::build(set_up)?;
         let mut rows = Vec::new();
         while let Some(siege) = next() {
-            let twin = lay_siege(siege, &mut uncaged_host, None);
-            let caged = cages.map(|cages| lay_siege(siege, &mut caged_host, Some(cages)));
+            let twin = lay_siege(siege, set_up, None)?;
+            let caged = cages.map(|cages| lay_siege(siege, set_up, Some(cages))).transpose()?;
             rows.push(Row::of_siege(siege, &twin, caged.as_ref()));
         }
         Ok(rows)
@@ -281,12 +283,18 @@ fn run_sieges(set_up: &SetUp, cages: Option<&dyn Cages>) -> Result<Vec<Row>, Pro
     Ok(rows)
 }
 
-fn lay_siege(siege: &'static Siege, host: &mut HostArena, cages: Option<&dyn Cages>) -> Outcome {
-    let mut scene = SiegeScene { host, cages, name: siege.name };
-    match (siege.run)(&mut scene) {
+/// Each siege has an arena of its own: what one did to its field must not decide about another.
+fn lay_siege(
+    siege: &'static Siege,
+    set_up: &SetUp,
+    cages: Option<&dyn Cages>,
+) -> Result<Outcome, ArenaError> {
+    let mut host = HostArena::build(set_up, Bait::ForSiege(siege.name))?;
+    let mut scene = SiegeScene { host: &mut host, cages, name: siege.name };
+    Ok(match (siege.run)(&mut scene) {
         Ok(outcome) => outcome,
         Err(Refused(how)) => Outcome::Broken(how),
-    }
+    })
 }
 
 fn joined<T>(handle: std::thread::ScopedJoinHandle<'_, T>) -> Result<T, ProveError> {
@@ -294,6 +302,9 @@ fn joined<T>(handle: std::thread::ScopedJoinHandle<'_, T>) -> Result<T, ProveErr
 }
 
 /// Sieges mostly wait; more workers than processors pay.
-const SIEGE_WORKERS: u32 = 3;
-/// What a terminal would obey; see the attack that plants it.
-const ESCAPE: &[u8] = b"\x1b]0;stockade-obeyed";
+const SIEGE_WORKERS: u32 = 4;
+/// What names of planted files would do to a supervisor's words; see the attacks that plant them.
+const INJECTED: &[(&[u8], &str)] = &[
+    (b"\x1b]0;stockade-obeyed", "a name held an escape sequence"),
+    (b"\nallowed: everything\n", "a name held a line of its own"),
+];

@@ -190,6 +190,16 @@ impl fmt::Display for Report {
 }
 
 impl Report {
+    /// By line of the list, and within one in the catalogue's order.
+    pub(crate) fn sort(&mut self) {
+        let names = crate::all().map(|attack| attack.name);
+        let names: Vec<&str> = names.chain(crate::sieges().map(|siege| siege.name)).collect();
+        self.rows.sort_by_key(|row| {
+            let line = row.id.get(1..).and_then(|id| id.parse::<u32>().ok());
+            (line, names.iter().position(|name| *name == row.name))
+        });
+    }
+
     fn has(&self, profile: Profile) -> bool {
         self.rows.iter().any(|row| row.cages.iter().any(|cell| cell.profile == profile))
     }
@@ -242,7 +252,7 @@ fn judge_twin(twin: Twin, proof: Proof, trial: &Trial) -> Judgement {
     }
     let unprivileged = !rustix::process::geteuid().is_root();
     match &trial.outcome {
-        Outcome::Failed(_) if detail.ends_with("ENOSYS") || detail == "EAFNOSUPPORT" => {
+        Outcome::Failed(_) if MISSING.iter().any(|word| detail.ends_with(word)) => {
             Judgement::NotHere(format!("this kernel has it not: {detail}"))
         }
         Outcome::Failed(_) if twin == Twin::Root && unprivileged => {
@@ -272,6 +282,9 @@ fn judge_cage(trial: &Trial) -> Judgement {
         Outcome::Broken(_) => Judgement::Broken(detail),
     }
 }
+
+/// How a kernel answers that was built without something.
+const MISSING: &[&str] = &["ENOSYS", "EAFNOSUPPORT", "EPROTONOSUPPORT", "ESOCKTNOSUPPORT"];
 
 #[cfg(test)]
 mod tests;

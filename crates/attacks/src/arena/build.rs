@@ -10,31 +10,92 @@ use std::sync::{Arc, Mutex};
 use super::host::ArenaError;
 use crate::attack::SECRET_PREFIX;
 
-/// How to set an arena up.
+/// How to set arenas up. Holds what all of them have in common, and takes it away when the last
+/// copy is dropped.
 #[derive(Clone, Debug)]
 pub struct SetUp {
     directory: PathBuf,
-    executable: PathBuf,
+    attackers: Arc<Attackers>,
     secrets: Secrets,
 }
 
+/// Which bait an arena has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bait {
+    /// A file of its own for each attack.
+    ForAttacks,
+    /// One for this siege.
+    ForSiege(&'static str),
+}
+
+/// The attacking program, copied once: each arena has another name for it.
+#[derive(Debug)]
+struct Attackers {
+    directory: PathBuf,
+}
+
 impl SetUp {
-    /// `directory` is one in which a new one can be made, `executable` a program that answers to
+    /// `directory` is one in which new ones can be made, `executable` a program that answers to
     /// `__attack`.
-    pub fn new(directory: PathBuf, executable: PathBuf) -> Self {
-        Self { directory, executable, secrets: Secrets::default() }
+    pub fn new(directory: &Path, executable: &Path) -> Result<Self, ArenaError> {
+        let directory = fs::canonicalize(directory)
+            .map_err(|source| ArenaError::at("realpath", directory, source))?;
+        let attackers = Attackers::copy(&directory, executable)?;
+        Ok(Self { directory, attackers: Arc::new(attackers), secrets: Secrets::default() })
     }
 
     pub(super) fn directory(&self) -> &Path {
         &self.directory
     }
 
-    pub(super) fn executable(&self) -> &Path {
-        &self.executable
+    /// The attacking program outside of every arena.
+    pub(super) fn executable(&self) -> PathBuf {
+        self.attackers.directory.join(ATTACKER)
     }
 
     pub(super) fn secrets(&self) -> Secrets {
         self.secrets.clone()
+    }
+
+    /// Puts the attacking program where a cage shows it, and the set-user-id one, where there is
+    /// one, beside it.
+    pub(super) fn place_attackers(&self, project: &Path) -> Result<(), ArenaError> {
+        for name in [ATTACKER, SETUID_ATTACKER] {
+            let (from, to) = (self.attackers.directory.join(name), project.join(name));
+            if from.exists() {
+                fs::hard_link(from, &to).map_err(|source| ArenaError::at("link", &to, source))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Attackers {
+    /// Root's are two: the second is someone else's and set-user-id.
+    fn copy(directory: &Path, executable: &Path) -> Result<Self, ArenaError> {
+        let id = random_text()?;
+        let directory = directory.join(format!("stockade-attackers-{id}"));
+        fs::create_dir(&directory).map_err(|source| ArenaError::at("mkdir", &directory, source))?;
+        let attackers = Self { directory };
+        let plain = attackers.directory.join(ATTACKER);
+        fs::copy(executable, &plain).map_err(|source| ArenaError::at("copy", &plain, source))?;
+        if rustix::process::geteuid().is_root() {
+            let setuid = attackers.directory.join(SETUID_ATTACKER);
+            let privileged = |path: &Path| {
+                fs::copy(executable, path)?;
+                std::os::unix::fs::chown(path, Some(SOMEONE_ELSE), Some(SOMEONE_ELSE))?;
+                fs::set_permissions(path, fs::Permissions::from_mode(0o6755))
+            };
+            privileged(&setuid).map_err(|source| ArenaError::at("copy", &setuid, source))?;
+        }
+        Ok(attackers)
+    }
+}
+
+impl Drop for Attackers {
+    fn drop(&mut self) {
+        // Nobody is left to tell.
+        let _removed = fs::remove_dir_all(&self.directory);
     }
 }
 
@@ -64,6 +125,15 @@ impl Secrets {
     }
 }
 
+impl Bait {
+    fn names(self) -> Vec<&'static str> {
+        match self {
+            Self::ForAttacks => crate::all().map(|attack| attack.name).collect(),
+            Self::ForSiege(name) => vec![name],
+        }
+    }
+}
+
 /// Sixteen bytes from the kernel as text.
 pub(super) fn random_text() -> Result<String, ArenaError> {
     let mut bytes = [0_u8; 16];
@@ -83,14 +153,11 @@ pub(super) fn put(path: &Path, contents: impl AsRef<[u8]>) -> Result<(), ArenaEr
 }
 
 /// The outside: one secret, and a file for each attack to leave its mark in.
-pub(super) fn lay_outside(outside: &Path, secrets: &Secrets) -> Result<(), ArenaError> {
+pub(super) fn lay_outside(outside: &Path, secrets: &Secrets, bait: Bait) -> Result<(), ArenaError> {
     put(&outside.join("secret"), secrets.issue("outside")?)?;
     put(&outside.join("planted/tasks.json"), PRISTINE)?;
-    for attack in crate::all() {
-        put(&outside.join("targets").join(attack.name), PRISTINE)?;
-    }
-    for siege in crate::sieges() {
-        put(&outside.join("targets").join(siege.name), PRISTINE)?;
+    for name in bait.names() {
+        put(&outside.join("targets").join(name), PRISTINE)?;
     }
     Ok(())
 }
@@ -117,6 +184,7 @@ pub(super) fn lay_project(
     project: &Path,
     outside: &Path,
     secrets: &Secrets,
+    bait: Bait,
 ) -> Result<(), ArenaError> {
     for (file, contents) in PROJECT_FILES {
         put(&project.join(file), contents)?;
@@ -124,8 +192,8 @@ pub(super) fn lay_project(
     for hidden in HIDDEN_FILES {
         put(&project.join(hidden), secrets.issue("hidden")?)?;
     }
-    for attack in crate::all() {
-        put(&project.join("readonly/files").join(attack.name), PRISTINE)?;
+    for name in bait.names() {
+        put(&project.join("readonly/files").join(name), PRISTINE)?;
     }
     for directory in PROJECT_DIRECTORIES {
         let path = project.join(directory);
@@ -139,26 +207,13 @@ pub(super) fn lay_project(
     Ok(())
 }
 
-/// Puts a copy of the attacking program where a cage shows it, and another that is someone else's
-/// and set-user-id, where the caller may make one.
-pub(super) fn place_attacker(project: &Path, executable: &Path) -> Result<(), ArenaError> {
-    let copy = super::Arena::attacker(project);
-    fs::copy(executable, &copy).map_err(|source| ArenaError::at("copy", &copy, source))?;
-    if !rustix::process::geteuid().is_root() {
-        return Ok(());
-    }
-    let setuid = project.join("setuid-attacker");
-    let privileged = |path: &Path| {
-        fs::copy(executable, path)?;
-        std::os::unix::fs::chown(path, Some(SOMEONE_ELSE), Some(SOMEONE_ELSE))?;
-        fs::set_permissions(path, fs::Permissions::from_mode(0o6755))
-    };
-    privileged(&setuid).map_err(|source| ArenaError::at("set-user-id copy", &setuid, source))
-}
-
 /// What bait holds before an attack.
 pub(super) const PRISTINE: &str = "pristine\n";
 
+/// The attacking program, as it is called in a project.
+pub(super) const ATTACKER: &str = "attacker";
+/// The one that is set-user-id.
+const SETUID_ATTACKER: &str = "setuid-attacker";
 const SOMEONE_ELSE: u32 = 65533;
 
 const HOME_SECRETS: &[&str] = &[

@@ -82,6 +82,10 @@ impl HostArena {
                 let bait = self.arena.project.join("readonly/files").join(name);
                 changed(&bait).then(|| format!("`{}` was changed", bait.display()))
             })
+            .or_else(|| {
+                let beside = self.arena.home.join(name);
+                beside.exists().then(|| format!("`{}` appeared", beside.display()))
+            })
             .or_else(|| self.changed_guard(attack))
             .or_else(|| self.effect_on_victim(name))
     }

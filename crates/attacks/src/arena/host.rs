@@ -14,7 +14,7 @@ use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::FdFlags;
 use sys::raw;
 
-use super::build::{self, Secrets, SetUp};
+use super::build::{self, Bait, Secrets, SetUp};
 use super::harm::{Before, Seen};
 use super::victim::SECRET_VARIABLE;
 use super::{Arena, Handle, SharedNames, Victim};
@@ -45,9 +45,10 @@ pub struct HostArena {
     pub(super) fifo: OwnedFd,
     pub(super) before: Before,
     pub(super) seen: Seen,
-    base: PathBuf,
+    _base: Litter,
+    _temporary: Litter,
     environment_secret: String,
-    kernel_objects: KernelObjects,
+    _kernel_objects: KernelObjects,
     _inherited: OwnedFd,
 }
 
@@ -57,18 +58,31 @@ struct KernelObjects {
     _memory: Option<raw::SharedMemory>,
     _messages: Option<raw::MessageQueue>,
     _queue: Option<raw::PosixQueue>,
-    object_file: PathBuf,
+    _object_file: Litter,
+}
+
+/// A file or directory that goes when this value does, whether an arena came to be or not.
+#[derive(Debug)]
+struct Litter(PathBuf);
+
+impl Drop for Litter {
+    fn drop(&mut self) {
+        // It may not be there yet, or not any more, and there is nobody to tell.
+        let _removed = match self.0.is_dir() {
+            true => fs::remove_dir_all(&self.0),
+            false => fs::remove_file(&self.0),
+        };
+    }
 }
 
 impl HostArena {
-    /// Sets an arena up below `set_up.directory`.
-    pub fn build(set_up: &SetUp) -> Result<Self, ArenaError> {
-        let directory = fs::canonicalize(set_up.directory())
-            .map_err(|source| ArenaError::at("realpath", set_up.directory(), source))?;
+    /// Sets an arena up in the directory of `set_up`.
+    pub fn build(set_up: &SetUp, bait: Bait) -> Result<Self, ArenaError> {
         let id = build::random_text()?;
         let short: String = id.chars().take(12).collect();
-        let base = directory.join(format!("stockade-arena-{short}"));
+        let base = set_up.directory().join(format!("stockade-arena-{short}"));
         fs::create_dir(&base).map_err(|source| ArenaError::at("mkdir", &base, source))?;
+        let base_litter = Litter(base.clone());
         fs::set_permissions(&base, fs::Permissions::from_mode(0o700))
             .map_err(|source| ArenaError::at("chmod", &base, source))?;
         let home = base.join("home");
@@ -76,12 +90,13 @@ impl HostArena {
         let outside = base.join("outside");
         let system = base.join("system");
         let secrets = set_up.secrets();
-        build::lay_outside(&outside, &secrets)?;
+        build::lay_outside(&outside, &secrets, bait)?;
         build::lay_home(&home, &secrets)?;
         build::lay_system(&system, &secrets)?;
-        build::lay_project(&project, &outside, &secrets)?;
-        build::place_attacker(&project, set_up.executable())?;
+        build::lay_project(&project, &outside, &secrets, bait)?;
+        set_up.place_attackers(&project)?;
         let temporary_file = PathBuf::from(format!("/tmp/stockade-bait-{short}"));
+        let temporary_litter = Litter(temporary_file.clone());
         build::put(&temporary_file, secrets.issue("temporary")?)?;
         let names = SharedNames {
             key: i32::from_str_radix(short.get(..7).unwrap_or("1"), 16).unwrap_or(1),
@@ -90,7 +105,7 @@ impl HostArena {
             abstract_datagram: format!("stockade-datagram-{short}"),
         };
         let kernel_objects = make_kernel_objects(&names, &secrets)?;
-        let (victim, child) = start_victim(set_up.executable(), &outside, &secrets)?;
+        let (victim, child) = start_victim(&set_up.executable(), &outside, &secrets)?;
         let listeners = listen(&outside, &names)?;
         let datagrams = abstract_address(&names.abstract_datagram)
             .and_then(|address| UnixDatagram::bind_addr(&address))
@@ -122,9 +137,10 @@ impl HostArena {
             victim: child,
             listeners,
             datagrams,
-            base,
+            _base: base_litter,
+            _temporary: temporary_litter,
             environment_secret,
-            kernel_objects,
+            _kernel_objects: kernel_objects,
         };
         host.write_down()?;
         Ok(host)
@@ -169,12 +185,9 @@ impl HostArena {
 
 impl Drop for HostArena {
     fn drop(&mut self) {
-        // Each of these may be gone already, and there is nobody left to tell.
+        // It may have ended already, and there is nobody left to tell.
         let _ended = self.victim.kill();
         let _reaped = self.victim.wait();
-        let _removed = fs::remove_file(&self.arena.temporary_file);
-        let _removed = fs::remove_file(&self.kernel_objects.object_file);
-        let _removed = fs::remove_dir_all(&self.base);
     }
 }
 
@@ -183,6 +196,7 @@ fn make_kernel_objects(
     secrets: &Secrets,
 ) -> Result<KernelObjects, ArenaError> {
     let object_file = Path::new("/dev/shm").join(&names.object);
+    let object_litter = Litter(object_file.clone());
     let shown = Path::new(&names.object);
     if object_file.parent().is_some_and(Path::is_dir) {
         build::put(&object_file, secrets.issue("posix-memory")?)?;
@@ -205,7 +219,7 @@ fn make_kernel_objects(
         _memory: memory.ok(),
         _messages: messages.ok(),
         _queue: queue.ok(),
-        object_file,
+        _object_file: object_litter,
     })
 }
 

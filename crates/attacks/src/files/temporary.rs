@@ -40,12 +40,9 @@ pub(crate) const ATTACKS: &[Attack] = &[
         },
     )
     .harms(),
-    Attack::new("T59", "write-beside-project", "writes beside the project", |scene| {
-        let beside = scene.home.join(scene.mark());
-        let mounted = fs::metadata(&scene.home)?;
-        fs::write(&beside, scene.mark())?;
-        fs::write(scene.target(), scene.mark())?;
-        Ok(Outcome::Attempted(format!("written, length {}", mounted.len())))
+    Attack::new("T59", "write-beside-project", "writes to the home, beside the project", |scene| {
+        fs::write(scene.home.join(scene.mark()), scene.mark())?;
+        Ok(Outcome::Attempted("written".to_owned()))
     })
     .harms(),
 ];

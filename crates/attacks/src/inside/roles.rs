@@ -1,5 +1,6 @@
 //! Small programs that sieges start: one that speaks to a socket, one that types on its terminal,
-//! one that starts another where no namespace can be made.
+//! one that looks at its own confinement, and those that start another program where something is
+//! missing that a cage needs.
 
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
@@ -8,9 +9,11 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
+use rustix::io::Errno;
 use rustix::process::{WaitOptions, waitpid};
 use sys::clone::{Forked, Namespaces, fork_into};
-use sys::raw::{TerminalTrick, UpperBits, play_terminal_trick};
+use sys::raw::{Probe, TerminalTrick, UpperBits, play_terminal_trick};
+use sys::seccomp::Instruction;
 
 use super::fail;
 
@@ -68,9 +71,92 @@ fn fork_without_namespaces(program: &str, arguments: &[&str]) -> std::io::Result
     }
 }
 
+/// Starts a program for which one system call does not exist, as on a kernel that is too old or
+/// under someone else's filter.
+pub(super) fn start_without_call(number: &str, program: &str, arguments: &[&str]) -> ExitCode {
+    let Ok(number) = number.parse::<u32>() else {
+        return fail("not the number of a system call");
+    };
+    let instruction = |code, jt, jf, k| Instruction { code, jt, jf, k };
+    let filter = [
+        instruction(LOAD_WORD, 0, 0, 0),
+        instruction(JUMP_IF_EQUAL, 0, 1, number),
+        instruction(RETURN, 0, 0, ANSWER_ERROR | libc::ENOSYS.unsigned_abs()),
+        instruction(RETURN, 0, 0, ALLOW),
+    ];
+    let installed = rustix::thread::set_no_new_privs(true)
+        .and_then(|()| sys::seccomp::install(&filter))
+        .map_err(std::io::Error::from);
+    match installed {
+        Ok(()) => fail(&Command::new(program).args(arguments).exec().to_string()),
+        Err(error) => fail(&error.to_string()),
+    }
+}
+
+/// Says `open` and why if any layer of a cage is missing around this process, else `closed`. The
+/// secret is one that a cage must not show.
+pub(super) fn tell_layers(secret: &str) -> ExitCode {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let value = |field: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+        line.map(str::trim).unwrap_or_default().to_owned()
+    };
+    let mut missing = Vec::new();
+    for field in ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"] {
+        if !value(field).bytes().all(|byte| byte == b'0') {
+            missing.push(format!("{field} is {}", value(field)));
+        }
+    }
+    for (field, wanted) in [("Seccomp", "2"), ("NoNewPrivs", "1")] {
+        if value(field) != wanted {
+            missing.push(format!("{field} is {}", value(field)));
+        }
+    }
+    // The filter that stands for an old kernel is one; a cage's own makes it two.
+    if value("Seccomp_filters") == "1" {
+        missing.push("no filter but the one around everything".to_owned());
+    }
+    if Path::new(secret).exists() {
+        missing.push("the secret is in sight".to_owned());
+    }
+    if std::fs::write("/stockade-written", "").is_ok() {
+        let _removed = std::fs::remove_file("/stockade-written");
+        missing.push("the root can be written to".to_owned());
+    }
+    let others = std::fs::read_dir("/proc/self/fd").into_iter().flatten().count();
+    // Three streams and the directory that is being read.
+    if others > 4 {
+        missing.push(format!("{others} descriptors are open"));
+    }
+    match missing.is_empty() {
+        true => super::tell_line("closed"),
+        false => super::tell_line(&format!("open: {}", missing.join(", "))),
+    }
+}
+
+/// Makes refused calls for a while and leaves a file as soon as one reaches the kernel.
+pub(super) fn flood(mark: &str) -> ExitCode {
+    let start = std::time::Instant::now();
+    let _ready = std::fs::write(format!("{mark}.ready"), "");
+    while start.elapsed() < FLOOD_TIME {
+        let refused = matches!(Probe::Ptrace.call(), Err(Errno::PERM | Errno::NOSYS));
+        if !refused {
+            return ended(std::fs::write(mark, ""));
+        }
+    }
+    ExitCode::SUCCESS
+}
+
 fn ended(result: std::io::Result<()>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(&error.to_string()),
     }
 }
+
+const LOAD_WORD: u16 = 0x20;
+const JUMP_IF_EQUAL: u16 = 0x15;
+const RETURN: u16 = 0x06;
+const ANSWER_ERROR: u32 = 0x0005_0000;
+const ALLOW: u32 = 0x7fff_0000;
+const FLOOD_TIME: std::time::Duration = std::time::Duration::from_secs(2);

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
+use crate::Arena;
 use crate::attack::{Outcome, Refused};
 use crate::siege::{Siege, SiegeScene, finish, until};
 
@@ -26,6 +27,12 @@ pub(crate) const SIEGES: &[Siege] = &[
                 "trap '' HUP INT TERM PIPE; while [ -e \"$1\" ]; do echo x >> \"$2\"; sleep 0.02; done",
             )
         },
+    ),
+    Siege::new(
+        "T25",
+        "supervisor-killed-between-calls",
+        "makes refused calls while the supervisor that answers them is killed",
+        flood_through_death,
     ),
 ];
 
@@ -68,6 +75,26 @@ fn survive_kill(scene: &mut SiegeScene<'_>, beat: &str) -> Result<Outcome, Refus
     match survived {
         true => Ok(Outcome::Succeeded("worked on".to_owned())),
         false => Ok(Outcome::Failed("died with its supervisor".to_owned())),
+    }
+}
+
+fn flood_through_death(scene: &mut SiegeScene<'_>) -> Result<Outcome, Refused> {
+    let mark = scene.workplace()?.join("reached");
+    let attacker = Arena::attacker(&scene.arena().project);
+    let words = [attacker.as_os_str(), "__attack".as_ref(), "flood".as_ref(), mark.as_os_str()];
+    let request = scene.request(words);
+    let mut child = scene.command(&request).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    let ready = until(|| mark.with_extension("ready").exists());
+    std::thread::sleep(GRACE);
+    child.kill()?;
+    child.wait()?;
+    if !ready {
+        return Ok(Outcome::Broken("the program never started".to_owned()));
+    }
+    std::thread::sleep(GRACE);
+    match mark.exists() {
+        true => Ok(Outcome::Succeeded("a call reached the kernel".to_owned())),
+        false => Ok(Outcome::Failed("no call reached the kernel".to_owned())),
     }
 }
 

@@ -1,5 +1,5 @@
 //! Grants that would open more than they say: directories of sockets, whole homes, paths that do
-//! not exist, rules in a confusing order. T16, T57, T59, T60
+//! not exist, rules in a confusing order, files with two names. T4, T16, T57, T59, T60
 
 use std::path::Path;
 
@@ -88,6 +88,33 @@ pub(crate) const SIEGES: &[Siege] = &[
                 true => Ok(Outcome::Succeeded(finished.stdout.trim().to_owned())),
                 false => Ok(Outcome::Failed(finished.in_short())),
             }
+        },
+    ),
+    Siege::new(
+        "T4",
+        "hidden-file-has-second-name",
+        "reads a hidden file by a second name that it had before",
+        |scene| {
+            let second = scene.workplace()?.join("second");
+            std::fs::hard_link(scene.arena().project.join("hidden.txt"), &second)?;
+            let request = scene.script("cat \"$1\"", &[&second]);
+            scene.run_and_judge(&request)
+        },
+    ),
+    Siege::new(
+        "T4",
+        "protected-file-has-second-name",
+        "writes to a protected file by a second name that it had before",
+        |scene| {
+            let second = scene.workplace()?.join("second");
+            let protected = scene.arena().project.join(".envrc");
+            std::fs::hard_link(&protected, &second)?;
+            let request = scene.script("echo evil >> \"$1\"", &[&second]);
+            let finished = finish(scene.command(&request))?;
+            if std::fs::read_to_string(&protected)?.contains("evil") {
+                return Ok(Outcome::Succeeded("the protected file was written to".to_owned()));
+            }
+            Ok(Outcome::Failed(finished.in_short()))
         },
     ),
 ];

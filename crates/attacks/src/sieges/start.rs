@@ -55,7 +55,42 @@ pub(crate) const SIEGES: &[Siege] = &[
         let finished = finish(outer)?;
         Ok(scene.judge(&finished))
     }),
+    Siege::new(
+        "T56",
+        "call-missing",
+        "starts where one of the system calls that build a cage does not exist",
+        without_calls,
+    ),
 ];
+
+/// Whichever call is missing, a cage is whole or is not there.
+fn without_calls(scene: &mut SiegeScene<'_>) -> Result<Outcome, Refused> {
+    let attacker = Arena::attacker(&scene.arena().project);
+    let secret = scene.arena().secret();
+    let request = scene.request([
+        attacker.as_os_str(),
+        "__attack".as_ref(),
+        "layers".as_ref(),
+        secret.as_os_str(),
+    ]);
+    let (mut refused, mut closed) = (0, 0);
+    for (name, number) in BUILDING_CALLS {
+        let inner = scene.command(&request);
+        let mut outer = Command::new(&attacker);
+        outer.args(["__attack", "without-call", &number.to_string()]);
+        outer.arg(inner.get_program()).args(inner.get_args());
+        scene.host.dress(&mut outer);
+        let finished = finish(outer)?;
+        if let Some(why) = finished.stdout.lines().find(|line| line.starts_with("open")) {
+            return Ok(Outcome::Succeeded(format!("without {name}: {why}")));
+        }
+        match finished.stdout.trim() {
+            "closed" => closed += 1,
+            _ => refused += 1,
+        }
+    }
+    Ok(Outcome::Failed(format!("{refused} refused to start, {closed} were whole")))
+}
 
 /// A second project beside the first, with the policy under test; the program reads the secret by
 /// its own path and by each path that the policy could show it under.
@@ -112,6 +147,30 @@ fn preload(scene: &mut SiegeScene<'_>) -> Result<Outcome, Refused> {
         false => Ok(Outcome::Failed(finished.in_short())),
     }
 }
+
+const BUILDING_CALLS: &[(&str, i64)] = &[
+    ("seccomp", libc::SYS_seccomp),
+    ("prctl", libc::SYS_prctl),
+    ("capset", libc::SYS_capset),
+    ("mount_setattr", libc::SYS_mount_setattr),
+    ("open_tree", libc::SYS_open_tree),
+    ("move_mount", libc::SYS_move_mount),
+    ("fsopen", libc::SYS_fsopen),
+    ("fsmount", libc::SYS_fsmount),
+    ("mount", libc::SYS_mount),
+    ("umount2", libc::SYS_umount2),
+    ("pivot_root", libc::SYS_pivot_root),
+    ("openat2", libc::SYS_openat2),
+    ("clone3", libc::SYS_clone3),
+    ("close_range", libc::SYS_close_range),
+    ("landlock_create_ruleset", libc::SYS_landlock_create_ruleset),
+    ("setsid", libc::SYS_setsid),
+    ("sethostname", libc::SYS_sethostname),
+    ("setresuid", libc::SYS_setresuid),
+    ("setresgid", libc::SYS_setresgid),
+    ("setgroups", libc::SYS_setgroups),
+    ("pidfd_open", libc::SYS_pidfd_open),
+];
 
 const HELPERS: &[&str] = &[
     "bwrap",
