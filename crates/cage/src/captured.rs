@@ -16,9 +16,9 @@ use crate::spawn::spawn;
 pub struct Captured {
     /// How it ended.
     pub outcome: Outcome,
-    /// Standard output, cut at [`MOST_OUTPUT`].
+    /// Standard output, cut at 4 MiB.
     pub stdout: Vec<u8>,
-    /// Standard error, cut at [`MOST_OUTPUT`].
+    /// Standard error, cut at 4 MiB.
     pub stderr: Vec<u8>,
 }
 
@@ -76,4 +76,4 @@ fn read_ready(outputs: &mut [(Option<OwnedFd>, Vec<u8>); 2]) -> Result<(), Errno
 }
 
 /// Most bytes that are kept of each stream; the rest is read and thrown away.
-pub const MOST_OUTPUT: usize = 4 << 20;
+const MOST_OUTPUT: usize = 4 << 20;

@@ -169,12 +169,8 @@ pub(crate) fn send_packet(
     if !descriptors.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(descriptors)) {
         return Err(Errno::TOOBIG);
     }
-    let sent = rustix::net::sendmsg(
-        socket,
-        &[IoSlice::new(bytes)],
-        &mut ancillary,
-        SendFlags::NOSIGNAL,
-    )?;
+    let sent =
+        rustix::net::sendmsg(socket, &[IoSlice::new(bytes)], &mut ancillary, SendFlags::NOSIGNAL)?;
     if sent == bytes.len() { Ok(()) } else { Err(Errno::MSGSIZE) }
 }
 

@@ -95,9 +95,8 @@ impl<'a> Init<'a> {
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(errno),
         }
-        let events = |position: usize| {
-            descriptors.get(position).map_or(PollFlags::empty(), PollFd::revents)
-        };
+        let events =
+            |position: usize| descriptors.get(position).map_or(PollFlags::empty(), PollFd::revents);
         Ok(Ready {
             order: events(0).intersects(PollFlags::IN | ended),
             child: events(1).intersects(PollFlags::IN),
@@ -123,7 +122,11 @@ impl<'a> Init<'a> {
     /// program itself.
     fn forward(&self, signal: i32) {
         let _gone = match signal {
-            libc::SIGINT | libc::SIGQUIT | libc::SIGHUP | libc::SIGWINCH | libc::SIGCONT
+            libc::SIGINT
+            | libc::SIGQUIT
+            | libc::SIGHUP
+            | libc::SIGWINCH
+            | libc::SIGCONT
             | libc::SIGTSTP => sys::signal::send_to_group(self.program, signal),
             _ => sys::signal::send(self.program, signal),
         };

@@ -28,9 +28,8 @@ pub(crate) fn restrict(rules: &LandlockPlan) -> Result<LandlockState, SetupFailu
         let stat = rustix::fs::fstat(&path)
             .map_err(|errno| SetupFailure::kernel(Step::Landlock, rule.at.to_string(), errno))?;
         let access = rights(rule.access, FileType::from_raw_mode(stat.st_mode));
-        ruleset = ruleset
-            .add_rule(PathBeneath::new(path, access))
-            .map_err(|error| failed(&error))?;
+        ruleset =
+            ruleset.add_rule(PathBeneath::new(path, access)).map_err(|error| failed(&error))?;
     }
     let status = ruleset.restrict_self().map_err(|error| failed(&error))?;
     Ok(match status.ruleset {

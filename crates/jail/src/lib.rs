@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod control;
+mod descriptor_limit;
 mod error;
 mod identity;
 mod idmap;
@@ -25,6 +26,6 @@ mod verify;
 pub mod launcher;
 pub mod restrict;
 
-pub use control::{Denial, End, Layers, LandlockState, NotifyState, Report};
+pub use control::{Denial, End, LandlockState, Layers, NotifyState, Report};
 pub use error::{SetupFailure, StartError, Step};
 pub use start::{Born, ProgramStreams, Stream, start};

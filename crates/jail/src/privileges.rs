@@ -91,7 +91,8 @@ fn erase_arguments() -> Result<(), Errno> {
     let text = text.get(..length).ok_or(Errno::IO)?;
     // The second field is the program's name in parentheses and may hold anything.
     let after_name = text.iter().rposition(|byte| *byte == b')').ok_or(Errno::IO)?;
-    let fields = std::str::from_utf8(text.get(after_name..).ok_or(Errno::IO)?).map_err(|_| Errno::IO)?;
+    let fields =
+        std::str::from_utf8(text.get(after_name..).ok_or(Errno::IO)?).map_err(|_| Errno::IO)?;
     let mut fields = fields.split_ascii_whitespace().skip(ARGUMENT_START - 2);
     let mut address = || fields.next().and_then(|field| field.parse::<u64>().ok()).ok_or(Errno::IO);
     let (start, end) = (address()?, address()?);
@@ -103,7 +104,9 @@ fn erase_arguments() -> Result<(), Errno> {
 }
 
 fn drop_from_bounding_set(number: u32) -> Result<(), Errno> {
-    rustix::thread::remove_capability_from_bounding_set(CapabilitySet::from_bits_retain(1 << number))
+    rustix::thread::remove_capability_from_bounding_set(CapabilitySet::from_bits_retain(
+        1 << number,
+    ))
 }
 
 /// The kernel has fewer; it says so by itself.

@@ -9,9 +9,7 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
-use rustix::mount::{
-    FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags,
-};
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags};
 use sys::mount::{Depth, MountAttributes};
 
 /// Whether new files can be made in the narrowed directory, and existing ones changed.
@@ -102,7 +100,8 @@ fn copy_entries<'a>(
     let mut copies = Vec::with_capacity(entries.len());
     for name in entries {
         let failed = |errno| kernel("copy the mount of", &target.join(name), errno);
-        let stat = rustix::fs::statat(directory, *name, AtFlags::SYMLINK_NOFOLLOW).map_err(failed)?;
+        let stat =
+            rustix::fs::statat(directory, *name, AtFlags::SYMLINK_NOFOLLOW).map_err(failed)?;
         if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
             continue;
         }
@@ -134,8 +133,8 @@ fn replace(
         let failed = |errno| kernel("mount on", &target.join(name), errno);
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         let flags = OFlags::PATH | OFlags::CLOEXEC;
-        let place = rustix::fs::openat2(shadow, name, flags, Mode::empty(), resolve)
-            .map_err(failed)?;
+        let place =
+            rustix::fs::openat2(shadow, name, flags, Mode::empty(), resolve).map_err(failed)?;
         rustix::mount::move_mount(&copy, c"", &place, c"", both).map_err(failed)?;
     }
     if writing == Writing::Refused {

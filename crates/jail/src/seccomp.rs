@@ -111,7 +111,11 @@ impl<'a> Answerer<'a> {
         let mut denials: Vec<Denial> = self
             .counts
             .iter()
-            .map(|(number, (count, killed))| Denial { number: *number, count: *count, killed: *killed })
+            .map(|(number, (count, killed))| Denial {
+                number: *number,
+                count: *count,
+                killed: *killed,
+            })
             .collect();
         denials.sort_by_key(|denial| std::cmp::Reverse(denial.count));
         denials

@@ -12,6 +12,7 @@ use sys::clone::{Forked, Namespaces};
 use sys::signal::SignalSet;
 
 use crate::control::{Channel, Order};
+use crate::descriptor_limit::DescriptorLimit;
 use crate::init::Init;
 use crate::program::Launch;
 use crate::tree::Sources;
@@ -78,6 +79,8 @@ pub fn start(
 ) -> Result<Born, StartError> {
     check(plan, sources)?;
     let privileged = matches!(plan.identity.map, IdentityMap::Unowned(_));
+    let limit = DescriptorLimit::make_room_for(sources.len().saturating_mul(2))
+        .map_err(|errno| SetupFailure::kernel(Step::Settings, "the descriptor limit", errno))?;
     let binds = if privileged {
         Sources::Detached(idmap::detach_binds(plan, sources)?)
     } else {
@@ -90,7 +93,7 @@ pub fn start(
     let forked = sys::clone::fork_into(Namespaces::ALL, None);
     if let Ok(Forked::Child) = forked {
         drop(control);
-        be_pid_one(plan, binds, streams, inside);
+        be_pid_one(plan, binds, streams, inside, &limit);
     }
     sys::signal::set_mask(&mask).map_err(failed)?;
     let Forked::Parent { pid, pidfd } = forked.map_err(failed)? else {
@@ -213,8 +216,14 @@ fn check(plan: &Plan, sources: &[OwnedFd]) -> Result<(), StartError> {
 }
 
 /// The whole life of the cage's first process.
-fn be_pid_one(plan: &Plan, binds: Sources<'_>, streams: ProgramStreams, control: Channel) -> ! {
-    let failure = match live(plan, binds, streams, control) {
+fn be_pid_one(
+    plan: &Plan,
+    binds: Sources<'_>,
+    streams: ProgramStreams,
+    control: Channel,
+    limit: &DescriptorLimit,
+) -> ! {
+    let failure = match live(plan, binds, streams, control, limit) {
         Ok(()) => sys::exec::exit_now(0),
         Err(failure) => failure,
     };
@@ -230,8 +239,9 @@ fn live(
     binds: Sources<'_>,
     streams: ProgramStreams,
     control: Channel,
+    limit: &DescriptorLimit,
 ) -> Result<(), Box<(SetupFailure, Channel)>> {
-    match build_and_launch(plan, binds, streams, &control) {
+    match build_and_launch(plan, binds, streams, &control, limit) {
         Ok(ready) => {
             let Ready { launch, launched, children, layers } = ready;
             let _told = control.send(&Report::Started(layers), &[]);
@@ -257,6 +267,7 @@ fn build_and_launch(
     binds: Sources<'_>,
     streams: ProgramStreams,
     control: &Channel,
+    limit: &DescriptorLimit,
 ) -> Result<Ready, SetupFailure> {
     let settings = |errno| SetupFailure::kernel(Step::Settings, "signals", errno);
     sys::signal::restore_default(libc::SIGCHLD).map_err(settings)?;
@@ -271,6 +282,7 @@ fn build_and_launch(
     let (streams, terminal) = open_streams(streams, control)?;
     verify::verify(plan, &mounted)?;
     privileges::refuse_core_dumps()?;
+    limit.restore().map_err(settings)?;
     privileges::hide_from_the_cage()?;
     privileges::drop_all()?;
     let landlock = landlock::restrict(&plan.landlock)?;

@@ -60,7 +60,8 @@ pub(crate) fn build(plan: &Plan, mut sources: Sources<'_>) -> Result<Tree, Setup
 impl Tree {
     fn empty() -> Result<Self, SetupFailure> {
         let failed = |errno| SetupFailure::kernel(Step::Mount, "/", errno);
-        let root = tmpfs(0o755, ROOT_SIZE, sys::mount::NOSUID | sys::mount::NODEV).map_err(failed)?;
+        let root =
+            tmpfs(0o755, ROOT_SIZE, sys::mount::NOSUID | sys::mount::NODEV).map_err(failed)?;
         rustix::mount::move_mount(
             root.as_fd(),
             c"",
@@ -95,7 +96,8 @@ impl Tree {
         let name = at.relative_to_root();
         match operation {
             MountOp::Directory { mode, .. } => {
-                rustix::fs::mkdirat(&self.root, name, Mode::from_raw_mode(*mode)).map_err(name_failed)
+                rustix::fs::mkdirat(&self.root, name, Mode::from_raw_mode(*mode))
+                    .map_err(name_failed)
             }
             MountOp::File { mode, contents, .. } => {
                 self.make_file(name, *mode, contents.as_bytes()).map_err(name_failed)
@@ -153,8 +155,8 @@ impl Tree {
     fn mount_proc(&mut self, at: &GuestPath) -> Result<(), SetupFailure> {
         let mount_failed = |errno| SetupFailure::kernel(Step::Mount, at.to_string(), errno);
         let attributes = sys::mount::NOSUID | sys::mount::NODEV | sys::mount::NOEXEC;
-        let context = rustix::mount::fsopen(c"proc", FsOpenFlags::FSOPEN_CLOEXEC)
-            .map_err(mount_failed)?;
+        let context =
+            rustix::mount::fsopen(c"proc", FsOpenFlags::FSOPEN_CLOEXEC).map_err(mount_failed)?;
         rustix::mount::fsconfig_create(&context).map_err(mount_failed)?;
         let mount = fsmount(&context, attributes).map_err(mount_failed)?;
         turn_off_nested_user_namespaces(mount.as_fd())?;
@@ -262,8 +264,7 @@ impl Tree {
         if self.has_empty_file {
             rustix::fs::unlinkat(&self.root, EMPTY_FILE, AtFlags::empty()).map_err(failed)?;
         }
-        let change =
-            MountAttributes { set: sys::mount::RDONLY, make_private: false, idmap: None };
+        let change = MountAttributes { set: sys::mount::RDONLY, make_private: false, idmap: None };
         for mount in self.to_seal.drain(..) {
             sys::mount::set_attributes(mount.as_fd(), change, Depth::Single).map_err(failed)?;
         }
@@ -288,8 +289,7 @@ pub(crate) fn set_bind_attributes(
     operation: &MountOp,
     idmap: Option<BorrowedFd<'_>>,
 ) -> Result<(), Errno> {
-    let change =
-        MountAttributes { set: bind_attributes(operation), make_private: true, idmap };
+    let change = MountAttributes { set: bind_attributes(operation), make_private: true, idmap };
     sys::mount::set_attributes(mount, change, Depth::Recursive)
 }
 
@@ -323,14 +323,13 @@ fn bind_source(
         }
         Sources::LookUp(resolved) => {
             let source = resolved.get(source).ok_or_else(missing)?;
-            let failed =
-                |errno| SetupFailure::kernel(Step::Mount, source.path.to_string(), errno);
+            let failed = |errno| SetupFailure::kernel(Step::Mount, source.path.to_string(), errno);
             let flags = OpenTreeFlags::OPEN_TREE_CLONE
                 | OpenTreeFlags::OPEN_TREE_CLOEXEC
                 | OpenTreeFlags::AT_RECURSIVE
                 | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
-            let mount = rustix::mount::open_tree(CWD, source.path.as_bytes(), flags)
-                .map_err(failed)?;
+            let mount =
+                rustix::mount::open_tree(CWD, source.path.as_bytes(), flags).map_err(failed)?;
             let stat = rustix::fs::fstat(&mount).map_err(failed)?;
             if (stat.st_dev, stat.st_ino) != (source.device, source.inode) {
                 return Err(SetupFailure::found(

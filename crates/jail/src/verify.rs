@@ -38,7 +38,10 @@ fn compare_mount_table(mounted: &[Mounted]) -> Result<(), SetupFailure> {
             let line = String::from_utf8_lossy(line).into_owned();
             SetupFailure::found(Step::Verify, "the mount table", format!("cannot read `{line}`"))
         })?;
-        match expected.get_mut(entry.at.as_slice()).and_then(|at| (!at.is_empty()).then(|| at.remove(0))) {
+        match expected
+            .get_mut(entry.at.as_slice())
+            .and_then(|at| (!at.is_empty()).then(|| at.remove(0)))
+        {
             Some(mount) => {
                 entry.check(mount.attributes)?;
                 left = left.saturating_sub(1);

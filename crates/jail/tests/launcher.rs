@@ -1,4 +1,11 @@
 //! Cages for callers with many threads: one launcher, many at once, each with its own view.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking"
+)]
 
 #[allow(dead_code, reason = "each test file uses its own part")]
 mod support;
@@ -89,8 +96,11 @@ fn many_grants_arrive_in_order() {
     let launcher = Launcher::start().unwrap();
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().canonicalize().unwrap();
-    let mut prepared =
-        Prepared::new(&["sh", "-c", &format!("cat {}/*/name | sort -n | uniq | wc -l", root.display())]);
+    let mut prepared = Prepared::new(&[
+        "sh",
+        "-c",
+        &format!("cat {}/*/name | sort -n | uniq | wc -l", root.display()),
+    ]);
     for number in 0..600 {
         let own = root.join(number.to_string());
         std::fs::create_dir(&own).unwrap();

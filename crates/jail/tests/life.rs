@@ -1,5 +1,12 @@
 //! A cage from birth to end, through the launcher alone: streams, exit status, identity, signals,
 //! and what is left afterwards.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking"
+)]
 
 #[allow(dead_code, reason = "each test file uses its own part")]
 mod support;

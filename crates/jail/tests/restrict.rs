@@ -1,4 +1,11 @@
 //! Narrowing a directory in a mount namespace of one's own.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking"
+)]
 
 #[allow(dead_code, reason = "each test file uses its own part")]
 mod support;

@@ -31,11 +31,7 @@ pub fn execute(program: &CStr, arguments: &CStringArray, environment: &CStringAr
     // SAFETY: execve reads a C string and two NULL-terminated arrays of C strings: `CStringArray`
     // ends its array with NULL and owns every string in it for as long as it lives.
     unsafe {
-        libc::execve(
-            program.as_ptr(),
-            arguments.pointers.as_ptr(),
-            environment.pointers.as_ptr(),
-        )
+        libc::execve(program.as_ptr(), arguments.pointers.as_ptr(), environment.pointers.as_ptr())
     };
     last_errno()
 }

@@ -87,9 +87,8 @@ fn load(filter: &[Instruction], flags: libc::c_ulong) -> Result<i32, Errno> {
     };
     // SAFETY: the kernel reads a `sock_fprog` and as many instructions as it says: `program` points
     // at `filter` with its own length, and both live across the call.
-    let result = unsafe {
-        libc::syscall(libc::SYS_seccomp, SET_MODE_FILTER, flags, &raw const program)
-    };
+    let result =
+        unsafe { libc::syscall(libc::SYS_seccomp, SET_MODE_FILTER, flags, &raw const program) };
     i32::try_from(result).ok().filter(|value| *value >= 0).ok_or_else(last_errno)
 }
 

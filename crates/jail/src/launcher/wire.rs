@@ -73,11 +73,8 @@ fn read_request(bytes: &[u8], descriptors: Vec<OwnedFd>) -> Result<Request, Star
         _ => Err(malformed("names an unknown stream")),
     };
     let [stdin, stdout, stderr] = *kinds;
-    let streams = ProgramStreams {
-        stdin: stream(stdin)?,
-        stdout: stream(stdout)?,
-        stderr: stream(stderr)?,
-    };
+    let streams =
+        ProgramStreams { stdin: stream(stdin)?, stdout: stream(stdout)?, stderr: stream(stderr)? };
     Ok(Request { plan, sources: descriptors.collect(), streams })
 }
 
@@ -142,7 +139,8 @@ fn send_parts(
     let count = |length: usize| u32::try_from(length).map_err(|_| Errno::TOOBIG);
     loop {
         let (chunk, more_bytes) = bytes.split_at(bytes.len().min(MAX_CHUNK));
-        let (batch, more_descriptors) = descriptors.split_at(descriptors.len().min(MAX_DESCRIPTORS));
+        let (batch, more_descriptors) =
+            descriptors.split_at(descriptors.len().min(MAX_DESCRIPTORS));
         let mut packet = Vec::with_capacity(chunk.len() + PREFIX);
         packet.extend(count(bytes.len())?.to_le_bytes());
         packet.extend(count(descriptors.len())?.to_le_bytes());
@@ -155,7 +153,10 @@ fn send_parts(
     }
 }
 
-fn receive_parts(socket: BorrowedFd<'_>) -> Result<Option<(Vec<u8>, Vec<OwnedFd>)>, Errno> {
+/// Bytes and the descriptors that came with them.
+type Parts = (Vec<u8>, Vec<OwnedFd>);
+
+fn receive_parts(socket: BorrowedFd<'_>) -> Result<Option<Parts>, Errno> {
     let mut packet = vec![0_u8; MAX_CHUNK + PREFIX];
     let (mut bytes, mut descriptors) = (Vec::new(), Vec::new());
     loop {

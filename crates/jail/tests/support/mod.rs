@@ -181,7 +181,9 @@ pub(crate) fn run_single_threaded(tests: &[(&str, fn())]) {
     let exact = arguments.iter().any(|argument| argument == "--exact");
     let wanted = |name: &str| {
         filters.is_empty()
-            || filters.iter().any(|one| if exact { name == one } else { name.contains(one.as_str()) })
+            || filters
+                .iter()
+                .any(|one| if exact { name == one } else { name.contains(one.as_str()) })
     };
     let mut passed = 0;
     for (name, test) in tests.iter().filter(|(name, _)| !ignored_only && wanted(name)) {
