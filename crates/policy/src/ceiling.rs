@@ -5,8 +5,11 @@
 use std::fmt;
 
 use crate::algebra::{Refusal, Refusals};
+use crate::facts::ResolvedRule;
 use crate::shown::Shown;
-use crate::{Cage, FsAccess, FsRule, Place, Policy, Reach, RuleOrigin, Seccomp, State};
+use crate::{
+    Cage, Commands, FsAccess, FsRule, HostFacts, Place, Policy, Reach, RuleOrigin, Seccomp, State,
+};
 
 /// The most that a project's file may ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,6 +92,26 @@ impl Ceiling {
     /// Whether a policy stays under this ceiling.
     pub fn check(&self, policy: &Policy) -> Result<(), Excess> {
         self.apply(policy).map(|_| ())
+    }
+
+    /// Compares once more when links have been resolved: a project's rule under this ceiling may
+    /// lead, through a link inside the project, to a place that the ceiling does not give. Rules
+    /// that the user's own configuration or flags wrote are not the ceiling's concern.
+    pub fn check_resolved(&self, policy: &Policy, facts: &HostFacts) -> Result<(), Excess> {
+        let real_path = |rule: &ResolvedRule| match rule {
+            ResolvedRule::Found { source, .. } => {
+                let index = usize::try_from(source.0).ok()?;
+                facts.sources.get(index).map(|source| source.path.clone())
+            }
+            ResolvedRule::NothingToHide => None,
+        };
+        let led_elsewhere = |(rule, resolved): (&FsRule, &ResolvedRule)| {
+            let path = real_path(resolved)?;
+            let concerned = rule.reach == Reach::BeneathProject && path != rule.path;
+            concerned.then(|| FsRule { path, ..rule.clone() })
+        };
+        let fs = policy.fs.iter().zip(&facts.rules).filter_map(led_elsewhere).collect();
+        self.check(&Policy { fs, commands: Commands::None, ..Policy::closed(&policy.name) })
     }
 
     fn passes_on(&self, name: &str) -> bool {

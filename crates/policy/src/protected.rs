@@ -91,15 +91,12 @@ impl Entry {
 
     /// Whether the entry matches some run of components that ends at `first_end` or later.
     fn covers(&self, components: &[&[u8]], first_end: usize, object: Object) -> bool {
-        let pattern: Vec<&[u8]> = self.pattern.split('/').map(str::as_bytes).collect();
-        (0..components.len()).any(|start| {
-            let rest = components.get(start..).unwrap_or_default();
-            lengths_matched(&pattern, rest).into_iter().any(|length| {
-                // An object inside a matched one shows that this is a directory.
-                let own = if length == rest.len() { object } else { Object::Directory };
-                start + length >= first_end && self.object.concerns(own)
-            })
-        })
+        let accepts = |end: usize| {
+            // An object inside a matched one shows that this is a directory.
+            let own = if end == components.len() { object } else { Object::Directory };
+            end >= first_end && self.object.concerns(own)
+        };
+        (0..components.len()).any(|start| ends_at(self.pattern, components, start, &accepts))
     }
 }
 
@@ -109,26 +106,28 @@ impl Object {
     }
 }
 
-/// How many leading components of `path` the pattern can match, in every possible way.
-fn lengths_matched(pattern: &[&[u8]], path: &[&[u8]]) -> Vec<usize> {
-    let mut reached = vec![0];
-    for wanted in pattern {
-        reached = reached
-            .into_iter()
-            .flat_map(|from| {
-                let next = path.get(from);
-                let end = match (*wanted, next) {
-                    (b"**", Some(_)) => path.len(),
-                    (_, Some(component)) if component_matches(component, wanted) => from + 1,
-                    _ => from,
-                };
-                from + 1..=end
-            })
-            .collect();
-        reached.sort_unstable();
-        reached.dedup();
+/// Whether the pattern, begun at a position, can end at one that is accepted. Goes as deep as the
+/// pattern has components, which are few.
+fn ends_at(
+    pattern: &str,
+    components: &[&[u8]],
+    at: usize,
+    accepts: &dyn Fn(usize) -> bool,
+) -> bool {
+    let Some(component) = components.get(at) else { return false };
+    let (wanted, later) = match pattern.split_once('/') {
+        Some((wanted, later)) => (wanted, Some(later)),
+        None => (pattern, None),
+    };
+    let goes_on = |next: usize| match later {
+        Some(later) => ends_at(later, components, next, accepts),
+        None => accepts(next),
+    };
+    if wanted == "**" {
+        (at + 1..=components.len()).any(goes_on)
+    } else {
+        component_matches(component, wanted.as_bytes()) && goes_on(at + 1)
     }
-    reached
 }
 
 fn component_matches(component: &[u8], wanted: &[u8]) -> bool {

@@ -1,10 +1,11 @@
 //! What a project's file may say on its own.
 
-use plan::HostPath;
+use plan::{FileKind, HostIds, HostPath, Source, SourceIndex};
 
 use super::Ceiling;
+use crate::facts::{Caller, ResolvedRule};
 use crate::text::{parse_project, parse_user};
-use crate::{Cage, Place, Policy};
+use crate::{Cage, HostFacts, Place, Policy};
 
 fn place(project: &str) -> Place {
     Place {
@@ -122,4 +123,60 @@ fn what_is_asked_is_safe_to_print() {
     let printed = excess.to_string();
     assert!(printed.contains("\\u{202e}"), "{printed}");
     assert!(!printed.chars().any(|c| c != '\n' && crate::shown::misleads(c)));
+}
+
+/// Facts in which each rule's path was found at the given place.
+fn found_at(real_paths: &[&str]) -> HostFacts {
+    let path = |text: &str| HostPath::new(text).unwrap();
+    let source =
+        |text: &&str| Source { path: path(text), kind: FileKind::Directory, device: 1, inode: 1 };
+    let rule = |index: usize| ResolvedRule::Found {
+        source: SourceIndex(u32::try_from(index).unwrap()),
+        owner: (1000, 1000),
+        caller_owned: true,
+    };
+    HostFacts {
+        caller: Caller {
+            ids: HostIds { uid: 1000, gid: 1000 },
+            privileged: false,
+            home: Some(path("/home/u")),
+        },
+        sources: real_paths.iter().map(source).collect(),
+        rules: (0..real_paths.len()).map(rule).collect(),
+        base: Vec::new(),
+        commands: Vec::new(),
+        secrets: Vec::new(),
+        protected: Vec::new(),
+        between: Vec::new(),
+        environment: Vec::new(),
+        scratch: None,
+        project: path("/home/u/project"),
+        working_directory: path("/home/u/project"),
+        umask: 0o022,
+    }
+}
+
+/// T1, T50: a link inside the project does not lead around the user's ceiling.
+#[test]
+fn a_ceiling_holds_where_links_lead() {
+    let place = place("/home/u/project");
+    let ceiling = |rules: &str| {
+        let text = format!("version = 1\n[ceiling]\nfs = [{rules}]");
+        parse_user("config.toml", text.as_bytes(), &place).unwrap().ceiling.unwrap()
+    };
+    let hiding = ceiling("{ rw = \".\" }, { hide = \"private\" }");
+    let small = ceiling("{ rw = \"src\" }");
+    let asks = policy(&place, "fs = [{ ro = \"src/link\" }]");
+    for (ceiling, real_path, holds) in [
+        (&hiding, "/home/u/project/src/link", true),
+        (&hiding, "/home/u/project/docs", true),
+        (&hiding, "/home/u/project/private/x", false),
+        (&small, "/home/u/project/src/link", true),
+        (&small, "/home/u/project/src/other", true),
+        (&small, "/home/u/project/docs", false),
+    ] {
+        assert!(ceiling.check(&asks).is_ok());
+        let outcome = ceiling.check_resolved(&asks, &found_at(&[real_path]));
+        assert_eq!(outcome.is_ok(), holds, "{real_path}");
+    }
 }
