@@ -18,6 +18,7 @@ mod protected;
 mod rules;
 mod secrets;
 mod similar;
+mod sockets;
 mod sources;
 mod surroundings;
 
@@ -74,7 +75,8 @@ pub fn resolve(policy: &Policy, surroundings: &Surroundings) -> Result<Resolved,
         Commands::Base | Commands::None => Vec::new(),
     };
     let stage = Stage { rules: &rules.placed, access: &access, places: &places, opener: &opener };
-    let secrets = secrets::find(&stage, &mut sources)?;
+    let mut secrets = secrets::find(&stage, &mut sources)?;
+    secrets.extend(sockets::find(&stage, &mut sources)?);
     let protected = protected::find(&stage, &secrets, &surroundings.policy_files, &mut sources)?;
     let covered = secrets.iter().chain(&protected);
     let between = between::find(&stage, covered, &mut sources)?;

@@ -75,14 +75,12 @@ fn open(
     places: &Places<'_>,
     opener: &Opener,
 ) -> Result<Option<Opened>, PathProblem> {
-    let opened = match rule.reach {
-        Reach::Anywhere => opener.anywhere(&rule.path),
-        Reach::BeneathProject => {
-            let relative = below(&rule.path, places.project_as_given);
-            relative.map_or(Err(OpenFailure::Leaves), |relative| {
-                opener.beneath(places.project, relative)
-            })
-        }
+    // A path in the project stays in it whoever named it: an earlier cage may have put a link
+    // there, and the user who names it again means what it was before.
+    let opened = match (below(&rule.path, places.project_as_given), rule.reach) {
+        (Some(relative), _) => opener.beneath(places.project, relative),
+        (None, Reach::Anywhere) => opener.anywhere(&rule.path),
+        (None, Reach::BeneathProject) => Err(OpenFailure::Leaves),
     };
     let hides = rule.access == FsAccess::Hide;
     let opened = match opened {

@@ -133,12 +133,24 @@ fn a_link_inside_the_project_leads_to_the_real_path() {
 fn the_users_own_rule_may_lead_anywhere_that_is_grantable() {
     let host = Host::new();
     file(host.outside("file"), "");
-    symlink(host.outside(""), host.project("link")).unwrap();
-    let rule = own_rule(FsAccess::ReadOnly, host.project("link/file"));
+    symlink(host.outside(""), host.home("link")).unwrap();
+    let rule = own_rule(FsAccess::ReadOnly, host.home("link/file"));
     let resolved = host.resolve(vec![rule]).unwrap();
     assert_eq!(resolved.rule_path(0), host.outside("file"));
     let ResolvedRule::Found { caller_owned, .. } = resolved.facts.rules[0] else { panic!() };
     assert!(!caller_owned);
+}
+
+/// T2: a link that an earlier cage left in the project is not what the user means by its name.
+#[test]
+fn a_path_in_the_project_stays_in_it_for_the_user_too() {
+    let host = Host::new();
+    file(host.outside("file"), "");
+    symlink(host.outside(""), host.project("build")).unwrap();
+    for path in ["build", "build/file"] {
+        let found = problem(&host, own_rule(FsAccess::ReadWrite, host.project(path)));
+        assert!(matches!(found, PathProblem::LeavesProject), "{path}: {found:?}");
+    }
 }
 
 /// T8, T31, T57, V16: a link does not launder a path that no cage may have.

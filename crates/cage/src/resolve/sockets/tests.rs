@@ -1,0 +1,32 @@
+//! Sockets inside grants. Builds no cage.
+
+use std::os::unix::net::UnixListener;
+
+use policy::FsAccess;
+
+use super::super::fixture::{Host, directory, file, own_rule};
+
+/// T31, T57
+#[test]
+fn a_socket_in_a_grant_is_hidden() {
+    let host = Host::new();
+    file(host.project("notes"), "");
+    directory(host.outside("run"));
+    let _own = UnixListener::bind(host.project("agent.sock")).unwrap();
+    let _other = UnixListener::bind(host.outside("run/service")).unwrap();
+    let other = own_rule(FsAccess::ReadWrite, host.outside("run"));
+    let resolved = host.resolve(vec![host.readable(""), other]).unwrap();
+    let mut hidden = resolved.secret_paths();
+    hidden.sort();
+    assert_eq!(hidden, [host.project("agent.sock"), host.outside("run/service")]);
+}
+
+/// T57
+#[test]
+fn a_socket_that_a_rule_hides_is_left_to_it() {
+    let host = Host::new();
+    let _own = UnixListener::bind(host.project("agent.sock")).unwrap();
+    let rules = vec![host.readable(""), host.hidden("agent.sock")];
+    let resolved = host.resolve(rules).unwrap();
+    assert!(resolved.secret_paths().is_empty());
+}
