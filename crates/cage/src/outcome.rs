@@ -85,9 +85,7 @@ impl From<SetupFailure> for SpawnError {
             (Step::Execute, Some(Errno::NOENT | Errno::NOTDIR)) => {
                 Self::NotFound { program: failure.subject }
             }
-            (Step::Execute, Some(errno)) => {
-                Self::NotExecutable { program: failure.subject, errno }
-            }
+            (Step::Execute, Some(errno)) => Self::NotExecutable { program: failure.subject, errno },
             _ => Self::Start(StartError::Setup(failure)),
         }
     }

@@ -28,7 +28,10 @@ impl Console {
     pub(super) fn inspect() -> Result<(Self, ProgramStreams), SpawnError> {
         let interactive = is_terminal(0) && is_terminal(1);
         let saved = if interactive {
-            Some(rustix::termios::tcgetattr(rustix::stdio::stdin()).map_err(SpawnError::Supervise)?)
+            Some(
+                rustix::termios::tcgetattr(rustix::stdio::stdin())
+                    .map_err(SpawnError::Supervise)?,
+            )
         } else {
             None
         };
@@ -42,7 +45,8 @@ impl Console {
     }
 
     fn stream(&mut self, number: i32, name: &'static str) -> Result<Stream, SpawnError> {
-        let problem = |problem: &str| SpawnError::Stream { stream: name, problem: problem.to_owned() };
+        let problem =
+            |problem: &str| SpawnError::Stream { stream: name, problem: problem.to_owned() };
         let Some(descriptor) = standard(number) else { return Ok(Stream::Null) };
         let stat = rustix::fs::fstat(descriptor).map_err(SpawnError::Supervise)?;
         match FileType::from_raw_mode(stat.st_mode) {
@@ -50,7 +54,9 @@ impl Console {
                 "is a directory, which would be a way out of the cage; redirect it from a file",
             )),
             FileType::BlockDevice => Err(problem("is a block device; redirect it from a file")),
-            FileType::Symlink => Err(problem("is open as a path only; open it for reading or writing")),
+            FileType::Symlink => {
+                Err(problem("is open as a path only; open it for reading or writing"))
+            }
             _ if is_terminal(number) && self.saved.is_some() => Ok(Stream::Terminal),
             _ if is_terminal(number) => self.relay_through_pipe(number, descriptor),
             _ => rustix::io::fcntl_dupfd_cloexec(descriptor, 3)
@@ -87,10 +93,8 @@ impl Console {
         let Some(saved) = &self.saved else { return Ok(()) };
         rustix::termios::tcsetattr(&terminal, OptionalActions::Now, saved)?;
         let duplicate = |descriptor: BorrowedFd<'_>| rustix::io::fcntl_dupfd_cloexec(descriptor, 3);
-        self.relays.push(Relay::input(
-            duplicate(rustix::stdio::stdin())?,
-            duplicate(terminal.as_fd())?,
-        ));
+        self.relays
+            .push(Relay::input(duplicate(rustix::stdio::stdin())?, duplicate(terminal.as_fd())?));
         self.relays.push(Relay::output(
             duplicate(terminal.as_fd())?,
             duplicate(rustix::stdio::stdout())?,
@@ -140,8 +144,7 @@ impl Drop for Console {
         if self.terminal.is_some() {
             // Answers of the terminal to questions that the program asked must not be typed into
             // the user's shell.
-            let _flushed =
-                rustix::termios::tcflush(rustix::stdio::stdin(), QueueSelector::IFlush);
+            let _flushed = rustix::termios::tcflush(rustix::stdio::stdin(), QueueSelector::IFlush);
         }
         self.release();
     }

@@ -173,8 +173,8 @@ fn is_harmless_command(body: &[u8]) -> bool {
     let number = body.split(|byte| matches!(*byte, b';' | BEL | ESC)).next().unwrap_or_default();
     match number {
         b"8" => is_harmless_link(body),
-        b"0" | b"1" | b"2" | b"4" | b"7" | b"10" | b"11" | b"12" | b"17" | b"19" | b"104" | b"110"
-        | b"111" | b"112" | b"117" | b"119" | b"133" => true,
+        b"0" | b"1" | b"2" | b"4" | b"7" | b"10" | b"11" | b"12" | b"17" | b"19" | b"104"
+        | b"110" | b"111" | b"112" | b"117" | b"119" | b"133" => true,
         _ => false,
     }
 }
