@@ -127,7 +127,7 @@ impl<'text> Decoder<'text> {
         Some(i64::from_str_radix(number.as_str(), number.radix()).unwrap_or(saturated))
     }
 
-    /// One of a few words, given by their position in `known`.
+    /// One of a few words.
     pub(super) fn one_of(
         &mut self,
         value: &Value<'text>,

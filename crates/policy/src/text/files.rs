@@ -12,7 +12,7 @@ use super::{MAX_RULES, words};
 use crate::shown::Shown;
 use crate::{FsAccess, FsRule};
 
-/// How many rules a file has so far is counted by the caller; one list alone is capped here.
+/// The rules of one list. All lists of a file together are capped where cages are completed.
 pub(super) fn decode<'text>(
     decoder: &mut Decoder<'text>,
     value: &Value<'text>,
