@@ -8,6 +8,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::exit::EXIT_CODES;
 use crate::message::Colour;
 
+#[cfg(test)]
+mod tests;
+
 /// Run a program in a cage: it sees, reaches and uses only what one small text says.
 #[derive(Debug, Parser)]
 #[command(

@@ -1,0 +1,63 @@
+//! Tests of the command line itself, and of the manual that describes it.
+
+use clap::CommandFactory as _;
+use clap::Parser as _;
+
+use super::{Arguments, Command};
+use crate::exit::{EXIT_CODES, Exit};
+
+const MANUAL: &str = include_str!("../../../../docs/cli.md");
+
+/// Mistakes in the definition that are only found when a command is used.
+#[test]
+fn the_definition_is_sound() {
+    Arguments::command().debug_assert();
+}
+
+/// Every command and flag is in the manual.
+#[test]
+fn the_manual_is_complete() {
+    for command in Arguments::command().get_subcommands() {
+        let name = command.get_name();
+        assert!(MANUAL.contains(&format!("`{name}")), "the manual lacks `{name}`");
+        for flag in command.get_arguments().filter_map(clap::Arg::get_long) {
+            assert!(MANUAL.contains(&format!("--{flag}")), "the manual lacks `{name} --{flag}`");
+        }
+    }
+}
+
+/// Every exit code is in the help and in the manual.
+#[test]
+fn exit_codes_are_documented() {
+    let codes = [
+        Exit::No,
+        Exit::Usage,
+        Exit::CannotBuild,
+        Exit::BadPolicy,
+        Exit::Refused,
+        Exit::NotExecutable,
+        Exit::NotFound,
+    ];
+    for code in codes.map(Exit::number) {
+        assert!(EXIT_CODES.contains(&format!("\n  {code} ")), "the help lacks {code}");
+        assert!(MANUAL.contains(&format!("\n| {code} |")), "the manual lacks {code}");
+    }
+}
+
+/// What belongs to the program is never read as a flag of ours.
+#[test]
+fn the_programs_own_flags_are_left_alone() {
+    let table: [&[&str]; 3] = [
+        &["stockade", "run", "--", "ls", "--help", "--rw", "x"],
+        &["stockade", "run", "ls", "--help", "--rw", "x"],
+        &["stockade", "run", "--quiet", "ls", "--help", "--rw", "x"],
+    ];
+    for words in table {
+        let Command::Run(run) = Arguments::try_parse_from(words).unwrap().command else {
+            panic!("{words:?}");
+        };
+        assert_eq!(run.command, ["ls", "--help", "--rw", "x"], "{words:?}");
+        assert!(run.files.rw.is_empty(), "{words:?}");
+    }
+    assert!(Arguments::try_parse_from(["stockade", "run", "--nonsense", "ls"]).is_err());
+}
