@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use attacks::{Access, CageRequest, Cages, CommandLineCages, Profile, Rule, Settings};
-use policy::{Commands, FsAccess, Policy};
+use policy::{FsAccess, Policy};
 
 use crate::arguments::{ProveArguments, Seccomp};
 use crate::doctor::own_executable;
@@ -64,7 +64,8 @@ fn profiles(arguments: &ProveArguments, policy: Option<&Policy>) -> Vec<Profile>
     }
 }
 
-/// Cages with the bait's rules and those of a policy.
+/// Cages with the bait's rules and those of a policy. They have all programs of the system even
+/// where the policy lists fewer: the attacks need some, and more programs are the harder test.
 struct AttackedCages {
     plain: CommandLineCages,
     policy: Option<Policy>,
@@ -87,12 +88,6 @@ impl Cages for AttackedCages {
         });
         request.rules = own.filter(|rule| bait.iter().all(|one| one.path != rule.path)).collect();
         request.rules.extend(bait);
-        if let (None, Commands::Listed(names)) = (&request.commands, &policy.commands) {
-            request.commands = Some(names.iter().cloned().collect());
-        }
-        if (&request.commands, &policy.commands) == (&None, &Commands::None) {
-            request.flags.extend(["--commands".into(), "none".into()]);
-        }
         for (name, rule) in &policy.env {
             let mut word = OsString::from(name);
             if let Some(value) = &rule.value {
