@@ -3,17 +3,15 @@
 //!
 //! A policy's first line can choose the made-up host: `# host: user root project=… cwd=… no-home`.
 
-mod fake_host;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use fake_host::{FakeHost, invocation};
+use crate::fake_host::{FakeHost, invocation};
 use plan::{HostIds, Identity, IdentityMap, Plan, Summary};
 use stockade_policy::{Cage, HostFacts, Invocation, Policy, compile, text};
 
 fn golden_directory() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/compiler/examples")
 }
 
 fn policies() -> Vec<PathBuf> {

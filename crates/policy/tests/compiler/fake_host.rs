@@ -12,17 +12,17 @@ use stockade_policy::{Commands, FsAccess, FsRule, Invocation, Place, Policy, Sta
 
 /// Who starts cages on the made-up host, and where.
 #[derive(Clone, Debug)]
-pub struct FakeHost {
-    pub privileged: bool,
-    pub project: &'static str,
-    pub working_directory: String,
-    pub home: Option<&'static str>,
+pub(crate) struct FakeHost {
+    pub(crate) privileged: bool,
+    pub(crate) project: &'static str,
+    pub(crate) working_directory: String,
+    pub(crate) home: Option<&'static str>,
     /// Directories end in `/`, links have ` -> TARGET`, the rest are files.
-    pub entries: Vec<String>,
+    pub(crate) entries: Vec<String>,
 }
 
-pub const HOME: &str = "/home/dev";
-pub const PROJECT: &str = "/home/dev/project";
+pub(crate) const HOME: &str = "/home/dev";
+pub(crate) const PROJECT: &str = "/home/dev/project";
 const OWN_STATE: [&str; 2] = ["/home/dev/.config/stockade", "/home/dev/.local/state/stockade"];
 
 impl Default for FakeHost {
@@ -38,7 +38,7 @@ impl Default for FakeHost {
 }
 
 impl FakeHost {
-    pub fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> Place {
         Place {
             project: host(self.project),
             home: self.home.map(host),
@@ -47,7 +47,7 @@ impl FakeHost {
     }
 
     /// What `cage::resolve` would find; panics on what it would refuse.
-    pub fn resolve(&self, policy: &Policy) -> HostFacts {
+    pub(crate) fn resolve(&self, policy: &Policy) -> HostFacts {
         let mut finder = Finder { host: self, sources: Vec::new(), inodes: BTreeMap::new() };
         let mut placed: Vec<FsRule> = Vec::new();
         let mut rules = Vec::new();
@@ -276,7 +276,7 @@ impl Finder<'_> {
 }
 
 /// A start with a fixed id.
-pub fn invocation() -> Invocation {
+pub(crate) fn invocation() -> Invocation {
     Invocation {
         id: "01JCQZX8V5T3M9N4K2B7R6W1AD".to_owned(),
         argv: ["sh", "-c", "echo \"$HOME\""].map(ByteString::from).to_vec(),
@@ -284,11 +284,11 @@ pub fn invocation() -> Invocation {
     }
 }
 
-pub fn host(path: &str) -> HostPath {
+pub(crate) fn host(path: &str) -> HostPath {
     HostPath::new(path).unwrap()
 }
 
-pub fn guest(path: &str) -> GuestPath {
+pub(crate) fn guest(path: &str) -> GuestPath {
     GuestPath::new(path).unwrap()
 }
 

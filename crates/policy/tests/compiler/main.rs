@@ -1,0 +1,11 @@
+//! The compiler from the outside: what it promises, what examples become, and that bubblewrap can
+//! run the result.
+
+#[cfg(test)]
+mod bubblewrap;
+#[cfg(test)]
+mod fake_host;
+#[cfg(test)]
+mod golden;
+#[cfg(test)]
+mod promises;
