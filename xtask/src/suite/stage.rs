@@ -14,6 +14,9 @@ use crate::command::Failure;
 /// The staged copies; removed when dropped.
 pub(super) struct Stage {
     directory: tempfile::TempDir,
+    /// Temporary files of the tests. A directory of its own with a short name: the address of a
+    /// socket has room for 107 bytes of path.
+    temporary: tempfile::TempDir,
     project: PathBuf,
 }
 
@@ -21,17 +24,21 @@ impl Stage {
     /// Copies the project and the program, and makes a home and a directory for temporary files
     /// that belong to the user without privilege.
     pub(super) fn make(project: &Path, built: &Built) -> Result<Self, Failure> {
-        let open = Permissions::from_mode(0o755);
-        let directory = tempfile::Builder::new().prefix("xtask-").permissions(open).tempdir()?;
-        let stage = Self { directory, project: project.to_path_buf() };
-        for name in [PROGRAMS, HOME, TEMPORARY] {
+        let open = |prefix| {
+            let permissions = Permissions::from_mode(0o755);
+            tempfile::Builder::new().prefix(prefix).permissions(permissions).tempdir()
+        };
+        let (directory, temporary) = (open("xtask-")?, open("t")?);
+        let stage = Self { directory, temporary, project: project.to_path_buf() };
+        for name in [PROGRAMS, HOME] {
             fs::create_dir(stage.at(name))?;
         }
         copy_tree(project, &stage.at(PROJECT))?;
         if let Some(stockade) = &built.stockade {
             fs::copy(stockade, stage.at(PROGRAMS).join("stockade"))?;
         }
-        for name in [PROJECT, HOME, TEMPORARY] {
+        give_away(stage.temporary.path())?;
+        for name in [PROJECT, HOME] {
             give_away(&stage.at(name))?;
         }
         Ok(stage)
@@ -39,11 +46,12 @@ impl Stage {
 
     /// Tests as the user without privilege, among the copies.
     pub(super) fn context(&self) -> Context {
+        let temporary = self.temporary.path().to_path_buf();
         Context {
             label: "without privilege",
             identity: Some((USER, USER)),
             root: self.at(PROJECT),
-            environment: Some(vec![("HOME", self.at(HOME)), ("TMPDIR", self.at(TEMPORARY))]),
+            environment: Some(vec![("HOME", self.at(HOME)), ("TMPDIR", temporary)]),
             stockade: Some(self.at(PROGRAMS).join("stockade")),
         }
     }
@@ -97,5 +105,4 @@ const USER: u32 = 61_234;
 const PROGRAMS: &str = "programs";
 const PROJECT: &str = "project";
 const HOME: &str = "home";
-const TEMPORARY: &str = "temporary";
 const LEFT_OUT: &[&str] = &[".git", "target", "corpus", "artifacts"];
