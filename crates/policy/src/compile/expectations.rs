@@ -10,7 +10,8 @@ use super::base::{SCRATCH, is_home_private};
 use super::tree::{Node, Presence, Tree};
 use crate::{FsAccess, HostFacts};
 
-/// The first of the wished directory, the project and the home that the cage shows.
+/// The first of the wished directory, the project and the home that the cage shows; else `/tmp`,
+/// which every cage has.
 pub(super) fn working_directory(
     tree: &Tree,
     facts: &HostFacts,
@@ -19,16 +20,21 @@ pub(super) fn working_directory(
 ) -> GuestPath {
     let wished = [&facts.working_directory, &facts.project];
     let shown = wished.into_iter().find(|path| is_shown(tree, areas, path));
-    shown.map_or_else(|| home.clone(), GuestPath::same_as)
+    if let Some(path) = shown {
+        return GuestPath::same_as(path);
+    }
+    // A home below a grant may not exist: some accounts have none.
+    let temporary = GuestPath::new(TEMPORARY).ok().filter(|_| !is_made(tree, home));
+    temporary.unwrap_or_else(|| home.clone())
 }
 
 /// K46, V17: what the policy and the base layer promise.
 pub(super) fn must_exist(tree: &Tree, areas: &Areas<'_>, home: &GuestPath) -> Vec<GuestPath> {
-    let fixed = ["/dev/null", "/proc", SCRATCH, "/tmp"];
+    let fixed = ["/dev/null", "/proc", SCRATCH, TEMPORARY];
     let mut paths: BTreeSet<GuestPath> =
         fixed.into_iter().filter_map(|path| GuestPath::new(path).ok()).collect();
-    paths.retain(|path| tree.presence(path) == Presence::Made);
     paths.insert(home.clone());
+    paths.retain(|path| is_made(tree, path));
     let granted = areas.iter().filter(|(_, area)| area.access != FsAccess::Hide);
     paths.extend(granted.map(|(path, _)| GuestPath::same_as(path)));
     paths.into_iter().collect()
@@ -52,6 +58,10 @@ pub(super) fn must_not_exist(
     paths.into_iter().filter(|path| tree.presence(path) == Presence::Absent).collect()
 }
 
+fn is_made(tree: &Tree, at: &GuestPath) -> bool {
+    tree.presence(at) == Presence::Made
+}
+
 fn is_shown(tree: &Tree, areas: &Areas<'_>, path: &HostPath) -> bool {
     let at = GuestPath::same_as(path);
     match tree.presence(&at) {
@@ -60,6 +70,8 @@ fn is_shown(tree: &Tree, areas: &Areas<'_>, path: &HostPath) -> bool {
         Presence::Absent => false,
     }
 }
+
+const TEMPORARY: &str = "/tmp";
 
 const NEVER_INSIDE: &[&str] = &[
     "/.oldroot",

@@ -352,6 +352,21 @@ fn an_empty_policy_shows_nothing() {
     assert_eq!(plan.working_directory, guest(HOME));
 }
 
+/// V17: an account without a home directory, and a grant around where it would be.
+#[test]
+fn a_home_that_may_not_exist_is_not_relied_on() {
+    let rules = policy(&[(ReadOnly, "/home")]);
+    let host = FakeHost {
+        home: Some("/home/ghost"),
+        project: "/root/work",
+        working_directory: "/root/work".to_owned(),
+        ..FakeHost::default()
+    };
+    let plan = compile(&rules, &host.resolve(&rules), &invocation()).unwrap();
+    assert_eq!(plan.working_directory, guest("/tmp"));
+    assert!(!plan.must_exist.contains(&guest("/home/ghost")));
+}
+
 const PATHS: &[&str] = &[
     ".",
     "src",
