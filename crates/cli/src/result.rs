@@ -149,10 +149,11 @@ impl RunResult {
 }
 
 impl Destination {
-    /// Writes a result to where it was asked for.
-    pub(crate) fn write(&self, result: &RunResult) -> std::io::Result<()> {
+    /// Writes a result to where it was asked for. It is only made if somebody asked: the hash of a
+    /// cage costs as much as compiling it.
+    pub(crate) fn write(&self, result: impl FnOnce() -> RunResult) -> std::io::Result<()> {
         let line = || -> std::io::Result<Vec<u8>> {
-            let mut line = serde_json::to_vec(result)?;
+            let mut line = serde_json::to_vec(&result())?;
             line.push(b'\n');
             Ok(line)
         };

@@ -47,8 +47,8 @@ pub(crate) fn run(arguments: RunArguments, messages: Messages) -> Result<Exit, F
     if let Ended::Native(outcome) = &ended {
         tell_denials(&prepared.plan, outcome, messages);
     }
-    let result = ended.result(&prepared.plan, &findings);
-    if let Err(error) = destination.write(&result) {
+    let result = || ended.result(&prepared.plan, &findings);
+    if let Err(error) = destination.write(result) {
         messages.error(&format!("the result cannot be written: {error}"));
     }
     Ok(Exit::of_program(ended.end()))
@@ -177,8 +177,7 @@ fn tell_denials(plan: &Plan, outcome: &Outcome, messages: Messages) {
 
 /// Writes the result of a run that did not happen.
 fn told(destination: &Destination, plan: Option<&Plan>, failure: Failure) -> Failure {
-    let result = RunResult::of_failure(plan, &failure);
-    match destination.write(&result) {
+    match destination.write(|| RunResult::of_failure(plan, &failure)) {
         Ok(()) => failure,
         Err(error) => failure.help(format!("the result cannot be written: {error}")),
     }

@@ -107,6 +107,21 @@ fn refused_system_calls_are_named() {
     ended.expect_code(0).says("reduced isolation");
 }
 
+/// Messages are coloured where that was asked for, and nowhere else.
+#[test]
+fn colours_are_a_matter_of_choice() {
+    let place = Place::new();
+    let coloured = |words: &[&str]| {
+        let mut command = place.stockade();
+        command.env("TERM", "xterm").args(words).args(["run", "--", "no-such-program"]);
+        super::support::Ended::of(command.output().unwrap()).stderr.contains("\u{1b}[")
+    };
+    assert!(coloured(&["--color", "always"]));
+    assert!(!coloured(&["--color", "never"]));
+    assert!(!coloured(&[]));
+}
+
+/// What makes no sense is told with code 2; help and version are not errors.
 #[test]
 fn the_command_line_itself() {
     let place = Place::new();

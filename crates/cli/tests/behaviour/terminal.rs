@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use super::support::{Ended, Place, has, stockade_binary};
 
-/// Runs a line of shell on a terminal, with this input.
-fn on_terminal(place: &Place, line: &str) -> Command {
+/// A line of shell on a terminal.
+pub(super) fn on_terminal(place: &Place, line: &str) -> Command {
     let mut command = Command::new("script");
     command.args(["-qefc", line, "/dev/null"]).current_dir(&place.project).env_clear();
     command.env("HOME", &place.home).env("PATH", "/usr/bin:/bin").env("TERM", "xterm-256color");

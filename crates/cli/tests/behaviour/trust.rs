@@ -59,6 +59,29 @@ fn an_approval_is_of_one_path() {
     place.ask(["allow"]).expect_code(123);
 }
 
+/// T53: a person at a terminal is asked, and only a clear yes counts.
+#[test]
+fn a_person_is_asked() {
+    use std::io::Write as _;
+    use std::process::Stdio;
+    if !super::support::has("script") {
+        return;
+    }
+    let place = Place::new();
+    place.policy(GREEDY);
+    for (answer, code, afterwards) in [("\n", 1, 125), ("maybe\n", 1, 125), ("y\n", 0, 0)] {
+        let line = format!("'{}' allow", super::support::stockade_binary().display());
+        let mut command = super::terminal::on_terminal(&place, &line);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut keys = child.stdin.take().unwrap();
+        keys.write_all(answer.as_bytes()).unwrap();
+        let ended = Ended::of(child.wait_with_output().unwrap());
+        drop(keys);
+        ended.expect_code(code).prints("SECRET").prints("[y/N]");
+        place.shell(&[], "true").expect_code(afterwards);
+    }
+}
+
 /// T53: what a file says is shown without anything that a terminal would act on.
 #[test]
 fn the_list_of_what_is_asked_cannot_mislead() {
