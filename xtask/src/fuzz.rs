@@ -50,6 +50,10 @@ fn run_one(root: &Path, target: &str, seconds: u64) -> bool {
     let mut command = fuzz(root);
     command.args(["run", target, "--", &format!("-max_total_time={seconds}")]);
     command.args(["-timeout=10", "-rss_limit_mb=4096", "-print_final_stats=1"]);
+    let words = root.join("fuzz").join(target).with_extension("dict");
+    if words.exists() {
+        command.arg(format!("-dict={}", words.display()));
+    }
     succeeds(&mut command).unwrap_or_else(|failure| {
         eprintln!("xtask: {failure}");
         false
