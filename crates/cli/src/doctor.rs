@@ -63,7 +63,8 @@ fn build_cage(binary: &HostPath) -> Result<(), String> {
     let surroundings = Surroundings::of_this_process(project.clone()).map_err(Failure::from);
     let surroundings = surroundings.map_err(text)?;
     let place = Place { project, home: None, own_state: Vec::new() };
-    let selection = Selection { policy, agent_command: Vec::new(), place, surroundings };
+    let selection =
+        Selection { policy, agent_command: Vec::new(), place, surroundings, ceiling: None };
     let prepared = prepare(&selection, &argv).map_err(text)?;
     let captured = cage::run_captured(&prepared.plan, &prepared.sources)
         .map_err(|error| crate::failure::with_causes(&error))?;

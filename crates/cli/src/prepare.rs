@@ -1,6 +1,7 @@
 //! From a selected policy to a compiled cage: resolve it on this host, give the start its name,
 //! compile. The one place where both steps meet, for every command that needs a Plan.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 
@@ -24,6 +25,13 @@ pub(crate) struct Prepared {
 /// Resolves and compiles.
 pub(crate) fn prepare(selection: &Selection, argv: &[OsString]) -> Result<Prepared, Failure> {
     let resolved = cage::resolve::resolve(&selection.policy, &selection.surroundings)?;
+    if let Some(ceiling) = &selection.ceiling {
+        ceiling.check_resolved(&selection.policy, &resolved.facts).map_err(|excess| {
+            Failure::new(Exit::Refused, format!("through links, {excess}")).help(
+                "name the real path in the policy, or raise `[ceiling]` in your own configuration",
+            )
+        })?;
+    }
     let name = Name::new().map_err(|errno| {
         Failure::new(Exit::CannotBuild, format!("the kernel gives no random bytes: {errno}"))
     })?;
@@ -46,6 +54,23 @@ impl Prepared {
             _ => None,
         };
         self.plan.mounts.iter().filter_map(of_purpose).collect()
+    }
+
+    /// What the cage has a cover over, hidden or read-only. Replacing such a path on the host takes
+    /// the cover away, in every mount namespace (unlink(2), since Linux 3.18).
+    pub(crate) fn covered(&self) -> impl Iterator<Item = &Source> {
+        let covers: HashSet<&[u8]> = self
+            .plan
+            .mounts
+            .iter()
+            .filter(|operation| {
+                let protects =
+                    matches!(operation, MountOp::Bind { purpose: BindPurpose::Protected, .. });
+                protects || matches!(operation, MountOp::Mask { .. })
+            })
+            .map(|operation| operation.at().as_bytes())
+            .collect();
+        self.plan.sources.iter().filter(move |source| covers.contains(source.path.as_bytes()))
     }
 
     /// Grants of single files, with whether they can be written to. A file that is replaced on the

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use cage::quarantine::{self, Finding};
 use cage::{DeniedCall, Outcome};
-use plan::{Access, ByteString, Plan};
+use plan::{Access, ByteString, Plan, Source};
 use policy::shown::shown;
 use policy::{EnvironmentRule, Policy, RuleOrigin};
 
@@ -135,10 +135,15 @@ fn after(prepared: &Prepared, started: SystemTime, messages: Messages) -> Vec<Fi
     for finding in &findings {
         messages.warning(&finding.to_string());
     }
+    for source in prepared.covered().filter(|source| !is_same(source)) {
+        messages.warning(&format!(
+            "`{}` was replaced or removed on the host during the run, which took away what hid it \
+             or kept it read-only; look at it before you use it",
+            shown(&source.path)
+        ));
+    }
     for (source, access) in prepared.single_files() {
-        let now = std::fs::symlink_metadata(source.path.as_path());
-        let same = now.is_ok_and(|now| (now.dev(), now.ino()) == (source.device, source.inode));
-        if !same {
+        if !is_same(source) {
             let path = shown(&source.path);
             let lost = match access {
                 Access::ReadOnly => "the program saw the old file",
@@ -151,6 +156,12 @@ fn after(prepared: &Prepared, started: SystemTime, messages: Messages) -> Vec<Fi
         }
     }
     findings
+}
+
+/// Whether a path still leads to the object that was resolved.
+fn is_same(source: &Source) -> bool {
+    let now = std::fs::symlink_metadata(source.path.as_path());
+    now.is_ok_and(|now| (now.dev(), now.ino()) == (source.device, source.inode))
 }
 
 /// Refused system calls in one line; programs often try and go on without.

@@ -28,6 +28,8 @@ pub(crate) struct Selection {
     pub(crate) place: Place,
     /// Where and for whom the policy will be resolved.
     pub(crate) surroundings: Surroundings,
+    /// What a project's file that nobody approved must stay under, wherever its links lead.
+    pub(crate) ceiling: Option<Ceiling>,
 }
 
 /// The command line's own rules, as far as a command has them.
@@ -65,18 +67,23 @@ pub(crate) fn select(
     let chosen = documents.choose(choice)?;
     let surroundings = Surroundings::of_this_process(files.project.root.clone())?;
     let flags = arguments.read(&surroundings.working_directory, &files.place)?;
-    let (policy, agent_command) = match chosen {
+    let (permitted, agent_command) = match chosen {
         Some(chosen) => {
             let agent_command = chosen.agent.map(|agent| agent.command.clone());
             (files.permit(&documents, &chosen)?, agent_command.unwrap_or_default())
         }
-        None => (files.without_policy(&flags, arguments.too_broad)?, Vec::new()),
+        None => {
+            let policy = files.without_policy(&flags, arguments.too_broad)?;
+            (Permitted { policy, ceiling: None }, Vec::new())
+        }
     };
+    let Permitted { policy, ceiling } = permitted;
     let mut policy = policy.with_user_flags(&flags);
     if arguments.program.is_some_and(|program| program.no_net) {
         policy.net.allow.clear();
     }
-    let mut selection = Selection { policy, agent_command, place: files.place, surroundings };
+    let mut selection =
+        Selection { policy, agent_command, place: files.place, surroundings, ceiling };
     if selection.policy.state == policy::State::Scratch {
         let kept = crate::scratch::directory(&files.locations, &selection)?;
         selection.surroundings.scratch = Some(kept);
@@ -122,6 +129,12 @@ struct Chosen<'a> {
     cage: &'a Cage,
     agent: Option<&'a Agent>,
     author: Author,
+}
+
+/// A policy that holds, and the ceiling that it must stay under when its links are resolved.
+struct Permitted {
+    policy: Policy,
+    ceiling: Option<Ceiling>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -187,17 +200,19 @@ impl PolicyFiles {
     }
 
     /// The policy of a cage, if the ceiling or an approval covers it.
-    fn permit(&self, documents: &Documents, chosen: &Chosen<'_>) -> Result<Policy, Failure> {
-        let cage = match chosen.author {
-            Author::User => chosen.cage.clone(),
+    fn permit(&self, documents: &Documents, chosen: &Chosen<'_>) -> Result<Permitted, Failure> {
+        let (cage, ceiling) = match chosen.author {
+            Author::User => (chosen.cage.clone(), None),
             Author::Project => match documents.ceiling.apply_to_cage(chosen.cage) {
-                Ok(cage) => cage,
-                Err(_) if self.is_approved()? => chosen.cage.clone(),
+                // What is built in gives the whole project, which no link of a project leaves.
+                Ok(cage) if !documents.has_own_ceiling() => (cage, None),
+                Ok(cage) => (cage, Some(documents.ceiling.clone())),
+                Err(_) if self.is_approved()? => (chosen.cage.clone(), None),
                 Err(excess) => return Err(self.refused(&excess)),
             },
         };
         match cage {
-            Cage::Enabled(policy) => Ok(policy),
+            Cage::Enabled(policy) => Ok(Permitted { policy, ceiling }),
             Cage::Disabled { origin, .. } => Err(Failure::new(
                 Exit::CannotBuild,
                 format!(
@@ -239,6 +254,11 @@ impl PolicyFiles {
 }
 
 impl Documents {
+    /// Whether the user's configuration sets a ceiling.
+    fn has_own_ceiling(&self) -> bool {
+        self.user.as_ref().is_some_and(|document| document.ceiling.is_some())
+    }
+
     /// The cage or agent that was asked for; none where nobody defined the default one.
     fn choose(&self, choice: &ChoiceArguments) -> Result<Option<Chosen<'_>>, Failure> {
         if let Some(name) = &choice.agent {

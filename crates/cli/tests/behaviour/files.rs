@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
-use super::support::{Place, has};
+use super::support::{Ended, Place, has};
 
 /// K5, K33, K46, T59
 #[test]
@@ -254,4 +254,33 @@ fn tree(directory: &std::path::Path) -> Vec<String> {
     }
     found.sort();
     found
+}
+
+/// A caller in a directory that the cage has of its own means the host's: the project is where the
+/// program starts.
+#[test]
+fn a_run_for_a_project_elsewhere_starts_there() {
+    let place = Place::new();
+    let mut command = place.stockade();
+    command.current_dir("/tmp").args(["run", "--project"]).arg(&place.project);
+    let ended = Ended::of(command.args(["--", "pwd"]).output().unwrap());
+    ended.expect_code(0).prints(place.project.to_str().unwrap());
+}
+
+/// T17: what replaces a hidden file on the host takes its cover away, and the user is told.
+#[test]
+fn a_cover_that_fell_away_is_told() {
+    let place = Place::new();
+    let hidden = place.write("secret", "old");
+    let mut command = place.stockade();
+    command.args(["run", "--hide", "secret", "--", "sh", "-c", "echo ready; read line"]);
+    command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    let mut child = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let mut ready = [0_u8; 6];
+    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut ready).unwrap();
+    let other = place.write("other", "new");
+    fs::rename(other, &hidden).unwrap();
+    drop(child.stdin.take());
+    let ended = Ended::of(child.wait_with_output().unwrap());
+    ended.says("was replaced or removed on the host").says("secret");
 }

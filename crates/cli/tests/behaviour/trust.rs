@@ -139,3 +139,19 @@ fn agents_have_a_cage_and_a_command() {
         .expect_code(123)
         .says("`default`, `small`");
 }
+
+/// T50, V19: a link in the project does not lead around the user's ceiling.
+#[test]
+fn a_link_cannot_lead_past_the_ceiling() {
+    let place = Place::new();
+    fs::create_dir_all(place.project.join("public")).unwrap();
+    fs::create_dir_all(place.project.join("private")).unwrap();
+    fs::write(place.project.join("private/key"), "canary").unwrap();
+    let configuration = place.home.join(".config/stockade");
+    fs::create_dir_all(&configuration).unwrap();
+    let ceiling = "version = 1\n[ceiling]\nfs = [{ ro = \".\" }, { hide = \"private\" }]\n";
+    fs::write(configuration.join("config.toml"), ceiling).unwrap();
+    std::os::unix::fs::symlink("../private", place.project.join("public/data")).unwrap();
+    place.default_cage("fs = [{ ro = \"public/data\" }]");
+    place.shell(&[], "cat private/key").expect_code(125).says("through links").says("ceiling");
+}

@@ -10,8 +10,9 @@ use super::base::{SCRATCH, is_home_private};
 use super::tree::{Node, Presence, Tree};
 use crate::{FsAccess, HostFacts};
 
-/// The first of the wished directory, the project and the home that the cage shows; else `/tmp`,
-/// which every cage has.
+/// The first of the wished directory and the project that is granted, else the first that the cage
+/// shows at all, else the home, else `/tmp`, which every cage has. A caller in `/` or `/tmp` means
+/// the host's, not the cage's own.
 pub(super) fn working_directory(
     tree: &Tree,
     facts: &HostFacts,
@@ -19,7 +20,8 @@ pub(super) fn working_directory(
     home: &GuestPath,
 ) -> GuestPath {
     let wished = [&facts.working_directory, &facts.project];
-    let shown = wished.into_iter().find(|path| is_shown(tree, areas, path));
+    let granted = wished.into_iter().find(|path| areas.access(path) != FsAccess::Hide);
+    let shown = granted.or_else(|| wished.into_iter().find(|path| is_shown(tree, areas, path)));
     if let Some(path) = shown {
         return GuestPath::same_as(path);
     }
