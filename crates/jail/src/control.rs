@@ -43,6 +43,8 @@ pub enum Report {
 pub(crate) enum Order {
     /// The ids are mapped; go on building.
     Mapped,
+    /// Mounts for the next binds of the Plan, which come with the packet.
+    Binds,
     /// The start is on record; run the program.
     Go,
     /// Send this signal to the program.

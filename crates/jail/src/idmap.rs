@@ -1,60 +1,106 @@
-//! Idmapped copies of granted trees, made by a privileged launcher before the fork: files of one
-//! owner on disk become the cage's own. Never maps more than that one owner and group.
+//! Copies of the granted trees, made by a privileged launcher beside the cage that is being built
+//! and sent into it. Where the Plan says so they are idmapped: files of one owner on disk become
+//! the cage's own. Never maps more than that one owner and group.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use plan::{HostIds, Mapping, MountOp, Plan};
+use plan::{GuestPath, HostIds, Mapping, MountOp, Plan};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::OpenTreeFlags;
 use sys::clone::NamespaceHolder;
 
+use crate::control::{Channel, MAX_DESCRIPTORS, Order};
 use crate::{SetupFailure, Step, identity, tree};
 
-/// Detached mounts for the binds of a Plan, by position in its list of operations.
-pub(crate) type DetachedTrees = Vec<Option<OwnedFd>>;
-
-/// Makes a detached, attributed and where asked idmapped mount for every bind of the Plan.
-pub(crate) fn detach_binds(
+/// Makes a detached, attributed and where asked idmapped mount for every bind of the Plan and sends
+/// them to the cage that is being built, in the Plan's order.
+pub(crate) fn send_binds(
     plan: &Plan,
     sources: &[OwnedFd],
-) -> Result<DetachedTrees, SetupFailure> {
+    control: &Channel,
+) -> Result<(), SetupFailure> {
     let cage = identity::host_ids(&plan.identity);
     let mut maps = OwnerMaps { cage, known: Vec::new() };
-    let mut trees = Vec::with_capacity(plan.mounts.len());
+    let mut made = Vec::new();
     for operation in &plan.mounts {
-        let MountOp::Bind { source, at, mapping, .. } = operation else {
-            trees.push(None);
-            continue;
-        };
-        let opened = usize::try_from(source.0).ok().and_then(|index| sources.get(index));
-        let Some(opened) = opened else {
-            return Err(SetupFailure::found(Step::Mount, at.to_string(), "its source is missing"));
-        };
-        let mount_failed = |errno| SetupFailure::kernel(Step::Mount, at.to_string(), errno);
-        let flags = OpenTreeFlags::OPEN_TREE_CLONE
-            | OpenTreeFlags::OPEN_TREE_CLOEXEC
-            | OpenTreeFlags::AT_RECURSIVE
-            | OpenTreeFlags::AT_EMPTY_PATH;
-        let tree = rustix::mount::open_tree(opened, c"", flags).map_err(mount_failed)?;
-        let map = match mapping {
-            Mapping::Plain => None,
-            Mapping::Owner { uid, gid } => Some(maps.for_owner(*uid, *gid)?),
-        };
-        tree::set_bind_attributes(tree.as_fd(), operation, map.map(AsFd::as_fd)).map_err(
-            |errno| match (mapping, errno) {
-                (Mapping::Owner { .. }, Errno::INVAL) => SetupFailure::found(
-                    Step::Idmap,
-                    at.to_string(),
-                    "its file system cannot be mounted with mapped owners; start the cage as the \
-                     files' owner instead of root",
-                ),
-                _ => mount_failed(errno),
-            },
-        )?;
-        trees.push(Some(tree));
+        if let MountOp::Bind { source, mapping, .. } = operation {
+            made.push(detach(operation, source.0, *mapping, sources, &mut maps)?);
+        }
     }
-    Ok(trees)
+    for batch in made.chunks(MAX_DESCRIPTORS) {
+        let batch: Vec<BorrowedFd<'_>> = batch.iter().map(AsFd::as_fd).collect();
+        control.send(&Order::Binds, &batch).map_err(|errno| {
+            SetupFailure::kernel(Step::Control, "the cage that is being built", errno)
+        })?;
+    }
+    Ok(())
+}
+
+fn detach(
+    operation: &MountOp,
+    source: u32,
+    mapping: Mapping,
+    sources: &[OwnedFd],
+    maps: &mut OwnerMaps,
+) -> Result<OwnedFd, SetupFailure> {
+    let at = operation.at();
+    let mount_failed = |errno| SetupFailure::kernel(Step::Mount, at.to_string(), errno);
+    let opened = usize::try_from(source).ok().and_then(|index| sources.get(index));
+    let Some(opened) = opened else {
+        return Err(SetupFailure::found(Step::Mount, at.to_string(), "its source is missing"));
+    };
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_RECURSIVE
+        | OpenTreeFlags::AT_EMPTY_PATH;
+    let tree = rustix::mount::open_tree(opened, c"", flags).map_err(mount_failed)?;
+    let map = match mapping {
+        Mapping::Plain => None,
+        Mapping::Owner { uid, gid } => Some(maps.for_owner(uid, gid)?),
+    };
+    tree::set_bind_attributes(tree.as_fd(), operation, map.map(AsFd::as_fd)).map_err(
+        |errno| match (mapping, errno) {
+            (Mapping::Owner { .. }, Errno::INVAL) => SetupFailure::found(
+                Step::Idmap,
+                at.to_string(),
+                "its file system cannot be mounted with mapped owners; start the cage as the \
+                 files' owner instead of root",
+            ),
+            _ => mount_failed(errno),
+        },
+    )?;
+    Ok(tree)
+}
+
+/// The receiving side: mounts in the order of the Plan's binds.
+pub(crate) struct Arrivals<'a> {
+    control: &'a Channel,
+    waiting: VecDeque<OwnedFd>,
+}
+
+impl<'a> Arrivals<'a> {
+    pub(crate) fn new(control: &'a Channel) -> Self {
+        Self { control, waiting: VecDeque::new() }
+    }
+
+    /// The next mount, once the launcher has made it.
+    pub(crate) fn next(&mut self, at: &GuestPath) -> Result<OwnedFd, SetupFailure> {
+        loop {
+            if let Some(mount) = self.waiting.pop_front() {
+                return Ok(mount);
+            }
+            match self.control.receive::<Order>() {
+                Ok(Some((Order::Binds, batch))) if !batch.is_empty() => self.waiting.extend(batch),
+                Ok(_) => {
+                    let detail = "the launcher is gone or spoke out of turn";
+                    return Err(SetupFailure::found(Step::Mount, at.to_string(), detail));
+                }
+                Err(errno) => return Err(SetupFailure::kernel(Step::Mount, at.to_string(), errno)),
+            }
+        }
+    }
 }
 
 /// User namespaces that map one owner on disk to the cage's id, made once per owner.

@@ -167,11 +167,12 @@ fn enter_session(terminal: Option<BorrowedFd<'_>>) -> Result<(), Errno> {
 }
 
 fn take_streams(streams: &Streams<'_>) -> Result<(), Errno> {
-    sys::descriptors::close_on_exec_from(FIRST_BEYOND_STANDARD)?;
     let [input, output, error] = streams.descriptors;
     rustix::stdio::dup2_stdin(input)?;
     rustix::stdio::dup2_stdout(output)?;
     rustix::stdio::dup2_stderr(error)?;
+    // The table is pid 1's up to here, which does not use these three itself.
+    sys::descriptors::leave_all_from(FIRST_BEYOND_STANDARD)?;
     sys::signal::restore_default(libc::SIGPIPE)?;
     sys::signal::set_mask(&SignalSet::empty()).map(drop)
 }

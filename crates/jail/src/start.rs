@@ -13,6 +13,7 @@ use sys::signal::SignalSet;
 
 use crate::control::{Channel, Order};
 use crate::descriptor_limit::DescriptorLimit;
+use crate::idmap::Arrivals;
 use crate::init::Init;
 use crate::program::Launch;
 use crate::tree::Sources;
@@ -68,6 +69,8 @@ pub(crate) enum Parentage {
     Own,
     /// A launcher's.
     Launcher,
+    /// This process's, which has handed the cage to its new owner.
+    GivenAway,
 }
 
 /// Bears a cage in this process, which must have a single thread. `sources` are the descriptors
@@ -81,11 +84,6 @@ pub fn start(
     let privileged = matches!(plan.identity.map, IdentityMap::Unowned(_));
     let limit = DescriptorLimit::make_room_for(sources.len().saturating_mul(2))
         .map_err(|errno| SetupFailure::kernel(Step::Settings, "the descriptor limit", errno))?;
-    let binds = if privileged {
-        Sources::Detached(idmap::detach_binds(plan, sources)?)
-    } else {
-        Sources::LookUp(&plan.sources)
-    };
     let failed = |errno| SetupFailure::kernel(Step::Namespaces, &plan.cage, errno);
     let (control, inside) = Channel::pair().map_err(failed)?;
     // Signals wait until each side is ready for them: the child's are blocked from its birth.
@@ -93,7 +91,7 @@ pub fn start(
     let forked = sys::clone::fork_into(Namespaces::ALL, None);
     if let Ok(Forked::Child) = forked {
         drop(control);
-        be_pid_one(plan, binds, streams, inside, &limit);
+        be_pid_one(plan, streams, inside, &limit);
     }
     sys::signal::set_mask(&mask).map_err(failed)?;
     let Forked::Parent { pid, pidfd } = forked.map_err(failed)? else {
@@ -103,6 +101,7 @@ pub fn start(
     if privileged {
         identity::map_from_outside(pid, &plan.identity)?;
         born.send(&Order::Mapped).map_err(failed)?;
+        idmap::send_binds(plan, sources, &born.control)?;
     }
     Ok(born)
 }
@@ -114,13 +113,12 @@ impl Born {
     }
 
     /// Gives the cage away to the process that asked a launcher for it.
-    pub(crate) fn into_parts(self) -> Result<(Pid, OwnedFd, OwnedFd), Errno> {
+    pub(crate) fn into_parts(mut self) -> Result<(Pid, OwnedFd, OwnedFd), Errno> {
         let pidfd = rustix::io::fcntl_dupfd_cloexec(&self.pidfd, 0)?;
         let control = rustix::io::fcntl_dupfd_cloexec(&self.control, 0)?;
-        let pid = self.pid;
-        // The cage lives on: its life is tied to the control channel, which now has a second owner.
-        std::mem::forget(self);
-        Ok((pid, pidfd, control))
+        // The cage lives on, tied to the control channel of its new owner alone.
+        self.parentage = Parentage::GivenAway;
+        Ok((self.pid, pidfd, control))
     }
 
     /// Lets the program start once the cage is built.
@@ -170,6 +168,7 @@ impl Born {
                     Err(errno) => return Err(errno),
                 }
             },
+            Parentage::GivenAway => Ok(()),
             Parentage::Launcher => loop {
                 let flags = rustix::event::PollFlags::IN;
                 let mut descriptors = [rustix::event::PollFd::new(&self.pidfd, flags)];
@@ -189,8 +188,10 @@ impl Born {
 
 impl Drop for Born {
     fn drop(&mut self) {
-        self.kill();
-        let _reaped = self.wait_until_gone();
+        if self.parentage != Parentage::GivenAway {
+            self.kill();
+            let _reaped = self.wait_until_gone();
+        }
     }
 }
 
@@ -218,12 +219,11 @@ fn check(plan: &Plan, sources: &[OwnedFd]) -> Result<(), StartError> {
 /// The whole life of the cage's first process.
 fn be_pid_one(
     plan: &Plan,
-    binds: Sources<'_>,
     streams: ProgramStreams,
     control: Channel,
     limit: &DescriptorLimit,
 ) -> ! {
-    let failure = match live(plan, binds, streams, control, limit) {
+    let failure = match live(plan, streams, control, limit) {
         Ok(()) => sys::exec::exit_now(0),
         Err(failure) => failure,
     };
@@ -236,12 +236,11 @@ fn be_pid_one(
 /// Builds the cage, starts the program, watches over it.
 fn live(
     plan: &Plan,
-    binds: Sources<'_>,
     streams: ProgramStreams,
     control: Channel,
     limit: &DescriptorLimit,
 ) -> Result<(), Box<(SetupFailure, Channel)>> {
-    match build_and_launch(plan, binds, streams, &control, limit) {
+    match build_and_launch(plan, streams, &control, limit) {
         Ok(ready) => {
             let Ready { launch, launched, children, layers } = ready;
             let _told = control.send(&Report::Started(layers), &[]);
@@ -264,7 +263,6 @@ struct Ready {
 
 fn build_and_launch(
     plan: &Plan,
-    binds: Sources<'_>,
     streams: ProgramStreams,
     control: &Channel,
     limit: &DescriptorLimit,
@@ -272,12 +270,17 @@ fn build_and_launch(
     let settings = |errno| SetupFailure::kernel(Step::Settings, "signals", errno);
     sys::signal::restore_default(libc::SIGCHLD).map_err(settings)?;
     let children = sys::signal::descriptor(&SignalSet::of(&[libc::SIGCHLD])).map_err(settings)?;
-    become_cage_user(plan, control)?;
-    rustix::process::umask(Mode::empty());
-    rustix::process::setsid().map_err(settings)?;
+    // None of this needs the ids, which a privileged launcher is mapping meanwhile.
     network::bring_up_loopback()?;
     rustix::system::sethostname(plan.identity.hostname.as_bytes())
         .map_err(|errno| SetupFailure::kernel(Step::Settings, "the host name", errno))?;
+    rustix::process::umask(Mode::empty());
+    rustix::process::setsid().map_err(settings)?;
+    become_cage_user(plan, control)?;
+    let binds = match plan.identity.map {
+        IdentityMap::Caller(_) => Sources::LookUp(&plan.sources),
+        IdentityMap::Unowned(_) => Sources::Arriving(Arrivals::new(control)),
+    };
     let mounted = tree::build(plan, binds)?.become_root()?;
     let (streams, terminal) = open_streams(streams, control)?;
     verify::verify(plan, &mounted)?;

@@ -1,6 +1,7 @@
 //! The cage's file tree: an empty memory file system, filled by the Plan's operations in order,
 //! then made the root. Mounts are made from descriptors; nothing is ever created on the host.
 
+use std::collections::HashSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use plan::{Access, BindPurpose, Execution, FileKind, GuestPath, MountOp, Plan, Source, TmpfsSize};
@@ -11,13 +12,14 @@ use rustix::mount::{
 };
 use sys::mount::{Depth, MountAttributes};
 
-use crate::idmap::DetachedTrees;
+use crate::idmap::Arrivals;
 use crate::{SetupFailure, Step};
 
 /// Where a bind's mount comes from.
 pub(crate) enum Sources<'a> {
-    /// A privileged launcher made all of them before the fork.
-    Detached(DetachedTrees),
+    /// A privileged launcher makes them while the rest of the tree is built, and sends them in the
+    /// order of the Plan's binds.
+    Arriving(Arrivals<'a>),
     /// They are made in this mount namespace: a mount can only be copied by a process whose own
     /// namespace it is in, so each path is looked up once more and must lead to the very object
     /// that was resolved.
@@ -45,16 +47,62 @@ pub(crate) struct Tree {
     /// An empty directory that masks are copies of, once there is one.
     empty_directory: Option<GuestPath>,
     has_empty_file: bool,
+    /// Whose directory the operation at hand works in.
+    around: Place,
 }
 
 /// Builds the whole tree and leaves it attached above the old root.
+///
+/// What does not lie in a bind comes first, in the Plan's order, and the rest after it: the result
+/// is the same, and the launcher gains the time to make the binds.
 pub(crate) fn build(plan: &Plan, mut sources: Sources<'_>) -> Result<Tree, SetupFailure> {
     let mut tree = Tree::empty()?;
-    for (position, operation) in plan.mounts.iter().enumerate() {
-        tree.apply(position, operation, &mut sources)?;
+    let host = HostPlaces::of(plan);
+    let (own, rest): (Vec<&MountOp>, Vec<&MountOp>) =
+        plan.mounts.iter().partition(|operation| host.place(operation) == Place::Own);
+    for operation in own.into_iter().chain(rest) {
+        tree.apply(operation, &host, &mut sources)?;
     }
     tree.seal()?;
     Ok(tree)
+}
+
+/// Where the host's own files begin in a Plan's tree.
+struct HostPlaces<'a>(HashSet<&'a [u8]>);
+
+/// Whose directory holds a path.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// One that only this process can change.
+    Own,
+    /// One of a bind, or a bind itself: the host can change it at any time.
+    Hosts,
+}
+
+impl<'a> HostPlaces<'a> {
+    fn of(plan: &'a Plan) -> Self {
+        let binds =
+            plan.mounts.iter().filter(|operation| matches!(operation, MountOp::Bind { .. }));
+        Self(binds.map(|operation| operation.at().as_bytes()).collect())
+    }
+
+    /// Whether an operation has to do with the host's files: it is a bind, covers one or lies in
+    /// one. A mount point that is made for a bind is not.
+    fn place(&self, operation: &MountOp) -> Place {
+        let at = operation.at();
+        if operation.is_mount() && self.0.contains(at.as_bytes()) {
+            return Place::Hosts;
+        }
+        self.around(at)
+    }
+
+    /// Whose directory a path is in.
+    fn around(&self, at: &GuestPath) -> Place {
+        let path = at.as_bytes();
+        let mut above = path.iter().enumerate().skip(1).filter(|(_, byte)| **byte == b'/');
+        let in_bind = above.any(|(end, _)| path.get(..end).is_some_and(|top| self.0.contains(top)));
+        if in_bind { Place::Hosts } else { Place::Own }
+    }
 }
 
 impl Tree {
@@ -81,19 +129,21 @@ impl Tree {
             to_seal: Vec::new(),
             empty_directory: None,
             has_empty_file: false,
+            around: Place::Own,
         })
     }
 
     fn apply(
         &mut self,
-        position: usize,
         operation: &MountOp,
+        host: &HostPlaces<'_>,
         sources: &mut Sources<'_>,
     ) -> Result<(), SetupFailure> {
         let at = operation.at();
         let name_failed = |errno| SetupFailure::kernel(Step::Name, at.to_string(), errno);
         let mount_failed = |errno| SetupFailure::kernel(Step::Mount, at.to_string(), errno);
         let name = at.relative_to_root();
+        self.around = host.around(at);
         match operation {
             MountOp::Directory { mode, .. } => {
                 rustix::fs::mkdirat(&self.root, name, Mode::from_raw_mode(*mode))
@@ -107,7 +157,7 @@ impl Tree {
             }
             MountOp::Bind { source, .. } => {
                 let source = usize::try_from(source.0).unwrap_or(usize::MAX);
-                let mount = bind_source(position, source, operation, sources)?;
+                let mount = bind_source(source, operation, sources)?;
                 self.attach(mount, at, bind_attributes(operation), true).map_err(mount_failed)
             }
             MountOp::Tmpfs { mode, size, execution, access, .. } => {
@@ -122,6 +172,10 @@ impl Tree {
     }
 
     fn make_file(&self, name: &[u8], mode: u32, contents: &[u8]) -> Result<(), Errno> {
+        if contents.is_empty() {
+            let mode = Mode::from_raw_mode(mode);
+            return rustix::fs::mknodat(&self.root, name, FileType::RegularFile, mode, 0);
+        }
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&self.root, name, flags, Mode::from_raw_mode(mode))?;
         let mut rest = contents;
@@ -230,8 +284,11 @@ impl Tree {
         rustix::mount::open_tree(&self.root, name, flags)
     }
 
-    /// Puts a mount in its place. The place may lie in a tree that the host can change at any
-    /// time, so no symbolic link is followed on the way to it.
+    /// Puts a mount in its place. A place in a tree that the host can change at any time is found
+    /// first, following no symbolic link on the way; the others are only what this process made.
+    ///
+    /// The mount's descriptor stays open until pid 1 closes all that it does not need, which is
+    /// cheaper than one call for each.
     fn attach(
         &mut self,
         mount: OwnedFd,
@@ -239,21 +296,21 @@ impl Tree {
         attributes: u64,
         brings_submounts: bool,
     ) -> Result<(), Errno> {
-        let target = rustix::fs::openat2(
-            &self.root,
-            at.relative_to_root(),
-            OFlags::PATH | OFlags::CLOEXEC,
-            Mode::empty(),
-            ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS,
-        )?;
-        rustix::mount::move_mount(
-            mount.as_fd(),
-            c"",
-            target.as_fd(),
-            c"",
-            MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH,
-        )?;
+        let name = at.relative_to_root();
+        let from = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+        match self.around {
+            Place::Own => rustix::mount::move_mount(mount.as_fd(), c"", &self.root, name, from)?,
+            Place::Hosts => {
+                let resolve =
+                    ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+                let flags = OFlags::PATH | OFlags::CLOEXEC;
+                let target = rustix::fs::openat2(&self.root, name, flags, Mode::empty(), resolve)?;
+                let to = MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+                rustix::mount::move_mount(mount.as_fd(), c"", target.as_fd(), c"", from | to)?;
+            }
+        }
         self.mounted.push(Mounted { at: at.clone(), attributes, brings_submounts });
+        std::mem::forget(mount);
         Ok(())
     }
 
@@ -310,7 +367,6 @@ fn bind_attributes(operation: &MountOp) -> u64 {
 }
 
 fn bind_source(
-    position: usize,
     source: usize,
     operation: &MountOp,
     sources: &mut Sources<'_>,
@@ -318,9 +374,7 @@ fn bind_source(
     let at = operation.at();
     let missing = || SetupFailure::found(Step::Mount, at.to_string(), "its source is missing");
     match sources {
-        Sources::Detached(trees) => {
-            trees.get_mut(position).and_then(Option::take).ok_or_else(missing)
-        }
+        Sources::Arriving(arrivals) => arrivals.next(at),
         Sources::LookUp(resolved) => {
             let source = resolved.get(source).ok_or_else(missing)?;
             let failed = |errno| SetupFailure::kernel(Step::Mount, source.path.to_string(), errno);

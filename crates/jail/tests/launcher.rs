@@ -91,6 +91,22 @@ fn a_cage_ends_with_its_launcher() {
     born.wait_until_gone().unwrap();
 }
 
+/// K185, T54: a launcher keeps nothing of the cages that it gave away.
+fn a_launcher_keeps_no_descriptor_of_a_cage() {
+    let launcher = Launcher::start().unwrap();
+    let open = || {
+        let descriptors = format!("/proc/{}/fd", launcher.pid().as_raw_nonzero());
+        std::fs::read_dir(descriptors).unwrap().count()
+    };
+    let prepared = Prepared::new(&["true"]);
+    run(&launcher, &prepared);
+    let before = open();
+    for _ in 0..20 {
+        run(&launcher, &prepared);
+    }
+    assert_eq!(open(), before);
+}
+
 /// T51: more sources than fit in one packet arrive in order.
 fn many_grants_arrive_in_order() {
     let launcher = Launcher::start().unwrap();
@@ -115,6 +131,7 @@ fn main() {
         ("cages_born_at_once_see_only_their_own", cages_born_at_once_see_only_their_own),
         ("a_launcher_survives_what_it_cannot_do", a_launcher_survives_what_it_cannot_do),
         ("a_cage_ends_with_its_launcher", a_cage_ends_with_its_launcher),
+        ("a_launcher_keeps_no_descriptor_of_a_cage", a_launcher_keeps_no_descriptor_of_a_cage),
         ("many_grants_arrive_in_order", many_grants_arrive_in_order),
     ]);
 }

@@ -5,10 +5,12 @@ use rustix::io::Errno;
 
 use crate::clone::last_errno;
 
-/// Gives this process a file descriptor table of its own, in which everything from `first` up is
-/// closed when a program is started.
-pub fn close_on_exec_from(first: u32) -> Result<(), Errno> {
-    close_range(first, u32::MAX, libc::CLOSE_RANGE_UNSHARE | libc::CLOSE_RANGE_CLOEXEC)
+/// Gives this process a file descriptor table of its own, without anything from `first` up; whoever
+/// it shared the table with keeps all of it.
+///
+/// For a process that shares its table and will not return to code owning any other descriptor.
+pub fn leave_all_from(first: u32) -> Result<(), Errno> {
+    close_range(first, u32::MAX, libc::CLOSE_RANGE_UNSHARE)
 }
 
 /// Closes every descriptor but those in `keep`, which must be sorted.

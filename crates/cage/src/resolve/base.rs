@@ -102,20 +102,20 @@ impl Layer<'_> {
         }
     }
 
-    /// The one kind of entry whose name holds a version.
+    /// The one kind of entry whose name holds a version: that of each installed runtime, which
+    /// stand in a far smaller directory than `/etc`.
     fn java_configuration(&mut self) -> Result<(), ResolveError> {
-        if rustix::fs::stat("/usr/lib/jvm").is_err() {
-            return Ok(());
-        }
-        let mut names = names_in("/etc");
-        names.retain(|name| name.starts_with(b"java-") && name.ends_with(b"-openjdk"));
-        names.sort();
-        for name in names {
-            if let Ok(name) = String::from_utf8(name) {
-                self.bind(&format!("/etc/{name}"))?;
-            }
-        }
-        Ok(())
+        let mut versions: Vec<String> = names_in("/usr/lib/jvm")
+            .into_iter()
+            .filter_map(|name| String::from_utf8(name).ok())
+            .filter_map(|name| {
+                let (version, _) = name.strip_prefix("java-")?.split_once("-openjdk")?;
+                Some(version.to_owned())
+            })
+            .collect();
+        versions.sort();
+        versions.dedup();
+        versions.iter().try_for_each(|version| self.bind(&format!("/etc/java-{version}-openjdk")))
     }
 
     fn device(&mut self, device: &Device) -> Result<(), ResolveError> {
