@@ -14,14 +14,18 @@ pub struct Filter {
 enum State {
     #[default]
     Text,
-    /// After ESC, or after the first byte of a two-byte C1 control in UTF-8.
-    Introducer,
+    /// After ESC.
+    Escape,
+    /// After the first byte of a C1 control in UTF-8.
+    Lead,
     /// After `ESC [`: ends with a byte from `@` to `~`.
     Control,
     /// After `ESC ]`, `ESC P`, `ESC _`, `ESC ^` or `ESC X`: ends with BEL or ST.
     String,
-    /// In such a string, after an ESC or the first byte of a C1 control.
-    StringEnd,
+    /// In such a string, after ESC.
+    StringEscape,
+    /// In such a string, after the first byte of a C1 control.
+    StringLead,
 }
 
 impl Filter {
@@ -37,77 +41,105 @@ impl Filter {
         }
     }
 
+    /// Follows a terminal's own parser: a control byte inside a sequence acts at once and leaves
+    /// the sequence open, and ESC or a C1 control begins a new one wherever it stands.
     fn take(&mut self, byte: u8, passed: &mut Vec<u8>) {
-        match self.state {
-            State::Text => match byte {
-                ESC | C1_LEAD => {
-                    self.held.push(byte);
-                    self.state = State::Introducer;
-                }
-                // The terminal would answer with whatever it was told to call itself.
-                ENQ => {}
-                _ => passed.push(byte),
-            },
-            State::Introducer => self.take_introducer(byte, passed),
-            State::Control => {
+        match (self.state, byte) {
+            // The terminal would answer with whatever it was told to call itself.
+            (State::Text | State::Escape | State::Lead | State::Control, ENQ) => {}
+            (State::Text, ESC | C1_LEAD) => self.begin(byte),
+            (State::Text, _) => passed.push(byte),
+            (State::String, _) => self.take_string(byte, passed),
+            (State::StringEscape, _) => self.take_string_escape(byte, passed),
+            (State::StringLead, _) => self.take_string_lead(byte, passed),
+            (_, ESC | C1_LEAD) => {
+                self.release(passed);
+                self.begin(byte);
+            }
+            (State::Lead, _) => self.take_lead(byte, passed),
+            (State::Escape | State::Control, CAN | SUB) => self.forget(),
+            (State::Escape | State::Control, 0..=0x1f | DEL) => passed.push(byte),
+            (State::Escape, _) => self.take_escape(byte, passed),
+            (State::Control, _) => {
                 self.held.push(byte);
                 match byte {
                     b'@'..=b'~' => self.finish_control(passed),
-                    ESC => self.start_again(passed),
                     _ if self.held.len() > LONGEST_CONTROL => self.release(passed),
                     _ => {}
                 }
             }
-            State::String => self.take_string(byte, passed),
-            State::StringEnd => self.take_string_end(byte, passed),
         }
     }
 
-    fn take_introducer(&mut self, byte: u8, passed: &mut Vec<u8>) {
-        let escaped = self.held == [ESC];
+    fn begin(&mut self, byte: u8) {
+        self.held.clear();
         self.held.push(byte);
-        self.state = match (escaped, byte) {
-            (true, b'[') | (false, 0x9b) => State::Control,
-            (true, b']' | b'P' | b'_' | b'^' | b'X')
-            | (false, 0x9d | 0x90 | 0x9f | 0x9e | 0x98) => State::String,
-            (true, ESC) => {
-                passed.push(ESC);
-                self.held.truncate(1);
-                State::Introducer
-            }
-            _ => return self.release(passed),
-        };
+        self.state = if byte == ESC { State::Escape } else { State::Lead };
+    }
+
+    fn take_escape(&mut self, byte: u8, passed: &mut Vec<u8>) {
+        self.held.push(byte);
+        match byte {
+            b'[' => self.state = State::Control,
+            b']' | b'P' | b'_' | b'^' | b'X' => self.state = State::String,
+            _ => self.release(passed),
+        }
+    }
+
+    fn take_lead(&mut self, byte: u8, passed: &mut Vec<u8>) {
+        if is_c1_introducer(byte) {
+            self.held.push(byte);
+            self.state = if byte == C1_CONTROL { State::Control } else { State::String };
+            return;
+        }
+        // Not a control: an ordinary character, or the rest of broken text.
+        self.release(passed);
+        passed.push(byte);
     }
 
     fn take_string(&mut self, byte: u8, passed: &mut Vec<u8>) {
         match byte {
             BEL => {
-                self.held.push(byte);
+                self.hold(byte);
                 self.finish_string(passed);
             }
-            ESC | C1_LEAD => {
-                self.held.push(byte);
-                self.state = State::StringEnd;
-            }
+            ESC => self.state = State::StringEscape,
+            C1_LEAD => self.state = State::StringLead,
             // Cancels the sequence on every terminal.
             CAN | SUB => self.forget(),
             _ => self.hold(byte),
         }
     }
 
-    fn take_string_end(&mut self, byte: u8, passed: &mut Vec<u8>) {
-        let escaped = self.held.last() == Some(&ESC);
-        self.held.push(byte);
-        match (escaped, byte) {
-            (true, b'\\') | (false, ST) => self.finish_string(passed),
-            // Any other escape ends the string on common terminals and begins a new sequence.
-            (true, _) => {
-                self.held.clear();
-                self.held.push(ESC);
-                self.state = State::Introducer;
-                self.take_introducer(byte, passed);
+    fn take_string_escape(&mut self, byte: u8, passed: &mut Vec<u8>) {
+        if byte == b'\\' {
+            self.hold(ESC);
+            self.hold(byte);
+            self.finish_string(passed);
+            return;
+        }
+        // Any other escape ends the string unfinished and begins a new sequence.
+        self.begin(ESC);
+        self.take(byte, passed);
+    }
+
+    fn take_string_lead(&mut self, byte: u8, passed: &mut Vec<u8>) {
+        match byte {
+            ST => {
+                self.hold(C1_LEAD);
+                self.hold(byte);
+                self.finish_string(passed);
             }
-            (false, _) => self.state = State::String,
+            byte if is_c1_introducer(byte) => {
+                self.begin(C1_LEAD);
+                self.take_lead(byte, passed);
+            }
+            // A character of the string; the byte may itself end it.
+            byte => {
+                self.hold(C1_LEAD);
+                self.state = State::String;
+                self.take_string(byte, passed);
+            }
         }
     }
 
@@ -120,7 +152,7 @@ impl Filter {
     }
 
     fn finish_control(&mut self, passed: &mut Vec<u8>) {
-        let body = self.held.strip_prefix(&[ESC, b'[']).unwrap_or_default();
+        let body = self.held.get(2..).unwrap_or_default();
         let reports_title = matches!(body, b"20t" | b"21t");
         if reports_title { self.forget() } else { self.release(passed) }
     }
@@ -133,13 +165,6 @@ impl Filter {
         }
     }
 
-    fn start_again(&mut self, passed: &mut Vec<u8>) {
-        self.held.pop();
-        self.release(passed);
-        self.held.push(ESC);
-        self.state = State::Introducer;
-    }
-
     fn release(&mut self, passed: &mut Vec<u8>) {
         passed.append(&mut self.held);
         self.state = State::Text;
@@ -149,6 +174,11 @@ impl Filter {
         self.held.clear();
         self.state = State::Text;
     }
+}
+
+/// Whether the second byte of a C1 control in UTF-8 begins a sequence.
+fn is_c1_introducer(byte: u8) -> bool {
+    matches!(byte, C1_CONTROL | 0x90 | 0x98 | 0x9d | 0x9e | 0x9f)
 }
 
 /// Whether a complete string sequence may reach the terminal.
@@ -190,8 +220,11 @@ const BEL: u8 = 0x07;
 const ENQ: u8 = 0x05;
 const CAN: u8 = 0x18;
 const SUB: u8 = 0x1a;
+const DEL: u8 = 0x7f;
 /// First byte of the C1 controls in UTF-8.
 const C1_LEAD: u8 = 0xc2;
+/// Second byte of the control sequence introducer among them.
+const C1_CONTROL: u8 = 0x9b;
 /// Second byte of the string terminator among them.
 const ST: u8 = 0x9c;
 const LONGEST_CONTROL: usize = 256;

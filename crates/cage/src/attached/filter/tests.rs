@@ -60,4 +60,21 @@ fn a_sequence_hidden_in_another_is_seen() {
     check(b"\x1b[3\x1b]52;c;eA==\x07z", b"\x1b[3z");
     check(b"\x1b]0;t\x1b]52;c;eA==\x07z", b"z");
     check(b"\x1b\x1b]52;c;eA==\x07z", b"\x1bz");
+    check(b"\xc2\x1b]52;c;eA==\x07z", b"\xc2z");
+    check(b"\x1b\xc2\x9d52;c;eA==\x07z", b"\x1bz");
+    check(b"\x1b[3\xc2\x9d52;c;eA==\x07z", b"\x1b[3z");
+    check(b"\x1b]0;t\xc2\x9d52;c;eA==\x07z", b"z");
+    check(b"\xc2\xc2\x9d52;c;eA==\x07z", b"\xc2z");
+}
+
+/// T20: a control byte inside a sequence acts at once and leaves the sequence open.
+#[test]
+fn a_sequence_with_control_bytes_in_it_is_seen() {
+    check(b"\x1b\x05]52;c;eA==\x07z", b"z");
+    check(b"\x1b\x00]52;c;eA==\x07z", b"\x00z");
+    check(b"\x1b\n]52;c;eA==\x07z", b"\nz");
+    check(b"\x1b\x7f]52;c;eA==\x07z", b"\x7fz");
+    check(b"\x1b[2\x001tz", b"\x00z");
+    check(b"\x1b]5\x002;c;eA==\x07z", b"z");
+    check(b"\x1b]\x1852;c;eA==", b"52;c;eA==");
 }
