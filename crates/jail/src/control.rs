@@ -145,7 +145,13 @@ impl Channel {
     /// returned, at most [`MAX_DESCRIPTORS`].
     pub(crate) fn receive<T: DeserializeOwned>(&self) -> Result<Option<(T, Vec<OwnedFd>)>, Errno> {
         let mut bytes = vec![0_u8; MAX_PACKET];
-        let (length, descriptors) = receive_packet(self.0.as_fd(), &mut bytes)?;
+        let received = match receive_packet(self.0.as_fd(), &mut bytes) {
+            // The other side ended without reading all that it was told. The kernel says so once,
+            // ahead of what the other side had still sent.
+            Err(Errno::CONNRESET) => receive_packet(self.0.as_fd(), &mut bytes),
+            other => other,
+        };
+        let (length, descriptors) = received?;
         let Some(packet) = bytes.get(..length).filter(|packet| !packet.is_empty()) else {
             return Ok(None);
         };
