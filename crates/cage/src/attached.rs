@@ -66,7 +66,12 @@ impl Attendance {
             }
             if event {
                 match self.running.next_event()? {
-                    Event::Stopped => self.stop_with_program().map_err(SpawnError::Supervise)?,
+                    // Only a user who sits at the program's terminal can have meant this process
+                    // too; else a program could stop whatever watches over it.
+                    Event::Stopped if self.console.is_interactive() => {
+                        self.stop_with_program().map_err(SpawnError::Supervise)?;
+                    }
+                    Event::Stopped => {}
                     Event::Ended(outcome) => {
                         self.console.drain();
                         return Ok(outcome);

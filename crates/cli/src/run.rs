@@ -33,7 +33,13 @@ pub(crate) fn run(arguments: RunArguments, messages: Messages) -> Result<Exit, F
     let started = SystemTime::now();
     let ended = match arguments.backend {
         Backend::Native => cage::run_attached(&prepared.plan, &prepared.sources).map(Ended::Native),
-        Backend::Bwrap => cage::bwrap::run(&prepared.plan).map(Ended::Other),
+        Backend::Bwrap => {
+            messages.note(
+                "the bubblewrap backend leaves out walls that the native one has; \
+                 `stockade check --format bwrap` lists them",
+            );
+            cage::bwrap::run(&prepared.plan).map(Ended::Other)
+        }
     };
     let ended = match ended {
         Ok(ended) => ended,

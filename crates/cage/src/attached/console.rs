@@ -26,7 +26,7 @@ impl Console {
     /// both input and output the program gets one of its own; a terminal that is only one of them
     /// shares the user's with a pipeline, so its modes stay and its bytes go through a pipe.
     pub(super) fn inspect() -> Result<(Self, ProgramStreams), SpawnError> {
-        let interactive = is_terminal(0) && is_terminal(1);
+        let interactive = is_terminal(0) && is_terminal(1) && is_in_foreground();
         let saved = if interactive {
             Some(
                 rustix::termios::tcgetattr(rustix::stdio::stdin())
@@ -58,6 +58,8 @@ impl Console {
                 Err(problem("is open as a path only; open it for reading or writing"))
             }
             _ if is_terminal(number) && self.saved.is_some() => Ok(Stream::Terminal),
+            // What is typed is for the shell as long as this is a job in the background.
+            _ if number == 0 && is_terminal(0) && !is_in_foreground() => Ok(Stream::Null),
             _ if is_terminal(number) => self.relay_through_pipe(number, descriptor),
             _ => rustix::io::fcntl_dupfd_cloexec(descriptor, 3)
                 .map(Stream::Descriptor)
@@ -158,6 +160,11 @@ fn standard(number: i32) -> Option<BorrowedFd<'static>> {
         _ => rustix::stdio::stderr(),
     };
     rustix::io::fcntl_getfd(descriptor).is_ok().then_some(descriptor)
+}
+
+/// Whether this process may change the modes of the terminal on its standard input.
+fn is_in_foreground() -> bool {
+    rustix::termios::tcgetpgrp(rustix::stdio::stdin()) == Ok(rustix::process::getpgrp())
 }
 
 fn is_terminal(number: i32) -> bool {

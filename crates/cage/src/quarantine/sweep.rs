@@ -3,7 +3,7 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::time::{Duration, SystemTime};
 
 use plan::HostPath;
@@ -108,7 +108,11 @@ impl<'a> Sweep<'a> {
     }
 
     fn visit(&mut self, top: &OwnedFd, directory: &Directory, waiting: &mut VecDeque<Directory>) {
-        let descriptor = match open_to_list(top, &directory.relative) {
+        let opened = match open_to_list(top, &directory.relative) {
+            Err(Errno::ACCESS) => self.open_up(top, &directory.relative),
+            other => other,
+        };
+        let descriptor = match opened {
             Ok(descriptor) => descriptor,
             // Gone, or a mount of another file system, which the cage had no grant for.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => return,
@@ -216,7 +220,11 @@ impl<'a> Sweep<'a> {
         }
         // Old, recently changed, and in a directory whose names have changed: it may have got its
         // name just now. A harmless one that is renamed can be renamed back.
-        match self.rename(listing, name, path) {
+        let renamed = match self.rename(listing, name, path) {
+            Err(Errno::ACCESS) if listing.changed => self.rename_in_closed(listing, name, path),
+            other => other,
+        };
+        match renamed {
             Ok(moved_to) => {
                 self.findings.push(Finding::Quarantined { path: path.clone(), moved_to, entry });
                 Judged::Moved
@@ -226,6 +234,36 @@ impl<'a> Sweep<'a> {
                 Judged::Stays
             }
         }
+    }
+
+    /// Opens a directory that the program closed to its owner before it ended. One that was closed
+    /// before the run is left alone.
+    fn open_up(&self, top: &OwnedFd, relative: &[u8]) -> Result<OwnedFd, Errno> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
+        let closed = rustix::fs::openat2(top, relative, flags, Mode::empty(), resolve)?;
+        if !self.is_recent(times(&closed, b"")?.stx_ctime) {
+            return Err(Errno::ACCESS);
+        }
+        let mode = Mode::from_raw_mode(rustix::fs::fstat(&closed)?.st_mode);
+        // A descriptor for reference cannot change what it refers to; its name in `/proc` can.
+        let name = format!("/proc/self/fd/{}", closed.as_raw_fd());
+        rustix::fs::chmod(name, mode | Mode::RWXU)?;
+        open_to_list(top, relative)
+    }
+
+    /// Renames in a directory that the program closed for writing before it ended.
+    fn rename_in_closed(
+        &self,
+        listing: &Listing<'_>,
+        name: &Name,
+        path: &HostPath,
+    ) -> Result<HostPath, Errno> {
+        let mode = Mode::from_raw_mode(rustix::fs::fstat(listing.descriptor)?.st_mode);
+        rustix::fs::fchmod(listing.descriptor, mode | Mode::RWXU)?;
+        let renamed = self.rename(listing, name, path);
+        rustix::fs::fchmod(listing.descriptor, mode)?;
+        renamed
     }
 
     /// Renames without replacing anything, in the directory that the descriptor refers to.

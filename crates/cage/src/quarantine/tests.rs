@@ -237,3 +237,24 @@ fn a_very_deep_tree_is_told() {
     assert_eq!(found.len(), 1);
     assert!(found[0].starts_with("unsearched "), "{found:?}");
 }
+
+/// K227, T5, T6: closing a directory does not keep what is in it from being found and renamed.
+/// Root is not kept out by modes; the run without privilege is the one that tells.
+#[test]
+fn a_directory_that_was_closed_during_the_run_is_opened() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let grant = Grant::with(&["a/file"]);
+    let close = |path: &str, mode| {
+        let permissions = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(grant.top.join(path), permissions).unwrap();
+    };
+    write(&grant.top.join("a/.envrc"));
+    write(&grant.top.join("hidden/deep/.envrc"));
+    close("a", 0o555);
+    close("hidden/deep", 0o311);
+    close("hidden", 0o111);
+    assert_eq!(grant.sweep(), ["moved a/.envrc", "moved hidden/deep/.envrc"]);
+    let mode = std::fs::metadata(grant.top.join("a")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o555);
+    close("a", 0o755);
+}

@@ -1,7 +1,8 @@
-//! Unix sockets at the top of granted directories. A read-only mount does not keep anybody from
-//! connecting, so each is hidden as a secret is: it is a door to whoever listens on it. Looks at
-//! names and kinds; never connects.
+//! Unix sockets inside granted directories. A read-only mount does not keep anybody from
+//! connecting, so each is hidden as a secret is: it is a door to whoever listens on it. Walks in
+//! breadth, within a bound and never through a link; looks at names and kinds, and never connects.
 
+use std::collections::VecDeque;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 
@@ -11,6 +12,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, ResolveFlags};
 
 use super::sources::Sources;
 use super::{Found, ResolveError, Stage};
+use crate::protected_names::{is_fetched_or_built, is_git_data};
 
 #[cfg(test)]
 mod tests;
@@ -23,15 +25,7 @@ pub(super) fn find(stage: &Stage<'_>, sources: &mut Sources) -> Result<Vec<Found
         .iter()
         .filter(|placed| placed.rule.access > FsAccess::Hide && placed.status.is_directory());
     for grant in shown {
-        // A directory that the caller may not list is no less closed for its cage.
-        let Ok(directory) = open_to_list(&grant.rule.path) else { continue };
-        for name in sockets_in(&directory) {
-            let Ok(path) = grant.rule.path.join(name) else { continue };
-            let named = stage.access.exactly(&path).is_some();
-            let known = found.iter().any(|socket| socket.path == path);
-            if named || known {
-                continue;
-            }
+        for path in sockets_below(stage, &grant.rule.path) {
             // One that is gone by now needs no cover.
             let Ok(opened) = stage.opener.without_links(&path) else { continue };
             if opened.status.file_type == FileType::Socket {
@@ -42,16 +36,55 @@ pub(super) fn find(stage: &Stage<'_>, sources: &mut Sources) -> Result<Vec<Found
     Ok(found)
 }
 
+/// Sockets below a grant that are its own: what another rule names is that rule's.
+fn sockets_below(stage: &Stage<'_>, grant: &HostPath) -> Vec<HostPath> {
+    let mut sockets = Vec::new();
+    let mut names_left = MOST_NAMES;
+    let mut waiting = VecDeque::from([(grant.clone(), 0)]);
+    while let Some((directory, depth)) = waiting.pop_front() {
+        // A directory that the caller may not list is no less closed for its cage.
+        let Ok(opened) = open_to_list(&directory) else { continue };
+        for (name, file_type) in of_interest(&opened, &mut names_left) {
+            let Ok(path) = directory.join(&name) else { continue };
+            if stage.access.exactly(&path).is_some() {
+                continue;
+            }
+            match file_type {
+                FileType::Socket => sockets.push(path),
+                _ if depth < MOST_DEPTH && !is_bulk(&directory, &name) => {
+                    waiting.push_back((path, depth + 1));
+                }
+                _ => {}
+            }
+        }
+        if names_left == 0 {
+            break;
+        }
+    }
+    sockets
+}
+
+/// Directories that hold many files and no sockets.
+fn is_bulk(directory: &HostPath, name: &[u8]) -> bool {
+    let in_repository = directory.file_name().is_some_and(|name| name == b".git");
+    is_fetched_or_built(name) || (in_repository && is_git_data(name))
+}
+
 fn open_to_list(path: &HostPath) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     rustix::fs::openat2(CWD, path.as_path(), flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
 }
 
-fn sockets_in(directory: &OwnedFd) -> Vec<Vec<u8>> {
+/// Sockets and directories in a directory, as long as names are left to look at.
+fn of_interest(directory: &OwnedFd, names_left: &mut usize) -> Vec<(Vec<u8>, FileType)> {
     let mut buffer = [MaybeUninit::uninit(); 16 * 1024];
     let mut entries = RawDir::new(directory, &mut buffer);
-    let mut sockets = Vec::new();
+    let mut found = Vec::new();
     while let Some(Ok(entry)) = entries.next() {
+        if *names_left == 0 {
+            break;
+        }
+        *names_left -= 1;
         let file_type = match entry.file_type() {
             // Some file systems do not say.
             FileType::Unknown => {
@@ -60,11 +93,19 @@ fn sockets_in(directory: &OwnedFd) -> Vec<Vec<u8>> {
             }
             known => known,
         };
-        if file_type == FileType::Socket {
-            sockets.push(entry.file_name().to_bytes().to_vec());
+        let name = entry.file_name().to_bytes();
+        let wanted = matches!(file_type, FileType::Socket | FileType::Directory);
+        if wanted && !matches!(name, b"." | b"..") {
+            found.push((name.to_vec(), file_type));
         }
     }
-    sockets
+    found
 }
 
 const KNOWN_AS: &str = "a unix socket";
+
+/// How far below a grant's root directories are looked into.
+const MOST_DEPTH: usize = 6;
+
+/// How many names are read for one grant. A start must not take longer than a person notices.
+const MOST_NAMES: usize = 16 * 1024;

@@ -117,3 +117,22 @@ fn a_file_can_be_a_stream() {
     assert!(command.status().unwrap().success());
     assert_eq!(std::fs::read_to_string(output).unwrap(), "through");
 }
+
+/// T19, T62: a program that stops itself does not stop what watches over it.
+#[test]
+fn a_program_without_a_terminal_cannot_stop_its_supervisor() {
+    use std::os::unix::process::CommandExt as _;
+    let place = Place::new();
+    let mut command = place.stockade();
+    command.args(["run", "--", "sh", "-c", "echo ready; kill -STOP $$; echo on"]);
+    // A group of its own in this session: one that the kernel would stop.
+    let mut child = command.process_group(0).stdout(Stdio::piped()).spawn().unwrap();
+    let mut ready = [0_u8; 6];
+    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut ready).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
+    let state = stat.rsplit(") ").next().unwrap().chars().next();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_ne!(state, Some('T'), "{stat}");
+}

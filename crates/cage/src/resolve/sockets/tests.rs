@@ -30,3 +30,19 @@ fn a_socket_that_a_rule_hides_is_left_to_it() {
     let resolved = host.resolve(rules).unwrap();
     assert!(resolved.secret_paths().is_empty());
 }
+
+/// T31, T57
+#[test]
+fn a_socket_deep_in_a_grant_is_hidden() {
+    let host = Host::new();
+    directory(host.project("tmp/sockets/a/b/c"));
+    let _deep = UnixListener::bind(host.project("tmp/sockets/a/b/c/s")).unwrap();
+    directory(host.project(".git"));
+    let _git = UnixListener::bind(host.project(".git/fsmonitor--daemon.ipc")).unwrap();
+    let resolved = host.resolve(vec![host.readable("")]).unwrap();
+    let mut hidden = resolved.secret_paths();
+    hidden.sort();
+    let expected =
+        [host.project(".git/fsmonitor--daemon.ipc"), host.project("tmp/sockets/a/b/c/s")];
+    assert_eq!(hidden, expected);
+}
