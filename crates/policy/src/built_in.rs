@@ -25,11 +25,19 @@ pub struct TooBroad {
 impl TooBroad {
     /// What to pass instead.
     pub fn hint(&self) -> String {
+        let directory = shown(&self.directory);
+        let project = if self.directory == HostPath::root() {
+            "/PROJECT".to_owned()
+        } else {
+            format!("{directory}/PROJECT")
+        };
+        let all = match crate::ungrantable::check(&self.directory, &[]) {
+            Ok(()) => format!("; `--ro {directory}` grants it all the same"),
+            Err(_) => String::new(),
+        };
         format!(
-            "start in the project's directory, or name what the program may read: `--ro {}/PROJECT`; \
-             `--ro {}` grants it all the same",
-            shown(&self.directory),
-            shown(&self.directory),
+            "start in the project's directory, or name what the program may read: `--ro \
+             {project}`{all}"
         )
     }
 }
