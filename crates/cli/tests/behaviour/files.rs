@@ -284,3 +284,32 @@ fn a_cover_that_fell_away_is_told() {
     let ended = Ended::of(child.wait_with_output().unwrap());
     ended.says("was replaced or removed on the host").says("secret");
 }
+
+/// T12, T24, T64: what a cage leaves on the host gives nobody its owner's identity.
+#[test]
+fn a_cage_cannot_make_a_set_id_file() {
+    let place = Place::new();
+    let script = "import os, sys
+def refused(call):
+    try: call()
+    except PermissionError: return
+    sys.exit('not refused')
+open('x', 'w').close()
+refused(lambda: os.chmod('x', 0o4755))
+refused(lambda: os.chmod('x', 0o2755))
+refused(lambda: os.fchmod(os.open('x', os.O_RDWR), 0o6755))
+refused(lambda: os.open('y', os.O_CREAT | os.O_WRONLY, 0o4755))
+refused(lambda: os.mknod('z', 0o104755))
+os.chmod('x', 0o1755)
+print('held')";
+    if !has("python3") {
+        return;
+    }
+    for profile in ["default", "relaxed"] {
+        let flags =
+            ["run", "--rw", ".", "--seccomp", profile, "--", "/usr/bin/python3", "-c", script];
+        place.ask(flags).expect_code(0).prints("held");
+    }
+    let mode = fs::metadata(place.project.join("x")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o6000, 0);
+}

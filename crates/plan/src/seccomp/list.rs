@@ -166,4 +166,8 @@ const CONSTANTS: &[(&str, u32)] = &[
     ("TIOCSTI", 0x5412),
     ("TIOCLINUX", 0x541c),
     ("TIOCSETD", 0x5423),
+    ("S_ISUID", 0o4000),
+    ("S_ISGID", 0o2000),
+    ("O_CREAT", 0o100),
+    ("O_TMPFILE_BIT", 0o20_000_000),
 ];

@@ -169,7 +169,7 @@ fn relaxed_lets_debuggers_work_and_keeps_the_walls() {
 /// K134, K135
 #[test]
 fn everything_else_is_allowed() {
-    for call in "read write openat execve mmap futex connect bind listen accept4 prctl seccomp \
+    for call in "read write execve mmap futex connect bind listen accept4 prctl seccomp \
         kill tgkill pidfd_open memfd_create landlock_restrict_self rseq mbind statx umask \
         name_to_handle_at fanotify_init mseal set_mempolicy process_madvise"
         .split_whitespace()
@@ -177,6 +177,23 @@ fn everything_else_is_allowed() {
         for profile in Profile::ALL {
             check(profile, call, &[u64::MAX; 6], Verdict::Allow);
         }
+    }
+}
+
+/// T12, T64
+#[test]
+fn no_call_makes_a_set_id_file() {
+    const CREATE: u64 = 0o100;
+    for profile in Profile::ALL {
+        check(profile, "fchmod", &[3, 0o4755], refused());
+        check(profile, "fchmod", &[3, 0o2755], refused());
+        check(profile, "fchmod", &[3, 0o1777], Verdict::Allow);
+        check(profile, "fchmodat", &[3, 0, 0o4755], refused());
+        check(profile, "mknodat", &[3, 0, 0o104_755], refused());
+        check(profile, "openat", &[3, 0, CREATE, 0o4755], refused());
+        check(profile, "openat", &[3, 0, CREATE, 0o644], Verdict::Allow);
+        // Without a file to make, the last argument is whatever was in its register.
+        check(profile, "openat", &[3, 0, 0, u64::MAX], Verdict::Allow);
     }
 }
 

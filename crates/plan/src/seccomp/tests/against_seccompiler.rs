@@ -21,18 +21,29 @@ fn rules_with(rules: &[Rule], arch: Arch, wanted: Answer) -> BTreeMap<i64, Vec<S
             });
             if !mixed {
                 let alternatives = calls.entry(number.into()).or_default();
-                alternatives.extend(rule.terms.iter().flat_map(alternatives_of));
+                // Terms are joined by `and`: one alternative of each, in every combination.
+                let mut joined: Vec<Vec<SeccompCondition>> = vec![Vec::new()];
+                for term in &rule.terms {
+                    let choices = alternatives_of(term);
+                    joined = joined
+                        .iter()
+                        .flat_map(|so_far| {
+                            choices.iter().map(|one| [so_far.as_slice(), &[one.clone()]].concat())
+                        })
+                        .collect();
+                }
+                let conditions = joined.into_iter().filter(|joined| !joined.is_empty());
+                alternatives.extend(conditions.map(|joined| SeccompRule::new(joined).unwrap()));
             }
         }
     }
     calls
 }
 
-fn alternatives_of(term: &Term) -> Vec<SeccompRule> {
+fn alternatives_of(term: &Term) -> Vec<SeccompCondition> {
     let condition = |argument: u8, operator, value: u32| {
         let length = SeccompCmpArgLen::Dword;
-        let condition = SeccompCondition::new(argument, length, operator, value.into()).unwrap();
-        SeccompRule::new(vec![condition]).unwrap()
+        SeccompCondition::new(argument, length, operator, value.into()).unwrap()
     };
     match term {
         Term::Is { argument, values } => {
