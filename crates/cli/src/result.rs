@@ -1,6 +1,7 @@
 //! The result of a run as one line of JSON, for a program: how it ended and what was refused on the
 //! way, or why nothing ran.
 
+use std::fs::File;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,20 +9,21 @@ use std::time::Duration;
 use cage::quarantine::Finding;
 use cage::{DeniedCall, Outcome};
 use plan::Plan;
+use rustix::fs::{Mode, OFlags};
 use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
 
 /// Where the result goes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum Destination {
     /// Nobody asked for it.
     Nowhere,
     /// To standard error, after everything that the program wrote.
     StandardError,
-    /// To a file, which is made or emptied.
-    File(PathBuf),
+    /// To a file, which was made or emptied before the program could put anything in its place.
+    File(File),
 }
 
 /// What happened.
@@ -160,18 +162,41 @@ impl Destination {
         match self {
             Self::Nowhere => Ok(()),
             Self::StandardError => std::io::stderr().lock().write_all(&line()?),
-            Self::File(path) => std::fs::write(path, line()?),
+            Self::File(file) => {
+                let mut file: &File = file;
+                file.write_all(&line()?)
+            }
         }
     }
-}
 
-impl From<Option<Option<PathBuf>>> for Destination {
-    fn from(argument: Option<Option<PathBuf>>) -> Self {
-        match argument {
-            None => Self::Nowhere,
-            Some(None) => Self::StandardError,
-            Some(Some(path)) => Self::File(path),
+    /// Opens what `--json` asked for. A file that cannot be written is told before anything runs,
+    /// and neither a link nor anything but a regular file is written to: a program that may write
+    /// there could have put it in the file's place.
+    pub(crate) fn open(argument: Option<&Option<PathBuf>>) -> Result<Self, Failure> {
+        let path = match argument {
+            None => return Ok(Self::Nowhere),
+            Some(None) => return Ok(Self::StandardError),
+            Some(Some(path)) => path,
+        };
+        let refused = |why: &dyn std::fmt::Display| {
+            let path = policy::shown::shown(path.display());
+            Failure::new(Exit::Usage, format!("the result cannot be written to `{path}`: {why}"))
+        };
+        let flags = OFlags::WRONLY
+            | OFlags::CREATE
+            | OFlags::NOFOLLOW
+            | OFlags::NONBLOCK
+            | OFlags::NOCTTY
+            | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(0o666);
+        let file = rustix::fs::open(path, flags, mode)
+            .map(File::from)
+            .map_err(|errno| refused(&std::io::Error::from(errno)))?;
+        if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+            return Err(refused(&"it is not a regular file"));
         }
+        file.set_len(0).map_err(|error| refused(&error))?;
+        Ok(Self::File(file))
     }
 }
 

@@ -25,7 +25,7 @@ use crate::selection::{FlagArguments, Selection, select};
 /// The command.
 pub(crate) fn run(arguments: RunArguments, messages: Messages) -> Result<Exit, Failure> {
     let messages = if arguments.quiet { messages.quiet() } else { messages };
-    let destination = Destination::from(arguments.json.clone());
+    let destination = Destination::open(arguments.json.as_ref())?;
     let prepared = match ready(&arguments, messages) {
         Ok(prepared) => prepared,
         Err(failure) => return Err(told(&destination, None, failure)),

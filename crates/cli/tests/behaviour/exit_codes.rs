@@ -132,3 +132,18 @@ fn the_command_line_itself() {
     place.ask(["--help"]).expect_code(0).prints("Exit codes:");
     place.ask(["run", "--help"]).expect_code(0).prints("--hide");
 }
+
+/// T1, T54: the result goes to the file that was there before the program ran.
+#[test]
+fn the_result_is_not_led_elsewhere() {
+    let place = Place::new();
+    let victim = place.outside().join("victim");
+    std::fs::write(&victim, "canary").unwrap();
+    let line = format!("rm -f out.json; ln -s {} out.json", victim.display());
+    place.shell(&["--rw", ".", "--json=out.json"], &line).expect_code(0);
+    assert_eq!(std::fs::read_to_string(&victim).unwrap(), "canary");
+    // A link that is there already is refused, and nothing runs.
+    place.shell(&["--rw", ".", "--json=out.json"], "touch ran").expect_code(2);
+    assert!(!place.project.join("ran").exists());
+    place.shell(&["--json=/nonexistent/x"], "true").expect_code(2);
+}
