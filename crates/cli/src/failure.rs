@@ -78,13 +78,25 @@ pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
 
 impl From<ProjectError> for Failure {
     fn from(error: ProjectError) -> Self {
-        Self::new(Exit::BadPolicy, with_causes(&error))
+        unreadable_policy(&error)
     }
 }
 
 impl From<cage::project::PolicyFileError> for Failure {
     fn from(error: cage::project::PolicyFileError) -> Self {
-        Self::new(Exit::BadPolicy, with_causes(&error))
+        unreadable_policy(&error)
+    }
+}
+
+/// A kernel that lacks a call is no fault of the policy: inside a cage, and on old kernels.
+fn unreadable_policy(error: &(dyn std::error::Error + 'static)) -> Failure {
+    let mut causes = std::iter::successors(Some(error), |error| error.source());
+    let lacks_call = causes.any(|cause| cause.downcast_ref() == Some(&rustix::io::Errno::NOSYS));
+    if lacks_call {
+        Failure::new(Exit::CannotBuild, with_causes(error))
+            .help("`stockade doctor` tells what this kernel lacks")
+    } else {
+        Failure::new(Exit::BadPolicy, with_causes(error))
     }
 }
 

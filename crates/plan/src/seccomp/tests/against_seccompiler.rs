@@ -28,7 +28,9 @@ fn rules_with(rules: &[Rule], arch: Arch, wanted: Answer) -> BTreeMap<i64, Vec<S
                     joined = joined
                         .iter()
                         .flat_map(|so_far| {
-                            choices.iter().map(|one| [so_far.as_slice(), &[one.clone()]].concat())
+                            choices
+                                .iter()
+                                .map(|one| [so_far.as_slice(), std::slice::from_ref(one)].concat())
                         })
                         .collect();
                 }
