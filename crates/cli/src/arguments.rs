@@ -62,6 +62,25 @@ pub(crate) enum Command {
     Man(ManArguments),
 }
 
+impl Command {
+    /// Whether standard output is for a program to read, which then finds an error there too. The
+    /// result of `run` has a place of its own, because its standard output is the program's.
+    pub(crate) fn answers_in_json(&self) -> bool {
+        match self {
+            Self::Check(arguments) => arguments.json || arguments.format == CheckFormat::Json,
+            Self::Why(arguments) => arguments.json,
+            Self::Doctor(arguments) => arguments.json,
+            Self::Prove(arguments) => arguments.json,
+            Self::Run(_)
+            | Self::Allow(_)
+            | Self::Deny(_)
+            | Self::Schema(_)
+            | Self::Completions(_)
+            | Self::Man(_) => false,
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct RunArguments {
     #[command(flatten)]

@@ -42,6 +42,18 @@ impl Exit {
         }
     }
 
+    /// Why nothing ran, in a word for a program to compare.
+    pub(crate) fn code(self) -> &'static str {
+        match self {
+            Self::Refused => "refused",
+            Self::BadPolicy => "bad_policy",
+            Self::NotFound => "not_found",
+            Self::NotExecutable => "not_executable",
+            Self::Usage => "usage",
+            Self::Success | Self::No | Self::CannotBuild | Self::Program(_) => "cannot_build",
+        }
+    }
+
     /// The status of a program that ended, as a shell would tell it.
     pub(crate) fn of_program(end: jail::End) -> Self {
         let status = match end {

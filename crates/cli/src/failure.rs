@@ -50,6 +50,14 @@ impl Failure {
         }
     }
 
+    /// The failure for a program that reads the answer of a command.
+    pub(crate) fn as_json(&self) -> serde_json::Value {
+        serde_json::json!({
+            "exit_code": self.exit.number(),
+            "error": { "code": self.exit.code(), "message": self.text(), "help": self.help },
+        })
+    }
+
     /// Tells a person.
     pub(crate) fn tell(&self, messages: Messages) {
         match &self.message {

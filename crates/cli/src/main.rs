@@ -43,6 +43,7 @@ fn main() -> ExitCode {
     }
     let arguments = Arguments::parse();
     let messages = Messages::new(arguments.color);
+    let answers_in_json = arguments.command.answers_in_json();
     let ended = match arguments.command {
         Command::Run(arguments) => run::run(*arguments, messages),
         Command::Check(arguments) => check::check(*arguments, messages),
@@ -59,6 +60,9 @@ fn main() -> ExitCode {
         Ok(exit) => exit.into(),
         Err(failure) => {
             failure.tell(messages);
+            if answers_in_json && let Err(unprinted) = output::print_json(&failure.as_json()) {
+                unprinted.tell(messages);
+            }
             failure.exit.into()
         }
     }

@@ -62,6 +62,7 @@ struct Quarantined {
 
 #[derive(Debug, Serialize)]
 struct Told {
+    code: &'static str,
     message: String,
     help: Vec<String>,
 }
@@ -108,18 +109,11 @@ impl RunResult {
 
     /// A program that did not run.
     pub(crate) fn of_failure(plan: Option<&Plan>, failure: &Failure) -> Self {
-        let reason = match failure.exit {
-            Exit::Refused => "refused",
-            Exit::BadPolicy => "bad_policy",
-            Exit::NotFound => "not_found",
-            Exit::NotExecutable => "not_executable",
-            Exit::Usage => "usage",
-            Exit::Success | Exit::No | Exit::CannotBuild | Exit::Program(_) => "cannot_build",
-        };
+        let code = failure.exit.code();
         Self {
             exit_code: failure.exit.number(),
-            reason,
-            error: Some(Told { message: failure.text(), help: failure.help.clone() }),
+            reason: code,
+            error: Some(Told { code, message: failure.text(), help: failure.help.clone() }),
             ..plan.map_or_else(Self::of_nothing, Self::of_plan)
         }
     }

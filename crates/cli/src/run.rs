@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: RunArguments, messages: Messages) -> Result<Exit, F
     let destination = Destination::open(arguments.json.as_ref())?;
     let prepared = match ready(&arguments, messages) {
         Ok(prepared) => prepared,
-        Err(failure) => return Err(told(&destination, None, failure)),
+        Err(failure) => return Ok(told(&destination, None, failure, messages)),
     };
     let started = SystemTime::now();
     let ended = match arguments.backend {
@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: RunArguments, messages: Messages) -> Result<Exit, F
         Err(error) => {
             let help = hints::for_start(&error, &prepared.plan);
             let failure = help.into_iter().fold(Failure::from(error), Failure::help);
-            return Err(told(&destination, Some(&prepared.plan), failure));
+            return Ok(told(&destination, Some(&prepared.plan), failure, messages));
         }
     };
     let findings = after(&prepared, started, messages);
@@ -192,12 +192,19 @@ fn tell_denials(plan: &Plan, outcome: &Outcome, messages: Messages) {
     ));
 }
 
-/// Writes the result of a run that did not happen.
-fn told(destination: &Destination, plan: Option<&Plan>, failure: Failure) -> Failure {
-    match destination.write(|| RunResult::of_failure(plan, &failure)) {
-        Ok(()) => failure,
-        Err(error) => failure.help(format!("the result cannot be written: {error}")),
+/// Tells of a run that did not happen. The result comes last, as after a run: whoever reads it on
+/// standard error takes the last line.
+fn told(
+    destination: &Destination,
+    plan: Option<&Plan>,
+    failure: Failure,
+    messages: Messages,
+) -> Exit {
+    failure.tell(messages);
+    if let Err(error) = destination.write(|| RunResult::of_failure(plan, &failure)) {
+        messages.error(&format!("the result cannot be written: {error}"));
     }
+    failure.exit
 }
 
 const MOST_DENIALS_TOLD: usize = 5;

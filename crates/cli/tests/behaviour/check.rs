@@ -58,3 +58,25 @@ fn a_policy_that_cannot_be_used_is_refused_here_too() {
     place.default_cage("fs = [{ ro = \"missing\" }]");
     place.ask(["check"]).expect_code(123).says("it does not exist");
 }
+
+/// K11, K241: whoever asked for JSON gets the error as JSON as well, and a person still the text.
+#[test]
+fn an_error_is_told_in_the_form_that_was_asked_for() {
+    let place = Place::new();
+    place.policy("version = 1\n[cage.default]\nsf = []\n");
+    for words in [&["check", "--json"][..], &["check", "--format", "json"], &["why", "x", "--json"]]
+    {
+        let ended = place.ask(words);
+        ended.expect_code(123).says("unknown word `sf`").says("cannot be used");
+        let told: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+        assert_eq!(told["exit_code"], 123, "{words:?}");
+        assert_eq!(told["error"]["code"], "bad_policy", "{words:?}");
+        assert!(told["error"]["message"].as_str().unwrap().contains("unknown word `sf`"));
+    }
+    assert_eq!(place.ask(["check"]).expect_code(123).stdout, "");
+    place.policy("version = 1\n[cage]\ndefault = \"disabled\"\n");
+    let ended = place.ask(["check", "--json"]);
+    let told: serde_json::Value = serde_json::from_str(&ended.expect_code(125).stdout).unwrap();
+    assert_eq!(told["error"]["code"], "refused");
+    assert!(told["error"]["help"][0].as_str().unwrap().contains("stockade allow"));
+}
