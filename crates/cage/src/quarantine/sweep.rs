@@ -16,6 +16,7 @@ use rustix::io::Errno;
 
 use super::{Finding, Unsearched};
 use crate::protected_names::{Begun, ProtectedNames, is_fetched_or_built, is_git_data};
+use crate::resolve::kind_of;
 
 /// A sweep and what it has found.
 pub(super) struct Sweep<'a> {
@@ -306,14 +307,7 @@ impl<'a> Sweep<'a> {
                 break;
             }
             self.names_left -= 1;
-            let file_type = match entry.file_type() {
-                // Some file systems do not say.
-                FileType::Unknown => {
-                    rustix::fs::statat(directory, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)
-                        .map_or(FileType::Unknown, |status| FileType::from_raw_mode(status.st_mode))
-                }
-                known => known,
-            };
+            let file_type = kind_of(directory, &entry);
             names.push(Name { bytes: bytes.to_vec(), file_type });
         }
         Ok(names)

@@ -26,6 +26,7 @@ pub(crate) use caller::require_power_of_root;
 pub use error::{
     CommandProblem, CommandReason, PathProblem, ResolveError, RuleProblem, Uncoverable,
 };
+pub(crate) use open::kind_of;
 pub use surroundings::{Surroundings, SurroundingsError};
 
 use std::os::fd::OwnedFd;

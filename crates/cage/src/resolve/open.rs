@@ -1,19 +1,25 @@
-//! The one place that opens granted host paths. Opens for reference only (`O_PATH`): nothing is
-//! read, written, triggered or waited for. Tells where the opened object really is, and never takes
-//! a path's word for it.
+//! The one place that opens granted host paths. Opens for reference (`O_PATH`), and directories to
+//! read the names in them: nothing is written, triggered or waited for. Tells where the opened
+//! object really is, and never takes a path's word for it.
 
+use std::cell::Cell;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use plan::{FileKind, HostPath};
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDirEntry, ResolveFlags, Stat};
 use rustix::io::Errno;
 use rustix::path::DecInt;
 use rustix::process::{Resource, Rlimit};
+
+#[cfg(test)]
+mod tests;
 
 /// Opens paths, and asks the kernel where what was opened lies.
 pub(super) struct Opener {
     /// `/proc/self/fd`: looking a number up in it is cheaper than walking there every time.
     own_descriptors: OwnedFd,
+    /// The process's limit of descriptors, if it had to be raised; put back in the end.
+    limit_before: Cell<Option<Rlimit>>,
 }
 
 /// A host object.
@@ -65,12 +71,12 @@ impl Opener {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let own_descriptors = rustix::fs::open("/proc/self/fd", flags, Mode::empty())
             .map_err(|errno| OpenFailure::Kernel { call: "open /proc/self/fd", errno })?;
-        Ok(Self { own_descriptors })
+        Ok(Self { own_descriptors, limit_before: Cell::new(None) })
     }
 
     /// Opens a path from the root of the host, through any symlink but those of `/proc`.
     pub(super) fn anywhere(&self, path: &HostPath) -> Result<Opened, OpenFailure> {
-        match reference(CWD, path.as_bytes(), ResolveFlags::NO_SYMLINKS) {
+        match self.reference(CWD, path.as_bytes(), ResolveFlags::NO_SYMLINKS) {
             // No step was a link: the path is where the object is.
             Ok(descriptor) => Opened::new(descriptor, path.clone()),
             Err(Errno::LOOP) => {
@@ -82,7 +88,7 @@ impl Opener {
 
     /// Opens a path from the root of the host if no step on the way is a symlink.
     pub(super) fn without_links(&self, path: &HostPath) -> Result<Opened, OpenFailure> {
-        match reference(CWD, path.as_bytes(), ResolveFlags::NO_SYMLINKS) {
+        match self.reference(CWD, path.as_bytes(), ResolveFlags::NO_SYMLINKS) {
             Ok(descriptor) => Opened::new(descriptor, path.clone()),
             Err(errno) => Err(failure(errno)),
         }
@@ -97,7 +103,7 @@ impl Opener {
         let relative = if relative.is_empty() { b"." } else { relative };
         let without_links = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         let with_links = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-        match reference(root.descriptor.as_fd(), relative, without_links) {
+        match self.reference(root.descriptor.as_fd(), relative, without_links) {
             Ok(descriptor) => {
                 let below = if relative == b"." { b"" } else { relative };
                 let path = root.path.join(below).map_err(|_| OpenFailure::TooLong)?;
@@ -115,15 +121,21 @@ impl Opener {
         }
     }
 
+    /// Opens a directory to read the names in it, if no step on the way is a symlink.
+    pub(super) fn open_to_list(&self, path: &HostPath) -> Result<OwnedFd, Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        self.open(CWD, path.as_bytes(), flags, ResolveFlags::NO_SYMLINKS)
+    }
+
     fn through_links(
         &self,
         start: BorrowedFd<'_>,
         path: &[u8],
         resolve: ResolveFlags,
     ) -> Result<Opened, OpenFailure> {
-        let descriptor = match reference(start, path, resolve) {
+        let descriptor = match self.reference(start, path, resolve) {
             Ok(descriptor) => descriptor,
-            Err(Errno::LOOP) => return Err(which_loop(start, path, resolve)),
+            Err(Errno::LOOP) => return Err(self.which_loop(start, path, resolve)),
             Err(errno) => return Err(failure(errno)),
         };
         let place = self.place(&descriptor)?;
@@ -145,6 +157,74 @@ impl Opener {
             .map_err(|errno| OpenFailure::Kernel { call: "readlink /proc/self/fd", errno })?;
         // An object outside this process's root has no path that begins with a slash.
         HostPath::new(place.into_bytes()).map_err(|_| OpenFailure::Moved)
+    }
+
+    /// `ELOOP` stands for too many links and for a link that must not be followed; the second kind
+    /// goes away, or becomes `EXDEV`, where such links may be followed. What is opened here is
+    /// dropped.
+    fn which_loop(&self, start: BorrowedFd<'_>, path: &[u8], resolve: ResolveFlags) -> OpenFailure {
+        let tolerant = resolve.difference(ResolveFlags::NO_MAGICLINKS);
+        match self.reference(start, path, tolerant) {
+            Err(Errno::LOOP) => OpenFailure::Loop,
+            _ => OpenFailure::MagicLink,
+        }
+    }
+
+    fn reference(
+        &self,
+        start: BorrowedFd<'_>,
+        path: &[u8],
+        resolve: ResolveFlags,
+    ) -> Result<OwnedFd, Errno> {
+        self.open(start, path, OFlags::PATH | OFlags::CLOEXEC, resolve)
+    }
+
+    /// `openat2` answers `EAGAIN` when directories were renamed under a walk that must stay beneath
+    /// one. An attacker can cause that at will, so the number of tries is bounded.
+    fn open(
+        &self,
+        start: BorrowedFd<'_>,
+        path: &[u8],
+        flags: OFlags,
+        resolve: ResolveFlags,
+    ) -> Result<OwnedFd, Errno> {
+        let mut outcome = Err(Errno::AGAIN);
+        for _ in 0..MOST_TRIES {
+            outcome = rustix::fs::openat2(start, path, flags, Mode::empty(), resolve);
+            match outcome {
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                Err(Errno::MFILE) if self.raise_descriptor_limit() => {}
+                _ => return outcome,
+            }
+        }
+        outcome
+    }
+
+    /// The usual soft limit is 1024 descriptors, and every grant needs one. Says whether there is
+    /// more room than before.
+    fn raise_descriptor_limit(&self) -> bool {
+        let before = rustix::process::getrlimit(Resource::Nofile);
+        if before.current == before.maximum {
+            return false;
+        }
+        let raised = Rlimit { current: before.maximum, maximum: before.maximum };
+        let done = rustix::process::setrlimit(Resource::Nofile, raised).is_ok();
+        if done {
+            self.limit_before.set(Some(before));
+        }
+        done
+    }
+}
+
+/// The caller, and whatever it starts, keeps the limit that it had. Descriptors that are open beyond
+/// it stay open.
+impl Drop for Opener {
+    fn drop(&mut self) {
+        if let Some(before) = self.limit_before.take() {
+            // Lowering a soft limit is always allowed; were it refused, the higher one would do no
+            // harm here.
+            let _ = rustix::process::setrlimit(Resource::Nofile, before);
+        }
     }
 }
 
@@ -190,39 +270,15 @@ impl From<&Stat> for Status {
     }
 }
 
-/// `openat2` answers `EAGAIN` when directories were renamed under a walk that must stay beneath
-/// one. An attacker can cause that at will, so the number of tries is bounded.
-fn reference(start: BorrowedFd<'_>, path: &[u8], resolve: ResolveFlags) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let mut outcome = Err(Errno::AGAIN);
-    for _ in 0..MOST_TRIES {
-        outcome = rustix::fs::openat2(start, path, flags, Mode::empty(), resolve);
-        match outcome {
-            Err(Errno::AGAIN | Errno::INTR) => {}
-            Err(Errno::MFILE) if raise_descriptor_limit() => {}
-            _ => return outcome,
+/// What a name in a listed directory stands for, links not followed. Some file systems do not tell
+/// while listing, and are asked.
+pub(crate) fn kind_of(directory: impl AsFd, entry: &RawDirEntry<'_>) -> FileType {
+    match entry.file_type() {
+        FileType::Unknown => {
+            rustix::fs::statat(directory, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)
+                .map_or(FileType::Unknown, |status| FileType::from_raw_mode(status.st_mode))
         }
-    }
-    outcome
-}
-
-/// The usual soft limit is 1024 descriptors, and every grant needs one. Says whether there is more
-/// room than before.
-fn raise_descriptor_limit() -> bool {
-    let Rlimit { current, maximum } = rustix::process::getrlimit(Resource::Nofile);
-    if current == maximum {
-        return false;
-    }
-    rustix::process::setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).is_ok()
-}
-
-/// `ELOOP` stands for too many links and for a link that must not be followed; the second kind goes
-/// away, or becomes `EXDEV`, where such links may be followed. What is opened here is dropped.
-fn which_loop(start: BorrowedFd<'_>, path: &[u8], resolve: ResolveFlags) -> OpenFailure {
-    let tolerant = resolve.difference(ResolveFlags::NO_MAGICLINKS);
-    match reference(start, path, tolerant) {
-        Err(Errno::LOOP) => OpenFailure::Loop,
-        _ => OpenFailure::MagicLink,
+        known => known,
     }
 }
 

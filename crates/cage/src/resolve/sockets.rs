@@ -8,8 +8,9 @@ use std::os::fd::OwnedFd;
 
 use plan::HostPath;
 use policy::FsAccess;
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, ResolveFlags};
+use rustix::fs::{FileType, RawDir};
 
+use super::open::kind_of;
 use super::sources::Sources;
 use super::{Found, ResolveError, Stage};
 use crate::protected_names::{is_fetched_or_built, is_git_data};
@@ -43,7 +44,7 @@ fn sockets_below(stage: &Stage<'_>, grant: &HostPath) -> Vec<HostPath> {
     let mut waiting = VecDeque::from([(grant.clone(), 0)]);
     while let Some((directory, depth)) = waiting.pop_front() {
         // A directory that the caller may not list is no less closed for its cage.
-        let Ok(opened) = open_to_list(&directory) else { continue };
+        let Ok(opened) = stage.opener.open_to_list(&directory) else { continue };
         for (name, file_type) in of_interest(&opened, &mut names_left) {
             let Ok(path) = directory.join(&name) else { continue };
             if stage.access.exactly(&path).is_some() {
@@ -70,11 +71,6 @@ fn is_bulk(directory: &HostPath, name: &[u8]) -> bool {
     is_fetched_or_built(name) || (in_repository && is_git_data(name))
 }
 
-fn open_to_list(path: &HostPath) -> rustix::io::Result<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    rustix::fs::openat2(CWD, path.as_path(), flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
-}
-
 /// Sockets and directories in a directory, as long as names are left to look at.
 fn of_interest(directory: &OwnedFd, names_left: &mut usize) -> Vec<(Vec<u8>, FileType)> {
     let mut buffer = [MaybeUninit::uninit(); 16 * 1024];
@@ -85,14 +81,7 @@ fn of_interest(directory: &OwnedFd, names_left: &mut usize) -> Vec<(Vec<u8>, Fil
             break;
         }
         *names_left -= 1;
-        let file_type = match entry.file_type() {
-            // Some file systems do not say.
-            FileType::Unknown => {
-                rustix::fs::statat(directory, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)
-                    .map_or(FileType::Unknown, |status| FileType::from_raw_mode(status.st_mode))
-            }
-            known => known,
-        };
+        let file_type = kind_of(directory, &entry);
         let name = entry.file_name().to_bytes();
         let wanted = matches!(file_type, FileType::Socket | FileType::Directory);
         if wanted && !matches!(name, b"." | b"..") {

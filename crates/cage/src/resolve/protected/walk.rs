@@ -8,8 +8,9 @@ use std::os::fd::OwnedFd;
 
 use plan::HostPath;
 use policy::protected::{Object, is_bare_repository, table};
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, ResolveFlags};
+use rustix::fs::{FileType, RawDir};
 
+use super::super::open::kind_of;
 use super::{Search, git, known_as};
 use crate::protected_names::{Begun, ProtectedNames, is_fetched_or_built, is_git_data};
 
@@ -63,7 +64,7 @@ impl Walk<'_, '_> {
             self.ask_by_name(directory);
             return;
         }
-        let opened = match open_to_list(&directory.path) {
+        let opened = match self.search.stage.opener.open_to_list(&directory.path) {
             Ok(opened) => opened,
             // Removed, replaced or closed to the caller since its name was read; the sweep after
             // the run still sees what happens in it.
@@ -177,11 +178,6 @@ fn is_git(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b".git")
 }
 
-fn open_to_list(path: &HostPath) -> rustix::io::Result<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    rustix::fs::openat2(CWD, path.as_path(), flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
-}
-
 /// The names in a directory, and whether these are all.
 fn list(directory: &OwnedFd, most: usize) -> (Vec<Name>, bool) {
     let mut buffer = [MaybeUninit::uninit(); 16 * 1024];
@@ -196,14 +192,7 @@ fn list(directory: &OwnedFd, most: usize) -> (Vec<Name>, bool) {
         if names.len() == most {
             return (names, false);
         }
-        let file_type = match entry.file_type() {
-            // Some file systems do not say.
-            FileType::Unknown => {
-                rustix::fs::statat(directory, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)
-                    .map_or(FileType::Unknown, |status| FileType::from_raw_mode(status.st_mode))
-            }
-            known => known,
-        };
+        let file_type = kind_of(directory, &entry);
         names.push(Name { bytes: bytes.to_vec(), file_type });
     }
     (names, true)
