@@ -25,7 +25,9 @@ pub(crate) fn check(arguments: CheckArguments, messages: Messages) -> Result<Exi
     } else {
         crate::run::command(&arguments.command, &selection)?
     };
-    let plan = prepare(&selection, &argv)?.plan;
+    let prepared = prepare(&selection, &argv)?;
+    crate::notes::tell(&prepared, messages);
+    let plan = prepared.plan;
     let format = if arguments.json { CheckFormat::Json } else { arguments.format };
     match format {
         CheckFormat::Person => print(&plan::render::person(&plan))?,

@@ -6,7 +6,8 @@ use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 
 use plan::{Access, BindPurpose, ByteString, FileKind, HostPath, MountOp, Plan, Source};
-use policy::Invocation;
+use policy::facts::{HostFacts, ResolvedRule};
+use policy::{Invocation, Policy, RuleOrigin};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -20,6 +21,8 @@ pub(crate) struct Prepared {
     pub(crate) plan: Plan,
     /// What its sources are, open.
     pub(crate) sources: Vec<OwnedFd>,
+    /// What flags hide and the host does not have.
+    pub(crate) nothing_to_hide: Vec<HostPath>,
 }
 
 /// Resolves and compiles.
@@ -41,7 +44,17 @@ pub(crate) fn prepare(selection: &Selection, argv: &[OsString]) -> Result<Prepar
         unowned: name.unowned,
     };
     let plan = policy::compile(&selection.policy, &resolved.facts, &invocation)?;
-    Ok(Prepared { plan, sources: resolved.sources })
+    let nothing_to_hide = nothing_to_hide(&selection.policy, &resolved.facts);
+    Ok(Prepared { plan, sources: resolved.sources, nothing_to_hide })
+}
+
+/// A policy file may hide what one day will exist; who hides by a flag means what is there.
+fn nothing_to_hide(policy: &Policy, facts: &HostFacts) -> Vec<HostPath> {
+    let rules = policy.fs.iter().zip(&facts.rules);
+    let vain = rules.filter(|(rule, found)| {
+        **found == ResolvedRule::NothingToHide && matches!(rule.origin, RuleOrigin::Flag(_))
+    });
+    vain.map(|(rule, _)| rule.path.clone()).collect()
 }
 
 impl Prepared {

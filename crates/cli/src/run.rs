@@ -18,6 +18,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::hints;
 use crate::message::Messages;
+use crate::notes;
 use crate::prepare::{Prepared, prepare};
 use crate::result::{Destination, RunResult};
 use crate::selection::{FlagArguments, Selection, select};
@@ -93,6 +94,7 @@ fn ready(arguments: &RunArguments, messages: Messages) -> Result<Prepared, Failu
     pass_terminal_on(&mut selection.policy);
     let argv = command(&arguments.command, &selection)?;
     let prepared = prepare(&selection, &argv)?;
+    notes::tell(&prepared, messages);
     for sentence in &prepared.plan.summary.reduced_isolation {
         messages.note(&format!("reduced isolation: {sentence}"));
     }

@@ -13,6 +13,7 @@ mod environment;
 mod exit_codes;
 mod files;
 mod identity;
+mod notes;
 mod pages;
 mod policy_errors;
 mod protected;
