@@ -1,14 +1,83 @@
-//! What is worth knowing before a program runs, such as a flag that does nothing. Only words for a
-//! person; decides nothing.
+//! What is worth knowing before a program runs: a flag that does nothing, a repository that git will
+//! not find in the cage. Only words for a person; looks at the host and decides nothing.
 
+use std::fs::File;
+use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use plan::{ByteString, HostPath, Plan};
 use policy::shown::shown;
+use rustix::fs::{Mode, OFlags};
 
+use crate::check::for_shell;
 use crate::message::Messages;
 use crate::prepare::Prepared;
+use crate::view::{View, view};
+
+#[cfg(test)]
+mod tests;
 
 /// Tells what there is to know about a cage that is ready.
 pub(crate) fn tell(prepared: &Prepared, messages: Messages) {
     for path in &prepared.nothing_to_hide {
         messages.note(&format!("there is nothing to hide at `{}`", shown(path)));
     }
+    let start = prepared.plan.working_directory.as_path();
+    if let Some(worktree) = linked_worktree(start)
+        && is_shown(&prepared.plan, &worktree.link)
+        && !is_shown(&prepared.plan, &worktree.repository)
+    {
+        let repository = ByteString::from(worktree.repository.into_os_string());
+        let flag = for_shell(&repository);
+        messages.note(&format!(
+            "git keeps the data of this worktree in `{}`, which is not in the cage; `--ro {flag}` \
+             lets the program read it, `--rw {flag}` commit as well",
+            shown(&repository)
+        ));
+    }
 }
+
+/// A directory that shares a repository with another one (git-worktree(1)).
+#[derive(Debug, PartialEq, Eq)]
+struct Worktree {
+    /// The file `.git` in it.
+    link: PathBuf,
+    /// The directory with everything that the worktrees share.
+    repository: PathBuf,
+}
+
+/// The linked worktree that a directory lies in. The repository has to name the worktree as well:
+/// a file that a program can write must not have its user asked for a grant of any directory.
+fn linked_worktree(start: &Path) -> Option<Worktree> {
+    let mut names = start.ancestors().map(|directory| directory.join(".git"));
+    let link = names.find(|name| name.symlink_metadata().is_ok())?;
+    let own_data = path_written_in(&link, b"gitdir: ")?;
+    let back = path_written_in(&own_data.join("gitdir"), b"")?;
+    if std::fs::canonicalize(back).ok()? != std::fs::canonicalize(&link).ok()? {
+        return None;
+    }
+    let repository = path_written_in(&own_data.join("commondir"), b"")?;
+    Some(Worktree { link, repository: std::fs::canonicalize(repository).ok()? })
+}
+
+/// The path that a small file holds after a prefix; a relative one begins at the file's directory.
+fn path_written_in(file: &Path, prefix: &[u8]) -> Option<PathBuf> {
+    // Neither waits for a FIFO's other end nor follows a link that takes the file's place.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let opened = File::from(rustix::fs::open(file, flags, Mode::empty()).ok()?);
+    let mut text = Vec::new();
+    opened.take(LONGEST_LINE).read_to_end(&mut text).ok()?;
+    let path = text.strip_prefix(prefix)?.split(|byte| *byte == b'\n').next()?;
+    if path.is_empty() || path.contains(&0) {
+        return None;
+    }
+    Some(file.parent()?.join(std::ffi::OsStr::from_bytes(path)))
+}
+
+fn is_shown(plan: &Plan, path: &Path) -> bool {
+    let path = HostPath::new(path.as_os_str().to_owned());
+    path.is_ok_and(|path| matches!(view(plan, &path), View::Host { .. }))
+}
+
+const LONGEST_LINE: u64 = 4096;

@@ -1,6 +1,6 @@
 //! What `stockade run` says before the program starts.
 
-use super::support::Place;
+use super::support::{Place, has};
 
 /// K183: a flag that does nothing is not silent; a policy may hide what one day will exist.
 #[test]
@@ -14,4 +14,31 @@ fn there_is_nothing_to_hide() {
     assert_eq!(place.shell(&["--hide", "present"], "true").stderr, "");
     place.default_cage("fs = [{ ro = \".\" }, { hide = \"absent\" }]");
     assert_eq!(place.shell(&[], "true").stderr, "");
+}
+
+/// K183: the flag that the note names is the one that makes git work.
+#[test]
+fn a_linked_worktree_has_its_data_elsewhere() {
+    if !has("git") {
+        return;
+    }
+    let place = Place::new();
+    let repository = place.home.join("main copy");
+    let git = |arguments: &[&str]| {
+        let mut git = std::process::Command::new("git");
+        git.arg("-C").arg(&repository).args(["-c", "user.name=x", "-c", "user.email=x@y"]);
+        git.env("HOME", &place.home).env("GIT_CONFIG_NOSYSTEM", "1").args(arguments);
+        let output = git.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    std::fs::create_dir(&repository).unwrap();
+    git(&["init", "-q"]);
+    git(&["commit", "-q", "--allow-empty", "-m", "first"]);
+    std::fs::remove_dir(&place.project).unwrap();
+    git(&["worktree", "add", "-q", place.project.to_str().unwrap()]);
+    let data = repository.join(".git");
+    let data = data.to_str().unwrap();
+    place.ask(["run", "--", "git", "status"]).expect_code(128).says(&format!("`--ro '{data}'`"));
+    let ended = place.ask(["run", "--ro", data, "--", "git", "status"]);
+    assert!(!ended.expect_code(0).stderr.contains("stockade:"), "{}", ended.stderr);
 }
