@@ -4,7 +4,7 @@
 
 use cage::SpawnError;
 use cage::project::ProjectError;
-use cage::resolve::{ResolveError, SurroundingsError};
+use cage::resolve::{PathProblem, ResolveError, SurroundingsError};
 use policy::CompileError;
 
 use crate::exit::Exit;
@@ -124,8 +124,21 @@ impl From<SurroundingsError> for Failure {
 impl From<ResolveError> for Failure {
     fn from(error: ResolveError) -> Self {
         let exit = if error.is_policy_fault() { Exit::BadPolicy } else { Exit::CannotBuild };
-        Self::new(exit, with_causes(&error))
+        let failure = Self::new(exit, with_causes(&error));
+        if names_what_is_missing(&error) {
+            failure.help(
+                "a path must exist before it is granted: correct its spelling, or create it \
+                 (`mkdir` for a directory, `touch` for a file)",
+            )
+        } else {
+            failure
+        }
     }
+}
+
+fn names_what_is_missing(error: &ResolveError) -> bool {
+    let ResolveError::Rules(problems) = error else { return false };
+    problems.iter().any(|rule| matches!(rule.problem, PathProblem::Missing { .. }))
 }
 
 impl From<CompileError> for Failure {

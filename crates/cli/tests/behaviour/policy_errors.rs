@@ -43,6 +43,9 @@ fn a_missing_path() {
             "stockade.toml:3",
         ],
     );
+    fs::remove_file(place.project.join("stockade.toml")).unwrap();
+    let ended = place.shell(&["--rw", "buidl"], "true");
+    ended.expect_code(123).says("build`?").says("help: a path must exist").says("`mkdir`");
 }
 
 /// K32, K59
