@@ -11,11 +11,29 @@ use plan::{BindPurpose, GuestPath, HostPath, MountOp, Plan};
 use policy::shown::shown;
 use rustix::io::Errno;
 
+use crate::exit::Exit;
+use crate::failure::Failure;
+
 #[cfg(test)]
 mod tests;
 
-/// Help for a start that failed.
-pub(crate) fn for_start(error: &SpawnError, plan: &Plan) -> Vec<String> {
+/// A start that failed, with what to do about it.
+pub(crate) fn failed_start(error: SpawnError, plan: &Plan) -> Failure {
+    match &error {
+        // The kernel only says that permission is denied.
+        SpawnError::NotExecutable { program, .. } if is_directory(program, plan) => {
+            let message = format!("cannot start `{}`: it is a directory", shown(program));
+            Failure::new(Exit::NotExecutable, message)
+                .help("a program comes after `--`; directories are granted before it, by `--ro`")
+        }
+        _ => {
+            let help = for_start(&error, plan);
+            help.into_iter().fold(Failure::from(error), Failure::help)
+        }
+    }
+}
+
+fn for_start(error: &SpawnError, plan: &Plan) -> Vec<String> {
     match error {
         SpawnError::NotFound { program } => not_found(program, plan),
         SpawnError::NotExecutable { program, errno } => not_executable(program, *errno),
@@ -40,16 +58,22 @@ fn not_found(program: &str, plan: &Plan) -> Vec<String> {
     };
     if is_visible(plan, &place) {
         return match interpreter(&place) {
-            Some(interpreter) => vec![format!(
-                "`{}` is in the cage, but what runs it, `{}`, is not",
-                shown(place.display()),
-                shown(interpreter.display())
-            )],
+            Some(interpreter) => {
+                let sentence = format!(
+                    "`{}` is in the cage, but what runs it, `{}`, is not",
+                    shown(place.display()),
+                    shown(interpreter.display())
+                );
+                [sentence].into_iter().chain(left_out(&interpreter, plan)).collect()
+            }
             None => vec![format!(
                 "`{}` is in the cage, but the loader or a library that it needs is not",
                 shown(place.display())
             )],
         };
+    }
+    if let Some(sentence) = left_out(&place, plan) {
+        return vec![sentence];
     }
     let mut help = vec![format!(
         "`{}` is at `{}`, which is not in the cage; show it with {}",
@@ -66,12 +90,35 @@ fn not_found(program: &str, plan: &Plan) -> Vec<String> {
     help
 }
 
+/// What brings a program of the system in that the policy's `commands` leave out.
+fn left_out(program: &Path, plan: &Plan) -> Option<String> {
+    let is_whole = |operation: &MountOp| {
+        let base = matches!(operation, MountOp::Bind { purpose: BindPurpose::Base, .. });
+        base && operation.at().as_bytes() == b"/usr"
+    };
+    let directory = program.parent()?;
+    let of_system = PROGRAM_DIRECTORIES.iter().any(|known| directory == Path::new(known));
+    if !of_system || !program.exists() || plan.mounts.iter().any(is_whole) {
+        return None;
+    }
+    let name = shown(program.file_name()?.display());
+    Some(format!(
+        "`commands` leave `{name}` out: `--command {name}` shows the shell and it, in place of what \
+         the policy lists; `--commands base` shows all programs of the system; in the policy, \
+         `commands = [\"{name}\"]`"
+    ))
+}
+
+fn is_directory(program: &str, plan: &Plan) -> bool {
+    program.contains('/') && plan.working_directory.as_path().join(program).is_dir()
+}
+
 fn not_executable(program: &str, errno: Errno) -> Vec<String> {
     let program = shown(program);
     match errno {
-        Errno::ACCESS => vec![format!(
-            "`{program}` is a directory, or its file has no permission to execute: `chmod +x {program}`"
-        )],
+        Errno::ACCESS => {
+            vec![format!("`{program}` has no permission to execute: `chmod +x {program}`")]
+        }
         Errno::NOEXEC => vec![format!(
             "`{program}` is neither a program of this machine nor a script that begins with `#!`"
         )],
@@ -200,5 +247,9 @@ fn setting_is(name: &str, value: &str) -> bool {
     let path = Path::new("/proc/sys").join(name);
     std::fs::read_to_string(path).is_ok_and(|text| text.trim() == value)
 }
+
+/// Where the programs are that `commands` can name.
+const PROGRAM_DIRECTORIES: &[&str] =
+    &["/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin"];
 
 const DOCTOR: &str = "`stockade doctor` says which layer is missing here and how to get it";

@@ -45,8 +45,7 @@ pub(crate) fn run(arguments: RunArguments, messages: Messages) -> Result<Exit, F
     let ended = match ended {
         Ok(ended) => ended,
         Err(error) => {
-            let help = hints::for_start(&error, &prepared.plan);
-            let failure = help.into_iter().fold(Failure::from(error), Failure::help);
+            let failure = hints::failed_start(error, &prepared.plan);
             return Ok(told(&destination, Some(&prepared.plan), failure, messages));
         }
     };

@@ -56,3 +56,23 @@ fn base_is_all_of_usr() {
         .expect_code(0)
         .prints("2\n");
 }
+
+/// K183, V11: what `commands` leave out is told by the word that brings it in.
+#[test]
+fn a_program_that_is_left_out() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = Place::new();
+    let script = place.write("script", "#!/usr/bin/env sh\n");
+    std::fs::set_permissions(script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    for (words, program, flag) in [
+        (["--commands", "none"], "ls", "`--command ls`"),
+        (["--command", "cat"], "ls", "`--command ls`"),
+        (["--command", "cat"], "/usr/bin/ls", "`--command ls`"),
+        (["--command", "cat"], "./script", "`--command env`"),
+    ] {
+        let ended = place.ask([&["run"][..], &words, &["--", program]].concat());
+        ended.expect_code(127).says(flag).says("`--commands base`").says("`commands = [");
+        assert!(!ended.stderr.contains("--ro"), "{}", ended.stderr);
+    }
+    place.ask(["run", "--command", "ls", "--", "ls"]).expect_code(0);
+}

@@ -28,7 +28,12 @@ fn a_program_that_cannot_be_started() {
     place.ask(["run", "--", "./absent"]).expect_code(127);
     place.write("plain", "text");
     place.ask(["run", "--", "./plain"]).expect_code(126).says("chmod +x");
-    place.ask(["run", "--", "/usr"]).expect_code(126);
+    place
+        .ask(["run", "--", "/usr"])
+        .expect_code(126)
+        .says("cannot start `/usr`: it is a directory");
+    std::fs::create_dir(place.project.join("src")).unwrap();
+    place.ask(["run", "--", "./src"]).expect_code(126).says("it is a directory");
     place.ask(["run"]).expect_code(2).says("stockade run -- PROGRAM");
     place.ask(["run", "--", ""]).expect_code(2);
 }
