@@ -64,7 +64,7 @@ pub enum Unsearched {
 
 impl fmt::Display for Finding {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = |path: &HostPath| policy::shown::shown(path);
+        let shown = |path: &HostPath| policy::shown::shortened(path);
         match self {
             Self::Quarantined { path, moved_to, entry } => write!(
                 formatter,

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use plan::{ByteString, HostPath, Plan};
-use policy::shown::shown;
+use policy::shown::shortened;
 use rustix::fs::{Mode, OFlags};
 
 use crate::check::for_shell;
@@ -21,7 +21,7 @@ mod tests;
 /// Tells what there is to know about a cage that is ready.
 pub(crate) fn tell(prepared: &Prepared, messages: Messages) {
     for path in &prepared.nothing_to_hide {
-        messages.note(&format!("there is nothing to hide at `{}`", shown(path)));
+        messages.note(&format!("there is nothing to hide at `{}`", shortened(path)));
     }
     let start = prepared.plan.working_directory.as_path();
     if let Some(worktree) = linked_worktree(start)
@@ -33,7 +33,7 @@ pub(crate) fn tell(prepared: &Prepared, messages: Messages) {
         messages.note(&format!(
             "git keeps the data of this worktree in `{}`, which is not in the cage; `--ro {flag}` \
              lets the program read it, `--rw {flag}` commit as well",
-            shown(&repository)
+            shortened(&repository)
         ));
     }
 }

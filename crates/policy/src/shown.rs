@@ -26,6 +26,20 @@ pub fn shown(value: impl fmt::Display) -> String {
     Shown(&value.to_string()).to_string()
 }
 
+/// The safe form of a path for a sentence that only has to be recognised: the middle of a very long
+/// one is left out. Not for what a person may want to copy, such as a flag.
+pub fn shortened(path: impl fmt::Display) -> String {
+    let whole = shown(path);
+    let length = whole.chars().count();
+    if length <= LONGEST_PATH {
+        return whole;
+    }
+    let first: String = whole.chars().take(KEPT_FIRST).collect();
+    let kept_last = LONGEST_PATH - KEPT_FIRST - 1;
+    let last: String = whole.chars().skip(length - kept_last).collect();
+    format!("{first}…{last}")
+}
+
 /// Whether a character can make text look like something that it is not.
 pub fn misleads(character: char) -> bool {
     character.is_control()
@@ -44,6 +58,12 @@ pub fn misleads(character: char) -> bool {
             | '\u{e0000}'..='\u{e007f}'
         )
 }
+
+/// Two lines of a terminal, in characters.
+const LONGEST_PATH: usize = 160;
+
+/// The end of a path tells more than its beginning.
+const KEPT_FIRST: usize = 60;
 
 #[cfg(test)]
 mod tests;

@@ -12,6 +12,10 @@ fn there_is_nothing_to_hide() {
     assert_eq!(place.shell(&["--quiet", "--hide", "absent"], "true").stderr, "");
     place.write("present", "x");
     assert_eq!(place.shell(&["--hide", "present"], "true").stderr, "");
+    let long = format!("{}absent", "deep/".repeat(400));
+    let ended = place.shell(&["--hide", &long], "true");
+    ended.expect_code(0).says("…").says("deep/absent`");
+    assert!(ended.stderr.chars().count() < 250, "{}", ended.stderr);
     place.default_cage("fs = [{ ro = \".\" }, { hide = \"absent\" }]");
     assert_eq!(place.shell(&[], "true").stderr, "");
 }

@@ -1,6 +1,6 @@
 //! What a person sees of hostile text.
 
-use super::shown;
+use super::{shortened, shown};
 
 /// T20, T53
 #[test]
@@ -18,4 +18,15 @@ fn nothing_moves_reorders_or_hides() {
     ] {
         assert_eq!(shown(text), expected, "{text:?}");
     }
+}
+
+/// T20, T53: a long path cannot push the rest of a sentence out of sight.
+#[test]
+fn the_middle_of_a_long_path_is_left_out() {
+    assert_eq!(shortened("a".repeat(160)), "a".repeat(160));
+    let long = format!("/first/{}/last", "größe/".repeat(100));
+    let short = shortened(&long);
+    assert_eq!(short.chars().count(), 160);
+    assert!(short.starts_with("/first/größe/") && short.ends_with("/größe//last"), "{short}");
+    assert!(shortened("\u{1b}".repeat(100)).chars().all(|character| !character.is_control()));
 }
