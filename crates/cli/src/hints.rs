@@ -54,7 +54,7 @@ fn for_start(error: &SpawnError, plan: &Plan) -> Vec<String> {
 /// The program may be on the host and not in the cage, or in the cage without what runs it.
 fn not_found(program: &str, plan: &Plan) -> Vec<String> {
     let Some(place) = on_host(program, plan) else {
-        return Vec::new();
+        return vec![on_host_neither(program)];
     };
     if is_visible(plan, &place) {
         return match interpreter(&place) {
@@ -88,6 +88,22 @@ fn not_found(program: &str, plan: &Plan) -> Vec<String> {
         ));
     }
     help
+}
+
+/// What was probably meant by a name that no program has.
+fn on_host_neither(program: &str) -> String {
+    let name = shown(program);
+    if program.contains(char::is_whitespace) {
+        format!("`{name}` is one word: give each argument as its own, or use `sh -c '{name}'`")
+    } else if SHELL_WORDS.contains(&program) {
+        format!("`{name}` is a word of the shell and not a program: use `sh -c '{name} …'`")
+    } else if program.contains('=') && !program.contains('/') {
+        format!("a variable is set by a flag: `stockade run --env {name} -- PROGRAM`")
+    } else if program.contains('/') {
+        format!("`{name}` does not exist on the host either")
+    } else {
+        format!("no directory of your own `PATH` has `{name}` either; check the spelling")
+    }
 }
 
 /// What brings a program of the system in that the policy's `commands` leave out.
@@ -251,5 +267,9 @@ fn setting_is(name: &str, value: &str) -> bool {
 /// Where the programs are that `commands` can name.
 const PROGRAM_DIRECTORIES: &[&str] =
     &["/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin"];
+
+/// What people type first that only a shell knows.
+const SHELL_WORDS: &[&str] =
+    &["alias", "cd", "eval", "exec", "exit", "export", "set", "source", "ulimit", "umask", "unset"];
 
 const DOCTOR: &str = "`stockade doctor` says which layer is missing here and how to get it";

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::{installed_tree, interpreter, not_executable};
+use super::{installed_tree, interpreter, not_executable, on_host_neither};
 use rustix::io::Errno;
 
 /// K183
@@ -51,4 +51,20 @@ fn help_for_a_file_that_is_no_program() {
         assert_eq!(not_executable("x", errno).len(), 1, "{errno}");
     }
     assert!(not_executable("x", Errno::IO).is_empty());
+}
+
+/// K183
+#[test]
+fn help_for_a_name_that_no_program_has() {
+    for (program, expected) in [
+        ("ls -la", "sh -c 'ls -la'"),
+        ("cd", "a word of the shell"),
+        ("X=1", "--env X=1"),
+        ("./absent", "does not exist on the host either"),
+        ("./a=b", "does not exist on the host either"),
+        ("pyhton", "check the spelling"),
+    ] {
+        let help = on_host_neither(program);
+        assert!(help.contains(expected), "{program}: {help}");
+    }
 }

@@ -25,7 +25,8 @@ fn a_signal_is_told_as_shells_do() {
 fn a_program_that_cannot_be_started() {
     let place = Place::new();
     place.ask(["run", "--", "no-such-program"]).expect_code(127).says("is not in the cage");
-    place.ask(["run", "--", "./absent"]).expect_code(127);
+    place.ask(["run", "--", "./absent"]).expect_code(127).says("on the host either");
+    place.ask(["run", "--", "ls -la"]).expect_code(127).says("is one word");
     place.write("plain", "text");
     place.ask(["run", "--", "./plain"]).expect_code(126).says("chmod +x");
     place
