@@ -179,6 +179,14 @@ fn about_syscall(selection: &Selection, name: &str) -> Result<Answer, Failure> {
 }
 
 fn about_variable(selection: &Selection, name: &str) -> Result<Answer, Failure> {
+    if let Some((name, _)) = name.split_once('=') {
+        let name = shown(name);
+        return Err(Failure::new(
+            Exit::Usage,
+            "a variable is asked about by its name, without a value",
+        )
+        .help(format!("`stockade why --env {name}`")));
+    }
     let answer = explain::variable(&selection.policy, name);
     let plan = prepare(selection, &[OsString::from("PROGRAM")])?.plan;
     let value = value_in(&plan, name);

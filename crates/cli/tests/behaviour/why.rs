@@ -105,3 +105,10 @@ fn answers_as_json() {
         assert!(value.is_object());
     }
 }
+
+/// K183: a variable is not asked about with a value.
+#[test]
+fn a_variable_with_a_value_is_no_question() {
+    let place = Place::new();
+    place.ask(["why", "--env", "A=B"]).expect_code(2).says("`stockade why --env A`");
+}
