@@ -20,7 +20,10 @@ use crate::selection::Selection;
 /// The command.
 pub(crate) fn doctor(arguments: &DoctorArguments, messages: Messages) -> Result<Exit, Failure> {
     let binary = own_executable()?;
-    let project = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
+    let project = match std::env::current_dir() {
+        Ok(directory) => directory,
+        Err(_) => in_root()?,
+    };
     let subject = Subject { binary: binary.as_path().to_owned(), project };
     let report = probe::probe(&subject, || build_cage(&binary));
     let sound = report.can_build_cages();
@@ -36,6 +39,14 @@ pub(crate) fn doctor(arguments: &DoctorArguments, messages: Messages) -> Result<
     }
     messages.error("a cage cannot be built here: a required layer is absent");
     Ok(Exit::CannotBuild)
+}
+
+/// A working directory that was removed says nothing about the machine.
+fn in_root() -> Result<PathBuf, Failure> {
+    let root = PathBuf::from("/");
+    std::env::set_current_dir(&root)
+        .map_err(|error| Failure::new(Exit::CannotBuild, format!("chdir `/`: {error}")))?;
+    Ok(root)
 }
 
 /// The file of this very program, wherever it was started from.

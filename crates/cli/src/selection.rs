@@ -146,6 +146,7 @@ enum Author {
 impl PolicyFiles {
     /// Finds the project and reads its file and the user's.
     pub(crate) fn read(project: Option<&std::path::Path>) -> Result<Self, Failure> {
+        check_working_directory()?;
         let project = match project {
             Some(directory) => Project::at(directory)?,
             None => Project::find(std::path::Path::new("."))?,
@@ -359,6 +360,17 @@ impl Documents {
     fn each(&self) -> impl Iterator<Item = (Author, &Document)> {
         let project = self.project.iter().map(|document| (Author::Project, document));
         project.chain(self.user.iter().map(|document| (Author::User, document)))
+    }
+}
+
+/// A shell stays in a directory that somebody removed and goes on showing its name.
+fn check_working_directory() -> Result<(), Failure> {
+    match std::env::current_dir() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(Failure::new(Exit::CannotBuild, "the working directory does not exist any more")
+                .help("go to one that does; if it was made again, `cd .` enters the new one"))
+        }
+        _ => Ok(()),
     }
 }
 

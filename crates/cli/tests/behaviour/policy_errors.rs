@@ -197,6 +197,27 @@ fn a_disabled_cage_runs_nothing() {
     refused(&place, 122, &["uncaged"]);
 }
 
+/// A shell can stand in a directory that is gone.
+#[test]
+fn a_working_directory_that_was_removed() {
+    let place = Place::new();
+    let gone = place.project.join("gone");
+    let project = place.project.to_str().unwrap();
+    let ask = |words: &str| {
+        fs::create_dir(&gone).unwrap();
+        let binary = super::support::stockade_binary();
+        let line = format!("rmdir ../gone && exec '{}' {words}", binary.display());
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", &line]).current_dir(&gone).env("HOME", &place.home);
+        super::support::Ended::of(command.output().unwrap())
+    };
+    for words in ["run -- true", &format!("run --project {project} -- true"), "check", "allow"] {
+        ask(words).expect_code(122).says("does not exist any more").says("help: go to one");
+    }
+    // The machine is no worse for it.
+    ask("doctor").expect_code(0);
+}
+
 /// A home, what lies above one, and the system are not granted without being named.
 #[test]
 fn broad_directories_are_not_granted_by_themselves() {
