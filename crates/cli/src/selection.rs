@@ -9,7 +9,7 @@ use plan::HostPath;
 use policy::ceiling::Excess;
 use policy::shown::shown;
 use policy::text::{self, Agent, AgentCage, Document, Flags};
-use policy::{Cage, Ceiling, Place, Policy, built_in};
+use policy::{Cage, Ceiling, Place, Policy, RuleOrigin, built_in};
 
 use crate::arguments::{ChoiceArguments, FileArguments, ProgramArguments, Seccomp};
 use crate::exit::Exit;
@@ -79,6 +79,7 @@ pub(crate) fn select(
     };
     let Permitted { policy, ceiling } = permitted;
     let mut policy = policy.with_user_flags(&flags);
+    tell_unset_variables(&policy, &surroundings, messages);
     if arguments.program.is_some_and(|program| program.no_net) {
         policy.net.allow.clear();
     }
@@ -89,6 +90,17 @@ pub(crate) fn select(
         selection.surroundings.scratch = Some(kept);
     }
     Ok(selection)
+}
+
+/// A policy file may pass on what only some of its users have; a flag means what is set here.
+fn tell_unset_variables(policy: &Policy, surroundings: &Surroundings, messages: Messages) {
+    for (name, rule) in &policy.env {
+        let by_flag = matches!(rule.origin, RuleOrigin::Flag(_)) && rule.value.is_none();
+        if by_flag && !surroundings.environment.iter().any(|(set, _)| set == name.as_str()) {
+            messages
+                .note(&format!("`{name}` is not set here, so `--env {name}` passes nothing on"));
+        }
+    }
 }
 
 impl FlagArguments<'_> {

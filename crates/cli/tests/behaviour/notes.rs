@@ -20,6 +20,17 @@ fn there_is_nothing_to_hide() {
     assert_eq!(place.shell(&[], "true").stderr, "");
 }
 
+/// K183: a variable that is passed on and not set.
+#[test]
+fn there_is_nothing_to_pass_on() {
+    let place = Place::new();
+    place.shell(&["--env", "ABSENT"], "true").expect_code(0).says("`ABSENT` is not set here");
+    assert_eq!(place.shell(&["--env", "ABSENT=x", "--env", "PATH"], "true").stderr, "");
+    place.default_cage("env = [\"ABSENT\"]");
+    place.ask(["allow", "--yes"]).expect_code(0);
+    assert_eq!(place.shell(&[], "true").stderr, "");
+}
+
 /// K183: the flag that the note names is the one that makes git work.
 #[test]
 fn a_linked_worktree_has_its_data_elsewhere() {
