@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 
 use cage::SpawnError;
 use jail::{SetupFailure, StartError, Step};
-use plan::{BindPurpose, GuestPath, HostPath, MountOp, Plan};
+use plan::{BindPurpose, ByteString, GuestPath, HostPath, MountOp, Plan};
 use policy::shown::shown;
 use rustix::io::Errno;
 
+use crate::check::for_shell;
 use crate::exit::Exit;
 use crate::failure::Failure;
 
@@ -236,7 +237,8 @@ fn grants_for(program: &Path) -> Vec<String> {
             trees.push(tree);
         }
     }
-    trees.iter().map(|tree| format!("`--ro {}`", shown(tree.display()))).collect()
+    let words = trees.into_iter().map(|tree| for_shell(&ByteString::from(tree.into_os_string())));
+    words.map(|word| format!("`--ro {word}`")).collect()
 }
 
 /// The directory above `bin` where that is one installation of its own, such as a version of Node

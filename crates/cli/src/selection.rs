@@ -5,13 +5,14 @@
 use cage::project::{Locations, PolicyFile, Project};
 use cage::resolve::Surroundings;
 use cage::trust::Trust;
-use plan::HostPath;
+use plan::{ByteString, HostPath};
 use policy::ceiling::Excess;
 use policy::shown::shown;
 use policy::text::{self, Agent, AgentCage, Document, Flags};
 use policy::{Cage, Ceiling, Place, Policy, RuleOrigin, built_in};
 
 use crate::arguments::{ChoiceArguments, FileArguments, ProgramArguments, Seccomp};
+use crate::check::for_shell;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::flags;
@@ -238,12 +239,15 @@ impl PolicyFiles {
     }
 
     fn refused(&self, excess: &Excess) -> Failure {
-        let file = self.project.file.as_ref().map(|file| shown(&file.path)).unwrap_or_default();
-        let failure = Failure::new(Exit::Refused, format!("`{file}` is not approved; {excess}"));
+        let file = self.project.file.as_ref().map(|file| &file.path);
+        let name = file.map(shown).unwrap_or_default();
+        let word = file.map(|path| for_shell(&ByteString::from(path.as_bytes().to_vec())));
+        let failure = Failure::new(Exit::Refused, format!("`{name}` is not approved; {excess}"));
         match self.trust() {
             Some(_) => failure
                 .help(format!(
-                    "read the file, then approve this very text: `stockade allow {file}`"
+                    "read the file, then approve this very text: `stockade allow {}`",
+                    word.unwrap_or_default()
                 ))
                 .help("or raise `[ceiling]` in your own configuration"),
             None => failure.help("approvals need a home directory: set HOME"),

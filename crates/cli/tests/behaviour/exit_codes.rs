@@ -44,7 +44,7 @@ fn a_program_that_cannot_be_started() {
 fn a_program_outside_of_the_cage_is_found_for_the_user() {
     use std::os::unix::fs::PermissionsExt as _;
     let place = Place::new();
-    let bin = place.home.join("tools/bin");
+    let bin = place.home.join("my tools/bin");
     std::fs::create_dir_all(&bin).unwrap();
     let program = bin.join("my-agent");
     std::fs::write(&program, "#!/bin/sh\necho agent\n").unwrap();
@@ -53,7 +53,7 @@ fn a_program_outside_of_the_cage_is_found_for_the_user() {
     let path = format!("/usr/bin:{}", bin.display());
     command.env("PATH", &path).args(["run", "--", "my-agent"]);
     let ended = super::support::Ended::of(command.output().unwrap());
-    ended.expect_code(127).says(&format!("`--ro {}`", bin.display())).says("--env PATH");
+    ended.expect_code(127).says(&format!("`--ro '{}'`", bin.display())).says("--env PATH");
     let mut command = place.stockade();
     command.env("PATH", &path).args(["run", "--env", "PATH", "--ro"]).arg(&bin);
     command.args(["--", "my-agent"]);

@@ -155,3 +155,16 @@ fn a_link_cannot_lead_past_the_ceiling() {
     place.default_cage("fs = [{ ro = \"public/data\" }]");
     place.shell(&[], "cat private/key").expect_code(125).says("through links").says("ceiling");
 }
+
+/// K183: what the help says can be copied into a shell.
+#[test]
+fn the_help_names_a_file_as_a_shell_takes_it() {
+    let place = Place::new();
+    place.write("my project/stockade.toml", "version = 1\n[cage]\ndefault = \"disabled\"\n");
+    let directory = place.project.join("my project");
+    let mut command = place.stockade();
+    command.current_dir(&directory).args(["run", "--", "true"]);
+    let ended = super::support::Ended::of(command.output().unwrap());
+    let file = directory.join("stockade.toml");
+    ended.expect_code(125).says(&format!("`stockade allow '{}'`", file.display()));
+}
