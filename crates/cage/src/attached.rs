@@ -7,6 +7,7 @@ mod relay;
 
 use std::os::fd::{AsFd, OwnedFd};
 
+use jail::Nursery;
 use plan::Plan;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
@@ -19,10 +20,14 @@ use relay::Relay;
 
 /// Runs the Plan's program to its end on the standard streams of this process, which must have a
 /// single thread. Signals that this process gets go to the program.
-pub fn run_attached(plan: &Plan, sources: &[OwnedFd]) -> Result<Outcome, SpawnError> {
+pub fn run_attached(
+    nursery: Nursery,
+    plan: &Plan,
+    sources: &[OwnedFd],
+) -> Result<Outcome, SpawnError> {
     let signals = Signals::take().map_err(SpawnError::Supervise)?;
     let (mut console, streams) = Console::inspect()?;
-    let born = jail::start(plan, sources, streams)?;
+    let born = nursery.start(plan, sources, streams)?;
     let running = if console.is_interactive() {
         Running::begin_on_terminal(born, |terminal| console.connect(terminal))?
     } else {

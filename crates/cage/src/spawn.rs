@@ -40,13 +40,14 @@ pub fn spawn(
 
 impl Running {
     /// Opens the gate of a cage and waits until its program runs.
-    pub(crate) fn begin(born: Born) -> Result<Self, SpawnError> {
+    pub(crate) fn begin(mut born: Born) -> Result<Self, SpawnError> {
         born.open_gate().map_err(|_| last_words(&born))?;
         let mut terminal = None;
         loop {
             match born.next_report().map_err(SpawnError::Supervise)? {
                 Some((Report::Terminal, mut descriptors)) => terminal = descriptors.pop(),
                 Some((Report::Started(layers), _)) => {
+                    born.reap_leftovers();
                     return Ok(Self { born, layers, started: Instant::now(), terminal });
                 }
                 Some((Report::Failed(failure), _)) => return Err(failure.into()),

@@ -30,6 +30,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use jail::Nursery;
 
 use arguments::{Arguments, Command};
 use message::Messages;
@@ -38,15 +39,25 @@ fn main() -> ExitCode {
     // The attacking side of `prove` runs inside cages and beside them; it is not part of the
     // command line that a person sees.
     let mut words = std::env::args_os().skip(1);
-    if words.next().is_some_and(|word| word == ATTACK) {
+    let first = words.next();
+    if first.as_ref().is_some_and(|word| word == ATTACK) {
         let rest: Vec<OsString> = words.collect();
         return attacks::child_main(&rest);
     }
-    let arguments = Arguments::parse();
+    // Making a cage's namespaces takes longer than finding out what goes into it, so it begins
+    // before the command line is read. Whatever fails is told when the cage is due.
+    let nursery = first.is_some_and(|word| word == RUN).then(Nursery::open);
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            drop(nursery);
+            error.exit()
+        }
+    };
     let messages = Messages::new(arguments.color);
     let answers_in_json = arguments.command.answers_in_json();
     let ended = match arguments.command {
-        Command::Run(arguments) => run::run(*arguments, messages),
+        Command::Run(arguments) => run::run(*arguments, nursery, messages),
         Command::Check(arguments) => check::check(*arguments, messages),
         Command::Why(arguments) => why::why(*arguments, messages),
         Command::Doctor(arguments) => doctor::doctor(&arguments, messages),
@@ -70,3 +81,4 @@ fn main() -> ExitCode {
 }
 
 const ATTACK: &str = "__attack";
+const RUN: &str = "run";

@@ -8,7 +8,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::time::SystemTime;
 
 use cage::quarantine::{self, Finding};
-use cage::{DeniedCall, Outcome};
+use cage::{DeniedCall, Outcome, SpawnError};
+use jail::{Nursery, StartError};
 use plan::{Access, ByteString, Plan, Source};
 use policy::shown::{shortened, shown};
 use policy::{EnvironmentRule, Policy, RuleOrigin};
@@ -23,8 +24,12 @@ use crate::prepare::{Prepared, prepare};
 use crate::result::{Destination, RunResult};
 use crate::selection::{FlagArguments, Selection, select};
 
-/// The command.
-pub(crate) fn run(arguments: RunArguments, messages: Messages) -> Result<Exit, Failure> {
+/// The command. `nursery` is what was begun before anything was known.
+pub(crate) fn run(
+    arguments: RunArguments,
+    nursery: Option<Result<Nursery, StartError>>,
+    messages: Messages,
+) -> Result<Exit, Failure> {
     let messages = if arguments.quiet { messages.quiet() } else { messages };
     let destination = Destination::open(arguments.json.as_ref())?;
     let prepared = match ready(&arguments, messages) {
@@ -33,8 +38,9 @@ pub(crate) fn run(arguments: RunArguments, messages: Messages) -> Result<Exit, F
     };
     let started = SystemTime::now();
     let ended = match arguments.backend {
-        Backend::Native => cage::run_attached(&prepared.plan, &prepared.sources).map(Ended::Native),
+        Backend::Native => run_native(nursery, &prepared).map(Ended::Native),
         Backend::Bwrap => {
+            drop(nursery);
             messages.note(
                 "the bubblewrap backend leaves out walls that the native one has; \
                  `stockade check --format bwrap` lists them",
@@ -58,6 +64,14 @@ pub(crate) fn run(arguments: RunArguments, messages: Messages) -> Result<Exit, F
         messages.error(&format!("the result cannot be written: {error}"));
     }
     Ok(Exit::of_program(ended.end()))
+}
+
+fn run_native(
+    nursery: Option<Result<Nursery, StartError>>,
+    prepared: &Prepared,
+) -> Result<Outcome, SpawnError> {
+    let nursery = nursery.unwrap_or_else(Nursery::open)?;
+    cage::run_attached(nursery, &prepared.plan, &prepared.sources)
 }
 
 /// How a program ended, by what ran it.

@@ -19,21 +19,17 @@ pub(crate) fn check(identity: &Identity) -> Result<(), StartError> {
     Ok(())
 }
 
-/// Maps the ids from outside, which is how a privileged launcher reaches ids that are not its own.
-pub(crate) fn map_from_outside(child: Pid, identity: &Identity) -> Result<(), SetupFailure> {
+/// Maps the ids of the user namespace that `process` has just made. A privileged caller may name
+/// ids that are not its own; for any other the kernel wants `setgroups` off first, so its
+/// supplementary groups stay.
+pub(crate) fn map(process: Pid, identity: &Identity) -> Result<(), SetupFailure> {
     let ids = host_ids(identity);
-    let process = format!("/proc/{}", child.as_raw_nonzero());
+    let process = format!("/proc/{}", process.as_raw_nonzero());
+    if matches!(identity.map, IdentityMap::Caller(_)) {
+        write_setting(&format!("{process}/setgroups"), "deny")?;
+    }
     write_setting(&format!("{process}/uid_map"), &format!("{} {} 1\n", identity.uid, ids.uid))?;
     write_setting(&format!("{process}/gid_map"), &format!("{} {} 1\n", identity.gid, ids.gid))
-}
-
-/// Maps the caller's own ids from inside, which needs no privilege. The kernel wants `setgroups`
-/// off first, so an unprivileged caller's supplementary groups stay.
-pub(crate) fn map_from_inside(identity: &Identity) -> Result<(), SetupFailure> {
-    let ids = host_ids(identity);
-    write_setting("/proc/self/setgroups", "deny")?;
-    write_setting("/proc/self/uid_map", &format!("{} {} 1\n", identity.uid, ids.uid))?;
-    write_setting("/proc/self/gid_map", &format!("{} {} 1\n", identity.gid, ids.gid))
 }
 
 /// Becomes the mapped user. Capabilities of the new user namespace stay until they are dropped.

@@ -15,14 +15,15 @@ use crate::control::{Channel, MAX_DESCRIPTORS, Order};
 use crate::{SetupFailure, Step, identity, tree};
 
 /// Makes a detached, attributed and where asked idmapped mount for every bind of the Plan and sends
-/// them to the cage that is being built, in the Plan's order.
+/// them to the cage that is being built, in the Plan's order. What it returns has ended or is about
+/// to, and is to be dropped when waiting for that delays nothing.
 pub(crate) fn send_binds(
     plan: &Plan,
     sources: &[OwnedFd],
     control: &Channel,
-) -> Result<(), SetupFailure> {
+) -> Result<Vec<NamespaceHolder>, SetupFailure> {
     let cage = identity::host_ids(&plan.identity);
-    let mut maps = OwnerMaps { cage, known: Vec::new() };
+    let mut maps = OwnerMaps { cage, known: Vec::new(), ending: Vec::new() };
     let mut made = Vec::new();
     for operation in &plan.mounts {
         if let MountOp::Bind { source, mapping, .. } = operation {
@@ -35,7 +36,7 @@ pub(crate) fn send_binds(
             SetupFailure::kernel(Step::Control, "the cage that is being built", errno)
         })?;
     }
-    Ok(())
+    Ok(maps.ending)
 }
 
 fn detach(
@@ -107,6 +108,7 @@ impl<'a> Arrivals<'a> {
 struct OwnerMaps {
     cage: HostIds,
     known: Vec<((u32, u32), OwnedFd)>,
+    ending: Vec<NamespaceHolder>,
 }
 
 impl OwnerMaps {
@@ -114,13 +116,14 @@ impl OwnerMaps {
         if let Some(position) = self.known.iter().position(|(owner, _)| *owner == (uid, gid)) {
             return self.known.get(position).map(|(_, map)| map).ok_or_else(|| missing(uid));
         }
-        let map = owner_map((uid, gid), self.cage)?;
+        let (map, holder) = owner_map((uid, gid), self.cage)?;
+        self.ending.push(holder);
         self.known.push(((uid, gid), map));
         self.known.last().map(|(_, map)| map).ok_or_else(|| missing(uid))
     }
 }
 
-fn owner_map(owner: (u32, u32), cage: HostIds) -> Result<OwnedFd, SetupFailure> {
+fn owner_map(owner: (u32, u32), cage: HostIds) -> Result<(OwnedFd, NamespaceHolder), SetupFailure> {
     let failed = |errno| SetupFailure::kernel(Step::Idmap, format!("uid {}", owner.0), errno);
     let holder = NamespaceHolder::new().map_err(failed)?;
     let process = format!("/proc/{}", holder.pid().as_raw_nonzero());
@@ -133,7 +136,10 @@ fn owner_map(owner: (u32, u32), cage: HostIds) -> Result<OwnedFd, SetupFailure> 
     write("uid_map", format!("{} {} 1\n", owner.0, cage.uid)).map_err(failed)?;
     write("gid_map", format!("{} {} 1\n", owner.1, cage.gid)).map_err(failed)?;
     let path = format!("{process}/ns/user");
-    rustix::fs::openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(failed)
+    let map = rustix::fs::openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+        .map_err(failed)?;
+    holder.end();
+    Ok((map, holder))
 }
 
 fn missing(uid: u32) -> SetupFailure {

@@ -28,4 +28,4 @@ pub mod restrict;
 
 pub use control::{Denial, End, LandlockState, Layers, NotifyState, Report};
 pub use error::{SetupFailure, StartError, Step};
-pub use start::{Born, ProgramStreams, Stream, start};
+pub use start::{Born, Nursery, ProgramStreams, Stream, start};

@@ -1,8 +1,9 @@
-//! The cage's own network namespace: loopback, up, and nothing else. Never connects it to anything.
+//! What a cage's network may be: its own namespace with loopback, up, and nothing else. Never
+//! connects it to anything.
 
 use plan::{NetworkPlan, Plan};
 
-use crate::{SetupFailure, StartError, Step};
+use crate::StartError;
 
 /// Refuses a Plan whose network this enforcer cannot hold.
 pub(crate) fn check(plan: &Plan) -> Result<(), StartError> {
@@ -14,9 +15,4 @@ pub(crate) fn check(plan: &Plan) -> Result<(), StartError> {
                 .to_owned(),
         )),
     }
-}
-
-/// Brings loopback up inside the new network namespace.
-pub(crate) fn bring_up_loopback() -> Result<(), SetupFailure> {
-    sys::loopback::bring_up().map_err(|errno| SetupFailure::kernel(Step::Network, "lo", errno))
 }

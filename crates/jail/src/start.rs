@@ -1,6 +1,6 @@
-//! Bearing a cage: one fork into new namespaces, and what both sides do until the program runs.
-//! The order of the steps is the order of this file. Whatever fails, nothing stays behind: the
-//! child's namespaces die with it, and dropping a [`Born`] kills it.
+//! Bearing a cage: namespaces made ahead, a child born in them, and what both sides do until the
+//! program runs. The order of the steps is the order of this file. Whatever fails, nothing stays
+//! behind: the namespaces die with the child, and dropping a [`Born`] kills it.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -8,7 +8,8 @@ use plan::{IdentityMap, LimitsPlan, PLAN_VERSION, Plan};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions};
-use sys::clone::{Forked, Namespaces};
+use sys::clone::{NamespaceHolder, Namespaces};
+use sys::nursery::Newborn;
 use sys::signal::SignalSet;
 
 use crate::control::{Channel, Order};
@@ -60,7 +61,13 @@ pub struct Born {
     pidfd: OwnedFd,
     control: Channel,
     parentage: Parentage,
+    /// What the start needed and what only has to be reaped.
+    leftovers: Leftovers,
 }
+
+/// Processes of ours that have ended or are about to. Waiting for them right away would give their
+/// processor to this process in the middle of the cage's start.
+type Leftovers = (Option<sys::nursery::Nursery>, Vec<NamespaceHolder>);
 
 /// Whose child pid 1 is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,36 +87,68 @@ pub fn start(
     sources: &[OwnedFd],
     streams: ProgramStreams,
 ) -> Result<Born, StartError> {
-    check(plan, sources)?;
-    let privileged = matches!(plan.identity.map, IdentityMap::Unowned(_));
-    let limit = DescriptorLimit::make_room_for(sources.len().saturating_mul(2))
-        .map_err(|errno| SetupFailure::kernel(Step::Settings, "the descriptor limit", errno))?;
-    let failed = |errno| SetupFailure::kernel(Step::Namespaces, &plan.cage, errno);
-    let (control, inside) = Channel::pair().map_err(failed)?;
-    // Signals wait until each side is ready for them: the child's are blocked from its birth.
-    let mask = sys::signal::set_mask(&SignalSet::full()).map_err(failed)?;
-    let forked = sys::clone::fork_into(Namespaces::ALL, None);
-    if let Ok(Forked::Child) = forked {
-        drop(control);
-        be_pid_one(plan, streams, inside, &limit);
+    Nursery::open()?.start(plan, sources, streams)
+}
+
+/// The namespaces of one cage, made while its Plan is still being found out. They are the same
+/// for every Plan. Dropping it gives them back.
+#[derive(Debug)]
+pub struct Nursery(sys::nursery::Nursery);
+
+impl Nursery {
+    /// Begins to make them. The process must have a single thread, now and until the cage is born.
+    pub fn open() -> Result<Self, StartError> {
+        let made = sys::nursery::Nursery::open(Namespaces::AHEAD);
+        made.map(Self).map_err(|errno| namespaces_failed(errno).into())
     }
-    sys::signal::set_mask(&mask).map_err(failed)?;
-    let Forked::Parent { pid, pidfd } = forked.map_err(failed)? else {
-        return Err(StartError::Vanished);
-    };
-    let born = Born { pid, pidfd, control, parentage: Parentage::Own };
-    if privileged {
-        identity::map_from_outside(pid, &plan.identity)?;
-        born.send(&Order::Mapped).map_err(failed)?;
-        idmap::send_binds(plan, sources, &born.control)?;
+
+    /// Bears a cage in them, as [`start`] does.
+    pub fn start(
+        self,
+        plan: &Plan,
+        sources: &[OwnedFd],
+        streams: ProgramStreams,
+    ) -> Result<Born, StartError> {
+        check(plan, sources)?;
+        let Self(mut nursery) = self;
+        let privileged = matches!(plan.identity.map, IdentityMap::Unowned(_));
+        let descriptors = sources.len().saturating_mul(2);
+        let _limit = DescriptorLimit::make_room_for(descriptors)
+            .map_err(|errno| SetupFailure::kernel(Step::Settings, "the descriptor limit", errno))?;
+        let (control, inside) = Channel::pair().map_err(namespaces_failed)?;
+        let mut control = Some(control);
+        identity::map(nursery.wait().map_err(namespaces_failed)?, &plan.identity)?;
+        let mut inside = Some((streams, inside));
+        let mut life = || {
+            // A channel must have one other end only.
+            drop(control.take());
+            if let Some((streams, inside)) = inside.take() {
+                be_pid_one(plan, streams, inside, descriptors);
+            }
+        };
+        let newborn = nursery.bear(None, &mut life).map_err(namespaces_failed)?;
+        // The child has its own copies, and a channel must have one other end only.
+        drop(inside);
+        let control = control.ok_or(StartError::Vanished)?;
+        let Newborn { pid, pidfd } = newborn;
+        let leftovers = (Some(nursery), Vec::new());
+        let mut born = Born { pid, pidfd, control, parentage: Parentage::Own, leftovers };
+        if privileged {
+            born.leftovers.1 = idmap::send_binds(plan, sources, &born.control)?;
+        }
+        Ok(born)
     }
-    Ok(born)
+}
+
+fn namespaces_failed(errno: Errno) -> SetupFailure {
+    SetupFailure::kernel(Step::Namespaces, "the cage", errno)
 }
 
 impl Born {
     pub(crate) fn from_launcher(pid: Pid, pidfd: OwnedFd, control: OwnedFd) -> Self {
         let control = Channel::from_fd(control);
-        Self { pid, pidfd, control, parentage: Parentage::Launcher }
+        let leftovers = Leftovers::default();
+        Self { pid, pidfd, control, parentage: Parentage::Launcher, leftovers }
     }
 
     /// Gives the cage away to the process that asked a launcher for it.
@@ -119,6 +158,11 @@ impl Born {
         // The cage lives on, tied to the control channel of its new owner alone.
         self.parentage = Parentage::GivenAway;
         Ok((self.pid, pidfd, control))
+    }
+
+    /// Reaps what the start needed and what has ended by the time that the program runs.
+    pub fn reap_leftovers(&mut self) {
+        self.leftovers = Leftovers::default();
     }
 
     /// Lets the program start once the cage is built.
@@ -217,13 +261,8 @@ fn check(plan: &Plan, sources: &[OwnedFd]) -> Result<(), StartError> {
 }
 
 /// The whole life of the cage's first process.
-fn be_pid_one(
-    plan: &Plan,
-    streams: ProgramStreams,
-    control: Channel,
-    limit: &DescriptorLimit,
-) -> ! {
-    let failure = match live(plan, streams, control, limit) {
+fn be_pid_one(plan: &Plan, streams: ProgramStreams, control: Channel, descriptors: usize) -> ! {
+    let failure = match live(plan, streams, control, descriptors) {
         Ok(()) => sys::exec::exit_now(0),
         Err(failure) => failure,
     };
@@ -238,9 +277,9 @@ fn live(
     plan: &Plan,
     streams: ProgramStreams,
     control: Channel,
-    limit: &DescriptorLimit,
+    descriptors: usize,
 ) -> Result<(), Box<(SetupFailure, Channel)>> {
-    match build_and_launch(plan, streams, &control, limit) {
+    match build_and_launch(plan, streams, &control, descriptors) {
         Ok(ready) => {
             let Ready { launch, launched, children, layers } = ready;
             let _told = control.send(&Report::Started(layers), &[]);
@@ -265,18 +304,18 @@ fn build_and_launch(
     plan: &Plan,
     streams: ProgramStreams,
     control: &Channel,
-    limit: &DescriptorLimit,
+    descriptors: usize,
 ) -> Result<Ready, SetupFailure> {
     let settings = |errno| SetupFailure::kernel(Step::Settings, "signals", errno);
+    let limit = DescriptorLimit::make_room_for(descriptors).map_err(settings)?;
     sys::signal::restore_default(libc::SIGCHLD).map_err(settings)?;
     let children = sys::signal::descriptor(&SignalSet::of(&[libc::SIGCHLD])).map_err(settings)?;
-    // None of this needs the ids, which a privileged launcher is mapping meanwhile.
-    network::bring_up_loopback()?;
     rustix::system::sethostname(plan.identity.hostname.as_bytes())
         .map_err(|errno| SetupFailure::kernel(Step::Settings, "the host name", errno))?;
     rustix::process::umask(Mode::empty());
     rustix::process::setsid().map_err(settings)?;
-    become_cage_user(plan, control)?;
+    identity::assume(&plan.identity)?;
+    privileges::die_with_parent()?;
     let binds = match plan.identity.map {
         IdentityMap::Caller(_) => Sources::LookUp(&plan.sources),
         IdentityMap::Unowned(_) => Sources::Arriving(Arrivals::new(control)),
@@ -294,15 +333,6 @@ fn build_and_launch(
     let launched = launch.start(&program::borrow_streams(&streams, terminal.as_ref()))?;
     let layers = Layers { landlock, notify: launched.notify() };
     Ok(Ready { launch, launched, children, layers })
-}
-
-fn become_cage_user(plan: &Plan, control: &Channel) -> Result<(), SetupFailure> {
-    match plan.identity.map {
-        IdentityMap::Caller(_) => identity::map_from_inside(&plan.identity)?,
-        IdentityMap::Unowned(_) => wait_for(control, &Order::Mapped)?,
-    }
-    identity::assume(&plan.identity)?;
-    privileges::die_with_parent()
 }
 
 fn wait_for(control: &Channel, wanted: &Order) -> Result<(), SetupFailure> {

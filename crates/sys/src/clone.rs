@@ -28,20 +28,33 @@ impl Namespaces {
     pub const PID: Self = Self(0x2000_0000);
     /// A network namespace.
     pub const NET: Self = Self(0x4000_0000);
+    /// What can be made before the process that will live in it.
+    pub const AHEAD: Self =
+        Self(Self::MOUNT.0 | Self::UTS.0 | Self::IPC.0 | Self::USER.0 | Self::NET.0);
     /// Everything that a cage has of its own.
-    pub const ALL: Self = Self(
-        Self::CGROUP.0
-            | Self::MOUNT.0
-            | Self::UTS.0
-            | Self::IPC.0
-            | Self::USER.0
-            | Self::PID.0
-            | Self::NET.0,
-    );
+    pub const ALL: Self = Self(Self::AHEAD.0 | Self::PID.0 | Self::CGROUP.0);
 
     /// Both sets.
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
+    }
+
+    /// Whether all of `other` are among these.
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    pub(crate) const fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// Moves this process, which must have a single thread, into new ones. Sets no `errno`.
+    pub(crate) fn enter(self) -> Result<(), Errno> {
+        let flags = u32::try_from(self.0).map_err(|_| Errno::INVAL)?;
+        let flags = rustix::thread::UnshareFlags::from_bits_retain(flags);
+        // SAFETY: unsharing must not pull memory or descriptors from under code that relies on
+        // sharing them: only namespace flags can be in a `Namespaces`.
+        unsafe { rustix::thread::unshare_unsafe(flags) }
     }
 }
 
@@ -186,12 +199,18 @@ impl NamespaceHolder {
     pub fn pid(&self) -> Pid {
         self.pid
     }
+
+    /// Ends the process without waiting for it: whoever holds a descriptor of the namespace keeps
+    /// it open from now on.
+    pub fn end(&self) {
+        // A holder that was already reaped cannot exist: only this value knows its pid.
+        let _gone = rustix::process::kill_process(self.pid, rustix::process::Signal::KILL);
+    }
 }
 
 impl Drop for NamespaceHolder {
     fn drop(&mut self) {
-        // A holder that was already reaped cannot exist: only this value knows its pid.
-        let _gone = rustix::process::kill_process(self.pid, rustix::process::Signal::KILL);
+        self.end();
         let _reaped =
             rustix::process::waitpid(Some(self.pid), rustix::process::WaitOptions::empty());
     }
@@ -216,25 +235,26 @@ pub(crate) fn last_errno() -> Errno {
 
 /// The kernel's `struct clone_args`, version 2.
 #[repr(C)]
-#[derive(Default)]
-struct CloneArguments {
-    flags: u64,
-    pidfd: u64,
-    child_tid: u64,
-    parent_tid: u64,
-    exit_signal: u64,
-    stack: u64,
-    stack_size: u64,
-    tls: u64,
-    set_tid: u64,
-    set_tid_size: u64,
-    cgroup: u64,
+#[derive(Debug, Default)]
+pub(crate) struct CloneArguments {
+    pub(crate) flags: u64,
+    pub(crate) pidfd: u64,
+    pub(crate) child_tid: u64,
+    pub(crate) parent_tid: u64,
+    pub(crate) exit_signal: u64,
+    pub(crate) stack: u64,
+    pub(crate) stack_size: u64,
+    pub(crate) tls: u64,
+    pub(crate) set_tid: u64,
+    pub(crate) set_tid_size: u64,
+    pub(crate) cgroup: u64,
 }
 
 const _: () = assert!(size_of::<CloneArguments>() == 88);
 
-const CLONE_PIDFD: u64 = 0x1000;
-const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;
-const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
+pub(crate) const CLONE_PIDFD: u64 = 0x1000;
+pub(crate) const CLONE_PARENT: u64 = 0x8000;
+pub(crate) const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;
+pub(crate) const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 const MINIMUM_STACK: usize = 16 * 1024;
 const HOLDER_STACK: usize = 16 * 1024;

@@ -9,6 +9,7 @@ pub mod descriptors;
 pub mod exec;
 pub mod loopback;
 pub mod mount;
+pub mod nursery;
 pub mod raw;
 pub mod seccomp;
 pub mod signal;

@@ -1,11 +1,8 @@
-//! Bringing a network namespace's loopback interface up. Touches no other interface.
-
-use std::os::fd::AsRawFd;
+//! Bringing a network namespace's loopback interface up. Touches no other interface, and never sets
+//! `errno`: it may run beside another process with the same memory.
 
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
-
-use crate::clone::last_errno;
 
 /// Brings `lo` of the current network namespace up.
 pub fn bring_up() -> Result<(), Errno> {
@@ -19,10 +16,11 @@ pub fn bring_up() -> Result<(), Errno> {
     let [first, second, ..] = &mut request.name;
     (*first, *second) = (b'l', b'o');
     request.flags = i16::try_from(libc::IFF_UP | libc::IFF_RUNNING).map_err(|_| Errno::INVAL)?;
-    // SAFETY: SIOCSIFFLAGS reads a whole `ifreq`: `request` has its size and layout.
-    let result =
-        unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw mut request) };
-    if result == -1 { Err(last_errno()) } else { Ok(()) }
+    // SAFETY: the operation must read no more than the given type: SIOCSIFFLAGS reads one `ifreq`,
+    // and `InterfaceRequest` has its size and layout.
+    let set_flags = unsafe { rustix::ioctl::Setter::<SET_FLAGS, InterfaceRequest>::new(request) };
+    // SAFETY: the descriptor must be one that the operation is for: `socket` is an inet socket.
+    unsafe { rustix::ioctl::ioctl(&socket, set_flags) }
 }
 
 /// `struct ifreq` with its flags member.
@@ -33,4 +31,5 @@ struct InterfaceRequest {
     rest: [u8; 22],
 }
 
+const SET_FLAGS: rustix::ioctl::Opcode = libc::SIOCSIFFLAGS as rustix::ioctl::Opcode;
 const _: () = assert!(size_of::<InterfaceRequest>() == size_of::<libc::ifreq>());
