@@ -6,7 +6,8 @@ use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use plan::{ByteString, HostPath, Plan};
+use plan::{ByteString, HostPath, Plan, SourceIndex};
+use policy::facts::ResolvedRule;
 use policy::shown::shortened;
 use rustix::fs::{Mode, OFlags};
 
@@ -20,8 +21,20 @@ mod tests;
 
 /// Tells what there is to know about a cage that is ready.
 pub(crate) fn tell(prepared: &Prepared, messages: Messages) {
-    for path in &prepared.nothing_to_hide {
-        messages.note(&format!("there is nothing to hide at `{}`", shortened(path)));
+    for (path, found) in &prepared.hidden_by_flags {
+        let path = shortened(path);
+        match found {
+            ResolvedRule::NothingToHide => {
+                messages.note(&format!("there is nothing to hide at `{path}`"));
+            }
+            ResolvedRule::Found { source, .. } if is_of_every_cage(&prepared.plan, *source) => {
+                messages.note(&format!(
+                    "`{path}` is not hidden: the cage does not have the host's there, but one of \
+                     its own, which it cannot do without"
+                ));
+            }
+            ResolvedRule::Found { .. } => {}
+        }
     }
     let start = prepared.plan.working_directory.as_path();
     if let Some(worktree) = linked_worktree(start)
@@ -73,6 +86,12 @@ fn path_written_in(file: &Path, prefix: &[u8]) -> Option<PathBuf> {
         return None;
     }
     Some(file.parent()?.join(std::ffi::OsStr::from_bytes(path)))
+}
+
+/// Whether a cage has something of its own at a path, such as its `/etc`.
+fn is_of_every_cage(plan: &Plan, source: SourceIndex) -> bool {
+    let view = plan.source(source).map(|source| view(plan, &source.path));
+    matches!(view, Some(View::Made { .. } | View::Own))
 }
 
 fn is_shown(plan: &Plan, path: &Path) -> bool {

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 
 use plan::{Access, BindPurpose, ByteString, FileKind, HostPath, MountOp, Plan, Source};
 use policy::facts::{HostFacts, ResolvedRule};
-use policy::{Invocation, Policy, RuleOrigin};
+use policy::{FsAccess, Invocation, Policy, RuleOrigin};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -21,8 +21,8 @@ pub(crate) struct Prepared {
     pub(crate) plan: Plan,
     /// What its sources are, open.
     pub(crate) sources: Vec<OwnedFd>,
-    /// What flags hide and the host does not have.
-    pub(crate) nothing_to_hide: Vec<HostPath>,
+    /// What flags hide, by what the host has there.
+    pub(crate) hidden_by_flags: Vec<(HostPath, ResolvedRule)>,
 }
 
 /// Resolves and compiles.
@@ -44,17 +44,17 @@ pub(crate) fn prepare(selection: &Selection, argv: &[OsString]) -> Result<Prepar
         unowned: name.unowned,
     };
     let plan = policy::compile(&selection.policy, &resolved.facts, &invocation)?;
-    let nothing_to_hide = nothing_to_hide(&selection.policy, &resolved.facts);
-    Ok(Prepared { plan, sources: resolved.sources, nothing_to_hide })
+    let hidden_by_flags = hidden_by_flags(&selection.policy, &resolved.facts);
+    Ok(Prepared { plan, sources: resolved.sources, hidden_by_flags })
 }
 
 /// A policy file may hide what one day will exist; who hides by a flag means what is there.
-fn nothing_to_hide(policy: &Policy, facts: &HostFacts) -> Vec<HostPath> {
+fn hidden_by_flags(policy: &Policy, facts: &HostFacts) -> Vec<(HostPath, ResolvedRule)> {
     let rules = policy.fs.iter().zip(&facts.rules);
-    let vain = rules.filter(|(rule, found)| {
-        **found == ResolvedRule::NothingToHide && matches!(rule.origin, RuleOrigin::Flag(_))
+    let by_flag = rules.filter(|(rule, _)| {
+        rule.access == FsAccess::Hide && matches!(rule.origin, RuleOrigin::Flag(_))
     });
-    vain.map(|(rule, _)| rule.path.clone()).collect()
+    by_flag.map(|(rule, found)| (rule.path.clone(), found.clone())).collect()
 }
 
 impl Prepared {

@@ -20,6 +20,20 @@ fn there_is_nothing_to_hide() {
     assert_eq!(place.shell(&[], "true").stderr, "");
 }
 
+/// K183: what a cage has of its own is not the host's and cannot be hidden.
+#[test]
+fn what_every_cage_has_is_not_hidden() {
+    let place = Place::new();
+    for path in ["/etc", "/etc/hosts", "/proc", "/tmp"] {
+        let note = format!("`{path}` is not hidden");
+        place.shell(&["--hide", path], "true").expect_code(0).says(&note);
+    }
+    place.write("inside/grant", "x");
+    assert_eq!(place.shell(&["--hide", "inside", "--ro", "inside/grant"], "true").stderr, "");
+    let usr = place.shell(&["--hide", "/usr/share"], "ls /usr/share");
+    assert_eq!((usr.stdout.as_str(), usr.stderr.as_str()), ("", ""));
+}
+
 /// K183: a variable that is passed on and not set.
 #[test]
 fn there_is_nothing_to_pass_on() {
