@@ -20,11 +20,14 @@ use relay::Relay;
 
 /// Runs the Plan's program to its end on the standard streams of this process, which must have a
 /// single thread. Signals that this process gets go to the program.
+///
+/// What comes with the outcome is the cage, in which nothing runs any more. Dropping it waits until
+/// it is taken down.
 pub fn run_attached(
     nursery: Nursery,
     plan: &Plan,
     sources: &[OwnedFd],
-) -> Result<Outcome, SpawnError> {
+) -> Result<(Outcome, Running), SpawnError> {
     let signals = Signals::take().map_err(SpawnError::Supervise)?;
     let (mut console, streams) = Console::inspect()?;
     let born = nursery.start(plan, sources, streams)?;
@@ -63,7 +66,7 @@ struct Attendance {
 }
 
 impl Attendance {
-    fn attend(mut self) -> Result<Outcome, SpawnError> {
+    fn attend(mut self) -> Result<(Outcome, Running), SpawnError> {
         loop {
             let (event, signal) = self.wait().map_err(SpawnError::Supervise)?;
             if signal {
@@ -79,7 +82,7 @@ impl Attendance {
                     Event::Stopped => {}
                     Event::Ended(outcome) => {
                         self.console.drain();
-                        return Ok(outcome);
+                        return Ok((outcome, self.running));
                     }
                 }
             }

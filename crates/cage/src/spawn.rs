@@ -24,7 +24,8 @@ pub struct Running {
 pub enum Event {
     /// The program stopped on a terminal signal.
     Stopped,
-    /// The program ended and nothing of the cage is left.
+    /// The program ended and nothing that it started is left. Pid 1 may still be taking the cage
+    /// down, which [`Running::wait_until_gone`] waits for, and dropping as well.
     Ended(Outcome),
 }
 
@@ -119,7 +120,6 @@ impl Running {
                 Ok(Some((Report::Stopped, _))) => Ok(Event::Stopped),
                 Ok(Some((Report::Ended { end, denials }, _))) => {
                     let duration = self.started.elapsed();
-                    self.born.wait_until_gone().map_err(SpawnError::Supervise)?;
                     let denials = denials.iter().map(DeniedCall::from).collect();
                     Ok(Event::Ended(Outcome { end, layers: self.layers, denials, duration }))
                 }
@@ -127,7 +127,7 @@ impl Running {
                 Ok(Some((Report::Terminal | Report::Started(_), _))) => continue,
                 // Pid 1 was killed from outside, and everything in the cage with it.
                 Ok(None) | Err(Errno::CONNRESET) => {
-                    self.born.wait_until_gone().map_err(SpawnError::Supervise)?;
+                    self.wait_until_gone()?;
                     let end = jail::End::Signalled(libc::SIGKILL);
                     let (layers, duration) = (self.layers, self.started.elapsed());
                     Ok(Event::Ended(Outcome { end, layers, denials: Vec::new(), duration }))
@@ -138,10 +138,16 @@ impl Running {
         }
     }
 
-    /// Waits for the end.
+    /// Waits until nothing of the cage is left.
+    pub fn wait_until_gone(&self) -> Result<(), SpawnError> {
+        self.born.wait_until_gone().map_err(SpawnError::Supervise)
+    }
+
+    /// Waits for the end of the program and of its cage.
     pub fn wait(&self) -> Result<Outcome, SpawnError> {
         loop {
             if let Event::Ended(outcome) = self.next_event()? {
+                self.wait_until_gone()?;
                 return Ok(outcome);
             }
         }

@@ -22,6 +22,15 @@ mod tests;
     max_term_width = 100
 )]
 pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) everywhere: EverywhereArguments,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Flags of every command.
+#[derive(Debug, Args)]
+pub(crate) struct EverywhereArguments {
     /// Colour of messages
     #[arg(
         long,
@@ -33,8 +42,31 @@ pub(crate) struct Arguments {
         hide_default_value = true
     )]
     pub(crate) color: Colour,
-    #[command(subcommand)]
-    pub(crate) command: Command,
+}
+
+/// A command line of `run` alone, after that word. Describing all commands to the parser takes it
+/// longer than everything else that is done before a cage is built.
+#[derive(Debug, Parser)]
+#[command(name = "stockade run", disable_version_flag = true)]
+struct RunLine {
+    #[command(flatten)]
+    everywhere: EverywhereArguments,
+    #[command(flatten)]
+    arguments: RunArguments,
+}
+
+impl Arguments {
+    /// Reads the words of this process. Whatever is not a plain `run` is read, or refused with the
+    /// right words, by the description of all commands.
+    pub(crate) fn read(words: &[OsString]) -> Result<Self, clap::Error> {
+        if words.get(1).is_some_and(|word| word == RUN)
+            && let Ok(line) = RunLine::try_parse_from(words.iter().skip(1))
+        {
+            let RunLine { everywhere, arguments } = line;
+            return Ok(Self { everywhere, command: Command::Run(Box::new(arguments)) });
+        }
+        Self::try_parse_from(words)
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -337,3 +369,6 @@ impl State {
         }
     }
 }
+
+/// The command whose start is measured.
+pub(crate) const RUN: &str = "run";

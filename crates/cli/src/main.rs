@@ -29,32 +29,31 @@ mod why;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser as _;
 use jail::Nursery;
 
-use arguments::{Arguments, Command};
+use arguments::{Arguments, Command, RUN};
 use message::Messages;
 
 fn main() -> ExitCode {
     // The attacking side of `prove` runs inside cages and beside them; it is not part of the
     // command line that a person sees.
-    let mut words = std::env::args_os().skip(1);
-    let first = words.next();
-    if first.as_ref().is_some_and(|word| word == ATTACK) {
-        let rest: Vec<OsString> = words.collect();
-        return attacks::child_main(&rest);
+    let words: Vec<OsString> = std::env::args_os().collect();
+    if let [_, first, rest @ ..] = words.as_slice()
+        && first == ATTACK
+    {
+        return attacks::child_main(rest);
     }
     // Making a cage's namespaces takes longer than finding out what goes into it, so it begins
     // before the command line is read. Whatever fails is told when the cage is due.
-    let nursery = first.is_some_and(|word| word == RUN).then(Nursery::open);
-    let arguments = match Arguments::try_parse() {
+    let nursery = words.get(1).is_some_and(|word| word == RUN).then(Nursery::open);
+    let arguments = match Arguments::read(&words) {
         Ok(arguments) => arguments,
         Err(error) => {
             drop(nursery);
             error.exit()
         }
     };
-    let messages = Messages::new(arguments.color);
+    let messages = Messages::new(arguments.everywhere.color);
     let answers_in_json = arguments.command.answers_in_json();
     let ended = match arguments.command {
         Command::Run(arguments) => run::run(*arguments, nursery, messages),
@@ -81,4 +80,3 @@ fn main() -> ExitCode {
 }
 
 const ATTACK: &str = "__attack";
-const RUN: &str = "run";

@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::time::SystemTime;
 
 use cage::quarantine::{self, Finding};
-use cage::{DeniedCall, Outcome, SpawnError};
+use cage::{DeniedCall, Outcome, Running, SpawnError};
 use jail::{Nursery, StartError};
 use plan::{Access, ByteString, Plan, Source};
 use policy::shown::{shortened, shown};
@@ -38,7 +38,7 @@ pub(crate) fn run(
     };
     let started = SystemTime::now();
     let ended = match arguments.backend {
-        Backend::Native => run_native(nursery, &prepared).map(Ended::Native),
+        Backend::Native => run_native(nursery, &prepared),
         Backend::Bwrap => {
             drop(nursery);
             messages.note(
@@ -56,41 +56,56 @@ pub(crate) fn run(
         }
     };
     let findings = after(&prepared, started, messages);
-    if let Ended::Native(outcome) = &ended {
+    if let Ended::Native(outcome, _) = &ended {
         tell_denials(&prepared.plan, outcome, messages);
     }
     let result = || ended.result(&prepared.plan, &findings);
     if let Err(error) = destination.write(result) {
         messages.error(&format!("the result cannot be written: {error}"));
     }
-    Ok(Exit::of_program(ended.end()))
+    // Descriptors are given back while the kernel takes the cage down.
+    drop(prepared);
+    let exit = Exit::of_program(ended.end());
+    ended.take_down();
+    Ok(exit)
 }
 
 fn run_native(
     nursery: Option<Result<Nursery, StartError>>,
     prepared: &Prepared,
-) -> Result<Outcome, SpawnError> {
+) -> Result<Ended, SpawnError> {
     let nursery = nursery.unwrap_or_else(Nursery::open)?;
-    cage::run_attached(nursery, &prepared.plan, &prepared.sources)
+    let (outcome, cage) = cage::run_attached(nursery, &prepared.plan, &prepared.sources)?;
+    Ok(Ended::Native(outcome, cage))
 }
 
 /// How a program ended, by what ran it.
 enum Ended {
-    Native(Outcome),
+    /// Nothing runs in the cage any more; dropping it waits until it is taken down, which the
+    /// kernel does while this process tells what happened.
+    Native(Outcome, Running),
     Other(jail::End),
 }
 
 impl Ended {
+    /// Waits until nothing of the cage is left.
+    fn take_down(self) {
+        match self {
+            Self::Native(_, cage) => drop(cage),
+            Self::Other(_) => {}
+        }
+    }
+
     fn end(&self) -> jail::End {
         match self {
-            Self::Native(outcome) => outcome.end,
+            Self::Native(outcome, _) => outcome.end,
             Self::Other(end) => *end,
         }
     }
 
     fn result(&self, plan: &Plan, findings: &[Finding]) -> RunResult {
         match self {
-            Self::Native(outcome) => RunResult::of_run(plan, outcome, findings),
+            Self::Native(outcome, _) => RunResult::of_run(plan, outcome, findings),
             Self::Other(end) => RunResult::of_end(plan, *end, findings),
         }
     }

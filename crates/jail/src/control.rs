@@ -28,7 +28,7 @@ pub enum Report {
     Failed(SetupFailure),
     /// The program stopped on a terminal signal.
     Stopped,
-    /// The program ended; everything else in the cage ends with this.
+    /// The program ended, and everything else in the cage but pid 1, which is about to.
     Ended {
         /// How.
         end: End,
@@ -142,18 +142,17 @@ impl Channel {
     /// The next packet; none when the other side is gone. Descriptors that came with it are
     /// returned, at most [`MAX_DESCRIPTORS`].
     pub(crate) fn receive<T: DeserializeOwned>(&self) -> Result<Option<(T, Vec<OwnedFd>)>, Errno> {
-        let mut bytes = vec![0_u8; MAX_PACKET];
-        let received = match receive_packet(self.0.as_fd(), &mut bytes) {
+        let received = match receive_packet(self.0.as_fd(), MAX_PACKET) {
             // The other side ended without reading all that it was told. The kernel says so once,
             // ahead of what the other side had still sent.
-            Err(Errno::CONNRESET) => receive_packet(self.0.as_fd(), &mut bytes),
+            Err(Errno::CONNRESET) => receive_packet(self.0.as_fd(), MAX_PACKET),
             other => other,
         };
-        let (length, descriptors) = received?;
-        let Some(packet) = bytes.get(..length).filter(|packet| !packet.is_empty()) else {
+        let (packet, descriptors) = received?;
+        if packet.is_empty() {
             return Ok(None);
-        };
-        let message = serde_json::from_slice(packet).map_err(|_| Errno::BADMSG)?;
+        }
+        let message = serde_json::from_slice(&packet).map_err(|_| Errno::BADMSG)?;
         Ok(Some((message, descriptors)))
     }
 }
@@ -180,16 +179,23 @@ pub(crate) fn send_packet(
     if sent == bytes.len() { Ok(()) } else { Err(Errno::MSGSIZE) }
 }
 
-/// Receives one packet into `bytes`; an empty one means that the other side is gone.
+/// Receives one packet of at most `most` bytes; an empty one means that the other side is gone.
 pub(crate) fn receive_packet(
     socket: BorrowedFd<'_>,
-    bytes: &mut [u8],
-) -> Result<(usize, Vec<OwnedFd>), Errno> {
+    most: usize,
+) -> Result<(Vec<u8>, Vec<OwnedFd>), Errno> {
+    // Almost all packets are small, and every page of a buffer for the largest would be cleared.
+    let look = RecvFlags::PEEK | RecvFlags::TRUNC;
+    let (_, length) = rustix::net::recv(socket, &mut [0_u8; 0], look)?;
+    if length > most {
+        return Err(Errno::MSGSIZE);
+    }
+    let mut bytes = vec![0_u8; length];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let received = rustix::net::recvmsg(
         socket,
-        &mut [IoSliceMut::new(bytes)],
+        &mut [IoSliceMut::new(&mut bytes)],
         &mut ancillary,
         RecvFlags::CMSG_CLOEXEC,
     )?;
@@ -203,7 +209,8 @@ pub(crate) fn receive_packet(
     {
         return Err(Errno::MSGSIZE);
     }
-    Ok((received.bytes, descriptors))
+    bytes.truncate(received.bytes);
+    Ok((bytes, descriptors))
 }
 
 /// Most file descriptors in one packet; the kernel's own bound is 253.

@@ -10,7 +10,7 @@ use rustix::process::{Pid, WaitOptions, WaitStatus};
 
 use crate::control::{Channel, Order};
 use crate::program::Launched;
-use crate::seccomp::{Answerer, Filter};
+use crate::seccomp::Answerer;
 use crate::{End, Report};
 
 /// What pid 1 watches over.
@@ -33,9 +33,9 @@ impl<'a> Init<'a> {
         Self { control, children, program: launched.program, answerer }
     }
 
-    /// Keeps only the descriptors that it needs and enters the program's own filter. Pid 1 must
-    /// not hold a directory of the host, should it ever be turned against the supervisor.
-    pub(crate) fn confine(&self, filter: &Filter) -> Result<(), Errno> {
+    /// Keeps only the descriptors that it needs. Pid 1 must not hold a directory of the host,
+    /// should it ever be turned against the supervisor.
+    pub(crate) fn confine(&self) -> Result<(), Errno> {
         let listener = self.answerer.as_ref().and_then(Answerer::listener).map(|fd| fd.as_raw_fd());
         let control = self.control.as_fd().as_raw_fd();
         let mut keep: Vec<u32> = [Some(control), Some(self.children.as_raw_fd()), listener]
@@ -44,8 +44,7 @@ impl<'a> Init<'a> {
             .filter_map(|descriptor| u32::try_from(descriptor).ok())
             .collect();
         keep.sort_unstable();
-        sys::descriptors::close_all_but(&keep)?;
-        filter.install()
+        sys::descriptors::close_all_but(&keep)
     }
 
     /// Watches until the program has ended or the supervisor is gone. Returning ends the cage: the
@@ -70,6 +69,9 @@ impl<'a> Init<'a> {
                 && let Some(end) = self.reap()
             {
                 self.answer_rest();
+                if self.end_the_rest().is_err() {
+                    return;
+                }
                 let denials = self.answerer.as_ref().map(Answerer::denials).unwrap_or_default();
                 // A supervisor that is gone has no use for the report.
                 let _told = self.control.send(&Report::Ended { end, denials }, &[]);
@@ -143,6 +145,24 @@ impl<'a> Init<'a> {
                 return;
             }
             answerer.answer_one();
+        }
+    }
+
+    /// Ends whatever the program left running, so that the report of the end is the end. An error
+    /// means that only the end of this process can do it.
+    fn end_the_rest(&self) -> Result<(), Errno> {
+        loop {
+            match rustix::process::wait(WaitOptions::NOHANG) {
+                Err(Errno::CHILD) => return Ok(()),
+                Ok(Some(_)) | Err(Errno::INTR) => continue,
+                Ok(None) => {}
+                Err(errno) => return Err(errno),
+            }
+            sys::signal::send_to_all_others(libc::SIGKILL)?;
+            match rustix::process::wait(WaitOptions::empty()) {
+                Ok(_) | Err(Errno::CHILD | Errno::INTR) => {}
+                Err(errno) => return Err(errno),
+            }
         }
     }
 

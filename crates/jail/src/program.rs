@@ -69,18 +69,31 @@ impl Launch {
         })
     }
 
-    /// The filter that answers by itself, for pid 1.
-    pub(crate) fn plain_filter(&self) -> &Filter {
-        &self.without_notify
+    /// Puts this process and everything it starts under the filter. Returns where refused calls
+    /// arrive, unless another listener is above this process: there can be one in a chain of
+    /// processes, and where there is one already, the other variant refuses by itself.
+    ///
+    /// Pid 1 makes none of the refused calls. One that was turned against its supervisor would
+    /// wait for its own answer, for good.
+    pub(crate) fn enter_filter(&self) -> Result<Option<OwnedFd>, SetupFailure> {
+        let failed = |errno| SetupFailure::kernel(Step::Seccomp, "the program", errno);
+        match self.with_notify.install_with_listener() {
+            Ok(listener) => Ok(Some(listener)),
+            Err(Errno::BUSY) => self.without_notify.install().map(|()| None).map_err(failed),
+            Err(errno) => Err(failed(errno)),
+        }
     }
 
     /// Starts the program and returns when its first instruction is next.
-    pub(crate) fn start(&self, streams: &Streams<'_>) -> Result<Launched, SetupFailure> {
-        let mut listener = None;
+    pub(crate) fn start(
+        &self,
+        streams: &Streams<'_>,
+        listener: Option<OwnedFd>,
+    ) -> Result<Launched, SetupFailure> {
         let mut failure = None;
         let mut stack = vec![0_u8; STACK];
         let mut body = || {
-            failure = Some(self.become_program(streams, &mut listener));
+            failure = Some(self.become_program(streams));
             EXIT_NOT_STARTED
         };
         let child = sys::clone::run_sharing_memory(&mut stack, &mut body);
@@ -100,29 +113,13 @@ impl Launch {
     }
 
     /// Runs in the child: returns only what went wrong.
-    fn become_program(
-        &self,
-        streams: &Streams<'_>,
-        listener: &mut Option<OwnedFd>,
-    ) -> (Step, Errno) {
+    fn become_program(&self, streams: &Streams<'_>) -> (Step, Errno) {
         if let Err(errno) = enter_session(streams.terminal) {
             return (Step::Terminal, errno);
         }
         rustix::process::umask(self.umask);
         if let Err(errno) = rustix::process::chdir(self.working_directory.as_c_str()) {
             return (Step::WorkingDirectory, errno);
-        }
-        // The descriptor table is still shared here, so the listener lands in pid 1's. One filter
-        // can have a listener in a chain of processes; where there is one already, the other
-        // variant refuses by itself.
-        match self.with_notify.install_with_listener() {
-            Ok(descriptor) => *listener = Some(descriptor),
-            Err(Errno::BUSY) => {
-                if let Err(errno) = self.without_notify.install() {
-                    return (Step::Seccomp, errno);
-                }
-            }
-            Err(errno) => return (Step::Seccomp, errno),
         }
         if let Err(errno) = take_streams(streams) {
             return (Step::Execute, errno);

@@ -281,10 +281,10 @@ fn live(
 ) -> Result<(), Box<(SetupFailure, Channel)>> {
     match build_and_launch(plan, streams, &control, descriptors) {
         Ok(ready) => {
-            let Ready { launch, launched, children, layers } = ready;
+            let Ready { launched, children, layers } = ready;
             let _told = control.send(&Report::Started(layers), &[]);
             let init = Init::new(&plan.seccomp, control, children, launched);
-            if init.confine(launch.plain_filter()).is_ok() {
+            if init.confine().is_ok() {
                 init.watch();
             }
             Ok(())
@@ -294,7 +294,6 @@ fn live(
 }
 
 struct Ready {
-    launch: Launch,
     launched: program::Launched,
     children: OwnedFd,
     layers: Layers,
@@ -330,9 +329,10 @@ fn build_and_launch(
     let landlock = landlock::restrict(&plan.landlock)?;
     let launch = Launch::prepare(plan)?;
     wait_for(control, &Order::Go)?;
-    let launched = launch.start(&program::borrow_streams(&streams, terminal.as_ref()))?;
+    let streams = program::borrow_streams(&streams, terminal.as_ref());
+    let launched = launch.start(&streams, launch.enter_filter()?)?;
     let layers = Layers { landlock, notify: launched.notify() };
-    Ok(Ready { launch, launched, children, layers })
+    Ok(Ready { launched, children, layers })
 }
 
 fn wait_for(control: &Channel, wanted: &Order) -> Result<(), SetupFailure> {

@@ -100,6 +100,14 @@ pub fn send(process: rustix::process::Pid, signal: i32) -> Result<(), Errno> {
     if result == -1 { Err(last_errno()) } else { Ok(()) }
 }
 
+/// Sends a signal to every process that this one may signal, except itself. In the first process
+/// of a namespace those are all others in it.
+pub fn send_to_all_others(signal: i32) -> Result<(), Errno> {
+    // SAFETY: kill takes two integers and touches no memory.
+    let result = unsafe { libc::kill(-1, signal) };
+    if result == -1 { Err(last_errno()) } else { Ok(()) }
+}
+
 /// Sends a signal through a process handle.
 pub fn send_by_handle(pidfd: BorrowedFd<'_>, signal: i32) -> Result<(), Errno> {
     // SAFETY: pidfd_send_signal with a null siginfo reads no memory.

@@ -1,5 +1,7 @@
 //! Tests of the command line itself, and of the manual that describes it.
 
+use std::ffi::OsString;
+
 use clap::CommandFactory as _;
 use clap::Parser as _;
 
@@ -12,6 +14,34 @@ const MANUAL: &str = include_str!("../../../../docs/cli.md");
 #[test]
 fn the_definition_is_sound() {
     Arguments::command().debug_assert();
+}
+
+/// The shorter description of `run` reads a command line as the whole one does, or leaves it to it.
+#[test]
+fn run_is_read_alike_both_ways() {
+    for line in [
+        "run -- true",
+        "run true --version",
+        "run --ro a --rw b --hide c -- sh -c x",
+        "run --color never --json=f -q -- x -q --color always",
+        "run --json -- x",
+        "run --env A=1 --env B --seccomp relaxed x",
+        "run --cage n --project /p",
+        "run --nonsense",
+        "run --help",
+        "run --version",
+        "run --seccomp wrong -- x",
+        "run",
+    ] {
+        let words: Vec<OsString> =
+            std::iter::once("stockade").chain(line.split(' ')).map(OsString::from).collect();
+        let (short, whole) = (Arguments::read(&words), Arguments::try_parse_from(&words));
+        assert_eq!(
+            short.map(|read| format!("{read:?}")).map_err(|error| error.to_string()),
+            whole.map(|read| format!("{read:?}")).map_err(|error| error.to_string()),
+            "{line}"
+        );
+    }
 }
 
 /// Every command and flag is in the manual.

@@ -157,17 +157,18 @@ fn send_parts(
 type Parts = (Vec<u8>, Vec<OwnedFd>);
 
 fn receive_parts(socket: BorrowedFd<'_>) -> Result<Option<Parts>, Errno> {
-    let mut packet = vec![0_u8; MAX_CHUNK + PREFIX];
     let (mut bytes, mut descriptors) = (Vec::new(), Vec::new());
     loop {
-        let (length, batch) = match receive_packet(socket, &mut packet) {
+        let (packet, batch) = match receive_packet(socket, MAX_CHUNK + PREFIX) {
             Err(Errno::INTR) => continue,
             other => other?,
         };
-        let Some((&[a, b, c, d, e, f, g, h], chunk)) =
-            packet.get(..length).and_then(|packet| packet.split_first_chunk::<PREFIX>())
-        else {
-            return if length == 0 && bytes.is_empty() { Ok(None) } else { Err(Errno::BADMSG) };
+        let Some((&[a, b, c, d, e, f, g, h], chunk)) = packet.split_first_chunk::<PREFIX>() else {
+            return if packet.is_empty() && bytes.is_empty() {
+                Ok(None)
+            } else {
+                Err(Errno::BADMSG)
+            };
         };
         let left_bytes = u32::from_le_bytes([a, b, c, d]);
         let left_descriptors = u32::from_le_bytes([e, f, g, h]);
