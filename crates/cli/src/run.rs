@@ -66,7 +66,7 @@ pub(crate) fn run(
     // Descriptors are given back while the kernel takes the cage down.
     drop(prepared);
     let exit = Exit::of_program(ended.end());
-    ended.take_down();
+    ended.leave();
     Ok(exit)
 }
 
@@ -81,17 +81,17 @@ fn run_native(
 
 /// How a program ended, by what ran it.
 enum Ended {
-    /// Nothing runs in the cage any more; dropping it waits until it is taken down, which the
-    /// kernel does while this process tells what happened.
+    /// Nothing runs in the cage any more; the kernel takes it down while this process tells what
+    /// happened.
     Native(Outcome, Running),
     Other(jail::End),
 }
 
 impl Ended {
-    /// Waits until nothing of the cage is left.
-    fn take_down(self) {
+    /// Lets go of the cage.
+    fn leave(self) {
         match self {
-            Self::Native(_, cage) => drop(cage),
+            Self::Native(_, cage) => cage.leave(),
             Self::Other(_) => {}
         }
     }

@@ -76,7 +76,7 @@ pub(crate) enum Parentage {
     Own,
     /// A launcher's.
     Launcher,
-    /// This process's, which has handed the cage to its new owner.
+    /// This process's, which has handed the cage to its new owner or let go of it.
     GivenAway,
 }
 
@@ -223,6 +223,11 @@ impl Born {
                 }
             },
         }
+    }
+
+    /// Lets go of a cage whose end was reported, without waiting for pid 1.
+    pub fn leave(mut self) {
+        self.parentage = Parentage::GivenAway;
     }
 
     fn send(&self, order: &Order) -> Result<(), Errno> {
