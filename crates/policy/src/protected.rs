@@ -74,19 +74,29 @@ pub fn directories_to_list() -> &'static [&'static str] {
 }
 
 /// Whether a directory with these names in it is taken for a repository by Git although it is
-/// not called `.git`: Git then reads the `config` in it.
-pub fn is_bare_repository<'name>(names: impl IntoIterator<Item = &'name [u8]>) -> bool {
-    let mut missing = vec![b"HEAD".as_slice(), b"objects", b"refs"];
+/// not called `.git`: Git then obeys the `config` in it or, if the repository is split in two, in
+/// the directory that `commondir` names.
+pub fn is_repository<'name>(names: impl IntoIterator<Item = &'name [u8]>) -> bool {
+    let (mut head, mut objects, mut refs, mut split) = (false, false, false, false);
     for name in names {
-        missing.retain(|wanted| *wanted != name);
+        head |= name.eq_ignore_ascii_case(b"HEAD");
+        objects |= name.eq_ignore_ascii_case(b"objects");
+        refs |= name.eq_ignore_ascii_case(b"refs");
+        split |= name.eq_ignore_ascii_case(b"commondir");
     }
-    missing.is_empty()
+    head && (split || (objects && refs))
 }
 
 impl Entry {
     /// The path to look at below a directory, where the entry gives it in full.
     pub fn probe_path(&self) -> Option<&'static str> {
         (!self.pattern.contains('*')).then_some(self.pattern)
+    }
+
+    /// Whether it is the configuration of a Git repository, which can name further files.
+    pub fn is_git_configuration(&self) -> bool {
+        self.pattern.starts_with(".git/")
+            && (self.pattern.ends_with("/config") || self.pattern.ends_with("/config.worktree"))
     }
 
     /// Whether the entry matches some run of components that ends at `first_end` or later.

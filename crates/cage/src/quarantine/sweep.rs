@@ -1,13 +1,15 @@
 //! The walk of a sweep: breadth first, every directory opened beneath the grant's root without
 //! links. Reads names; asks for times only where a name is in the table.
 
+mod named;
+
 use std::collections::{HashSet, VecDeque};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::time::{Duration, SystemTime};
 
 use plan::HostPath;
-use policy::protected::{Entry, Object, is_bare_repository, table};
+use policy::protected::{Entry, Object, is_repository, table};
 use rustix::fs::{
     AtFlags, CWD, FileType, Mode, OFlags, RawDir, RenameFlags, ResolveFlags, Statx, StatxFlags,
     StatxTimestamp,
@@ -26,6 +28,10 @@ pub(super) struct Sweep<'a> {
     suffix: &'a str,
     names_left: usize,
     findings: Vec<Finding>,
+    /// Configuration of repositories that was come upon and not yet read.
+    configurations: Vec<named::Configuration>,
+    /// Paths that were judged: one can be named in more than one way.
+    judged: HashSet<HostPath>,
 }
 
 /// A directory to look into.
@@ -67,6 +73,8 @@ impl<'a> Sweep<'a> {
             suffix,
             names_left: MOST_NAMES,
             findings: Vec::new(),
+            configurations: Vec::new(),
+            judged: HashSet::new(),
         }
     }
 
@@ -99,21 +107,30 @@ impl<'a> Sweep<'a> {
             inside: None,
             inside_repository: false,
         }]);
+        self.configurations = named::around(root);
+        self.visit_all(&top, &mut waiting);
+        // What is named can be a directory of hooks, to be looked into in its turn.
+        while !self.configurations.is_empty() {
+            for configuration in std::mem::take(&mut self.configurations) {
+                self.follow(&top, root, &configuration, &mut waiting);
+            }
+            self.visit_all(&top, &mut waiting);
+        }
+    }
+
+    fn visit_all(&mut self, top: &OwnedFd, waiting: &mut VecDeque<Directory>) {
         while let Some(directory) = waiting.pop_front() {
             if self.names_left == 0 {
                 self.not_searched(directory.path, Unsearched::TooManyNames);
+                waiting.clear();
                 return;
             }
-            self.visit(&top, &directory, &mut waiting);
+            self.visit(top, &directory, waiting);
         }
     }
 
     fn visit(&mut self, top: &OwnedFd, directory: &Directory, waiting: &mut VecDeque<Directory>) {
-        let opened = match open_to_list(top, &directory.relative) {
-            Err(Errno::ACCESS) => self.open_up(top, &directory.relative),
-            other => other,
-        };
-        let descriptor = match opened {
+        let descriptor = match self.open(top, &directory.relative) {
             Ok(descriptor) => descriptor,
             // Gone, or a mount of another file system, which the cage had no grant for.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => return,
@@ -127,15 +144,19 @@ impl<'a> Sweep<'a> {
                 return self.not_searched(directory.path.clone(), Unsearched::Kernel(errno));
             }
         };
-        let changed = match times(&descriptor, b"") {
-            Ok(times) => self.is_recent(times.stx_ctime),
-            Err(_) => true,
-        };
-        let listing = Listing { directory, descriptor: &descriptor, changed };
-        let bare = is_bare_repository(names.iter().map(|name| name.bytes.as_slice()));
+        let listing = self.listing(directory, &descriptor);
+        let bare = is_repository(names.iter().map(|name| name.bytes.as_slice()));
         for name in &names {
             self.look_at(&listing, name, bare, waiting);
         }
+    }
+
+    fn listing<'d>(&self, directory: &'d Directory, descriptor: &'d OwnedFd) -> Listing<'d> {
+        let changed = match times(descriptor, b"") {
+            Ok(times) => self.is_recent(times.stx_ctime),
+            Err(_) => true,
+        };
+        Listing { directory, descriptor, changed }
     }
 
     fn look_at(
@@ -157,12 +178,15 @@ impl<'a> Sweep<'a> {
         let Ok(path) = directory.path.join(&name.bytes) else {
             return self.not_searched(directory.path.clone(), Unsearched::TooDeep);
         };
-        if self.protected_at_start.contains(&path) {
-            return;
+        let was_protected = self.protected_at_start.contains(&path);
+        if let Some(entry) = entry {
+            self.judged.insert(path.clone());
+            if !was_protected && self.judge(listing, name, &path, entry) == Judged::Moved {
+                return;
+            }
+            self.note_where_it_leads(&directory.path, &path, entry);
         }
-        if let Some(entry) = entry
-            && self.judge(listing, name, &path, entry) == Judged::Moved
-        {
+        if was_protected {
             return;
         }
         let inside_repository = directory.inside_repository || is_git(&name.bytes);
@@ -234,6 +258,13 @@ impl<'a> Sweep<'a> {
                 self.findings.push(Finding::NotMoved { path: path.clone(), entry, errno });
                 Judged::Stays
             }
+        }
+    }
+
+    fn open(&self, top: &OwnedFd, relative: &[u8]) -> Result<OwnedFd, Errno> {
+        match open_to_list(top, relative) {
+            Err(Errno::ACCESS) => self.open_up(top, relative),
+            opened => opened,
         }
     }
 
@@ -336,6 +367,8 @@ fn bare_entry(name: &[u8]) -> Option<&'static Entry> {
     let pattern = match name {
         b"config" => ".git/config",
         b"hooks" => ".git/hooks",
+        b"config.worktree" => ".git/config.worktree",
+        b"commondir" => ".git/commondir",
         _ => return None,
     };
     table().iter().find(|entry| entry.pattern == pattern)

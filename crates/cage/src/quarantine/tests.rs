@@ -179,6 +179,79 @@ fn a_repository_made_inside_loses_its_hooks_and_configuration() {
     );
 }
 
+/// K227, T6: a repository under any name, in one piece or in two.
+#[test]
+fn a_repository_that_is_split_in_two_is_recognised() {
+    let grant = Grant::with(&["old/HEAD", "old/commondir", "old/shared/objects/x"]);
+    std::fs::write(grant.top.join("old/commondir"), "shared\n").unwrap();
+    std::thread::sleep(Duration::from_millis(40));
+    let grant = Grant { started: SystemTime::now(), ..grant };
+    write(&grant.top.join("new/HEAD"));
+    std::fs::write(grant.top.join("new/commondir"), "parts\n").unwrap();
+    for file in ["new/parts/config", "new/parts/hooks/x", "old/shared/config", "old/shared/hooks/x"]
+    {
+        write(&grant.top.join(file));
+    }
+    assert_eq!(
+        grant.sweep(),
+        ["moved new/commondir", "moved old/shared/config", "moved old/shared/hooks"]
+    );
+}
+
+/// K227, T6, T50: what the configuration of a repository names and what is not there when the cage
+/// starts. `protected` is what was, and was read-only inside.
+#[test]
+fn what_configuration_names_is_judged_as_well() {
+    let configuration = "[core]\nhooksPath = tools/hooks\nfsmonitor = ./watch\n\
+                         [include]\npath = ../more.conf\npath = /etc/passwd\n\
+                         [filter \"x\"]\nclean = sh tools/clean.sh word\n\
+                         [diff \"x\"]\ntextconv = linked/convert\n";
+    let setting = || {
+        let mut grant = Grant::with(&["src/main.rs", "tools/clean.sh", "a/b/c/d/e/src/old"]);
+        for top in ["", "a/b/c/d/e"] {
+            let top = grant.top.join(top);
+            std::fs::create_dir(top.join(".git")).unwrap();
+            std::fs::write(top.join(".git/config"), configuration).unwrap();
+        }
+        symlink("elsewhere", grant.top.join("linked")).unwrap();
+        std::thread::sleep(Duration::from_millis(40));
+        grant.started = SystemTime::now();
+        let protected = [".git/config", "tools/clean.sh"];
+        grant.protected = protected.map(|path| host_path(&grant.top.join(path))).to_vec();
+        grant
+    };
+    for (written, expected) in [
+        ("src/lib.rs", ""),
+        ("tools/hooks/pre-commit", "moved tools/hooks"),
+        ("watch", "moved watch"),
+        ("more.conf", "moved more.conf"),
+        ("word", ""),
+        ("tools/clean.sh", ""),
+        ("tools/other.sh", ""),
+        ("a/b/c/d/e/watch", "moved a/b/c/d/e/watch"),
+        ("a/b/c/d/e/tools/hooks/x", "moved a/b/c/d/e/tools/hooks"),
+    ] {
+        let grant = setting();
+        write(&grant.top.join(written));
+        assert_eq!(grant.sweep().join(","), expected, "{written}");
+    }
+    let grant = setting();
+    std::fs::remove_file(grant.top.join("linked")).unwrap();
+    symlink("src", grant.top.join("linked")).unwrap();
+    assert_eq!(grant.sweep(), ["moved linked"]);
+}
+
+/// K227, T6: the grant may be a part of the repository only.
+#[test]
+fn the_repository_around_a_grant_counts() {
+    let grant = Grant::with(&["src/x"]);
+    let above = grant.top.parent().unwrap();
+    std::fs::create_dir(above.join(".git")).unwrap();
+    std::fs::write(above.join(".git/config"), "[core]\nfsmonitor = grant/src/watch\n").unwrap();
+    write(&grant.top.join("src/watch"));
+    assert_eq!(grant.sweep(), ["moved src/watch"]);
+}
+
 /// T7
 #[test]
 fn odd_names_are_handled_as_bytes() {

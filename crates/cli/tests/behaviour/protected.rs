@@ -61,6 +61,41 @@ fn new_ones_are_set_aside_and_told() {
     assert!(fs::symlink_metadata(moved).is_ok(), "{moved}");
 }
 
+/// K227, T3, T6, T50: what the repository's configuration makes Git run is as good as a hook.
+#[test]
+fn what_git_is_told_to_run_cannot_be_changed() {
+    let place = Place::new();
+    place.write(".git/HEAD", "ref: refs/heads/main\n");
+    let configuration = "[core]\nhooksPath = ci/hooks\nfsmonitor = sh ci/watch.sh\n\
+                         [include]\npath = ../team.conf\n";
+    place.write(".git/config", configuration);
+    let files = ["ci/hooks/pre-commit", "ci/watch.sh", "team.conf"];
+    for file in files {
+        place.write(file, "original");
+    }
+    let attempts = [
+        "echo x > ci/hooks/pre-commit",
+        "echo x > ci/hooks/post-checkout",
+        "rm ci/watch.sh",
+        "echo x > new && mv new ci/watch.sh",
+        "mv ci aside",
+        "echo x > team.conf",
+    ];
+    for attempt in attempts {
+        let ended = place.shell(&["--quiet", "--rw", "."], attempt);
+        assert_ne!(ended.code, 0, "{attempt}");
+    }
+    for file in files {
+        assert_eq!(fs::read_to_string(place.project.join(file)).unwrap(), "original", "{file}");
+    }
+    place.shell(&["--rw", "."], "echo x > ci/other.sh").expect_code(0);
+    // One that is not there yet is set aside when it appears.
+    fs::remove_file(place.project.join("team.conf")).unwrap();
+    let ended = place.shell(&["--rw", "."], "echo x > team.conf");
+    ended.expect_code(0).says("team.conf` appeared during the run");
+    assert!(!place.project.join("team.conf").exists());
+}
+
 /// K227, T53: a name with escape sequences is told without them.
 #[test]
 fn names_are_shown_without_escape_sequences() {

@@ -2,7 +2,7 @@
 
 use plan::HostPath;
 
-use super::{Object, directories_to_list, is_bare_repository, matches, matches_inside, table};
+use super::{Object, directories_to_list, is_repository, matches, matches_inside, table};
 use crate::{FsAccess, FsRule, Reach, RuleOrigin};
 
 fn pattern(relative: &str, object: Object) -> Option<&'static str> {
@@ -62,13 +62,19 @@ fn a_git_file_is_protected_and_a_git_directory_is_not() {
     }
 }
 
-/// T6: nested repository without the name.
+/// K227, T6: a repository without the name, in one piece or in two.
 #[test]
-fn a_bare_repository_is_known_by_what_it_holds() {
-    let names =
-        |names: &[&'static str]| is_bare_repository(names.iter().map(|name| name.as_bytes()));
-    assert!(names(&["HEAD", "config", "objects", "refs"]));
-    assert!(!names(&["HEAD", "objects"]));
+fn a_repository_is_known_by_what_it_holds() {
+    for (names, expected) in [
+        (["HEAD", "config", "objects", "refs"].as_slice(), true),
+        (&["HEAD", "commondir"], true),
+        (&["head", "Objects", "REFS"], true),
+        (&["HEAD", "objects"], false),
+        (&["commondir", "objects", "refs"], false),
+        (&[], false),
+    ] {
+        assert_eq!(is_repository(names.iter().map(|name| name.as_bytes())), expected, "{names:?}");
+    }
 }
 
 #[test]
