@@ -157,6 +157,7 @@ const fn any(pattern: &'static str, runs_by: &'static str) -> Entry {
 }
 
 const GIT: &str = "every Git command in the repository";
+const REBASE: &str = "Git when what is in progress is continued";
 const SHELL: &str = "every new shell";
 const EDITOR: &str = "an editor that opens the directory";
 const AGENT: &str = "an agent that starts in the directory";
@@ -180,6 +181,21 @@ const TABLE: &[Entry] = &[
     any(".git/worktrees/*/config.worktree", GIT),
     any(".git/worktrees/*/commondir", GIT),
     any(".git/worktrees/*/gitdir", GIT),
+    any(".git/rebase-merge/git-rebase-todo", REBASE),
+    any(".git/rebase-merge/strategy", REBASE),
+    any(".git/rebase-apply", REBASE),
+    any(".git/sequencer/todo", REBASE),
+    any(".git/sequencer/opts", REBASE),
+    any(".git/modules/**/rebase-merge/git-rebase-todo", REBASE),
+    any(".git/modules/**/rebase-merge/strategy", REBASE),
+    any(".git/modules/**/rebase-apply", REBASE),
+    any(".git/modules/**/sequencer/todo", REBASE),
+    any(".git/modules/**/sequencer/opts", REBASE),
+    any(".git/worktrees/*/rebase-merge/git-rebase-todo", REBASE),
+    any(".git/worktrees/*/rebase-merge/strategy", REBASE),
+    any(".git/worktrees/*/rebase-apply", REBASE),
+    any(".git/worktrees/*/sequencer/todo", REBASE),
+    any(".git/worktrees/*/sequencer/opts", REBASE),
     any(".gitmodules", GIT),
     any(".gitconfig", GIT),
     any(".config/git", GIT),

@@ -2,6 +2,7 @@
 //! links. Reads names; asks for times only where a name is in the table.
 
 mod named;
+mod rebase;
 
 use std::collections::{HashSet, VecDeque};
 use std::mem::MaybeUninit;
@@ -231,7 +232,7 @@ impl<'a> Sweep<'a> {
                 return Judged::Stays;
             }
         };
-        if !self.is_recent(times.stx_ctime) {
+        if !self.is_recent(times.stx_ctime) || rebase::is_harmless(listing, name, entry) {
             return Judged::Stays;
         }
         let mask = StatxFlags::from_bits_retain(times.stx_mask);

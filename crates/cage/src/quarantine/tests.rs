@@ -252,6 +252,29 @@ fn the_repository_around_a_grant_counts() {
     assert_eq!(grant.sweep(), ["moved src/watch"]);
 }
 
+/// K227, T6: who continues on the host what a run left unfinished runs the commands in it.
+#[test]
+fn a_rebase_that_runs_commands_is_set_aside() {
+    for (file, text, expected) in [
+        ("rebase-merge/git-rebase-todo", "pick 1\nexec make\n", true),
+        ("rebase-merge/git-rebase-todo", "pick 1\n", false),
+        ("rebase-merge/strategy", "ours\n", false),
+        ("rebase-merge/strategy", "a/b\n", true),
+        ("rebase-merge/done", "exec make\n", false),
+        ("sequencer/todo", "x make\n", true),
+        ("worktrees/w/rebase-merge/git-rebase-todo", "x make", true),
+    ] {
+        let grant = Grant::with(&[".git/HEAD"]);
+        write(&grant.top.join(".git").join(file));
+        std::fs::write(grant.top.join(".git").join(file), text).unwrap();
+        let expected = if expected { format!("moved .git/{file}") } else { String::new() };
+        assert_eq!(grant.sweep().join(","), expected, "{file} {text:?}");
+    }
+    let grant = Grant::with(&[".git/HEAD"]);
+    write(&grant.top.join(".git/rebase-apply/patch"));
+    assert_eq!(grant.sweep(), ["moved .git/rebase-apply"]);
+}
+
 /// T7
 #[test]
 fn odd_names_are_handled_as_bytes() {

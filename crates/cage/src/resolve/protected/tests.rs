@@ -172,6 +172,26 @@ fn a_repository_that_is_split_in_two_is_protected() {
     assert_eq!(resolved.protected_paths(), expected.map(|path| host.project(path)));
 }
 
+/// K227, T6: continued on the host, they run what is in them.
+#[test]
+fn a_rebase_in_progress_is_protected() {
+    let host = Host::new();
+    repository(&host.project(".git"));
+    for path in ["rebase-merge/git-rebase-todo", "rebase-merge/done", "sequencer/todo"] {
+        file(host.project(".git").join(path), "");
+    }
+    directory(host.project(".git/rebase-apply"));
+    let resolved = host.resolve(vec![host.writable("")]).unwrap();
+    let expected = [
+        ".git/config",
+        ".git/hooks",
+        ".git/rebase-apply",
+        ".git/rebase-merge/git-rebase-todo",
+        ".git/sequencer/todo",
+    ];
+    assert_eq!(resolved.protected_paths(), expected.map(|path| host.project(path)));
+}
+
 /// A grant of the repository's own directory still keeps its hooks.
 #[test]
 fn a_grant_in_the_middle_of_a_protected_path_is_no_way_around() {
