@@ -172,7 +172,7 @@ fn resolve_from(directory: &HostPath, target: &[u8], home: Option<&HostPath>) ->
 
 /// A path as Git reads it, made absolute; `..` is taken by name, and what it leads to is opened and
 /// judged by where it really is.
-fn resolve(directory: &HostPath, target: &[u8]) -> Option<HostPath> {
+pub(crate) fn resolve(directory: &HostPath, target: &[u8]) -> Option<HostPath> {
     if target.is_empty() {
         return None;
     }

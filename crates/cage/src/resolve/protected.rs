@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, HashSet};
 use plan::HostPath;
 use policy::protected::{Entry, Object};
 use policy::{FsAccess, Reach};
+use rustix::fs::CWD;
 
 use super::error::{PathProblem, RuleProblem, Uncoverable};
 use super::open::{OpenFailure, Opened};
@@ -17,23 +18,33 @@ use super::sources::Sources;
 use super::{Found, ResolveError, Stage};
 use crate::protected_names::ProtectedNames;
 use crate::protected_names::git::{self, NamedPath, Role};
+use crate::quarantine::Link;
 
 #[cfg(test)]
 mod tests;
 
-/// Finds the protected files and directories that exist, each once, none inside another.
+/// What was found.
+pub(super) struct Protected {
+    /// Files and directories, each once, none inside another.
+    pub(super) found: Vec<Found>,
+    /// Links that lead to them, or would if there were something.
+    pub(super) links: Vec<Link>,
+}
+
+/// Finds the protected files and directories that exist.
 pub(super) fn find(
     stage: &Stage<'_>,
     secrets: &[Found],
     policy_files: &[HostPath],
     sources: &mut Sources,
-) -> Result<Vec<Found>, ResolveError> {
+) -> Result<Protected, ResolveError> {
     refuse_grants_by_the_project(stage)?;
     let mut search = Search {
         stage,
         secrets,
         found: BTreeMap::new(),
         followed: HashSet::new(),
+        links: Vec::new(),
         problems: Vec::new(),
     };
     for file in policy_files {
@@ -62,7 +73,7 @@ pub(super) fn find(
             outermost.push(stage.found(opened, entry, sources)?);
         }
     }
-    Ok(outermost)
+    Ok(Protected { found: outermost, links: search.links })
 }
 
 /// A project's file may not make writable what runs code outside the cage: a repository could else
@@ -98,6 +109,7 @@ struct Search<'a> {
     found: BTreeMap<HostPath, (Opened, &'static str)>,
     /// Configuration that was read, with the work tree that it was read for.
     followed: HashSet<(HostPath, Option<HostPath>)>,
+    links: Vec<Link>,
     problems: Vec<Uncoverable>,
 }
 
@@ -114,6 +126,14 @@ impl Search<'_> {
                 self.fail(path, known_as, failure);
                 None
             }
+        }
+    }
+
+    /// Remembers a link, over which nothing can be mounted.
+    fn link(&mut self, path: &HostPath) {
+        if let Ok(target) = rustix::fs::readlinkat(CWD, path.as_path(), Vec::new()) {
+            let target = target.into_bytes().into();
+            self.links.push(Link { path: path.clone(), target });
         }
     }
 

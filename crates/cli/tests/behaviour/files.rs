@@ -282,7 +282,7 @@ fn a_cover_that_fell_away_is_told() {
     fs::rename(other, &hidden).unwrap();
     drop(child.stdin.take());
     let ended = Ended::of(child.wait_with_output().unwrap());
-    ended.says("was replaced or removed on the host").says("secret");
+    ended.says("was replaced on the host").says("secret");
 }
 
 /// T12, T24, T64: what a cage leaves on the host gives nobody its owner's identity.

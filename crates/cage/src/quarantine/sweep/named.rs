@@ -1,6 +1,7 @@
-//! What a repository's own files name, after a run: configuration, hooks and programs of the project
-//! that Git obeys or runs although their names are in no table. Judged as those of the table are;
-//! what lies outside the grant is nobody's finding, and no link is followed.
+//! What files with protected names lead to, after a run: configuration, hooks and programs of the
+//! project that Git obeys or runs, and the targets of links, although their own names are in no
+//! table. Judged as those of the table are; what lies outside the grant is nobody's finding, and no
+//! link is followed while a path is walked.
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
@@ -9,18 +10,24 @@ use plan::HostPath;
 use policy::protected::Entry;
 use rustix::fs::{AtFlags, FileType};
 
-use super::{Directory, Judged, Name, Sweep, bare_entry, join};
+use super::{Directory, Judged, Listing, Name, Sweep, bare_entry, join};
 use crate::protected_names::Begun;
 use crate::protected_names::git::{self, NamedPath, Role};
 
-/// A file of configuration, and the work tree whose `.git` led to it.
-pub(super) struct Configuration {
-    path: HostPath,
-    work_tree: Option<HostPath>,
+/// Something that names something else.
+pub(super) enum Lead {
+    /// A file of configuration.
+    Configuration {
+        path: HostPath,
+        /// The directory whose `.git` file led to it.
+        work_tree: Option<HostPath>,
+    },
+    /// A link, by what it leads to.
+    Link(HostPath),
 }
 
 /// The configuration of the repository that a grant lies in.
-pub(super) fn around(grant: &HostPath) -> Vec<Configuration> {
+pub(super) fn around(grant: &HostPath) -> Vec<Lead> {
     for directory in std::iter::successors(grant.parent(), HostPath::parent) {
         let Ok(pointer) = directory.join(".git") else { break };
         match pointer.as_path().symlink_metadata() {
@@ -41,31 +48,44 @@ impl Sweep<'_> {
         entry: &'static Entry,
     ) {
         if entry.pattern == ".git" {
-            self.configurations.extend(of_pointer(directory, path));
+            self.leads.extend(of_pointer(directory, path));
         } else if entry.is_git_configuration() {
             let path = path.clone();
-            self.configurations.push(Configuration { path, work_tree: None });
+            self.leads.push(Lead::Configuration { path, work_tree: None });
         } else if entry.pattern.ends_with("/commondir")
             && let Some(shared) = git::shared_by(directory)
         {
-            self.configurations.extend(of_repository(&shared, None));
+            self.leads.extend(of_repository(&shared, None));
         }
     }
 
-    /// Judges a file of configuration, if it lies in the grant, and what it names.
+    /// Remembers where a link with a protected name leads. What is there already was covered; what
+    /// appears there would be run by that name.
+    pub(super) fn note_link(&mut self, directory: &HostPath, listing: &Listing<'_>, name: &Name) {
+        let target = rustix::fs::readlinkat(listing.descriptor, &*name.bytes, Vec::new());
+        let target = target.ok().and_then(|target| git::resolve(directory, target.as_bytes()));
+        self.leads.extend(target.map(Lead::Link));
+    }
+
+    /// Judges what a lead names, as far as it lies in the grant.
     pub(super) fn follow(
         &mut self,
         top: &OwnedFd,
         root: &HostPath,
-        configuration: &Configuration,
+        lead: &Lead,
         waiting: &mut VecDeque<Directory>,
     ) {
-        let Configuration { path, work_tree } = configuration;
-        let hooks = path.parent().and_then(|repository| repository.join("hooks").ok());
-        let mut named = vec![NamedPath { path: path.clone(), role: Role::Configuration }];
-        named.extend(hooks.map(|path| NamedPath { path, role: Role::Hooks }));
-        let real = |path: &HostPath| path.is_within(root).then(|| path.clone());
-        named.extend(git::named_by(path, work_tree.as_ref(), None, &real));
+        let named = match lead {
+            Lead::Link(path) => vec![NamedPath { path: path.clone(), role: Role::Hooks }],
+            Lead::Configuration { path, work_tree } => {
+                let hooks = path.parent().and_then(|repository| repository.join("hooks").ok());
+                let mut named = vec![NamedPath { path: path.clone(), role: Role::Configuration }];
+                named.extend(hooks.map(|path| NamedPath { path, role: Role::Hooks }));
+                let real = |path: &HostPath| path.is_within(root).then(|| path.clone());
+                named.extend(git::named_by(path, work_tree.as_ref(), None, &real));
+                named
+            }
+        };
         for named in named {
             self.judge_named(top, root, &named, waiting);
         }
@@ -88,7 +108,7 @@ impl Sweep<'_> {
         let mut components = below.split(|byte| *byte == b'/').peekable();
         while let Some(component) = components.next() {
             let Ok(path) = above.path.join(component) else { return };
-            if self.protected_at_start.contains(&path) {
+            if self.covered_at_start.contains(&path) {
                 return;
             }
             let Ok(descriptor) = self.open(top, &above.relative) else { return };
@@ -125,14 +145,14 @@ impl Directory {
 }
 
 /// What a `.git` file in a work tree leads to.
-fn of_pointer(work_tree: &HostPath, pointer: &HostPath) -> Vec<Configuration> {
+fn of_pointer(work_tree: &HostPath, pointer: &HostPath) -> Vec<Lead> {
     let repositories = git::pointed_to(pointer);
     repositories.iter().flat_map(|repository| of_repository(repository, Some(work_tree))).collect()
 }
 
-fn of_repository(repository: &HostPath, work_tree: Option<&HostPath>) -> Vec<Configuration> {
+fn of_repository(repository: &HostPath, work_tree: Option<&HostPath>) -> Vec<Lead> {
     let paths = git::CONFIGURATION.iter().filter_map(|name| repository.join(name).ok());
-    paths.map(|path| Configuration { path, work_tree: work_tree.cloned() }).collect()
+    paths.map(|path| Lead::Configuration { path, work_tree: work_tree.cloned() }).collect()
 }
 
 /// A path relative to the root that it lies strictly below.

@@ -90,6 +90,8 @@ fn repositories_of_every_shape_are_found() {
         assert!(found.contains(&host.project(path).as_path()), "{path} in {found:?}");
     }
     assert!(!found.iter().any(|path| path.ends_with("objects")));
+    let links: Vec<_> = resolved.links.iter().map(|link| link.path.as_path()).collect();
+    assert_eq!(links, [host.project("linked/.git")]);
 }
 
 /// K227, T6, T50: what the configuration of a repository makes Git run or obey.

@@ -105,6 +105,9 @@ impl Walk<'_, '_> {
         let interesting = !step.below.is_empty();
         // `.git` as a link to a directory is that directory, and not a pointer file.
         let is_link = name.file_type == FileType::Symlink;
+        if is_link {
+            self.search.link(&path);
+        }
         if is_link && interesting && self.follow_begun(&path, &directory.begun, &name.bytes) {
             return;
         }
