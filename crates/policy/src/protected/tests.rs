@@ -37,6 +37,24 @@ fn names_that_run_code_are_found_at_any_depth() {
         (".config/fish/config.fish", Some(".config/fish")),
         ("config/fish", None),
         ("stockade.toml", Some("stockade.toml")),
+        (".tool-versions", Some(".tool-versions")),
+        (".config/mise.toml", Some("mise.toml")),
+        (".config/direnv/direnvrc", Some(".config/direnv")),
+        (".mvn/jvm.config", Some(".mvn/jvm.config")),
+        (".mvn/extensions.xml", Some(".mvn/extensions.xml")),
+        (".mvn/wrapper/maven-wrapper.properties", None),
+        (".trae/mcp.json", Some(".trae")),
+        (".clinerules/hooks/PreToolUse", Some(".clinerules/hooks")),
+        (".clinerules/style.md", None),
+        (".cursorrules", None),
+        (".windsurfrules", None),
+        (".aider.chat.history.md", None),
+        (".lefthook-local.yml", Some(".lefthook-local.yml")),
+        (".git/rebase-merge/git-rebase-todo", Some(".git/rebase-merge/git-rebase-todo")),
+        (".git/rebase-merge/done", None),
+        ("AGENTS.md", None),
+        ("CLAUDE.md", None),
+        (".pnp.cjs", None),
         ("Makefile", None),
         ("package.json", None),
         (".github/workflows/ci.yml", None),
@@ -75,6 +93,14 @@ fn a_repository_is_known_by_what_it_holds() {
     ] {
         assert_eq!(is_repository(names.iter().map(|name| name.as_bytes())), expected, "{names:?}");
     }
+}
+
+#[test]
+fn every_pattern_stands_once() {
+    let mut patterns: Vec<_> = table().iter().map(|entry| entry.pattern).collect();
+    patterns.sort_unstable();
+    let twice: Vec<_> = patterns.windows(2).filter(|pair| pair[0] == pair[1]).collect();
+    assert!(twice.is_empty(), "{twice:?}");
 }
 
 #[test]
