@@ -43,7 +43,7 @@ fn names_that_run_code_are_found_at_any_depth() {
         (".mvn/jvm.config", Some(".mvn/jvm.config")),
         (".mvn/extensions.xml", Some(".mvn/extensions.xml")),
         (".mvn/wrapper/maven-wrapper.properties", None),
-        (".trae/mcp.json", Some(".trae")),
+        (".trae/settings.json", Some(".trae")),
         (".clinerules/hooks/PreToolUse", Some(".clinerules/hooks")),
         (".clinerules/style.md", None),
         (".cursorrules", None),
