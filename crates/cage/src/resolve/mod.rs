@@ -92,7 +92,8 @@ pub fn resolve(policy: &Policy, surroundings: &Surroundings) -> Result<Resolved,
         .map_or_else(|_| surroundings.working_directory.clone(), |opened| opened.path);
 
     let facts_of = |found: Vec<Found>| found.into_iter().map(|found| found.fact).collect();
-    let (descriptors, described) = sources.into_parts();
+    let (mut descriptors, described) = sources.into_parts();
+    opener.leave_room(&mut descriptors);
     Ok(Resolved {
         facts: HostFacts {
             caller,
