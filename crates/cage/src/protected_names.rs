@@ -2,6 +2,9 @@
 //! Asks the same table as everybody else; exists because a walk sees thousands of names, of which
 //! nearly none is in the table, and must pay next to nothing for those. Never touches a file.
 
+pub(crate) mod git;
+mod git_config;
+
 use std::collections::HashMap;
 use std::sync::OnceLock;
 

@@ -3,11 +3,14 @@
 //! the granted directories, never through a link or onto another file system, and removes nothing.
 
 mod sweep;
+mod whereabouts;
+
+pub use whereabouts::{Whereabouts, whereabouts};
 
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
-use plan::HostPath;
+use plan::{ByteString, HostPath};
 use policy::protected::Entry;
 use rustix::io::Errno;
 
@@ -98,14 +101,32 @@ impl fmt::Display for Finding {
     }
 }
 
+/// What a sweep has to know from before the run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AtStart {
+    /// Paths that were hidden or read-only inside, so that the program cannot have changed them.
+    pub covered: Vec<HostPath>,
+    /// Links with protected names. Nothing can be mounted over a link.
+    pub links: Vec<Link>,
+}
+
+/// A link as it was before a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Where it is.
+    pub path: HostPath,
+    /// What it holds.
+    pub target: ByteString,
+}
+
 /// Looks through `watched` host directories for protected names that appeared or changed since
 /// `started`.
 ///
-/// `protected_at_start` are the paths that were read-only inside the cage; they are not looked at.
-/// `suffix` ends the names of what is renamed: a prefix of the invocation's id.
+/// What was covered at the start is not looked at, and a link that is what it was counts as old,
+/// however new it is. `suffix` ends the names of what is renamed: a prefix of the invocation's id.
 pub fn sweep(
     watched: &[HostPath],
-    protected_at_start: &[HostPath],
+    at_start: &AtStart,
     started: SystemTime,
     suffix: &str,
 ) -> Vec<Finding> {
@@ -113,7 +134,7 @@ pub fn sweep(
     let mut roots: Vec<&HostPath> = watched.iter().collect();
     roots.sort();
     roots.dedup();
-    let mut sweep = sweep::Sweep::new(protected_at_start, since, suffix);
+    let mut sweep = sweep::Sweep::new(at_start, since, suffix);
     for root in &roots {
         // A grant inside a grant is swept with the outer one.
         let inside = std::iter::successors(root.parent(), HostPath::parent)

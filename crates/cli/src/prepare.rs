@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 
+use cage::quarantine::{AtStart, Link};
 use plan::{Access, BindPurpose, ByteString, FileKind, HostPath, MountOp, Plan, Source};
 use policy::facts::{HostFacts, ResolvedRule};
 use policy::{FsAccess, Invocation, Policy, RuleOrigin};
@@ -21,6 +22,8 @@ pub(crate) struct Prepared {
     pub(crate) plan: Plan,
     /// What its sources are, open.
     pub(crate) sources: Vec<OwnedFd>,
+    /// Links with protected names, as they are before the run.
+    pub(crate) links: Vec<Link>,
     /// What flags hide, by what the host has there.
     pub(crate) hidden_by_flags: Vec<(HostPath, ResolvedRule)>,
 }
@@ -45,7 +48,7 @@ pub(crate) fn prepare(selection: &Selection, argv: &[OsString]) -> Result<Prepar
     };
     let plan = policy::compile(&selection.policy, &resolved.facts, &invocation)?;
     let hidden_by_flags = hidden_by_flags(&selection.policy, &resolved.facts);
-    Ok(Prepared { plan, sources: resolved.sources, hidden_by_flags })
+    Ok(Prepared { plan, sources: resolved.sources, links: resolved.links, hidden_by_flags })
 }
 
 /// A policy file may hide what one day will exist; who hides by a flag means what is there.
@@ -58,15 +61,10 @@ fn hidden_by_flags(policy: &Policy, facts: &HostFacts) -> Vec<(HostPath, Resolve
 }
 
 impl Prepared {
-    /// Paths that are read-only inside because they run code on the host.
-    pub(crate) fn protected(&self) -> Vec<HostPath> {
-        let of_purpose = |operation: &MountOp| match operation {
-            MountOp::Bind { source, purpose: BindPurpose::Protected, .. } => {
-                self.plan.source(*source).map(|source| source.path.clone())
-            }
-            _ => None,
-        };
-        self.plan.mounts.iter().filter_map(of_purpose).collect()
+    /// What the search after the run has to know.
+    pub(crate) fn at_start(&self) -> AtStart {
+        let covered = self.covered().map(|source| source.path.clone()).collect();
+        AtStart { covered, links: self.links.clone() }
     }
 
     /// What the cage has a cover over, hidden or read-only. Replacing such a path on the host takes

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::time::SystemTime;
 
-use cage::quarantine::{self, Finding};
+use cage::quarantine::{self, Finding, Whereabouts};
 use cage::{DeniedCall, Outcome, Running, SpawnError};
 use jail::{Nursery, StartError};
 use plan::{Access, ByteString, Plan, Source};
@@ -166,17 +166,27 @@ fn after(prepared: &Prepared, started: SystemTime, messages: Messages) -> Vec<Fi
     let findings = if plan.watched.is_empty() {
         Vec::new()
     } else {
-        quarantine::sweep(&plan.watched, &prepared.protected(), started, &suffix)
+        quarantine::sweep(&plan.watched, &prepared.at_start(), started, &suffix)
     };
     for finding in &findings {
         messages.warning(&finding.to_string());
     }
-    for source in prepared.covered().filter(|source| !is_same(source)) {
-        messages.warning(&format!(
-            "`{}` was replaced or removed on the host during the run, which took away what hid it \
-             or kept it read-only; look at it before you use it",
-            shortened(&source.path)
-        ));
+    for source in prepared.covered() {
+        match quarantine::whereabouts(source) {
+            // Of what is gone nothing is left to look at.
+            Whereabouts::Same | Whereabouts::Removed => {}
+            Whereabouts::SetAside(place) => messages.note(&format!(
+                "`{}` had appeared during the run of another cage, which has ended and set it aside \
+                 as `{}`",
+                shortened(&source.path),
+                shortened(&place)
+            )),
+            Whereabouts::Replaced => messages.warning(&format!(
+                "`{}` was replaced on the host during the run, which took away what hid it or kept \
+                 it read-only; look at it before you use it",
+                shortened(&source.path)
+            )),
+        }
     }
     for (source, access) in prepared.single_files() {
         if !is_same(source) {

@@ -6,8 +6,9 @@
 //! Not in the table, on purpose: what runs only when a person builds, tests or starts the project
 //! (`Makefile`, `build.rs`, `package.json`, `conftest.py`), because that is what a cage is asked
 //! to write; files for remote machines (`.github/workflows`, `.gitlab-ci.yml`), because they run
-//! elsewhere and are seen in review; instructions in prose (`CLAUDE.md`, `AGENTS.md`); and
-//! `.gitattributes`, which only selects among the filters that a configuration defines.
+//! elsewhere and are seen in review; what a package manager installs (`node_modules`, `.pnp.cjs`);
+//! instructions in prose (`CLAUDE.md`, `AGENTS.md`, `.cursorrules`); and `.gitattributes`, which only
+//! selects among the filters that a configuration defines.
 //!
 //! Names only; never asks the host.
 
@@ -74,19 +75,29 @@ pub fn directories_to_list() -> &'static [&'static str] {
 }
 
 /// Whether a directory with these names in it is taken for a repository by Git although it is
-/// not called `.git`: Git then reads the `config` in it.
-pub fn is_bare_repository<'name>(names: impl IntoIterator<Item = &'name [u8]>) -> bool {
-    let mut missing = vec![b"HEAD".as_slice(), b"objects", b"refs"];
+/// not called `.git`: Git then obeys the `config` in it or, if the repository is split in two, in
+/// the directory that `commondir` names.
+pub fn is_repository<'name>(names: impl IntoIterator<Item = &'name [u8]>) -> bool {
+    let (mut head, mut objects, mut refs, mut split) = (false, false, false, false);
     for name in names {
-        missing.retain(|wanted| *wanted != name);
+        head |= name.eq_ignore_ascii_case(b"HEAD");
+        objects |= name.eq_ignore_ascii_case(b"objects");
+        refs |= name.eq_ignore_ascii_case(b"refs");
+        split |= name.eq_ignore_ascii_case(b"commondir");
     }
-    missing.is_empty()
+    head && (split || (objects && refs))
 }
 
 impl Entry {
     /// The path to look at below a directory, where the entry gives it in full.
     pub fn probe_path(&self) -> Option<&'static str> {
         (!self.pattern.contains('*')).then_some(self.pattern)
+    }
+
+    /// Whether it is the configuration of a Git repository, which can name further files.
+    pub fn is_git_configuration(&self) -> bool {
+        self.pattern.starts_with(".git/")
+            && (self.pattern.ends_with("/config") || self.pattern.ends_with("/config.worktree"))
     }
 
     /// Whether the entry matches some run of components that ends at `first_end` or later.
@@ -147,6 +158,7 @@ const fn any(pattern: &'static str, runs_by: &'static str) -> Entry {
 }
 
 const GIT: &str = "every Git command in the repository";
+const REBASE: &str = "Git when what is in progress is continued";
 const SHELL: &str = "every new shell";
 const EDITOR: &str = "an editor that opens the directory";
 const AGENT: &str = "an agent that starts in the directory";
@@ -170,6 +182,21 @@ const TABLE: &[Entry] = &[
     any(".git/worktrees/*/config.worktree", GIT),
     any(".git/worktrees/*/commondir", GIT),
     any(".git/worktrees/*/gitdir", GIT),
+    any(".git/rebase-merge/git-rebase-todo", REBASE),
+    any(".git/rebase-merge/strategy", REBASE),
+    any(".git/rebase-apply", REBASE),
+    any(".git/sequencer/todo", REBASE),
+    any(".git/sequencer/opts", REBASE),
+    any(".git/modules/**/rebase-merge/git-rebase-todo", REBASE),
+    any(".git/modules/**/rebase-merge/strategy", REBASE),
+    any(".git/modules/**/rebase-apply", REBASE),
+    any(".git/modules/**/sequencer/todo", REBASE),
+    any(".git/modules/**/sequencer/opts", REBASE),
+    any(".git/worktrees/*/rebase-merge/git-rebase-todo", REBASE),
+    any(".git/worktrees/*/rebase-merge/strategy", REBASE),
+    any(".git/worktrees/*/rebase-apply", REBASE),
+    any(".git/worktrees/*/sequencer/todo", REBASE),
+    any(".git/worktrees/*/sequencer/opts", REBASE),
     any(".gitmodules", GIT),
     any(".gitconfig", GIT),
     any(".config/git", GIT),
@@ -178,8 +205,13 @@ const TABLE: &[Entry] = &[
     any(".hg/hgrc-not-shared", "every Mercurial command in the repository"),
     any(".hg/sharedpath", "every Mercurial command in the repository"),
     any(".hgrc", "every Mercurial command"),
+    any(".config/hg", "every Mercurial command"),
+    any(".sl/config", "every Sapling command in the repository"),
+    any(".subversion/config", "every Subversion command"),
     any(".jj/repo/config.toml", "every Jujutsu command in the repository"),
     any(".jj/workspace-config.toml", "every Jujutsu command in the repository"),
+    any(".jjconfig.toml", "every Jujutsu command"),
+    any(".config/jj", "every Jujutsu command"),
     Entry {
         pattern: ".jj/repo",
         object: Object::File,
@@ -187,13 +219,19 @@ const TABLE: &[Entry] = &[
     },
     // Entering a directory.
     any(".envrc", "direnv on entering the directory"),
+    any(".direnvrc", "direnv on entering the directory"),
+    any(".config/direnv", "direnv on entering the directory"),
+    any(".local/share/direnv", "direnv: it holds what is allowed"),
     any(".autoenv.zsh", "autoenv on entering the directory"),
+    any(".autoenv_leave.zsh", "autoenv on leaving the directory"),
+    any(".tool-versions", "asdf and mise on entering the directory"),
     any(".mise.toml", "mise on entering the directory"),
     any(".mise.local.toml", "mise on entering the directory"),
     any(".mise", "mise on entering the directory"),
     any("mise.toml", "mise on entering the directory"),
     any("mise.local.toml", "mise on entering the directory"),
     any(".config/mise", "mise on entering the directory"),
+    any("mise/config.toml", "mise on entering the directory"),
     any(".rvmrc", "rvm on entering the directory"),
     // Agents.
     any(".claude", AGENT),
@@ -204,7 +242,18 @@ const TABLE: &[Entry] = &[
     any(".codex", AGENT),
     any(".gemini", AGENT),
     any(".continue", AGENT),
+    any(".continuerc.json", AGENT),
     any(".windsurf", AGENT),
+    any(".codeium", AGENT),
+    any(".trae", AGENT),
+    any(".cline", AGENT),
+    any(".clinerules/hooks", AGENT),
+    any(".kilocode", AGENT),
+    any(".qwen", AGENT),
+    any(".factory", AGENT),
+    any(".augment", AGENT),
+    any(".junie", AGENT),
+    any(".github/hooks", AGENT),
     any(".kiro", AGENT),
     any(".roo", AGENT),
     any(".amazonq", AGENT),
@@ -235,12 +284,17 @@ const TABLE: &[Entry] = &[
     any(".nvim.lua", EDITOR),
     any(".vim", EDITOR),
     any(".config/nvim", EDITOR),
+    any(".config/helix", EDITOR),
+    any(".config/zed", EDITOR),
+    any(".config/Code", EDITOR),
+    any(".config/VSCodium", EDITOR),
     any(".emacs", EDITOR),
     any(".emacs.d", EDITOR),
     any(".config/emacs", EDITOR),
     any(".dir-locals.el", EDITOR),
     any(".dir-locals-2.el", EDITOR),
     any(".projectile", EDITOR),
+    any(".ycm_extra_conf.py", EDITOR),
     any(".gdbinit", "the debugger"),
     any(".lldbinit", "the debugger"),
     // Shells and sessions.
@@ -264,6 +318,9 @@ const TABLE: &[Entry] = &[
     any(".login", SHELL),
     any(".logout", SHELL),
     any(".inputrc", SHELL),
+    any(".bash_completion", SHELL),
+    any(".config/bash", SHELL),
+    any(".config/zsh", SHELL),
     any(".config/fish", SHELL),
     any(".config/nushell", SHELL),
     any(".config/xonsh", SHELL),
@@ -274,6 +331,15 @@ const TABLE: &[Entry] = &[
     any(".tmux.conf", SHELL),
     any(".config/tmux", SHELL),
     any(".screenrc", SHELL),
+    any(".config/alacritty", SHELL),
+    any(".config/ghostty", SHELL),
+    any(".config/kitty", SHELL),
+    any(".config/wezterm", SHELL),
+    any(".wezterm.lua", SHELL),
+    any(".cargo/env", SHELL),
+    any(".lessfilter", "less"),
+    any(".psqlrc", "the PostgreSQL shell"),
+    any(".sqliterc", "the SQLite shell"),
     any(".pythonrc", "the Python shell"),
     any(".irbrc", "the Ruby shell"),
     any(".pryrc", "the Ruby shell"),
@@ -291,8 +357,12 @@ const TABLE: &[Entry] = &[
     any(".local/share/dbus-1", LOG_IN),
     any(".local/share/applications", "the desktop's menu"),
     any(".local/bin", "whoever types the name of a command"),
+    any(".cargo/bin", "whoever types the name of a command"),
     any(".ssh", "logging in over SSH"),
     any(".gnupg", "GnuPG"),
+    any(".forward", "the delivery of mail"),
+    any(".procmailrc", "the delivery of mail"),
+    any(".mailcap", "a mail program"),
     // Package managers whose configuration names programs to run, and hook managers.
     any(".npmrc", PACKAGES),
     any(".yarnrc", PACKAGES),
@@ -303,14 +373,30 @@ const TABLE: &[Entry] = &[
     any(".pnpmfile.mjs", PACKAGES),
     any(".cargo/config", PACKAGES),
     any(".cargo/config.toml", PACKAGES),
+    any(".mvn/extensions.xml", PACKAGES),
+    any(".mvn/jvm.config", PACKAGES),
+    any(".mvn/maven.config", PACKAGES),
+    any(".gradle/init.d", PACKAGES),
+    any(".gradle/init.gradle", PACKAGES),
+    any(".config/pip", PACKAGES),
     any(".husky", HOOKS),
     any(".githooks", HOOKS),
     any(".pre-commit-config.yaml", HOOKS),
+    any(".pre-commit-config.yml", HOOKS),
+    any("prek.toml", HOOKS),
     any("lefthook.yml", HOOKS),
     any("lefthook.yaml", HOOKS),
+    any("lefthook.toml", HOOKS),
+    any("lefthook.json", HOOKS),
     any(".lefthook.yml", HOOKS),
+    any(".lefthook.yaml", HOOKS),
+    any(".lefthook.toml", HOOKS),
+    any(".lefthook.json", HOOKS),
     any("lefthook-local.yml", HOOKS),
+    any("lefthook-local.yaml", HOOKS),
+    any(".lefthook-local.yml", HOOKS),
     any(".lefthook", HOOKS),
+    any(".lefthook-local", HOOKS),
     any(".overcommit.yml", HOOKS),
 ];
 

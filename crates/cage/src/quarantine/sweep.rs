@@ -1,31 +1,39 @@
 //! The walk of a sweep: breadth first, every directory opened beneath the grant's root without
 //! links. Reads names; asks for times only where a name is in the table.
 
-use std::collections::{HashSet, VecDeque};
+mod named;
+mod rebase;
+
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::time::{Duration, SystemTime};
 
-use plan::HostPath;
-use policy::protected::{Entry, Object, is_bare_repository, table};
+use plan::{ByteString, HostPath};
+use policy::protected::{Entry, Object, is_repository, table};
 use rustix::fs::{
     AtFlags, CWD, FileType, Mode, OFlags, RawDir, RenameFlags, ResolveFlags, Statx, StatxFlags,
     StatxTimestamp,
 };
 use rustix::io::Errno;
 
-use super::{Finding, Unsearched};
+use super::{AtStart, Finding, Unsearched};
 use crate::protected_names::{Begun, ProtectedNames, is_fetched_or_built, is_git_data};
 use crate::resolve::kind_of;
 
 /// A sweep and what it has found.
 pub(super) struct Sweep<'a> {
     names: &'static ProtectedNames,
-    protected_at_start: HashSet<&'a HostPath>,
+    covered_at_start: HashSet<&'a HostPath>,
+    links_at_start: HashMap<&'a HostPath, &'a ByteString>,
     since: SystemTime,
     suffix: &'a str,
     names_left: usize,
     findings: Vec<Finding>,
+    /// What was come upon, names something else, and has not been followed yet.
+    leads: Vec<named::Lead>,
+    /// Paths that were judged: one can be named in more than one way.
+    judged: HashSet<HostPath>,
 }
 
 /// A directory to look into.
@@ -55,18 +63,18 @@ struct Name {
 }
 
 impl<'a> Sweep<'a> {
-    pub(super) fn new(
-        protected_at_start: &'a [HostPath],
-        since: SystemTime,
-        suffix: &'a str,
-    ) -> Self {
+    pub(super) fn new(at_start: &'a AtStart, since: SystemTime, suffix: &'a str) -> Self {
+        let links = at_start.links.iter().map(|link| (&link.path, &link.target));
         Self {
             names: ProtectedNames::shared(),
-            protected_at_start: protected_at_start.iter().collect(),
+            covered_at_start: at_start.covered.iter().collect(),
+            links_at_start: links.collect(),
             since,
             suffix,
             names_left: MOST_NAMES,
             findings: Vec::new(),
+            leads: Vec::new(),
+            judged: HashSet::new(),
         }
     }
 
@@ -99,21 +107,30 @@ impl<'a> Sweep<'a> {
             inside: None,
             inside_repository: false,
         }]);
+        self.leads = named::around(root);
+        self.visit_all(&top, &mut waiting);
+        // What is named can be a directory of hooks, to be looked into in its turn.
+        while !self.leads.is_empty() {
+            for lead in std::mem::take(&mut self.leads) {
+                self.follow(&top, root, &lead, &mut waiting);
+            }
+            self.visit_all(&top, &mut waiting);
+        }
+    }
+
+    fn visit_all(&mut self, top: &OwnedFd, waiting: &mut VecDeque<Directory>) {
         while let Some(directory) = waiting.pop_front() {
             if self.names_left == 0 {
                 self.not_searched(directory.path, Unsearched::TooManyNames);
+                waiting.clear();
                 return;
             }
-            self.visit(&top, &directory, &mut waiting);
+            self.visit(top, &directory, waiting);
         }
     }
 
     fn visit(&mut self, top: &OwnedFd, directory: &Directory, waiting: &mut VecDeque<Directory>) {
-        let opened = match open_to_list(top, &directory.relative) {
-            Err(Errno::ACCESS) => self.open_up(top, &directory.relative),
-            other => other,
-        };
-        let descriptor = match opened {
+        let descriptor = match self.open(top, &directory.relative) {
             Ok(descriptor) => descriptor,
             // Gone, or a mount of another file system, which the cage had no grant for.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => return,
@@ -127,15 +144,19 @@ impl<'a> Sweep<'a> {
                 return self.not_searched(directory.path.clone(), Unsearched::Kernel(errno));
             }
         };
-        let changed = match times(&descriptor, b"") {
-            Ok(times) => self.is_recent(times.stx_ctime),
-            Err(_) => true,
-        };
-        let listing = Listing { directory, descriptor: &descriptor, changed };
-        let bare = is_bare_repository(names.iter().map(|name| name.bytes.as_slice()));
+        let listing = self.listing(directory, &descriptor);
+        let bare = is_repository(names.iter().map(|name| name.bytes.as_slice()));
         for name in &names {
             self.look_at(&listing, name, bare, waiting);
         }
+    }
+
+    fn listing<'d>(&self, directory: &'d Directory, descriptor: &'d OwnedFd) -> Listing<'d> {
+        let changed = match times(descriptor, b"") {
+            Ok(times) => self.is_recent(times.stx_ctime),
+            Err(_) => true,
+        };
+        Listing { directory, descriptor, changed }
     }
 
     fn look_at(
@@ -157,12 +178,18 @@ impl<'a> Sweep<'a> {
         let Ok(path) = directory.path.join(&name.bytes) else {
             return self.not_searched(directory.path.clone(), Unsearched::TooDeep);
         };
-        if self.protected_at_start.contains(&path) {
-            return;
+        let was_covered = self.covered_at_start.contains(&path);
+        if let Some(entry) = entry {
+            self.judged.insert(path.clone());
+            if !was_covered && self.judge(listing, name, &path, entry) == Judged::Moved {
+                return;
+            }
+            self.note_where_it_leads(&directory.path, &path, entry);
+            if name.file_type == FileType::Symlink && step.below.is_empty() {
+                self.note_link(&directory.path, listing, name);
+            }
         }
-        if let Some(entry) = entry
-            && self.judge(listing, name, &path, entry) == Judged::Moved
-        {
+        if was_covered {
             return;
         }
         let inside_repository = directory.inside_repository || is_git(&name.bytes);
@@ -207,7 +234,10 @@ impl<'a> Sweep<'a> {
                 return Judged::Stays;
             }
         };
-        if !self.is_recent(times.stx_ctime) {
+        if !self.is_recent(times.stx_ctime)
+            || self.is_link_as_before(listing, name, path)
+            || rebase::is_harmless(listing, name, entry)
+        {
             return Judged::Stays;
         }
         let mask = StatxFlags::from_bits_retain(times.stx_mask);
@@ -234,6 +264,21 @@ impl<'a> Sweep<'a> {
                 self.findings.push(Finding::NotMoved { path: path.clone(), entry, errno });
                 Judged::Stays
             }
+        }
+    }
+
+    /// Whether a link leads where it led before the run. One that was made in the moment before a
+    /// start is as recent as one that the program made.
+    fn is_link_as_before(&self, listing: &Listing<'_>, name: &Name, path: &HostPath) -> bool {
+        let Some(target) = self.links_at_start.get(path) else { return false };
+        let now = rustix::fs::readlinkat(listing.descriptor, &*name.bytes, Vec::new());
+        now.is_ok_and(|now| now.as_bytes() == target.as_bytes())
+    }
+
+    fn open(&self, top: &OwnedFd, relative: &[u8]) -> Result<OwnedFd, Errno> {
+        match open_to_list(top, relative) {
+            Err(Errno::ACCESS) => self.open_up(top, relative),
+            opened => opened,
         }
     }
 
@@ -336,6 +381,8 @@ fn bare_entry(name: &[u8]) -> Option<&'static Entry> {
     let pattern = match name {
         b"config" => ".git/config",
         b"hooks" => ".git/hooks",
+        b"config.worktree" => ".git/config.worktree",
+        b"commondir" => ".git/commondir",
         _ => return None,
     };
     table().iter().find(|entry| entry.pattern == pattern)
@@ -370,13 +417,14 @@ fn join(relative: &[u8], name: &[u8]) -> Vec<u8> {
 
 /// A name that no pattern of the table matches and that fits into a directory entry.
 fn quarantined_name(name: &[u8], suffix: &str, attempt: usize) -> Vec<u8> {
-    let end = match attempt {
-        0 => format!(".quarantined-{suffix}"),
-        attempt => format!(".quarantined-{suffix}-{attempt}"),
-    };
+    let number = if attempt == 0 { String::new() } else { format!("-{attempt}") };
+    let end = [QUARANTINED, suffix.as_bytes(), number.as_bytes()].concat();
     let kept = name.len().min(MOST_NAME_BYTES.saturating_sub(end.len()));
-    [name.get(..kept).unwrap_or_default(), end.as_bytes()].concat()
+    [name.get(..kept).unwrap_or_default(), &end].concat()
 }
+
+/// What comes between a name and the suffix where it was set aside.
+pub(super) const QUARANTINED: &[u8] = b".quarantined-";
 
 /// The most that one sweep reads: about a second's work.
 const MOST_NAMES: usize = 1_000_000;

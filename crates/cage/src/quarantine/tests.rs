@@ -11,7 +11,7 @@ struct Grant {
     _directory: tempfile::TempDir,
     top: PathBuf,
     started: SystemTime,
-    protected: Vec<HostPath>,
+    at_start: AtStart,
 }
 
 fn host_path(path: &Path) -> HostPath {
@@ -34,11 +34,16 @@ impl Grant {
         }
         // Longer than the clock's tick and the tolerance for it.
         std::thread::sleep(Duration::from_millis(40));
-        Self { _directory: directory, top, started: SystemTime::now(), protected: Vec::new() }
+        Self {
+            _directory: directory,
+            top,
+            started: SystemTime::now(),
+            at_start: AtStart::default(),
+        }
     }
 
     fn sweep(&self) -> Vec<String> {
-        let found = sweep(&[host_path(&self.top)], &self.protected, self.started, "01ABC");
+        let found = sweep(&[host_path(&self.top)], &self.at_start, self.started, "01ABC");
         let relative =
             |path: &HostPath| path.as_path().strip_prefix(&self.top).unwrap().display().to_string();
         let mut lines: Vec<_> = found
@@ -133,7 +138,7 @@ fn an_old_file_that_is_renamed_to_a_protected_name_counts_as_new() {
 #[test]
 fn what_was_read_only_inside_is_not_looked_at() {
     let mut grant = Grant::with(&[".git/hooks/pre-commit", ".git/config"]);
-    grant.protected =
+    grant.at_start.covered =
         [".git/hooks", ".git/config"].map(|path| host_path(&grant.top.join(path))).to_vec();
     // As a person may do meanwhile, outside.
     std::fs::write(grant.top.join(".git/config"), "changed").unwrap();
@@ -153,6 +158,37 @@ fn links_are_names_too_and_lead_nowhere() {
     symlink("..", grant.top.join("up")).unwrap();
     assert_eq!(grant.sweep(), ["moved .bashrc", "moved .git"]);
     assert!(outside.path().join(".envrc").exists());
+}
+
+/// K227: a link that the host made in the very moment before a start is not the program's.
+#[test]
+fn a_link_that_is_what_it_was_is_left_alone() {
+    for (before, after, expected) in [
+        ("store/git", "store/git", ""),
+        ("store/git", "/tmp/evil", "moved .git"),
+        ("/elsewhere", "/elsewhere", ""),
+    ] {
+        let mut grant = Grant::with(&["store/git/HEAD"]);
+        symlink(after, grant.top.join(".git")).unwrap();
+        let target = before.as_bytes().to_vec().into();
+        grant.at_start.links = vec![Link { path: host_path(&grant.top.join(".git")), target }];
+        assert_eq!(grant.sweep().join(","), expected, "{before} {after}");
+    }
+}
+
+/// K227, T5: a link that leads nowhere is filled by whoever makes what it leads to.
+#[test]
+fn what_appears_behind_an_old_link_is_renamed() {
+    let grant = Grant::with(&["env/old", "linked/old"]);
+    symlink("env/dev", grant.top.join(".envrc")).unwrap();
+    symlink("settings", grant.top.join(".vscode")).unwrap();
+    symlink("linked/git", grant.top.join(".git")).unwrap();
+    std::thread::sleep(Duration::from_millis(40));
+    let grant = Grant { started: SystemTime::now(), ..grant };
+    for file in ["env/dev", "env/other", "settings/tasks.json", "linked/git/index"] {
+        write(&grant.top.join(file));
+    }
+    assert_eq!(grant.sweep(), ["moved env/dev", "moved settings"]);
 }
 
 /// T6
@@ -177,6 +213,102 @@ fn a_repository_made_inside_loses_its_hooks_and_configuration() {
             "moved tree/.git"
         ]
     );
+}
+
+/// K227, T6: a repository under any name, in one piece or in two.
+#[test]
+fn a_repository_that_is_split_in_two_is_recognised() {
+    let grant = Grant::with(&["old/HEAD", "old/commondir", "old/shared/objects/x"]);
+    std::fs::write(grant.top.join("old/commondir"), "shared\n").unwrap();
+    std::thread::sleep(Duration::from_millis(40));
+    let grant = Grant { started: SystemTime::now(), ..grant };
+    write(&grant.top.join("new/HEAD"));
+    std::fs::write(grant.top.join("new/commondir"), "parts\n").unwrap();
+    for file in ["new/parts/config", "new/parts/hooks/x", "old/shared/config", "old/shared/hooks/x"]
+    {
+        write(&grant.top.join(file));
+    }
+    assert_eq!(
+        grant.sweep(),
+        ["moved new/commondir", "moved old/shared/config", "moved old/shared/hooks"]
+    );
+}
+
+/// K227, T6, T50: what the configuration of a repository names and what is not there when the cage
+/// starts. `protected` is what was, and was read-only inside.
+#[test]
+fn what_configuration_names_is_judged_as_well() {
+    let configuration = "[core]\nhooksPath = tools/hooks\nfsmonitor = ./watch\n\
+                         [include]\npath = ../more.conf\npath = /etc/passwd\n\
+                         [filter \"x\"]\nclean = sh tools/clean.sh word\n\
+                         [diff \"x\"]\ntextconv = linked/convert\n";
+    let setting = || {
+        let mut grant = Grant::with(&["src/main.rs", "tools/clean.sh", "a/b/c/d/e/src/old"]);
+        for top in ["", "a/b/c/d/e"] {
+            let top = grant.top.join(top);
+            std::fs::create_dir(top.join(".git")).unwrap();
+            std::fs::write(top.join(".git/config"), configuration).unwrap();
+        }
+        symlink("elsewhere", grant.top.join("linked")).unwrap();
+        std::thread::sleep(Duration::from_millis(40));
+        grant.started = SystemTime::now();
+        let protected = [".git/config", "tools/clean.sh"];
+        grant.at_start.covered = protected.map(|path| host_path(&grant.top.join(path))).to_vec();
+        grant
+    };
+    for (written, expected) in [
+        ("src/lib.rs", ""),
+        ("tools/hooks/pre-commit", "moved tools/hooks"),
+        ("watch", "moved watch"),
+        ("more.conf", "moved more.conf"),
+        ("word", ""),
+        ("tools/clean.sh", ""),
+        ("tools/other.sh", ""),
+        ("a/b/c/d/e/watch", "moved a/b/c/d/e/watch"),
+        ("a/b/c/d/e/tools/hooks/x", "moved a/b/c/d/e/tools/hooks"),
+    ] {
+        let grant = setting();
+        write(&grant.top.join(written));
+        assert_eq!(grant.sweep().join(","), expected, "{written}");
+    }
+    let grant = setting();
+    std::fs::remove_file(grant.top.join("linked")).unwrap();
+    symlink("src", grant.top.join("linked")).unwrap();
+    assert_eq!(grant.sweep(), ["moved linked"]);
+}
+
+/// K227, T6: the grant may be a part of the repository only.
+#[test]
+fn the_repository_around_a_grant_counts() {
+    let grant = Grant::with(&["src/x"]);
+    let above = grant.top.parent().unwrap();
+    std::fs::create_dir(above.join(".git")).unwrap();
+    std::fs::write(above.join(".git/config"), "[core]\nfsmonitor = grant/src/watch\n").unwrap();
+    write(&grant.top.join("src/watch"));
+    assert_eq!(grant.sweep(), ["moved src/watch"]);
+}
+
+/// K227, T6: who continues on the host what a run left unfinished runs the commands in it.
+#[test]
+fn a_rebase_that_runs_commands_is_set_aside() {
+    for (file, text, expected) in [
+        ("rebase-merge/git-rebase-todo", "pick 1\nexec make\n", true),
+        ("rebase-merge/git-rebase-todo", "pick 1\n", false),
+        ("rebase-merge/strategy", "ours\n", false),
+        ("rebase-merge/strategy", "a/b\n", true),
+        ("rebase-merge/done", "exec make\n", false),
+        ("sequencer/todo", "x make\n", true),
+        ("worktrees/w/rebase-merge/git-rebase-todo", "x make", true),
+    ] {
+        let grant = Grant::with(&[".git/HEAD"]);
+        write(&grant.top.join(".git").join(file));
+        std::fs::write(grant.top.join(".git").join(file), text).unwrap();
+        let expected = if expected { format!("moved .git/{file}") } else { String::new() };
+        assert_eq!(grant.sweep().join(","), expected, "{file} {text:?}");
+    }
+    let grant = Grant::with(&[".git/HEAD"]);
+    write(&grant.top.join(".git/rebase-apply/patch"));
+    assert_eq!(grant.sweep(), ["moved .git/rebase-apply"]);
 }
 
 /// T7
@@ -208,7 +340,7 @@ fn a_grant_in_a_grant_is_swept_once_and_a_missing_one_not_at_all() {
         host_path(&grant.top.join("missing")),
         host_path(&grant.top),
     ];
-    let found = sweep(&watched, &[], grant.started, "X");
+    let found = sweep(&watched, &AtStart::default(), grant.started, "X");
     assert_eq!(found.len(), 1);
     let text = found[0].to_string();
     assert!(text.contains(".envrc") && text.contains("direnv"), "{text}");
@@ -221,9 +353,9 @@ fn a_protected_directory_that_is_the_grant_itself_is_no_finding() {
     write(&grant.top.join(".vscode/tasks.json"));
     write(&grant.top.join(".git/hooks/pre-commit"));
     let watched = [host_path(&grant.top.join(".vscode"))];
-    assert!(sweep(&watched, &[], grant.started, "X").is_empty());
+    assert!(sweep(&watched, &AtStart::default(), grant.started, "X").is_empty());
     let watched = [host_path(&grant.top.join(".git"))];
-    assert_eq!(sweep(&watched, &[], grant.started, "X").len(), 1);
+    assert_eq!(sweep(&watched, &AtStart::default(), grant.started, "X").len(), 1);
 }
 
 /// T7: a chain of directories that is deeper than anybody works is reported and does not exhaust

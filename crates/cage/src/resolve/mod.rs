@@ -37,6 +37,8 @@ use policy::access::AccessMap;
 use policy::facts::{FoundPath, HostFacts};
 use policy::{Commands, Policy, State};
 
+use crate::quarantine::Link;
+
 use open::{Opened, Opener};
 use sources::Sources;
 
@@ -50,6 +52,8 @@ mod tests;
 pub struct Resolved {
     /// What was found.
     pub facts: HostFacts,
+    /// Links with protected names inside read-write grants.
+    pub links: Vec<Link>,
     /// One `O_PATH` descriptor for each of `facts.sources`, in the same order; closed on `exec`.
     pub sources: Vec<OwnedFd>,
 }
@@ -78,7 +82,8 @@ pub fn resolve(policy: &Policy, surroundings: &Surroundings) -> Result<Resolved,
     let stage = Stage { rules: &rules.placed, access: &access, places: &places, opener: &opener };
     let mut secrets = secrets::find(&stage, &mut sources)?;
     secrets.extend(sockets::find(&stage, &mut sources)?);
-    let protected = protected::find(&stage, &secrets, &surroundings.policy_files, &mut sources)?;
+    let protected::Protected { found: protected, links } =
+        protected::find(&stage, &secrets, &surroundings.policy_files, &mut sources)?;
     let covered = secrets.iter().chain(&protected);
     let between = between::find(&stage, covered, &mut sources)?;
     let scratch = open_scratch(policy.state, surroundings.scratch.as_ref(), &opener, &mut sources)?;
@@ -87,7 +92,8 @@ pub fn resolve(policy: &Policy, surroundings: &Surroundings) -> Result<Resolved,
         .map_or_else(|_| surroundings.working_directory.clone(), |opened| opened.path);
 
     let facts_of = |found: Vec<Found>| found.into_iter().map(|found| found.fact).collect();
-    let (descriptors, described) = sources.into_parts();
+    let (mut descriptors, described) = sources.into_parts();
+    opener.leave_room(&mut descriptors);
     Ok(Resolved {
         facts: HostFacts {
             caller,
@@ -104,6 +110,7 @@ pub fn resolve(policy: &Policy, surroundings: &Surroundings) -> Result<Resolved,
             working_directory,
             umask: surroundings.umask,
         },
+        links,
         sources: descriptors,
     })
 }

@@ -3,7 +3,7 @@
 //! object really is, and never takes a path's word for it.
 
 use std::cell::Cell;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use plan::{FileKind, HostPath};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDirEntry, ResolveFlags, Stat};
@@ -125,6 +125,30 @@ impl Opener {
     pub(super) fn open_to_list(&self, path: &HostPath) -> Result<OwnedFd, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         self.open(CWD, path.as_bytes(), flags, ResolveFlags::NO_SYMLINKS)
+    }
+
+    /// Gives the caller room below its own limit: that is a limit on the numbers of descriptors, and
+    /// whoever holds these has to open something, too. A few are enough to have no need of it.
+    pub(super) fn leave_room(&self, descriptors: &mut [OwnedFd]) {
+        if self.limit_before.get().is_none() && descriptors.len() < FEW {
+            return;
+        }
+        let now = rustix::process::getrlimit(Resource::Nofile);
+        let Some(limit) = self.limit_before.get().unwrap_or(now).current else { return };
+        let Ok(limit) = i32::try_from(limit) else { return };
+        let highest = descriptors.iter().map(AsRawFd::as_raw_fd).max().unwrap_or_default();
+        if highest < limit.saturating_sub(ROOM) {
+            return;
+        }
+        if self.limit_before.get().is_none() && !self.raise_descriptor_limit() {
+            return;
+        }
+        let low = descriptors.iter_mut().filter(|descriptor| descriptor.as_raw_fd() < limit);
+        for descriptor in low.take(usize::try_from(ROOM).unwrap_or_default()) {
+            // Where the hard limit is reached there is no room to be had.
+            let Ok(moved) = rustix::io::fcntl_dupfd_cloexec(&*descriptor, limit) else { return };
+            *descriptor = moved;
+        }
     }
 
     fn through_links(
@@ -295,3 +319,9 @@ fn failure(errno: Errno) -> OpenFailure {
 }
 
 const MOST_TRIES: usize = 256;
+
+/// As many descriptors as every limit allows.
+const FEW: usize = 512;
+
+/// How many a supervisor and its libraries may need.
+const ROOM: i32 = 128;

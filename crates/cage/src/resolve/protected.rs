@@ -1,43 +1,65 @@
 //! Files inside read-write grants that run code on the host: found so that the compiler can keep
 //! them read-only. Walks the top of each such grant in breadth, within a bound and never through a
-//! link; what lies deeper is watched by the sweep after the run.
+//! link; what lies deeper is watched by the sweep after the run. Of their contents only those of Git
+//! repositories are read, for what they name.
 
-mod git;
 mod walk;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use plan::HostPath;
 use policy::protected::{Entry, Object};
 use policy::{FsAccess, Reach};
+use rustix::fs::CWD;
 
 use super::error::{PathProblem, RuleProblem, Uncoverable};
 use super::open::{OpenFailure, Opened};
 use super::sources::Sources;
 use super::{Found, ResolveError, Stage};
 use crate::protected_names::ProtectedNames;
+use crate::protected_names::git::{self, NamedPath, Role};
+use crate::quarantine::Link;
 
 #[cfg(test)]
 mod tests;
 
-/// Finds the protected files and directories that exist, each once, none inside another.
+/// What was found.
+pub(super) struct Protected {
+    /// Files and directories, each once, none inside another.
+    pub(super) found: Vec<Found>,
+    /// Links that lead to them, or would if there were something.
+    pub(super) links: Vec<Link>,
+}
+
+/// Finds the protected files and directories that exist.
 pub(super) fn find(
     stage: &Stage<'_>,
     secrets: &[Found],
     policy_files: &[HostPath],
     sources: &mut Sources,
-) -> Result<Vec<Found>, ResolveError> {
+) -> Result<Protected, ResolveError> {
     refuse_grants_by_the_project(stage)?;
-    let mut search = Search { stage, secrets, found: BTreeMap::new(), problems: Vec::new() };
+    let mut search = Search {
+        stage,
+        secrets,
+        found: BTreeMap::new(),
+        followed: HashSet::new(),
+        links: Vec::new(),
+        problems: Vec::new(),
+    };
     for file in policy_files {
         search.at(file, POLICY_FILE);
     }
-    let writable = stage
+    let writable: Vec<_> = stage
         .rules
         .iter()
-        .filter(|placed| placed.rule.access == FsAccess::ReadWrite && placed.status.is_directory());
-    for grant in writable {
+        .filter(|placed| placed.rule.access == FsAccess::ReadWrite && placed.status.is_directory())
+        .collect();
+    for grant in &writable {
         walk::walk(&mut search, &grant.rule.path);
+    }
+    if !writable.is_empty() {
+        search.follow_repository_around(&stage.places.project.path);
     }
     if !search.problems.is_empty() {
         return Err(ResolveError::Uncoverable(search.problems));
@@ -51,7 +73,7 @@ pub(super) fn find(
             outermost.push(stage.found(opened, entry, sources)?);
         }
     }
-    Ok(outermost)
+    Ok(Protected { found: outermost, links: search.links })
 }
 
 /// A project's file may not make writable what runs code outside the cage: a repository could else
@@ -85,15 +107,96 @@ struct Search<'a> {
     stage: &'a Stage<'a>,
     secrets: &'a [Found],
     found: BTreeMap<HostPath, (Opened, &'static str)>,
+    /// Configuration that was read, with the work tree that it was read for.
+    followed: HashSet<(HostPath, Option<HostPath>)>,
+    links: Vec<Link>,
     problems: Vec<Uncoverable>,
 }
 
 impl Search<'_> {
-    /// Protects whatever a path leads to, if the cage could write there.
-    fn at(&mut self, path: &HostPath, known_as: &'static str) {
+    /// Protects whatever a path leads to, if the cage could write there. Tells where that is.
+    fn at(&mut self, path: &HostPath, known_as: &'static str) -> Option<HostPath> {
         match self.stage.opener.anywhere(path) {
-            Ok(opened) => self.take(opened, known_as),
-            Err(failure) => self.fail(path, known_as, failure),
+            Ok(opened) => {
+                let place = opened.path.clone();
+                self.take(opened, known_as);
+                Some(place)
+            }
+            Err(failure) => {
+                self.fail(path, known_as, failure);
+                None
+            }
+        }
+    }
+
+    /// Remembers a link, over which nothing can be mounted.
+    fn link(&mut self, path: &HostPath) {
+        if let Ok(target) = rustix::fs::readlinkat(CWD, path.as_path(), Vec::new()) {
+            let target = target.into_bytes().into();
+            self.links.push(Link { path: path.clone(), target });
+        }
+    }
+
+    /// Protects what Git runs or obeys in a repository's directory, and what this names.
+    fn repository(&mut self, repository: &HostPath, work_tree: Option<&HostPath>) {
+        for name in git::RUNS_CODE {
+            let Ok(path) = repository.join(name) else { continue };
+            let place = self.at(&path, GIT_CONFIGURATION);
+            if let Some(place) = place
+                && git::CONFIGURATION.contains(&name)
+            {
+                self.follow_configuration(place, work_tree);
+            }
+        }
+    }
+
+    /// Protects what a repository's configuration names: other files of configuration, hooks, the
+    /// project's own programs. Reads no further file that the cage is not shown.
+    fn follow_configuration(&mut self, configuration: HostPath, work_tree: Option<&HostPath>) {
+        if !self.followed.insert((configuration.clone(), work_tree.cloned())) {
+            return;
+        }
+        let stage = self.stage;
+        let real = |path: &HostPath| {
+            let place = stage.opener.anywhere(path).ok()?.path;
+            (stage.access.level(&place) > FsAccess::Hide).then_some(place)
+        };
+        let named = git::named_by(&configuration, work_tree, stage.places.home, &real);
+        for NamedPath { path, role } in named {
+            match role {
+                Role::Configuration | Role::Hooks => {
+                    self.at(&path, GIT_CONFIGURATION);
+                }
+                Role::Program | Role::PerhapsProgram => {
+                    // A word of a command can be the name of a directory by chance.
+                    if let Ok(opened) = stage.opener.anywhere(&path)
+                        && opened.status.is_regular_file()
+                    {
+                        self.take(opened, GIT_CONFIGURATION);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The repository that the project is in, which need not lie in a writable grant itself.
+    fn follow_repository_around(&mut self, project: &HostPath) {
+        for directory in std::iter::successors(Some(project.clone()), HostPath::parent) {
+            let Ok(pointer) = directory.join(".git") else { return };
+            let Ok(configuration) = pointer.join("config") else { return };
+            if self.followed.contains(&(configuration.clone(), None)) {
+                return;
+            }
+            match self.stage.opener.anywhere(&configuration) {
+                Ok(opened) => return self.follow_configuration(opened.path, None),
+                Err(OpenFailure::NotADirectory) => {
+                    for repository in git::pointed_to(&pointer) {
+                        self.repository(&repository, Some(&directory));
+                    }
+                    return;
+                }
+                Err(_) => {}
+            }
         }
     }
 
@@ -141,5 +244,8 @@ impl Search<'_> {
 fn known_as(entry: &'static Entry) -> &'static str {
     entry.pattern
 }
+
+/// What a file that Git obeys is called in facts and errors.
+const GIT_CONFIGURATION: &str = ".git/config";
 
 const POLICY_FILE: &str = "the policy file";

@@ -282,7 +282,7 @@ fn a_cover_that_fell_away_is_told() {
     fs::rename(other, &hidden).unwrap();
     drop(child.stdin.take());
     let ended = Ended::of(child.wait_with_output().unwrap());
-    ended.says("was replaced or removed on the host").says("secret");
+    ended.says("was replaced on the host").says("secret");
 }
 
 /// T12, T24, T64: what a cage leaves on the host gives nobody its owner's identity.
@@ -312,4 +312,22 @@ print('held')";
     }
     let mode = fs::metadata(place.project.join("x")).unwrap().permissions().mode();
     assert_eq!(mode & 0o6000, 0);
+}
+
+/// K237: more grants than the caller may have descriptors; the program gets the caller's limit.
+#[test]
+fn grants_are_not_bounded_by_the_limit_of_descriptors() {
+    let place = Place::new();
+    let mut line = "ulimit -Sn 300; exec \"$0\" run".to_owned();
+    for number in 0..400 {
+        fs::create_dir(place.project.join(format!("d{number}"))).unwrap();
+        line.push_str(&format!(" --rw d{number}"));
+    }
+    line.push_str(" -- sh -c 'ulimit -Sn; ls -d d399'");
+    let stockade = place.stockade();
+    let mut command = std::process::Command::new("sh");
+    command.current_dir(&place.project).env_clear().env("HOME", &place.home);
+    command.args(["-c", &line]).arg(stockade.get_program());
+    let ended = Ended::of(command.output().unwrap());
+    ended.expect_code(0).prints("300\nd399\n");
 }

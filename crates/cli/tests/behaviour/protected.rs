@@ -1,8 +1,10 @@
 //! Files that run code on the host: read-only inside writable grants, set aside when they appear.
 
 use std::fs;
+use std::io::Read as _;
+use std::process::{Child, Stdio};
 
-use super::support::Place;
+use super::support::{Ended, Place};
 
 /// K227, T4, T6
 #[test]
@@ -59,6 +61,80 @@ fn new_ones_are_set_aside_and_told() {
     assert!(result["quarantined"].as_array().unwrap().len() >= 2);
     let moved = result["quarantined"][0]["moved_to"].as_str().unwrap();
     assert!(fs::symlink_metadata(moved).is_ok(), "{moved}");
+}
+
+/// K227, T3, T6, T50: what the repository's configuration makes Git run is as good as a hook.
+#[test]
+fn what_git_is_told_to_run_cannot_be_changed() {
+    let place = Place::new();
+    place.write(".git/HEAD", "ref: refs/heads/main\n");
+    let configuration = "[core]\nhooksPath = ci/hooks\nfsmonitor = sh ci/watch.sh\n\
+                         [include]\npath = ../team.conf\n";
+    place.write(".git/config", configuration);
+    let files = ["ci/hooks/pre-commit", "ci/watch.sh", "team.conf"];
+    for file in files {
+        place.write(file, "original");
+    }
+    let attempts = [
+        "echo x > ci/hooks/pre-commit",
+        "echo x > ci/hooks/post-checkout",
+        "rm ci/watch.sh",
+        "echo x > new && mv new ci/watch.sh",
+        "mv ci aside",
+        "echo x > team.conf",
+    ];
+    for attempt in attempts {
+        let ended = place.shell(&["--quiet", "--rw", "."], attempt);
+        assert_ne!(ended.code, 0, "{attempt}");
+    }
+    for file in files {
+        assert_eq!(fs::read_to_string(place.project.join(file)).unwrap(), "original", "{file}");
+    }
+    place.shell(&["--rw", "."], "echo x > ci/other.sh").expect_code(0);
+    // One that is not there yet is set aside when it appears.
+    fs::remove_file(place.project.join("team.conf")).unwrap();
+    let ended = place.shell(&["--rw", "."], "echo x > team.conf");
+    ended.expect_code(0).says("team.conf` appeared during the run");
+    assert!(!place.project.join("team.conf").exists());
+}
+
+/// K227: what the host made just before a start is the host's.
+#[test]
+fn a_link_that_was_there_stays() {
+    let place = Place::new();
+    for _ in 0..8 {
+        place.write("store/HEAD", "ref: refs/heads/main\n");
+        let link = place.project.join(".git");
+        std::os::unix::fs::symlink("store", &link).unwrap();
+        let ended = place.ask(["run", "--rw", ".", "--", "true"]);
+        ended.expect_code(0);
+        assert!(link.is_symlink(), "{}", ended.stderr);
+        fs::remove_file(link).unwrap();
+    }
+}
+
+/// K227, K237: what one cage sets aside is not told by another as the host's doing.
+#[test]
+fn what_another_cage_sets_aside_is_told_as_that() {
+    let place = Place::new();
+    let start = |line: &str| {
+        let mut command = place.stockade();
+        command.args(["run", "--rw", ".", "--", "sh", "-c", line]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdout.as_mut().unwrap().read_exact(&mut [0_u8; 6]).unwrap();
+        child
+    };
+    let end = |mut child: Child| {
+        drop(child.stdin.take());
+        Ended::of(child.wait_with_output().unwrap())
+    };
+    let first = start("echo x > .envrc; mkdir d; echo x > d/.envrc; echo ready; cat");
+    let second = start("echo ready; cat");
+    end(first).says("appeared during the run");
+    let told = end(second);
+    told.expect_code(0).says("during the run of another cage").says(".envrc.quarantined-");
+    assert!(!told.stderr.contains("on the host"), "{}", told.stderr);
 }
 
 /// K227, T53: a name with escape sequences is told without them.

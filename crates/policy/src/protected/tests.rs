@@ -2,7 +2,7 @@
 
 use plan::HostPath;
 
-use super::{Object, directories_to_list, is_bare_repository, matches, matches_inside, table};
+use super::{Object, directories_to_list, is_repository, matches, matches_inside, table};
 use crate::{FsAccess, FsRule, Reach, RuleOrigin};
 
 fn pattern(relative: &str, object: Object) -> Option<&'static str> {
@@ -37,6 +37,24 @@ fn names_that_run_code_are_found_at_any_depth() {
         (".config/fish/config.fish", Some(".config/fish")),
         ("config/fish", None),
         ("stockade.toml", Some("stockade.toml")),
+        (".tool-versions", Some(".tool-versions")),
+        (".config/mise.toml", Some("mise.toml")),
+        (".config/direnv/direnvrc", Some(".config/direnv")),
+        (".mvn/jvm.config", Some(".mvn/jvm.config")),
+        (".mvn/extensions.xml", Some(".mvn/extensions.xml")),
+        (".mvn/wrapper/maven-wrapper.properties", None),
+        (".trae/settings.json", Some(".trae")),
+        (".clinerules/hooks/PreToolUse", Some(".clinerules/hooks")),
+        (".clinerules/style.md", None),
+        (".cursorrules", None),
+        (".windsurfrules", None),
+        (".aider.chat.history.md", None),
+        (".lefthook-local.yml", Some(".lefthook-local.yml")),
+        (".git/rebase-merge/git-rebase-todo", Some(".git/rebase-merge/git-rebase-todo")),
+        (".git/rebase-merge/done", None),
+        ("AGENTS.md", None),
+        ("CLAUDE.md", None),
+        (".pnp.cjs", None),
         ("Makefile", None),
         ("package.json", None),
         (".github/workflows/ci.yml", None),
@@ -62,13 +80,27 @@ fn a_git_file_is_protected_and_a_git_directory_is_not() {
     }
 }
 
-/// T6: nested repository without the name.
+/// K227, T6: a repository without the name, in one piece or in two.
 #[test]
-fn a_bare_repository_is_known_by_what_it_holds() {
-    let names =
-        |names: &[&'static str]| is_bare_repository(names.iter().map(|name| name.as_bytes()));
-    assert!(names(&["HEAD", "config", "objects", "refs"]));
-    assert!(!names(&["HEAD", "objects"]));
+fn a_repository_is_known_by_what_it_holds() {
+    for (names, expected) in [
+        (["HEAD", "config", "objects", "refs"].as_slice(), true),
+        (&["HEAD", "commondir"], true),
+        (&["head", "Objects", "REFS"], true),
+        (&["HEAD", "objects"], false),
+        (&["commondir", "objects", "refs"], false),
+        (&[], false),
+    ] {
+        assert_eq!(is_repository(names.iter().map(|name| name.as_bytes())), expected, "{names:?}");
+    }
+}
+
+#[test]
+fn every_pattern_stands_once() {
+    let mut patterns: Vec<_> = table().iter().map(|entry| entry.pattern).collect();
+    patterns.sort_unstable();
+    let twice: Vec<_> = patterns.windows(2).filter(|pair| pair[0] == pair[1]).collect();
+    assert!(twice.is_empty(), "{twice:?}");
 }
 
 #[test]

@@ -25,6 +25,40 @@ fn every_entry_is_a_normal_relative_path_and_named_once() {
     }
 }
 
+/// T16: histories where a person's settings may have put them, keys, wallets, tokens.
+#[test]
+fn well_known_places_are_in_the_table() {
+    let hidden = hidden_paths(Some(&path("/home/u")), &[]);
+    let rules = [rule(FsAccess::ReadOnly, "/home/u")];
+    for (asked, expected) in [
+        (".local/state/bash/history", true),
+        (".local/share/zsh_history", true),
+        (".config/zsh/.zsh_history", true),
+        (".config/zsh/.zshrc", false),
+        (".local/state/python_history", true),
+        (".local/state/psql_history", true),
+        (".local/share/mysql_history", true),
+        (".local/state/sqlite_history", true),
+        (".local/state/less/history", true),
+        (".local/share/python_keyring/keyring_pass.cfg", true),
+        (".config/syncthing/key.pem", true),
+        (".local/state/syncthing/key.pem", true),
+        (".config/stripe/config.toml", true),
+        (".config/sops/age/keys.txt", true),
+        (".config/glab-cli/config.yml", true),
+        (".ethereum/keystore/x", true),
+        (".terraform.d/credentials.tfrc.json", true),
+        (".m2/settings-security.xml", true),
+        (".m2/repository/x", false),
+        (".cargo/credentials.toml", true),
+        (".cargo/config.toml", false),
+        (".local/share/applications", false),
+    ] {
+        let found = covering(&hidden, &rules, &path(&format!("/home/u/{asked}")));
+        assert_eq!(found.is_some(), expected, "{asked}");
+    }
+}
+
 /// T16, V16
 #[test]
 fn a_secret_is_hidden_unless_named_exactly() {

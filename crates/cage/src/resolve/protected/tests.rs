@@ -90,6 +90,108 @@ fn repositories_of_every_shape_are_found() {
         assert!(found.contains(&host.project(path).as_path()), "{path} in {found:?}");
     }
     assert!(!found.iter().any(|path| path.ends_with("objects")));
+    let links: Vec<_> = resolved.links.iter().map(|link| link.path.as_path()).collect();
+    assert_eq!(links, [host.project("linked/.git")]);
+}
+
+/// K227, T6, T50: what the configuration of a repository makes Git run or obey.
+#[test]
+fn what_configuration_names_is_protected() {
+    let host = Host::new();
+    repository(&host.project(".git"));
+    repository(&host.project(".git/modules/library"));
+    let configuration = "[core]\nhooksPath = tools/hooks\nfsmonitor = tools/watch --fast\n\
+                         [include]\npath = ../more.conf\npath = ../../outside.conf\n\
+                         [filter \"x\"]\nclean = sh clean.sh src missing\n\
+                         [gpg]\nprogram = linked/sign\n";
+    file(host.project(".git/config"), configuration);
+    let library = "[core]\nworktree = ../../../library\nfsmonitor = ./watch\n";
+    file(host.project(".git/modules/library/config"), library);
+    file(host.project("library/watch"), "");
+    file(host.project("library/.git"), "gitdir: ../.git/modules/library\n");
+    file(host.project("more.conf"), "[merge \"x\"]\ndriver = \"'a tool/merge' %O\"\n");
+    file(host.home("outside.conf"), "[core]\nfsmonitor = src/lib.rs\n");
+    for path in ["tools/hooks/pre-commit", "tools/watch", "tools/other", "clean.sh", "sh"] {
+        file(host.project(path), "");
+    }
+    for path in ["a tool/merge", "real/sign", "src/lib.rs"] {
+        file(host.project(path), "");
+    }
+    symlink("real", host.project("linked")).unwrap();
+    let resolved = host.resolve(vec![host.writable("")]).unwrap();
+    let expected = [
+        ".git/config",
+        ".git/hooks",
+        ".git/modules/library/config",
+        ".git/modules/library/hooks",
+        "a tool/merge",
+        "clean.sh",
+        "library/.git",
+        "library/watch",
+        "more.conf",
+        "real/sign",
+        "tools/hooks",
+        "tools/watch",
+    ];
+    assert_eq!(resolved.protected_paths(), expected.map(|path| host.project(path)));
+    // T3: the way to each of them is pinned.
+    assert!(resolved.between_paths().contains(&host.project("tools").as_path()));
+}
+
+/// K227, T6: the repository need not lie in the writable grant.
+#[test]
+fn the_repository_around_a_grant_is_asked() {
+    let configuration = "[core]\nhooksPath = src/hooks\n";
+    let host = Host::new();
+    repository(&host.project(".git"));
+    file(host.project(".git/config"), configuration);
+    file(host.project("src/hooks/pre-commit"), "");
+    let around = Host::new();
+    repository(&around.home(".git"));
+    file(around.home(".git/config"), "[core]\nhooksPath = project/src/hooks\n");
+    file(around.project("src/hooks/pre-commit"), "");
+    let pointer = Host::new();
+    repository(&pointer.outside("store"));
+    file(pointer.outside("store/config"), configuration);
+    file(pointer.project(".git"), "gitdir: ../../outside/store\n");
+    file(pointer.project("src/hooks/pre-commit"), "");
+    for host in [host, around, pointer] {
+        let resolved = host.resolve(vec![host.writable("src")]).unwrap();
+        assert_eq!(resolved.protected_paths(), [host.project("src/hooks")]);
+    }
+}
+
+/// K227, T6
+#[test]
+fn a_repository_that_is_split_in_two_is_protected() {
+    let host = Host::new();
+    file(host.project("other/HEAD"), "ref: refs/heads/main\n");
+    file(host.project("other/commondir"), "../parts\n");
+    file(host.project("parts/config"), "");
+    directory(host.project("parts/hooks"));
+    let resolved = host.resolve(vec![host.writable("")]).unwrap();
+    let expected = ["other/commondir", "parts/config", "parts/hooks"];
+    assert_eq!(resolved.protected_paths(), expected.map(|path| host.project(path)));
+}
+
+/// K227, T6: continued on the host, they run what is in them.
+#[test]
+fn a_rebase_in_progress_is_protected() {
+    let host = Host::new();
+    repository(&host.project(".git"));
+    for path in ["rebase-merge/git-rebase-todo", "rebase-merge/done", "sequencer/todo"] {
+        file(host.project(".git").join(path), "");
+    }
+    directory(host.project(".git/rebase-apply"));
+    let resolved = host.resolve(vec![host.writable("")]).unwrap();
+    let expected = [
+        ".git/config",
+        ".git/hooks",
+        ".git/rebase-apply",
+        ".git/rebase-merge/git-rebase-todo",
+        ".git/sequencer/todo",
+    ];
+    assert_eq!(resolved.protected_paths(), expected.map(|path| host.project(path)));
 }
 
 /// A grant of the repository's own directory still keeps its hooks.

@@ -2,17 +2,17 @@
 //! reads; where the bound is reached, the remaining directories are asked for the table's names one
 //! by one instead of being listed. Never follows a link while it walks.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 
 use plan::HostPath;
-use policy::protected::{Object, is_bare_repository, table};
+use policy::protected::{Entry, Object, is_repository, table};
 use rustix::fs::{FileType, RawDir};
 
 use super::super::open::kind_of;
-use super::{Search, git, known_as};
-use crate::protected_names::{Begun, ProtectedNames, is_fetched_or_built, is_git_data};
+use super::{Search, known_as};
+use crate::protected_names::{Begun, ProtectedNames, git, is_fetched_or_built, is_git_data};
 
 /// Walks one grant.
 pub(super) fn walk(search: &mut Search<'_>, grant: &HostPath) {
@@ -23,6 +23,7 @@ pub(super) fn walk(search: &mut Search<'_>, grant: &HostPath) {
         waiting: VecDeque::new(),
         names_left: MOST_NAMES,
         directories_left: MOST_DIRECTORIES_BY_NAME,
+        split: HashSet::new(),
     };
     walk.waiting.push_back(Directory {
         path: grant.clone(),
@@ -41,6 +42,8 @@ struct Walk<'a, 'search> {
     waiting: VecDeque<Directory>,
     names_left: usize,
     directories_left: usize,
+    /// Directories that repositories share and that were looked at.
+    split: HashSet<HostPath>,
 }
 
 /// A directory to look into.
@@ -72,8 +75,11 @@ impl Walk<'_, '_> {
         };
         let (listed, complete) = list(&opened, self.names_left);
         self.names_left = self.names_left.saturating_sub(listed.len());
-        if is_bare_repository(listed.iter().map(|name| name.bytes.as_slice())) {
-            self.protect_repository(&directory.path);
+        // Inside `.git` the table knows what counts.
+        let is_bare = || is_repository(listed.iter().map(|name| name.bytes.as_slice()));
+        if !directory.inside_repository && is_bare() {
+            self.protect_split(&directory.path);
+            self.search.repository(&directory.path, None);
         }
         for name in listed {
             self.look_at(directory, &name);
@@ -99,15 +105,15 @@ impl Walk<'_, '_> {
         let interesting = !step.below.is_empty();
         // `.git` as a link to a directory is that directory, and not a pointer file.
         let is_link = name.file_type == FileType::Symlink;
+        if is_link {
+            self.search.link(&path);
+        }
         if is_link && interesting && self.follow_begun(&path, &directory.begun, &name.bytes) {
             return;
         }
         if let Some(entry) = step.entry {
-            self.search.at(&path, known_as(entry));
-            if entry.pattern == ".git" {
-                let repositories = git::pointed_to(&path);
-                repositories.iter().for_each(|repository| self.protect_repository(repository));
-            }
+            let place = self.search.at(&path, known_as(entry));
+            self.follow(directory, &path, place, entry);
             return;
         }
         let depth = directory.depth + 1;
@@ -145,12 +151,31 @@ impl Walk<'_, '_> {
         true
     }
 
-    /// A repository under another name than `.git`.
-    fn protect_repository(&mut self, repository: &HostPath) {
-        for name in git::RUNS_CODE {
-            if let Ok(path) = repository.join(name) {
-                self.search.at(&path, git::KNOWN_AS);
+    /// Goes on to what a file of a repository leads to. `place` is where the file really is.
+    fn follow(
+        &mut self,
+        directory: &Directory,
+        path: &HostPath,
+        place: Option<HostPath>,
+        entry: &'static Entry,
+    ) {
+        if entry.pattern == ".git" {
+            for repository in git::pointed_to(path) {
+                self.search.repository(&repository, Some(&directory.path));
             }
+        } else if entry.is_git_configuration() {
+            place.into_iter().for_each(|place| self.search.follow_configuration(place, None));
+        } else if entry.pattern.ends_with("/commondir") {
+            self.protect_split(&directory.path);
+        }
+    }
+
+    /// The other half of a repository that is split in two.
+    fn protect_split(&mut self, repository: &HostPath) {
+        if let Some(shared) = git::shared_by(repository)
+            && self.split.insert(shared.clone())
+        {
+            self.search.repository(&shared, None);
         }
     }
 
@@ -168,7 +193,9 @@ impl Walk<'_, '_> {
                 if entry.object == Object::File && is_directory {
                     continue;
                 }
+                let place = opened.path.clone();
                 self.search.take(opened, known_as(entry));
+                self.follow(directory, &path, Some(place), entry);
             }
         }
     }

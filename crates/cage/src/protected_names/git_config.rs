@@ -1,0 +1,287 @@
+//! What a repository's configuration makes Git run, obey or read: a reader of Git's own syntax
+//! (git-config(1)) for the few keys that name a program, a directory of hooks or a further file.
+//! Lenient where Git gives up: a line that cannot be read names nothing and hides no other line.
+//! Reads text; never touches a file and never expands a variable.
+
+#[cfg(test)]
+mod tests;
+
+/// Something that a value names, as it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Named {
+    /// A file of further configuration, relative to the one that includes it.
+    Configuration(Vec<u8>),
+    /// The directory that other relative paths begin at, relative to the repository.
+    WorkTree(Vec<u8>),
+    /// A directory of hooks.
+    Hooks(Vec<u8>),
+    /// A file that a command may be or use.
+    Program {
+        /// Its path.
+        path: Vec<u8>,
+        /// Whether it looks like a path, and not only might be one.
+        is_surely_path: bool,
+    },
+}
+
+/// Everything that a text of configuration names, in its order.
+pub(crate) fn named(text: &[u8]) -> Vec<Named> {
+    let mut reader = Reader::new(text);
+    let mut found = Vec::new();
+    while let Some(variable) = reader.next_variable() {
+        let Variable { section, key, value } = &variable;
+        match kind(section, key) {
+            _ if value.is_empty() => {}
+            Some(Kind::Configuration) => found.push(Named::Configuration(value.clone())),
+            Some(Kind::WorkTree) => found.push(Named::WorkTree(value.clone())),
+            Some(Kind::Hooks) => found.push(Named::Hooks(value.clone())),
+            Some(Kind::Command) => found.extend(programs(value)),
+            // A remote is a command only in this form.
+            Some(Kind::Address) => {
+                let command = value.strip_prefix(b"ext::".as_slice());
+                found.extend(command.into_iter().flat_map(programs));
+            }
+            None => {}
+        }
+    }
+    found
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Configuration,
+    WorkTree,
+    Hooks,
+    Command,
+    Address,
+}
+
+/// By section and key; a subsection between them makes no difference here.
+fn kind(section: &[u8], key: &[u8]) -> Option<Kind> {
+    let is = |known: &str, word: &[u8]| known == "*" || known.as_bytes() == word;
+    KEYS.iter()
+        .find(|(known, keys, _)| is(known, section) && keys.iter().any(|known| is(known, key)))
+        .map(|(.., kind)| *kind)
+}
+
+/// The files that a command line may use: the whole of it, for it may be one path, and its words.
+/// The name of a command without a slash is looked for in `PATH`, and so is none.
+fn programs(command: &[u8]) -> Vec<Named> {
+    let command = command.strip_prefix(b"!").unwrap_or(command).trim_ascii();
+    let mut found: Vec<Named> = Vec::new();
+    let mut add = |path: &[u8], position: Position| {
+        let is_option = path.starts_with(b"-") || path.starts_with(b"%");
+        let has_slash = path.contains(&b'/') || position == Position::AfterSlash;
+        if path.is_empty() || is_option || (position == Position::First && !has_slash) {
+            return;
+        }
+        let is_surely_path = has_slash || path.contains(&b'.');
+        let program = Named::Program { path: path.to_vec(), is_surely_path };
+        if !found.contains(&program) {
+            found.push(program);
+        }
+    };
+    add(command, Position::First);
+    for quoted in command.split(|byte| matches!(byte, b'"' | b'\'')) {
+        if quoted.contains(&b' ') {
+            add(quoted, Position::First);
+        }
+    }
+    let mut before = b' ';
+    let mut is_first = true;
+    for word in command.split_inclusive(|byte| is_end_of_word(*byte)) {
+        let (word, end) = match word.split_last() {
+            Some((last, word)) if is_end_of_word(*last) => (word, *last),
+            _ => (word, b' '),
+        };
+        match after_variable(word, before) {
+            Some(below) => add(below, Position::AfterSlash),
+            None if is_first => add(word, Position::First),
+            None => add(word, Position::Later),
+        }
+        is_first = is_first && word.is_empty();
+        before = end;
+    }
+    found
+}
+
+fn is_end_of_word(byte: u8) -> bool {
+    byte.is_ascii_whitespace() || b";|&()<>{}$\"'`\\=".contains(&byte)
+}
+
+/// Where a word of a command stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Position {
+    First,
+    Later,
+    /// After a variable and a slash.
+    AfterSlash,
+}
+
+/// What follows a variable or the output of a command, which usually is the top of the work tree.
+fn after_variable(word: &[u8], before: u8) -> Option<&[u8]> {
+    let slash = word.iter().position(|byte| *byte == b'/');
+    let below = slash.and_then(|slash| word.get(slash + 1..)).unwrap_or_default();
+    match before {
+        b'$' => Some(below),
+        b')' | b'}' | b'"' | b'`' if slash == Some(0) => Some(below),
+        _ => None,
+    }
+}
+
+/// One setting; section and key in lower case.
+struct Variable {
+    section: Vec<u8>,
+    key: Vec<u8>,
+    value: Vec<u8>,
+}
+
+struct Reader<'text> {
+    rest: std::iter::Peekable<std::iter::Copied<std::slice::Iter<'text, u8>>>,
+    section: Vec<u8>,
+}
+
+impl<'text> Reader<'text> {
+    fn new(text: &'text [u8]) -> Self {
+        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+        Self { rest: text.iter().copied().peekable(), section: Vec::new() }
+    }
+
+    fn next_variable(&mut self) -> Option<Variable> {
+        loop {
+            match self.rest.peek().copied()? {
+                byte if byte.is_ascii_whitespace() => {
+                    self.rest.next();
+                }
+                b'[' => self.read_section(),
+                byte if byte.is_ascii_alphabetic() => {
+                    if let Some(variable) = self.read_variable() {
+                        return Some(variable);
+                    }
+                }
+                _ => self.skip_line(),
+            }
+        }
+    }
+
+    /// `[name]`, `[name "subsection"]` or, as it once was, `[name.subsection]`.
+    fn read_section(&mut self) {
+        self.rest.next();
+        self.section.clear();
+        let mut in_name = true;
+        let mut in_quotes = false;
+        while let Some(byte) = self.rest.next_if(|byte| *byte != b'\n') {
+            match byte {
+                b'\\' if in_quotes => {
+                    self.rest.next_if(|byte| *byte != b'\n');
+                }
+                b'"' => {
+                    in_quotes = !in_quotes;
+                    in_name = false;
+                }
+                b']' if !in_quotes => return,
+                b'.' => in_name = false,
+                byte if byte.is_ascii_whitespace() => in_name = false,
+                byte if in_name => self.section.push(byte.to_ascii_lowercase()),
+                _ => {}
+            }
+        }
+    }
+
+    /// A key and its value; none where there is no value.
+    fn read_variable(&mut self) -> Option<Variable> {
+        let mut key = Vec::new();
+        let in_key = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-';
+        while let Some(byte) = self.rest.next_if(in_key) {
+            key.push(byte.to_ascii_lowercase());
+        }
+        while self.rest.next_if(|byte| matches!(byte, b' ' | b'\t')).is_some() {}
+        if self.rest.next_if_eq(&b'=').is_none() {
+            self.skip_line();
+            return None;
+        }
+        let value = self.read_value();
+        Some(Variable { section: self.section.clone(), key, value })
+    }
+
+    fn read_value(&mut self) -> Vec<u8> {
+        let mut value = Vec::new();
+        // Up to here the value is kept although it ends in a space.
+        let mut kept = 0;
+        let mut in_quotes = false;
+        while let Some(byte) = self.rest.next() {
+            match byte {
+                b'\n' => break,
+                b'#' | b';' if !in_quotes => {
+                    self.skip_line();
+                    break;
+                }
+                b'"' => {
+                    in_quotes = !in_quotes;
+                    kept = value.len();
+                }
+                b'\\' => {
+                    self.read_escaped(&mut value);
+                    kept = value.len();
+                }
+                byte if byte.is_ascii_whitespace() && !in_quotes => {
+                    if !value.is_empty() {
+                        value.push(byte);
+                    }
+                }
+                byte => {
+                    value.push(byte);
+                    kept = value.len();
+                }
+            }
+        }
+        value.truncate(kept);
+        value
+    }
+
+    fn read_escaped(&mut self, value: &mut Vec<u8>) {
+        self.rest.next_if_eq(&b'\r');
+        match self.rest.next() {
+            // The line goes on.
+            None | Some(b'\n') => {}
+            Some(b'n') => value.push(b'\n'),
+            Some(b't') => value.push(b'\t'),
+            Some(b'b') => value.push(8),
+            Some(byte) => value.push(byte),
+        }
+    }
+
+    fn skip_line(&mut self) {
+        while self.rest.next().is_some_and(|byte| byte != b'\n') {}
+    }
+}
+
+/// Section, keys, and what their values are. Without those that run only what a person types, such
+/// as aliases.
+const KEYS: &[(&str, &[&str], Kind)] = &[
+    ("include", &["path"], Kind::Configuration),
+    ("includeif", &["path"], Kind::Configuration),
+    ("core", &["worktree"], Kind::WorkTree),
+    ("core", &["hookspath"], Kind::Hooks),
+    ("init", &["templatedir"], Kind::Hooks),
+    ("core", &["fsmonitor", "sshcommand", "editor", "pager", "askpass"], Kind::Command),
+    ("core", &["gitproxy", "alternaterefscommand"], Kind::Command),
+    ("sequence", &["editor"], Kind::Command),
+    ("pager", &["*"], Kind::Command),
+    ("hook", &["command"], Kind::Command),
+    ("credential", &["helper"], Kind::Command),
+    ("filter", &["clean", "smudge", "process"], Kind::Command),
+    ("diff", &["external", "command", "textconv"], Kind::Command),
+    ("interactive", &["difffilter"], Kind::Command),
+    ("merge", &["driver"], Kind::Command),
+    ("difftool", &["cmd", "path"], Kind::Command),
+    ("mergetool", &["cmd", "path"], Kind::Command),
+    ("gpg", &["program", "defaultkeycommand"], Kind::Command),
+    ("trailer", &["command", "cmd"], Kind::Command),
+    ("submodule", &["update"], Kind::Command),
+    ("remote", &["uploadpack", "receivepack"], Kind::Command),
+    ("remote", &["url", "pushurl"], Kind::Address),
+    ("lfs", &["path", "clean", "smudge"], Kind::Command),
+    ("tar", &["command"], Kind::Command),
+    ("browser", &["cmd", "path"], Kind::Command),
+];

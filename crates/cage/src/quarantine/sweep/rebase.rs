@@ -1,0 +1,59 @@
+//! The state of a rebase or cherry-pick that a run left unfinished. Whoever continues it on the host
+//! runs the commands in it, and there need not be any: a list without them is the program's own work
+//! and stays. Reads the file, within a bound; what cannot be read is not harmless.
+
+use policy::protected::Entry;
+use rustix::fs::{FileType, Mode, OFlags};
+
+use super::{Listing, Name};
+use crate::protected_names::git;
+
+#[cfg(test)]
+mod tests;
+
+/// Whether it is such a file and runs nothing.
+pub(super) fn is_harmless(listing: &Listing<'_>, name: &Name, entry: &'static Entry) -> bool {
+    let Some(kind) = kind(entry) else { return false };
+    if name.file_type != FileType::RegularFile {
+        return false;
+    }
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = rustix::fs::openat(listing.descriptor, &*name.bytes, flags, Mode::empty());
+    let text = opened.ok().and_then(|object| git::read_object(&object, MOST_BYTES));
+    text.is_some_and(|text| text.len() < MOST_BYTES && !runs_something(kind, &text))
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    /// One command of Git on each line, of which one runs a shell.
+    List,
+    /// Options that can name a merge strategy, which is a program.
+    Options,
+}
+
+fn kind(entry: &Entry) -> Option<Kind> {
+    let (above, name) = entry.pattern.rsplit_once('/')?;
+    if !above.starts_with(".git") {
+        return None;
+    }
+    match name {
+        "git-rebase-todo" | "todo" => Some(Kind::List),
+        "strategy" | "opts" => Some(Kind::Options),
+        _ => None,
+    }
+}
+
+fn runs_something(kind: Kind, text: &[u8]) -> bool {
+    match kind {
+        Kind::List => text.split(|byte| *byte == b'\n').any(|line| {
+            let command = line.split(u8::is_ascii_whitespace).find(|word| !word.is_empty());
+            matches!(command, Some(b"exec" | b"x"))
+        }),
+        // The strategy `a/b` is the program `git-merge-a/b` of the work tree; one without a slash is
+        // looked for in `PATH`.
+        Kind::Options => text.contains(&b'/'),
+    }
+}
+
+/// A list of ten thousand commits has less.
+const MOST_BYTES: usize = 1024 * 1024;
