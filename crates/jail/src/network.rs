@@ -9,7 +9,7 @@ use crate::StartError;
 pub(crate) fn check(plan: &Plan) -> Result<(), StartError> {
     match plan.network {
         NetworkPlan::Loopback => Ok(()),
-        NetworkPlan::Gatekeeper { .. } => Err(StartError::Unsupported(
+        NetworkPlan::Gatekeeper(_) => Err(StartError::Unsupported(
             "the cage's policy allows network destinations, and this build has no gatekeeper to \
              hold it to them; remove `net.allow` or pass `--no-net`"
                 .to_owned(),

@@ -16,12 +16,13 @@ mod identity;
 mod landlock;
 mod limits;
 mod mount;
-mod network;
 mod path;
 #[cfg(test)]
 mod sample;
 mod summary;
 
+pub mod destination;
+pub mod network;
 pub mod render;
 pub mod seccomp;
 
@@ -36,7 +37,7 @@ pub use limits::LimitsPlan;
 pub use mount::{
     Access, BindPurpose, Execution, FileKind, Mapping, MountOp, Source, SourceIndex, TmpfsSize,
 };
-pub use network::NetworkPlan;
+pub use network::{GatekeeperPlan, NetworkPlan};
 pub use path::{GuestPath, HostPath, MAX_PATH_BYTES, PathError};
 pub use seccomp::SeccompPlan;
 pub use summary::{FsMount, Summary};

@@ -1,7 +1,11 @@
 //! What a cage's network namespace is connected to. The namespace itself always exists and has
 //! nothing but loopback; there is no variant that shares the host's.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
+
+use crate::destination::Destination;
 
 /// The network of a cage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -9,11 +13,89 @@ use serde::{Deserialize, Serialize};
 pub enum NetworkPlan {
     /// The cage's own loopback and nothing else; no resolver, no listener.
     Loopback,
-    /// Destinations reached through the gatekeeper, in the normal form of the policy language.
-    Gatekeeper {
-        /// Allowed destinations.
-        allow: Vec<String>,
-        /// Denied destinations; they win.
-        deny: Vec<String>,
-    },
+    /// Destinations reached through the gatekeeper.
+    Gatekeeper(GatekeeperPlan),
 }
+
+/// What the gatekeeper holds a cage to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GatekeeperPlan {
+    /// Allowed destinations, in their order.
+    pub allow: Vec<Destination>,
+    /// Denied destinations; they win.
+    pub deny: Vec<Destination>,
+    /// What a person or a model is told about a denied host, by the host's text.
+    pub reasons: BTreeMap<String, String>,
+    /// Ports of the host's loopback that the cage's own loopback leads to, ascending.
+    pub host_ports: Vec<u16>,
+    /// Ports of the cage's loopback that the host's loopback leads to, ascending.
+    pub publish: Vec<u16>,
+}
+
+/// A socket that is made inside a cage's namespace and served by the gatekeeper outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum SocketKind {
+    /// Takes every TCP connection that is redirected to it.
+    Transparent {
+        /// Its address family.
+        family: Family,
+    },
+    /// Takes TCP connections to one port of any address.
+    PerPort {
+        /// Its address family.
+        family: Family,
+        /// The port.
+        port: u16,
+    },
+    /// Takes questions about names.
+    Dns {
+        /// Its address family.
+        family: Family,
+        /// How they come.
+        transport: Transport,
+    },
+    /// Takes SOCKS clients.
+    Socks,
+    /// Takes HTTP proxy clients.
+    HttpProxy,
+    /// Takes connections to a port of the host's loopback.
+    HostPort {
+        /// Its address family.
+        family: Family,
+        /// The port, inside and outside.
+        port: u16,
+    },
+    /// Tells about datagrams that were refused.
+    DeniedUdp,
+    /// Gives connections to ports inside, made by pid 1.
+    Inward,
+}
+
+/// An address family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Family {
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+}
+
+/// How questions about names come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Transport {
+    /// As datagrams.
+    Udp,
+    /// On connections.
+    Tcp,
+}
+
+/// Where SOCKS clients find the gatekeeper on the cage's loopback.
+pub const SOCKS_PORT: u16 = 1080;
+/// Where HTTP proxy clients find it.
+pub const HTTP_PROXY_PORT: u16 = 3128;
+/// Where redirected connections arrive.
+pub const TRANSPARENT_PORT: u16 = 15001;

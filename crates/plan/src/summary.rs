@@ -57,8 +57,8 @@ impl Plan {
         let mut line = format!("cage[{}@{prefix}] fs={}", self.cage, list(grants));
         let net = match &self.network {
             NetworkPlan::Loopback => "none".to_owned(),
-            NetworkPlan::Gatekeeper { allow, .. } => {
-                list(allow.iter().map(|entry| one_word(entry.as_bytes())))
+            NetworkPlan::Gatekeeper(gatekeeper) => {
+                list(gatekeeper.allow.iter().map(ToString::to_string))
             }
         };
         let state = if self.keeps_scratch() { "scratch" } else { "ephemeral" };

@@ -15,7 +15,6 @@ pub mod compile;
 pub mod explain;
 pub mod facts;
 pub mod model;
-pub mod net;
 pub mod place;
 pub mod protected;
 pub mod schema;
@@ -23,6 +22,8 @@ pub mod secrets;
 pub mod shown;
 pub mod text;
 pub mod ungrantable;
+
+pub use plan::destination as net;
 
 pub use algebra::{Refusal, Refusals, is_within};
 pub use ceiling::Ceiling;

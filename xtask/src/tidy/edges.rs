@@ -12,9 +12,10 @@ const EDGES: &[(&str, &[&str])] = &[
     ("sys", &[]),
     ("policy", &["plan"]),
     ("jail", &["plan", "sys"]),
-    ("cage", &["jail", "plan", "policy", "sys"]),
+    ("gate", &["plan", "sys"]),
+    ("cage", &["gate", "jail", "plan", "policy", "sys"]),
     ("attacks", &["sys"]),
-    ("cli", &["attacks", "cage", "jail", "plan", "policy", "sys"]),
+    ("cli", &["attacks", "cage", "gate", "jail", "plan", "policy", "sys"]),
 ];
 
 /// Tables of a manifest that make it into what is shipped.

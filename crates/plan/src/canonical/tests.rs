@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::*;
+use crate::GatekeeperPlan;
 use crate::sample::{directory, guest, plan};
 use crate::seccomp::Profile;
 
@@ -32,7 +33,7 @@ fn everything_else_counts() {
         |plan| plan.identity.map = IdentityMap::Unowned(HostIds { uid: 1001, gid: 1001 }),
         |plan| plan.sources[0].inode = 99,
         |plan| plan.mounts.push(directory("/a")),
-        |plan| plan.network = NetworkPlan::Gatekeeper { allow: vec![], deny: vec![] },
+        |plan| plan.network = NetworkPlan::Gatekeeper(GatekeeperPlan::default()),
         |plan| plan.seccomp = SeccompPlan::native(Profile::Relaxed),
         |plan| plan.limits.pids = Some(3),
         |plan| plan.environment.clear(),

@@ -142,10 +142,11 @@ fn network(plan: &Plan, page: &mut Page) {
     page.heading("network");
     match &plan.network {
         NetworkPlan::Loopback => page.field("none", "the cage's own loopback and nothing else"),
-        NetworkPlan::Gatekeeper { allow, deny } => {
-            for (label, entries) in [("allowed", allow), ("denied", deny)] {
+        NetworkPlan::Gatekeeper(gatekeeper) => {
+            let lists = [("allowed", &gatekeeper.allow), ("denied", &gatekeeper.deny)];
+            for (label, entries) in lists {
                 for entry in entries {
-                    page.field(label, &one_phrase(entry.as_bytes()));
+                    page.field(label, &entry.to_string());
                 }
             }
         }

@@ -3,8 +3,8 @@
 use super::*;
 use crate::sample::{bind, directory, file, guest, mask, plan, symlink, tmpfs};
 use crate::{
-    Access, BindPurpose, ByteString, FileKind, HostIds, IdentityMap, LimitsPlan, Mapping, MountOp,
-    NetworkPlan, Plan,
+    Access, BindPurpose, ByteString, FileKind, GatekeeperPlan, HostIds, IdentityMap, LimitsPlan,
+    Mapping, MountOp, NetworkPlan, Plan,
 };
 
 fn arguments(plan: &Plan) -> String {
@@ -123,7 +123,10 @@ fn gaps_are_named() {
     if let Some(MountOp::Bind { mapping, .. }) = open.mounts.last_mut() {
         *mapping = Mapping::Owner { uid: 1, gid: 1 };
     }
-    open.network = NetworkPlan::Gatekeeper { allow: vec!["a.test".into()], deny: vec![] };
+    open.network = NetworkPlan::Gatekeeper(GatekeeperPlan {
+        allow: vec!["a.test".parse().unwrap()],
+        ..GatekeeperPlan::default()
+    });
     open.limits = LimitsPlan { pids: Some(3), ..LimitsPlan::default() };
     for word in ["owner", "network", "limit on memory"] {
         assert!(has(&open, word), "{word}");

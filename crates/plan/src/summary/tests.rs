@@ -1,6 +1,7 @@
 //! The one line, exactly.
 
 use super::*;
+use crate::GatekeeperPlan;
 use crate::sample::{bind, directory, guest, plan};
 use crate::{LimitsPlan, SourceIndex};
 
@@ -20,10 +21,10 @@ fn the_line_says_it_all() {
         directory("/scratch"),
         bind(0, "/scratch", Access::ReadWrite, BindPurpose::Base),
     ]);
-    full.network = NetworkPlan::Gatekeeper {
-        allow: vec!["*.a.test:443".into(), "b.test".into()],
-        deny: vec![],
-    };
+    full.network = NetworkPlan::Gatekeeper(GatekeeperPlan {
+        allow: vec!["*.a.test:443".parse().unwrap(), "b.test".parse().unwrap()],
+        ..GatekeeperPlan::default()
+    });
     full.limits =
         LimitsPlan { memory_mb: Some(512), walltime_sec: Some(60), ..LimitsPlan::default() };
     assert_eq!(

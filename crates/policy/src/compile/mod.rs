@@ -18,7 +18,8 @@ pub use error::{CompileError, RuleConflict};
 
 use plan::seccomp::Profile;
 use plan::{
-    ByteString, HostIds, LimitsPlan, NetworkPlan, PLAN_VERSION, Plan, SeccompPlan, Summary,
+    ByteString, GatekeeperPlan, HostIds, LimitsPlan, NetworkPlan, PLAN_VERSION, Plan, SeccompPlan,
+    Summary,
 };
 
 use crate::{HostFacts, Policy, Seccomp, State};
@@ -110,13 +111,14 @@ fn check_start(
 
 /// K25: nothing allowed, nothing connected.
 fn network(policy: &Policy) -> NetworkPlan {
-    let texts = |entries: &std::collections::BTreeMap<crate::net::Destination, _>| {
-        entries.keys().map(ToString::to_string).collect::<Vec<_>>()
-    };
     if policy.net.allow.is_empty() {
         return NetworkPlan::Loopback;
     }
-    NetworkPlan::Gatekeeper { allow: texts(&policy.net.allow), deny: texts(&policy.net.deny) }
+    NetworkPlan::Gatekeeper(GatekeeperPlan {
+        allow: policy.net.allow.keys().cloned().collect(),
+        deny: policy.net.deny.keys().cloned().collect(),
+        ..GatekeeperPlan::default()
+    })
 }
 
 fn profile(seccomp: Seccomp) -> Profile {

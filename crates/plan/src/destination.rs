@@ -1,15 +1,23 @@
 //! The grammar of `net.allow` and `net.deny`: what one entry may say, its one normal form, and how
 //! two entries relate. Purely lexical: never resolves a name and never decides a connection.
 
+mod error;
+mod name;
+
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+
+pub use error::DestinationError;
+pub use name::{Name, NameError};
 
 /// One entry: hosts and ports. Holding one proves that the text was well-formed; its `Display` is
 /// the normal form (lower case, no trailing dot, no leading zeros, networks without host bits).
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Destination {
     hosts: Hosts,
     ports: Ports,
@@ -35,105 +43,6 @@ pub struct Ports {
     last: u16,
 }
 
-/// Why a text is not an entry. Each reads as a complete reason; hints are separate.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DestinationError {
-    /// No host at all.
-    #[error("the entry names no host")]
-    Empty,
-    /// A NUL, another control character or white space.
-    #[error("the entry has white space, a NUL or another control character")]
-    ControlCharacter,
-    /// `*` or `**` alone, or a network of length 0.
-    #[error("the entry stands for every host")]
-    EveryHost,
-    /// `*.com`: a wildcard directly below a top-level domain.
-    #[error("the wildcard covers a whole top-level domain")]
-    TopLevelWildcard,
-    /// A `*` that is not the whole first label.
-    #[error("`*` and `**` can only be the whole first label")]
-    MisplacedWildcard,
-    /// `localhost` or a name below it.
-    #[error("`localhost` inside a cage is the cage itself")]
-    Localhost,
-    /// A scheme, a path or a query.
-    #[error("the entry is a URL, not a host")]
-    Url,
-    /// `user@host`.
-    #[error("the entry has a user name in it")]
-    UserInfo,
-    /// `provider:model`.
-    #[error("the entry looks like `provider:model`, not like `host:port`")]
-    ProviderModel,
-    /// A character that no host name has.
-    #[error("the name is not ASCII")]
-    NotAscii,
-    /// A label that is empty, too long, or has a character that no host name has.
-    #[error("`{0}` is not a label of a host name")]
-    BadLabel(String),
-    /// More than 253 characters.
-    #[error("the name is longer than 253 characters")]
-    NameTooLong,
-    /// `010.0.0.1`, `127.1`, `0x7f000001` and the like.
-    #[error("the IPv4 address is not written as four decimal numbers")]
-    NonCanonicalAddress,
-    /// Something after an address, or an address that is none.
-    #[error("`{0}` is not an address")]
-    BadAddress(String),
-    /// `10.0.0.1/8`.
-    #[error("the network has bits set beyond its prefix length")]
-    HostBits {
-        /// The network that was likely meant.
-        meant: String,
-    },
-    /// `/33`, `/x`.
-    #[error("`{0}` is not a prefix length")]
-    BadPrefix(String),
-    /// `::ffff:10.0.0.1`.
-    #[error("the address is an IPv4 address in IPv6 form")]
-    MappedAddress {
-        /// The IPv4 address.
-        meant: String,
-    },
-    /// `fe80::1%eth0`.
-    #[error("the address has a zone")]
-    Zone,
-    /// Port 0, above 65535, not decimal, or a range that ends before it begins.
-    #[error("`{0}` is not a port or a range of ports")]
-    BadPort(String),
-}
-
-impl DestinationError {
-    /// What to write instead, where that is known.
-    pub fn hint(&self) -> Option<String> {
-        let hint = match self {
-            Self::EveryHost => "name the hosts, such as `**.example.com:443`",
-            Self::TopLevelWildcard => "name at least two labels, such as `**.example.com`",
-            Self::MisplacedWildcard => {
-                "`*.example.com` is one label more, `**.example.com` any number"
-            }
-            Self::Localhost => "a cage reaches its own loopback without any rule",
-            Self::Url => "write the host alone, with `:443` for HTTPS",
-            Self::UserInfo => "write the host alone",
-            Self::ProviderModel => "name the host of the provider, such as `api.example.com:443`",
-            Self::NotAscii => "write the name in its `xn--` form",
-            Self::NonCanonicalAddress => "write it as in `192.0.2.1`",
-            Self::HostBits { meant } | Self::MappedAddress { meant } => {
-                return Some(format!("write `{meant}`"));
-            }
-            Self::Zone => "leave out the `%` and what follows",
-            Self::BadPort(_) => "a port is 1 to 65535; a range is written as `8000-8080`",
-            Self::BadAddress(_) => "an IPv6 address with a port is written as `[2001:db8::1]:443`",
-            Self::Empty
-            | Self::ControlCharacter
-            | Self::BadLabel(_)
-            | Self::NameTooLong
-            | Self::BadPrefix(_) => return None,
-        };
-        Some(hint.to_owned())
-    }
-}
-
 impl Destination {
     /// Which hosts.
     pub fn hosts(&self) -> &Hosts {
@@ -157,6 +66,18 @@ impl Destination {
     /// so a name and a network always may.
     pub fn may_overlap(&self, other: &Self) -> bool {
         self.ports.overlaps(other.ports) && self.hosts.may_overlap(&other.hosts)
+    }
+
+    /// Whether the entry names this host and port. A network names no host.
+    pub fn covers_name(&self, name: &Name, port: u16) -> bool {
+        self.ports.contains(port) && self.hosts.covers(&Hosts::Name(name.as_str().to_owned()))
+    }
+
+    /// Whether the entry names this address and port. A name names no address.
+    pub fn covers_address(&self, address: IpAddr, port: u16) -> bool {
+        let contained =
+            matches!(&self.hosts, Hosts::Network(network) if network.contains(&address));
+        contained && self.ports.contains(port)
     }
 
     /// Whether the entry stands for every address of a family: a deny entry may, an allow entry
@@ -210,6 +131,11 @@ impl Ports {
         self.last
     }
 
+    /// Whether this port is one of them.
+    pub fn contains(self, port: u16) -> bool {
+        self.first <= port && port <= self.last
+    }
+
     fn covers(self, other: Self) -> bool {
         self.first <= other.first && other.last <= self.last
     }
@@ -261,6 +187,20 @@ impl fmt::Display for ShortNetwork {
         } else {
             self.0.fmt(formatter)
         }
+    }
+}
+
+impl From<Destination> for String {
+    fn from(destination: Destination) -> Self {
+        destination.to_string()
+    }
+}
+
+impl TryFrom<String> for Destination {
+    type Error = DestinationError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
     }
 }
 

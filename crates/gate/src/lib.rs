@@ -1,0 +1,8 @@
+//! The network gatekeeper: gives a cage exactly the hosts that its Plan names.
+//!
+//! The pure half decides and parses and never does I/O. The other half is a process of its own that
+//! serves the sockets which were made inside a cage's namespace; it never learns of a policy, only of
+//! a Plan, and reads nothing from a cage before it has jailed itself.
+#![forbid(unsafe_code)]
+
+pub mod event;
