@@ -160,6 +160,34 @@ fn a_view_that_differs_does_not_start() {
     }
 }
 
+/// K185, T54: namespaces that were made for a cage that never came are given back.
+fn a_nursery_without_a_cage_leaves_nothing() {
+    let children = || std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
+    let before = children();
+    for _ in 0..20 {
+        drop(jail::Nursery::open().unwrap());
+    }
+    let refused = jail::Nursery::open().unwrap();
+    let mut prepared = shell("true");
+    prepared.plan.version = 0;
+    let error = refused.start(&prepared.plan, &prepared.sources, ProgramStreams::null());
+    assert!(matches!(error, Err(jail::StartError::Unsupported(_))), "{error:?}");
+    assert_eq!(children(), before);
+}
+
+/// K41, K47: what is made ahead is new as well.
+fn every_namespace_is_new() {
+    let names = ["user", "mnt", "pid", "net", "ipc", "uts", "cgroup"];
+    let script = names.map(|name| format!("readlink /proc/self/ns/{name}")).join(";");
+    let outcome = run(&shell(&script)).unwrap();
+    let inside: Vec<&str> = outcome.output.lines().collect();
+    assert_eq!(inside.len(), names.len(), "{}", outcome.output);
+    for (name, inside) in names.iter().zip(inside) {
+        let outside = std::fs::read_link(format!("/proc/self/ns/{name}")).unwrap();
+        assert_ne!(inside, outside.to_str().unwrap(), "{name} is the host's");
+    }
+}
+
 /// K132, K216
 fn a_killing_call_kills_and_is_named() {
     let script = "perl -e 'syscall(227, 0, 0); print \"alive\"'; echo status $?";
@@ -181,6 +209,8 @@ fn main() {
         ("a_read_only_grant_cannot_be_changed", a_read_only_grant_cannot_be_changed),
         ("nothing_outlives_the_program", nothing_outlives_the_program),
         ("a_view_that_differs_does_not_start", a_view_that_differs_does_not_start),
+        ("a_nursery_without_a_cage_leaves_nothing", a_nursery_without_a_cage_leaves_nothing),
+        ("every_namespace_is_new", every_namespace_is_new),
         ("a_killing_call_kills_and_is_named", a_killing_call_kills_and_is_named),
     ];
     support::run_single_threaded(tests);
