@@ -5,4 +5,8 @@
 //! a Plan, and reads nothing from a cage before it has jailed itself.
 #![forbid(unsafe_code)]
 
+pub mod account;
+pub mod control;
 pub mod event;
+pub mod limits;
+pub mod settings;

@@ -1,0 +1,256 @@
+//! What a supervisor and its gatekeeper say to each other: one JSON value per packet. The supervisor
+//! sends orders on one channel; each cage has a channel of its own besides, whose end is the end of
+//! the registration, so that a cage whose owner is gone is never served.
+//!
+//! Neither side trusts the other's sizes. Never carries a byte of a cage's traffic.
+
+use std::io::{IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use plan::network::{GatekeeperPlan, SocketKind};
+use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
+    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::account::Account;
+use crate::event::Event;
+use crate::settings::Settings;
+
+/// What a supervisor tells the process.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Order {
+    /// Serve a cage. With it come the cage's channel, its plan, the sockets of `kinds`, and one
+    /// listener for each of `published`, in this order.
+    Register(Box<Registration>),
+    /// Ask these resolvers from now on, for every cage.
+    Upstream {
+        /// In the order of trying.
+        resolvers: Vec<SocketAddr>,
+    },
+    /// Take no more cages, and end with the last one.
+    Drain,
+}
+
+/// A cage to serve.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Registration {
+    /// The start that it belongs to.
+    pub invocation: String,
+    /// The project that it works on.
+    pub project: String,
+    /// The user's settings.
+    pub settings: Settings,
+    /// What the sockets are that were made inside.
+    pub kinds: Vec<SocketKind>,
+    /// The ports whose listeners were made on the host's loopback.
+    pub published: Vec<u16>,
+}
+
+/// What a supervisor says on a cage's channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum CageOrder {
+    /// Tell the account.
+    Count,
+    /// End every connection and tell the account for the last time.
+    Unregister,
+}
+
+/// What the gatekeeper says on a cage's channel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum CageReport {
+    /// The cage is served.
+    Registered,
+    /// The cage is not served.
+    Refused {
+        /// Why.
+        reason: String,
+    },
+    /// Something happened.
+    Event(Event),
+    /// The account that was asked for.
+    Account(Account),
+}
+
+/// Whether to wait until the other side has sent or taken something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiting {
+    /// As long as it takes.
+    Allowed,
+    /// Not at all: `EAGAIN` instead.
+    Refused,
+}
+
+/// One end of a channel.
+#[derive(Debug)]
+pub struct Channel(OwnedFd);
+
+impl Channel {
+    /// A connected pair.
+    pub fn pair() -> Result<(Self, Self), Errno> {
+        let (one, other) = rustix::net::socketpair(
+            AddressFamily::UNIX,
+            SocketType::SEQPACKET,
+            SocketFlags::CLOEXEC,
+            None,
+        )?;
+        Ok((Self(one), Self(other)))
+    }
+
+    /// Takes a connected socket.
+    pub fn from_fd(socket: OwnedFd) -> Self {
+        Self(socket)
+    }
+
+    /// The socket itself.
+    pub fn into_fd(self) -> OwnedFd {
+        self.0
+    }
+
+    /// Sends one packet, with file descriptors if there are any.
+    pub fn send<T: Serialize>(
+        &self,
+        message: &T,
+        descriptors: &[BorrowedFd<'_>],
+        waiting: Waiting,
+    ) -> Result<(), Errno> {
+        let bytes = serde_json::to_vec(message).map_err(|_| Errno::INVAL)?;
+        if bytes.len() > MAX_PACKET || descriptors.len() > MAX_DESCRIPTORS {
+            return Err(Errno::MSGSIZE);
+        }
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        if !descriptors.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(descriptors))
+        {
+            return Err(Errno::TOOBIG);
+        }
+        let flags = SendFlags::NOSIGNAL
+            | match waiting {
+                Waiting::Allowed => SendFlags::empty(),
+                Waiting::Refused => SendFlags::DONTWAIT,
+            };
+        let sent = retried(|| {
+            rustix::net::sendmsg(&self.0, &[IoSlice::new(&bytes)], &mut ancillary, flags)
+        })?;
+        if sent == bytes.len() { Ok(()) } else { Err(Errno::MSGSIZE) }
+    }
+
+    /// The next packet with the descriptors that came with it; none when the other side is gone.
+    pub fn receive<T: DeserializeOwned>(
+        &self,
+        waiting: Waiting,
+    ) -> Result<Option<(T, Vec<OwnedFd>)>, Errno> {
+        let (packet, descriptors) = match self.receive_packet(waiting) {
+            // The other side ended without reading all that it was told. The kernel says so once,
+            // ahead of what the other side had still sent.
+            Err(Errno::CONNRESET) => self.receive_packet(waiting)?,
+            other => other?,
+        };
+        if packet.is_empty() {
+            return Ok(None);
+        }
+        let message = serde_json::from_slice(&packet).map_err(|_| Errno::BADMSG)?;
+        Ok(Some((message, descriptors)))
+    }
+
+    fn receive_packet(&self, waiting: Waiting) -> Result<(Vec<u8>, Vec<OwnedFd>), Errno> {
+        let extra = match waiting {
+            Waiting::Allowed => RecvFlags::empty(),
+            Waiting::Refused => RecvFlags::DONTWAIT,
+        };
+        let look = RecvFlags::PEEK | RecvFlags::TRUNC | extra;
+        let (_, length) = retried(|| rustix::net::recv(&self.0, &mut [0_u8; 0], look))?;
+        if length > MAX_PACKET {
+            return Err(Errno::MSGSIZE);
+        }
+        let mut bytes = vec![0_u8; length];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
+        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+        let received = retried(|| {
+            let buffers = &mut [IoSliceMut::new(&mut bytes)];
+            let flags = RecvFlags::CMSG_CLOEXEC | extra;
+            rustix::net::recvmsg(&self.0, buffers, &mut ancillary, flags)
+        })?;
+        let mut descriptors = Vec::new();
+        for message in ancillary.drain() {
+            if let RecvAncillaryMessage::ScmRights(rights) = message {
+                descriptors.extend(rights);
+            }
+        }
+        if received.flags.intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC) {
+            return Err(Errno::MSGSIZE);
+        }
+        bytes.truncate(received.bytes);
+        Ok((bytes, descriptors))
+    }
+}
+
+impl AsFd for Channel {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// A plan as a sealed file in memory: it can be longer than a packet.
+pub fn write_plan(plan: &GatekeeperPlan) -> Result<OwnedFd, Errno> {
+    let bytes = serde_json::to_vec(plan).map_err(|_| Errno::INVAL)?;
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let file = rustix::fs::memfd_create(c"plan", flags)?;
+    let mut rest = bytes.as_slice();
+    while !rest.is_empty() {
+        let written = retried(|| rustix::io::write(&file, rest))?;
+        rest = rest.get(written..).unwrap_or_default();
+    }
+    let all = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
+    rustix::fs::fcntl_add_seals(&file, all)?;
+    Ok(file)
+}
+
+/// The plan that [`write_plan`] wrote.
+pub fn read_plan(file: BorrowedFd<'_>) -> Result<GatekeeperPlan, Errno> {
+    let mut bytes = Vec::new();
+    let mut chunk = vec![0_u8; 64 * 1024];
+    loop {
+        let position = u64::try_from(bytes.len()).map_err(|_| Errno::TOOBIG)?;
+        let length = retried(|| rustix::io::pread(file, chunk.as_mut_slice(), position))?;
+        if length == 0 {
+            break;
+        }
+        bytes.extend_from_slice(chunk.get(..length).unwrap_or_default());
+        if bytes.len() > MAX_PLAN {
+            return Err(Errno::TOOBIG);
+        }
+    }
+    serde_json::from_slice(&bytes).map_err(|_| Errno::BADMSG)
+}
+
+fn retried<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
+    loop {
+        match call() {
+            Err(Errno::INTR) => {}
+            other => return other,
+        }
+    }
+}
+
+/// Most file descriptors in one packet; the kernel's own bound is 253.
+pub const MAX_DESCRIPTORS: usize = 250;
+
+/// Longest packet.
+const MAX_PACKET: usize = 128 * 1024;
+
+/// Longest plan of one cage.
+const MAX_PLAN: usize = 4 << 20;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,48 @@
+//! How much of the gatekeeper one cage can have, and how long anything may take. Every bound of the
+//! process is a constant of this file; nothing here is configuration.
+
+use std::time::Duration;
+
+/// Connections of one cage at a time, in whatever state.
+pub const CONNECTIONS: usize = 16_384;
+/// Of those, connections whose other side is still being looked up or dialled.
+pub const DIALS: usize = 512;
+/// Questions about names that may wait for an answer at a time.
+pub const QUERIES_IN_FLIGHT: usize = 1_024;
+/// Questions about names in one second.
+pub const QUERIES_PER_SECOND: u32 = 2_000;
+/// Events in one second; more are counted and not told.
+pub const EVENTS_PER_SECOND: u32 = 100;
+/// Different refused targets that are remembered for the summary.
+pub const DENIED_TARGETS: usize = 128;
+/// Connections that one listener takes before others get their turn.
+pub const ACCEPTS_PER_TURN: usize = 16;
+/// Chunks that one direction of a connection moves before others get their turn.
+pub const CHUNKS_PER_TURN: usize = 8;
+/// Pipes with data in them, of all cages together. Beyond that data is copied.
+pub const PIPES: usize = 512;
+/// Empty pipes that are kept for the next data.
+pub const SPARE_PIPES: usize = 32;
+/// What a pipe is asked to hold.
+pub const PIPE_BYTES: usize = 256 * 1024;
+/// What one call moves at most.
+pub const CHUNK: usize = 1024 * 1024;
+/// A proxy client's words before the connection is made: a SOCKS request or an HTTP head.
+pub const GREETING_BYTES: usize = 64 * 1024;
+/// The head of an HTTP request, and a TLS hello.
+pub const OPENING_BYTES: usize = 64 * 1024;
+
+/// How long one address is dialled.
+pub const CONNECT: Duration = Duration::from_secs(10);
+/// How long a dial is alone before the next address is tried beside it (RFC 8305).
+pub const NEXT_ADDRESS: Duration = Duration::from_millis(250);
+/// How long all addresses of a target may take together.
+pub const CONNECT_ALL: Duration = Duration::from_secs(30);
+/// How long a proxy client may take to say what it wants.
+pub const GREETING: Duration = Duration::from_secs(30);
+/// How long a connection may stay silent in both directions.
+pub const IDLE: Duration = Duration::from_secs(600);
+/// How long a refused client may take to read its answer.
+pub const LAST_WORDS: Duration = Duration::from_secs(2);
+/// How long the supervisor may take to read the account of a cage that is let go.
+pub const ACCOUNT: Duration = Duration::from_secs(2);
