@@ -12,7 +12,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitOptions};
+use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions};
 use rustix::thread::futex;
 
 use crate::clone::{
@@ -72,6 +72,7 @@ impl Nursery {
         if thread_count()? != 1 {
             return Err(Errno::BUSY);
         }
+        make_room_for_descriptors();
         let shared = Box::new(Shared {
             state: AtomicU32::new(MAKING),
             ordered: AtomicU32::new(0),
@@ -220,6 +221,28 @@ impl Drop for Nursery {
     }
 }
 
+/// Lets the table of descriptors grow now, while it is this process's alone. To let a shared one
+/// grow the kernel waits until no processor can still be reading the old one (`synchronize_rcu`),
+/// which takes up to ten milliseconds for each doubling, and every grant of a cage is a descriptor.
+fn make_room_for_descriptors() {
+    let before = rustix::process::getrlimit(Resource::Nofile);
+    let room = before.maximum.map_or(ROOM, |most| most.min(ROOM));
+    let raised = Rlimit { current: Some(room), maximum: before.maximum };
+    let is_low = before.current.is_some_and(|soft| soft < room);
+    if is_low && rustix::process::setrlimit(Resource::Nofile, raised).is_err() {
+        return;
+    }
+    // The table reaches as far as the highest number that was ever in use. Where this fails, a
+    // start with many grants is slower and nothing else.
+    if let Ok(highest) = i32::try_from(room.saturating_sub(1)) {
+        let _closed = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), highest);
+    }
+    if is_low {
+        // Lowering a soft limit to what it was cannot be refused.
+        let _restored = rustix::process::setrlimit(Resource::Nofile, before);
+    }
+}
+
 /// The maker's life.
 extern "C" fn make(argument: *mut libc::c_void) -> libc::c_int {
     // SAFETY: the pointer must be to a `Shared` that outlives this process: it is `Nursery::open`'s,
@@ -288,6 +311,9 @@ const _: () = assert!(MAKING != GONE && MADE != GONE && BORN != GONE && FAILED !
 
 /// How often the state is looked at before sleeping: well below a millisecond.
 const SPINS: u32 = 10_000;
+
+/// Descriptors for the longest list of rules that a policy can have, or for half of it twice.
+const ROOM: u64 = 4096;
 
 /// The child builds a whole cage on it. Only pages that are used are ever made.
 const STACK: usize = 1024 * 1024;
