@@ -6,7 +6,11 @@
 #![forbid(unsafe_code)]
 
 pub mod account;
+pub mod addresses;
 pub mod control;
+pub mod decision;
 pub mod event;
 pub mod limits;
+pub mod rules;
 pub mod settings;
+pub mod synthetic;
