@@ -230,3 +230,6 @@ const METADATA_V6: [Ipv6Addr; 4] = [
     Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254),
     Ipv6Addr::new(0xfd00, 0x42, 0, 0, 0, 0, 0, 0x42),
 ];
+
+#[cfg(test)]
+mod tests;

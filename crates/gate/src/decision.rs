@@ -165,3 +165,6 @@ fn decide_address(rules: &Rules, address: IpAddr, port: u16) -> Verdict {
 fn denying_any_form(rules: &Rules, address: IpAddr, port: u16) -> Option<&RuleId> {
     addresses::forms(address).find_map(|form| rules.denying_address(form, port))
 }
+
+#[cfg(test)]
+mod tests;

@@ -141,3 +141,6 @@ pub const MAX_NAMES: usize = 8192;
 const MASK_17_BITS: u32 = 0x1_ffff;
 const FIRST_V4: u32 = Ipv4Addr::new(198, 18, 0, 0).to_bits();
 const FIRST_V6: u128 = Ipv6Addr::new(0x100, 0, 0, 0, 0, 0, 0, 0).to_bits();
+
+#[cfg(test)]
+mod tests;
