@@ -9,6 +9,7 @@ pub mod account;
 pub mod addresses;
 pub mod control;
 pub mod decision;
+pub mod dns;
 pub mod event;
 pub mod limits;
 pub mod rules;

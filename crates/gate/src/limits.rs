@@ -11,6 +11,10 @@ pub const DIALS: usize = 512;
 pub const QUERIES_IN_FLIGHT: usize = 1_024;
 /// Questions about names in one second.
 pub const QUERIES_PER_SECOND: u32 = 2_000;
+/// Questions that one socket takes before others get their turn.
+pub const QUERIES_PER_TURN: usize = 64;
+/// Connections for questions about names at a time; more wait in the listener's queue.
+pub const QUERY_CONNECTIONS: usize = 64;
 /// Events in one second; more are counted and not told.
 pub const EVENTS_PER_SECOND: u32 = 100;
 /// Different refused targets that are remembered for the summary.
@@ -32,6 +36,10 @@ pub const GREETING_BYTES: usize = 64 * 1024;
 /// The head of an HTTP request, and a TLS hello.
 pub const OPENING_BYTES: usize = 64 * 1024;
 
+/// How long a connection for questions may be silent, or take for one of them.
+pub const QUERY_IDLE: Duration = Duration::from_secs(10);
+/// How long it is not told again that no resolver answers.
+pub const UNREACHABLE_AGAIN: Duration = Duration::from_secs(10);
 /// How long one address is dialled.
 pub const CONNECT: Duration = Duration::from_secs(10);
 /// How long a dial is alone before the next address is tried beside it (RFC 8305).

@@ -5,6 +5,7 @@
 #![allow(unsafe_code)]
 
 pub mod clone;
+pub mod datagrams;
 pub mod descriptors;
 pub mod exec;
 pub mod loopback;
