@@ -11,6 +11,7 @@ pub mod control;
 pub mod decision;
 pub mod dns;
 pub mod event;
+pub mod inspect;
 pub mod limits;
 pub mod rules;
 pub mod settings;
