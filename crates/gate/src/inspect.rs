@@ -3,3 +3,4 @@
 //! panics.
 
 pub mod client_hello;
+pub mod socks;
