@@ -285,13 +285,8 @@ pub(crate) struct ProgramArguments {
     /// Whether /scratch is kept for the next run of the same cage of the same project
     #[arg(long, value_name = "STATE", value_enum, help_heading = "Program")]
     pub(crate) state: Option<State>,
-    /// Let the program reach a host: `NAME`, `*.NAME`, `**.NAME`, an address or a network, each with
-    /// an optional `:PORT` (not enforced by this build: such a cage is refused)
-    #[arg(long, value_name = "HOST", help_heading = "Network", conflicts_with = "no_net")]
-    pub(crate) net: Vec<String>,
-    /// No network, whatever the policy says
-    #[arg(long, help_heading = "Network")]
-    pub(crate) no_net: bool,
+    #[command(flatten)]
+    pub(crate) network: NetworkArguments,
     /// Most memory, such as `512M` or `2G` (not enforced by this build: such a cage is refused)
     #[arg(long, value_name = "SIZE", help_heading = "Limits")]
     pub(crate) memory: Option<String>,
@@ -304,6 +299,24 @@ pub(crate) struct ProgramArguments {
     /// Longest life, such as `90s`, `10m` or `2h` (as above)
     #[arg(long, value_name = "DURATION", help_heading = "Limits")]
     pub(crate) time: Option<String>,
+}
+
+/// What the program reaches, and what reaches it.
+#[derive(Debug, Args, Default)]
+pub(crate) struct NetworkArguments {
+    /// Let the program reach a host: `NAME`, `*.NAME`, `**.NAME`, an address or a network, each with
+    /// an optional `:PORT` or `:PORT-PORT`; several with commas between them
+    #[arg(long, value_name = "HOST", help_heading = "Network", conflicts_with = "no_net")]
+    pub(crate) net: Vec<String>,
+    /// No network, whatever the policy says
+    #[arg(long, help_heading = "Network")]
+    pub(crate) no_net: bool,
+    /// Let the program reach a port of this machine's own loopback, at the same port of its own
+    #[arg(long, value_name = "PORT", help_heading = "Network", conflicts_with = "no_net")]
+    pub(crate) host_port: Vec<String>,
+    /// Offer a port of the program on this machine's own loopback, at the same port
+    #[arg(long, value_name = "PORT", help_heading = "Network", conflicts_with = "no_net")]
+    pub(crate) publish: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

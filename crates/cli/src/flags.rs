@@ -7,10 +7,10 @@ use std::path::Path;
 
 use plan::HostPath;
 use policy::shown::shown;
-use policy::text::{FlagError, Flags};
+use policy::text::{FlagError, Flags, port_help};
 use policy::{FsAccess, Place};
 
-use crate::arguments::{CommandSet, FileArguments, ProgramArguments, Seccomp};
+use crate::arguments::{CommandSet, FileArguments, NetworkArguments, ProgramArguments, Seccomp};
 use crate::exit::Exit;
 use crate::failure::Failure;
 
@@ -62,10 +62,23 @@ pub(crate) fn add_program(flags: &mut Flags, arguments: &ProgramArguments) -> Re
     if let Some(state) = arguments.state {
         flags.state(state.word()).map_err(refused)?;
     }
-    for destination in &arguments.net {
-        flags.destination(destination).map_err(refused)?;
-    }
+    add_network(flags, &arguments.network)?;
     add_limits(flags, arguments)
+}
+
+/// Adds `--net`, `--host-port` and `--publish`.
+pub(crate) fn add_network(flags: &mut Flags, arguments: &NetworkArguments) -> Result<(), Failure> {
+    let NetworkArguments { net, no_net: _, host_port, publish } = arguments;
+    for destinations in net {
+        flags.destinations(destinations).map_err(refused)?;
+    }
+    for ports in host_port {
+        flags.host_ports(ports).map_err(refused)?;
+    }
+    for ports in publish {
+        flags.publish(ports).map_err(refused)?;
+    }
+    Ok(())
 }
 
 /// Adds `--seccomp`.
@@ -105,6 +118,7 @@ fn refused(error: FlagError) -> Failure {
                 None => failure,
             }
         }
+        FlagError::Port { .. } => Failure::new(Exit::Usage, message).help(port_help()),
         _ => Failure::new(Exit::Usage, message),
     }
 }

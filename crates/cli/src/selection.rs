@@ -81,8 +81,8 @@ pub(crate) fn select(
     let Permitted { policy, ceiling } = permitted;
     let mut policy = policy.with_user_flags(&flags);
     tell_unset_variables(&policy, &surroundings, messages);
-    if arguments.program.is_some_and(|program| program.no_net) {
-        policy.net.allow.clear();
+    if arguments.program.is_some_and(|program| program.network.no_net) {
+        policy.net.disconnect();
     }
     let mut selection =
         Selection { policy, agent_command, place: files.place, surroundings, ceiling };

@@ -99,3 +99,6 @@ pub const SOCKS_PORT: u16 = 1080;
 pub const HTTP_PROXY_PORT: u16 = 3128;
 /// Where redirected connections arrive.
 pub const TRANSPARENT_PORT: u16 = 15001;
+
+/// Ports of the cage's loopback that the gatekeeper needs for itself; no other use can have them.
+pub const GATEKEEPER_PORTS: [u16; 4] = [53, SOCKS_PORT, HTTP_PROXY_PORT, TRANSPARENT_PORT];

@@ -4,7 +4,10 @@ use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Access, BindPurpose, ByteString, GuestPath, HostPath, MountOp, NetworkPlan, Plan};
+use crate::{
+    Access, BindPurpose, ByteString, GatekeeperPlan, GuestPath, HostPath, MountOp, NetworkPlan,
+    Plan,
+};
 
 /// One line, and what the grants came from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,9 +60,7 @@ impl Plan {
         let mut line = format!("cage[{}@{prefix}] fs={}", self.cage, list(grants));
         let net = match &self.network {
             NetworkPlan::Loopback => "none".to_owned(),
-            NetworkPlan::Gatekeeper(gatekeeper) => {
-                list(gatekeeper.allow.iter().map(ToString::to_string))
-            }
+            NetworkPlan::Gatekeeper(gatekeeper) => list(connections(gatekeeper)),
         };
         let state = if self.keeps_scratch() { "scratch" } else { "ephemeral" };
         let memory = self.limits.memory_mb.map_or("unlimited".to_owned(), |mb| format!("{mb}mb"));
@@ -75,6 +76,17 @@ impl Plan {
             matches!(operation, MountOp::Bind { .. }) && operation.at().as_bytes() == b"/scratch"
         })
     }
+}
+
+/// Everything that a cage is connected to. No host is written with `!` or with brackets around its
+/// port, so none can be taken for one of the other kinds.
+fn connections(gatekeeper: &GatekeeperPlan) -> impl Iterator<Item = String> {
+    let GatekeeperPlan { allow, deny, reasons: _, host_ports, publish } = gatekeeper;
+    let allowed = allow.iter().map(ToString::to_string);
+    let denied = deny.iter().map(|entry| format!("!{entry}"));
+    let led_out = host_ports.iter().map(|port| format!("host[{port}]"));
+    let published = publish.iter().map(|port| format!("publish[{port}]"));
+    allowed.chain(denied).chain(led_out).chain(published)
 }
 
 /// Text for one field of a line: letters, digits and plain signs as they are, the rest as `\xNN`.

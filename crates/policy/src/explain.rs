@@ -7,6 +7,8 @@ use std::fmt;
 use plan::HostPath;
 
 use crate::access::AccessMap;
+use crate::compile::environment::PROXY_VARIABLES;
+use crate::net::Destination;
 use crate::protected::{self, Object};
 use crate::secrets::{self, HiddenPath};
 use crate::shown::{misleads, shown};
@@ -137,6 +139,19 @@ fn suggest_path(place: &Place, path: &HostPath, verdict: PathVerdict) -> Option<
     Some(Suggestion { flag: format!("--{word} {}", for_shell(text)), line })
 }
 
+/// What lets a cage reach a destination.
+pub fn suggest_destination(destination: &Destination) -> Suggestion {
+    let text = destination.to_string();
+    let line = format!("net.allow = [{}]", quoted(&text));
+    Suggestion { flag: format!("--net {}", for_shell(&text)), line: Some(line) }
+}
+
+/// What lets a cage reach a port of the host's loopback.
+pub fn suggest_host_port(port: u16) -> Suggestion {
+    let line = format!("net.host_ports = [{port}]");
+    Suggestion { flag: format!("--host-port {port}"), line: Some(line) }
+}
+
 /// What a cage has of a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VariableVerdict {
@@ -173,6 +188,9 @@ pub fn variable(policy: &Policy, name: &str) -> VariableAnswer {
         Some(EnvironmentRule { value: Some(_), .. }) => VariableVerdict::Set,
         Some(EnvironmentRule { value: None, .. }) => VariableVerdict::PassedOn,
         None if DEFAULT_VARIABLES.contains(&name) => VariableVerdict::Default,
+        None if !policy.net.asks_for_nothing() && leads_to_gatekeeper(name) => {
+            VariableVerdict::Default
+        }
         None => VariableVerdict::Absent,
     };
     let suggestion = (verdict == VariableVerdict::Absent).then(|| Suggestion {
@@ -180,6 +198,10 @@ pub fn variable(policy: &Policy, name: &str) -> VariableAnswer {
         line: Some(format!("env = [{}]", quoted(name))),
     });
     VariableAnswer { name: name.to_owned(), verdict, rule, suggestion }
+}
+
+fn leads_to_gatekeeper(name: &str) -> bool {
+    PROXY_VARIABLES.as_flattened().contains(&name)
 }
 
 impl fmt::Display for PathAnswer {

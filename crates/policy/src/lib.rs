@@ -14,7 +14,9 @@ pub mod ceiling;
 pub mod compile;
 pub mod explain;
 pub mod facts;
+pub mod host_names;
 pub mod model;
+pub mod network_settings;
 pub mod place;
 pub mod protected;
 pub mod schema;
@@ -33,4 +35,5 @@ pub use model::{
     Cage, Commands, EnvironmentRule, FsAccess, FsRule, Limits, Network, Policy, Reach, RuleOrigin,
     Seccomp, State,
 };
+pub use network_settings::{NetworkSettings, Proxy, ProxyAddress};
 pub use place::Place;

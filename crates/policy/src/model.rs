@@ -115,13 +115,19 @@ pub struct EnvironmentRule {
     pub origin: RuleOrigin,
 }
 
-/// Destinations that a cage may reach. A [`Destination`] prints in its normal form.
+/// What a cage may reach, and what reaches it. A [`Destination`] prints in its normal form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Network {
-    /// Allowed destinations; empty means loopback only.
+    /// Allowed destinations.
     pub allow: BTreeMap<Destination, RuleOrigin>,
     /// Denied destinations; they win over allowed ones.
     pub deny: BTreeMap<Destination, RuleOrigin>,
+    /// Sentences about hosts that are refused. Text for a reader: they give and take nothing.
+    pub reasons: BTreeMap<Destination, String>,
+    /// Ports of the host's loopback that the cage's own loopback leads to.
+    pub host_ports: BTreeMap<u16, RuleOrigin>,
+    /// Ports of the cage's loopback that the host's loopback leads to.
+    pub publish: BTreeMap<u16, RuleOrigin>,
 }
 
 /// Whether `/scratch` outlives a run.
@@ -170,6 +176,32 @@ impl Policy {
             seccomp: Seccomp::Default,
             limits: Limits::default(),
         }
+    }
+}
+
+impl Network {
+    /// Whether nothing is to be reached in either direction: the cage then has its loopback alone.
+    pub fn asks_for_nothing(&self) -> bool {
+        self.allow.is_empty() && self.host_ports.is_empty() && self.publish.is_empty()
+    }
+
+    /// Takes away all that is to be reached, in both directions.
+    pub fn disconnect(&mut self) {
+        self.allow.clear();
+        self.host_ports.clear();
+        self.publish.clear();
+    }
+
+    /// Ports that both lists name. Such a port would lead to itself: from the host's loopback to
+    /// the cage's, and from there to the host's again.
+    pub fn contradictory_ports(&self) -> impl Iterator<Item = u16> {
+        self.host_ports.keys().filter(|port| self.publish.contains_key(port)).copied()
+    }
+
+    /// How many entries all lists have together.
+    pub fn entries(&self) -> usize {
+        let Self { allow, deny, reasons, host_ports, publish } = self;
+        allow.len() + deny.len() + reasons.len() + host_ports.len() + publish.len()
     }
 }
 

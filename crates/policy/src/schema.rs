@@ -2,10 +2,11 @@
 //! same list of words as the decoder, so that none can be missing. Describes shapes; what only
 //! the decoder can judge (paths, destinations, `extends`) is said in the descriptions.
 
+use plan::network::GATEKEEPER_PORTS;
 use serde_json::{Map, Value, json};
 
 use crate::text::words::{self, Word};
-use crate::text::{LANGUAGE_VERSION, MAX_RULES};
+use crate::text::{LANGUAGE_VERSION, MAX_NETWORK_ENTRIES, MAX_REASON_CHARACTERS, MAX_RULES};
 
 /// The schema of a project's `stockade.toml`.
 pub fn project() -> Value {
@@ -26,6 +27,7 @@ fn document(title: &str, top: &[Word]) -> Value {
         })),
         "agent" => named(agent()),
         "ceiling" => table(words::CEILING, ceiling_word),
+        "network" => network(),
         _ => Value::Bool(false),
     });
     if let Some(schema) = schema.as_object_mut() {
@@ -99,7 +101,35 @@ fn commands() -> Value {
 }
 
 fn net() -> Value {
-    table(words::NET, |_| json!({ "type": "array", "items": { "type": "string", "minLength": 1 } }))
+    let list =
+        |items: Value| json!({ "type": "array", "items": items, "maxItems": MAX_NETWORK_ENTRIES });
+    table(words::NET, |word| match word {
+        "allow" | "deny" => list(json!({ "type": "string", "minLength": 1 })),
+        "reasons" => json!({
+            "type": "object",
+            "propertyNames": { "minLength": 1 },
+            "additionalProperties": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": MAX_REASON_CHARACTERS,
+            },
+            "maxProperties": MAX_NETWORK_ENTRIES,
+        }),
+        _ => list(json!({
+            "type": "integer",
+            "minimum": 1,
+            "maximum": u16::MAX,
+            "not": { "enum": GATEKEEPER_PORTS },
+        })),
+    })
+}
+
+fn network() -> Value {
+    table(words::NETWORK, |word| match word {
+        "resolvers" => json!({ "type": "array", "items": { "type": "string" }, "maxItems": 8 }),
+        "proxy" => json!({ "type": "string", "minLength": 1 }),
+        _ => json!({ "type": "number", "minimum": 0, "maximum": 1 }),
+    })
 }
 
 fn limits() -> Value {

@@ -33,6 +33,9 @@ pub enum DestinationError {
     /// A character that no host name has.
     #[error("the name is not ASCII")]
     NotAscii,
+    /// A name of another script that has no `xn--` form, or that stands for something else.
+    #[error("the name has no form that the network knows")]
+    NoAsciiForm,
     /// A label that is empty, too long, or has a character that no host name has.
     #[error("`{0}` is not a label of a host name")]
     BadLabel(String),
@@ -82,6 +85,7 @@ impl DestinationError {
             Self::UserInfo => "write the host alone",
             Self::ProviderModel => "name the host of the provider, such as `api.example.com:443`",
             Self::NotAscii => "write the name in its `xn--` form",
+            Self::NoAsciiForm => "look for characters that only seem to be letters, digits or `*`",
             Self::NonCanonicalAddress => "write it as in `192.0.2.1`",
             Self::HostBits { meant } | Self::MappedAddress { meant } => {
                 return Some(format!("write `{meant}`"));

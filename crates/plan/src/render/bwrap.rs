@@ -81,7 +81,11 @@ pub fn bwrap_gaps(plan: &Plan) -> Vec<String> {
         }),
         "of `/proc` only `sys`, `sysrq-trigger`, `irq` and `bus` are sealed",
     );
-    gap(plan.network != NetworkPlan::Loopback, "no network destination can be reached");
+    if let NetworkPlan::Gatekeeper(gatekeeper) = &plan.network {
+        gap(!gatekeeper.allow.is_empty(), "no network destination can be reached");
+        gap(!gatekeeper.host_ports.is_empty(), "no port of the host's loopback can be reached");
+        gap(!gatekeeper.publish.is_empty(), "no port is offered on the host's loopback");
+    }
     gap(plan.limits != LimitsPlan::default(), "no limit on memory, processor, processes or time");
     gaps
 }

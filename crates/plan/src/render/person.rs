@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use crate::network::{HTTP_PROXY_PORT, SOCKS_PORT};
 use crate::summary::one_phrase;
 use crate::{Access, BindPurpose, ByteString, IdentityMap, MountOp, NetworkPlan, Plan, TmpfsSize};
 
@@ -143,12 +144,36 @@ fn network(plan: &Plan, page: &mut Page) {
     match &plan.network {
         NetworkPlan::Loopback => page.field("none", "the cage's own loopback and nothing else"),
         NetworkPlan::Gatekeeper(gatekeeper) => {
+            if gatekeeper.allow.is_empty() {
+                page.field("allowed", "no host");
+            }
             let lists = [("allowed", &gatekeeper.allow), ("denied", &gatekeeper.deny)];
             for (label, entries) in lists {
                 for entry in entries {
                     page.field(label, &entry.to_string());
                 }
             }
+            for port in &gatekeeper.host_ports {
+                page.field(
+                    "host port",
+                    &format!("{port} inside leads to {port} of the host's loopback"),
+                );
+            }
+            for port in &gatekeeper.publish {
+                page.field(
+                    "published",
+                    &format!("{port} of the host's loopback leads to {port} inside"),
+                );
+            }
+            for (host, sentence) in &gatekeeper.reasons {
+                let sentence = one_phrase(sentence.as_bytes());
+                page.field("reason", &format!("{host}: {sentence}"));
+            }
+            let (socks, http) = (SOCKS_PORT, HTTP_PROXY_PORT);
+            page.field(
+                "by way of",
+                &format!("every TCP connection; SOCKS on 127.0.0.1:{socks}; HTTP proxy on 127.0.0.1:{http}"),
+            );
         }
     }
 }

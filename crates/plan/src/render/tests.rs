@@ -125,10 +125,12 @@ fn gaps_are_named() {
     }
     open.network = NetworkPlan::Gatekeeper(GatekeeperPlan {
         allow: vec!["a.test".parse().unwrap()],
+        host_ports: vec![5432],
+        publish: vec![8080],
         ..GatekeeperPlan::default()
     });
     open.limits = LimitsPlan { pids: Some(3), ..LimitsPlan::default() };
-    for word in ["owner", "network", "limit on memory"] {
+    for word in ["owner", "network", "limit on memory", "can be reached", "is offered"] {
         assert!(has(&open, word), "{word}");
     }
 }

@@ -23,14 +23,17 @@ fn the_line_says_it_all() {
     ]);
     full.network = NetworkPlan::Gatekeeper(GatekeeperPlan {
         allow: vec!["*.a.test:443".parse().unwrap(), "b.test".parse().unwrap()],
-        ..GatekeeperPlan::default()
+        deny: vec!["c.a.test".parse().unwrap()],
+        reasons: [("c.a.test".to_owned(), "a reason".to_owned())].into(),
+        host_ports: vec![5432],
+        publish: vec![8080, 8081],
     });
     full.limits =
         LimitsPlan { memory_mb: Some(512), walltime_sec: Some(60), ..LimitsPlan::default() };
     assert_eq!(
         full.one_line(),
-        "cage[default@01JCQZX8] fs=ro:/a,rw:/a/b net=*.a.test:443,b.test state=scratch mem=512mb \
-         walltime=60s"
+        "cage[default@01JCQZX8] fs=ro:/a,rw:/a/b net=*.a.test:443,b.test,!c.a.test,\
+         host[5432],publish[8080],publish[8081] state=scratch mem=512mb walltime=60s"
     );
 }
 

@@ -38,6 +38,10 @@ pub enum RefusalKind {
     Network,
     /// A destination that the holder denies and the child does not.
     NetworkDeny,
+    /// A port of the host's loopback.
+    HostPorts,
+    /// A port that is offered on the host's loopback.
+    Publish,
     /// The life of `/scratch`.
     State,
     /// The system call profile.
@@ -55,6 +59,8 @@ impl RefusalKind {
             Self::Environment => "env",
             Self::Network => "net.allow",
             Self::NetworkDeny => "net.deny",
+            Self::HostPorts => "net.host_ports",
+            Self::Publish => "net.publish",
             Self::State => "state",
             Self::Seccomp => "seccomp",
             Self::Limits => "limits",
@@ -73,6 +79,8 @@ impl Refusal {
             RefusalKind::Environment => format!("the variable `{subject}` ({asked})"),
             RefusalKind::Network => format!("the destination `{subject}`"),
             RefusalKind::NetworkDeny => format!("no `net.deny` entry for `{subject}`"),
+            RefusalKind::HostPorts => format!("port `{subject}` of the host's loopback"),
+            RefusalKind::Publish => format!("port `{subject}` offered on the host's loopback"),
             RefusalKind::State | RefusalKind::Seccomp | RefusalKind::Limits => {
                 format!("`{subject} = {asked}`")
             }

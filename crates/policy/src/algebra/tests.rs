@@ -64,7 +64,18 @@ fn destination() -> impl Strategy<Value = Destination> {
 
 fn network() -> impl Strategy<Value = Network> {
     let entries = || btree_map(destination(), Just(origin()), 0..4);
-    (entries(), entries()).prop_map(|(allow, deny)| Network { allow, deny })
+    let ports = || btree_map(1_u16..4, Just(origin()), 0..3);
+    let sentence = prop_oneof![Just("x"), Just("y")].prop_map(str::to_owned);
+    let reasons = btree_map(destination(), sentence, 0..3);
+    (entries(), entries(), reasons, ports(), ports()).prop_map(
+        |(allow, deny, reasons, host_ports, publish)| Network {
+            allow,
+            deny,
+            reasons,
+            host_ports,
+            publish,
+        },
+    )
 }
 
 fn commands() -> impl Strategy<Value = Commands> {
@@ -322,6 +333,8 @@ fn every_part_refuses_more() {
     holder.commands = Commands::Listed(["cat".to_owned()].into());
     holder.net.allow.insert("**.example.com:443".parse().unwrap(), origin());
     holder.net.deny.insert("bad.example.com".parse().unwrap(), origin());
+    holder.net.host_ports.insert(443, origin());
+    holder.net.publish.insert(80, origin());
     holder.limits.memory_mb = Some(64);
     let closed = || Policy { commands: Commands::None, ..Policy::closed("test") };
     let variable = || EnvironmentRule { value: None, origin: origin() };
@@ -341,6 +354,20 @@ fn every_part_refuses_more() {
         ),
         (Policy { net: net("example.com:443"), ..closed() }, RefusalKind::Network),
         (Policy { net: net("a.example.com"), ..closed() }, RefusalKind::Network),
+        (
+            Policy {
+                net: Network { host_ports: [(80, origin())].into(), ..Network::default() },
+                ..closed()
+            },
+            RefusalKind::HostPorts,
+        ),
+        (
+            Policy {
+                net: Network { publish: [(443, origin())].into(), ..Network::default() },
+                ..closed()
+            },
+            RefusalKind::Publish,
+        ),
         (Policy { state: State::Scratch, ..closed() }, RefusalKind::State),
         (Policy { seccomp: Seccomp::Relaxed, ..closed() }, RefusalKind::Seccomp),
         (

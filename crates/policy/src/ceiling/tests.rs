@@ -48,7 +48,7 @@ fn a_project_has_its_own_tree_and_no_more() {
     assert_eq!(ceiling.apply(&modest), Ok(modest));
     let greedy = policy(
         &place,
-        "fs = [{ rw = \".\" }]\nenv = [\"AWS_SECRET_ACCESS_KEY\"]\nseccomp = \"relaxed\"\nnet.allow = [\"example.com:443\"]",
+        "fs = [{ rw = \".\" }]\nenv = [\"AWS_SECRET_ACCESS_KEY\"]\nseccomp = \"relaxed\"\nnet = { allow = [\"example.com:443\"], host_ports = [5432], publish = [8080] }",
     );
     insta::assert_snapshot!(ceiling.check(&greedy).unwrap_err());
 }
@@ -89,24 +89,31 @@ fs = [{ rw = "." }, { hide = "private" }]
 env = ["MY_*"]
 net.allow = ["**.example.com:443"]
 net.deny = ["bad.example.com"]
+net.reasons = { "bad.example.com" = "of the ceiling" }
+net.host_ports = [5432]
+net.publish = [5432, 8080]
 limits = { memory_mb = 512 }
 "#;
     let ceiling = parse_user("config.toml", text.as_bytes(), &place).unwrap().ceiling.unwrap();
     let given = ceiling
         .apply(&policy(
             &place,
-            "fs = [{ ro = \".\" }]\nenv = [\"MY_MODE\"]\nnet.allow = [\"a.example.com:443\"]",
+            "fs = [{ ro = \".\" }]\nenv = [\"MY_MODE\"]\nnet = { allow = [\"a.example.com:443\"], publish = [8080] }",
         ))
         .unwrap();
     let rules: Vec<_> =
         given.fs.iter().map(|rule| format!("{} {}", rule.access.word(), rule.path)).collect();
     assert_eq!(rules, ["ro /home/u/project", "hide /home/u/project/private"]);
     assert_eq!(given.net.deny.len(), 1);
+    assert_eq!(given.net.reasons.values().collect::<Vec<_>>(), ["of the ceiling"]);
+    assert_eq!((given.net.host_ports.len(), given.net.publish.len()), (0, 1));
     assert_eq!(given.limits.memory_mb, Some(512));
     for (words, expected) in [
         ("env = [\"LANG\"]", 1),
         ("fs = [{ ro = \"private\" }]", 1),
         ("net.allow = [\"a.example.com\", \"other.example:443\"]", 2),
+        ("net.host_ports = [5432, 5433]", 1),
+        ("net.publish = [80, 8080]", 1),
         ("limits = { memory_mb = 513 }", 1),
     ] {
         assert_eq!(asked(&ceiling, &policy(&place, words)).len(), expected, "{words}");

@@ -160,7 +160,7 @@ fn lay_etc(
     passwd.extend_from_slice(b":/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n");
     let resolver = match network {
         NetworkPlan::Loopback => "# this cage has no network\n",
-        NetworkPlan::Gatekeeper(_) => "nameserver 127.0.0.1\noptions edns0\n",
+        NetworkPlan::Gatekeeper(_) => "nameserver 127.0.0.1\noptions edns0 timeout:5\n",
     };
     let files: [(&str, ByteString); 5] = [
         ("/etc/passwd", passwd.into()),

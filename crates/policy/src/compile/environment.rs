@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use plan::network::{HTTP_PROXY_PORT, SOCKS_PORT};
 use plan::{ByteString, EnvironmentVariable, GuestPath, Identity};
 
 use crate::{Commands, HostFacts, Policy};
@@ -24,6 +25,11 @@ pub(super) fn environment(
     if policy.commands != Commands::None {
         set("SHELL", "/bin/sh".into());
     }
+    if !policy.net.asks_for_nothing() {
+        for (name, value) in proxies() {
+            set(name, value.as_str().into());
+        }
+    }
     for (name, value) in &facts.environment {
         if policy.env.get(name).is_some_and(|rule| rule.value.is_none()) {
             set(name, value.clone());
@@ -40,5 +46,22 @@ pub(super) fn environment(
     set("USER", identity.user.as_str().into());
     variables.into_iter().map(|(name, value)| EnvironmentVariable { name, value }).collect()
 }
+
+/// Where programs that know of proxies find the gatekeeper. Others get there without knowing.
+fn proxies() -> impl Iterator<Item = (&'static str, String)> {
+    let http = format!("http://127.0.0.1:{HTTP_PROXY_PORT}");
+    let socks = format!("socks5h://127.0.0.1:{SOCKS_PORT}");
+    let values = [http.clone(), http, socks, "localhost,127.0.0.1,::1".to_owned()];
+    let pairs = PROXY_VARIABLES.into_iter().zip(values);
+    pairs.flat_map(|(names, value)| names.map(|name| (name, value.clone())))
+}
+
+/// Variables that a cage with network has, each in both of its spellings.
+pub(crate) const PROXY_VARIABLES: [[&str; 2]; 4] = [
+    ["HTTP_PROXY", "http_proxy"],
+    ["HTTPS_PROXY", "https_proxy"],
+    ["ALL_PROXY", "all_proxy"],
+    ["NO_PROXY", "no_proxy"],
+];
 
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";

@@ -6,7 +6,7 @@
 
 mod areas;
 mod base;
-mod environment;
+pub(crate) mod environment;
 mod error;
 mod expectations;
 mod grants;
@@ -22,6 +22,7 @@ use plan::{
     Summary,
 };
 
+use crate::net::Destination;
 use crate::{HostFacts, Policy, Seccomp, State};
 use areas::Areas;
 use tree::Tree;
@@ -109,15 +110,19 @@ fn check_start(
     Ok(())
 }
 
-/// K25: nothing allowed, nothing connected.
+/// K25: nothing asked for, nothing connected.
 fn network(policy: &Policy) -> NetworkPlan {
-    if policy.net.allow.is_empty() {
+    let net = &policy.net;
+    if net.asks_for_nothing() {
         return NetworkPlan::Loopback;
     }
+    let reason = |(host, sentence): (&Destination, &String)| (host.to_string(), sentence.clone());
     NetworkPlan::Gatekeeper(GatekeeperPlan {
-        allow: policy.net.allow.keys().cloned().collect(),
-        deny: policy.net.deny.keys().cloned().collect(),
-        ..GatekeeperPlan::default()
+        allow: net.allow.keys().cloned().collect(),
+        deny: net.deny.keys().cloned().collect(),
+        reasons: net.reasons.iter().map(reason).collect(),
+        host_ports: net.host_ports.keys().copied().collect(),
+        publish: net.publish.keys().copied().collect(),
     })
 }
 

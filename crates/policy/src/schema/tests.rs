@@ -60,7 +60,7 @@ fn the_manuals_examples_are_right() {
         jsonschema::validator_for(&user()).unwrap(),
     );
     for example in examples {
-        let of_user = example.contains("[ceiling]") || example.contains("~/");
+        let of_user = ["[ceiling]", "[network]", "~/"].iter().any(|word| example.contains(word));
         let (parsed, schema) = if of_user {
             (parse_user("config.toml", example.as_bytes(), &place()), &user_schema)
         } else {
@@ -94,6 +94,13 @@ fn the_schema_refuses_wrong_shapes() {
         "version = 1\n[cage.\"a b\"]",
         "version = 1\n[agent.x]",
         "version = 1\n[ceiling]",
+        "version = 1\n[network]",
+        "version = 1\n[cage.x]\nnet.host_ports = [0]",
+        "version = 1\n[cage.x]\nnet.host_ports = [\"5432\"]",
+        "version = 1\n[cage.x]\nnet.host_ports = [1080]",
+        "version = 1\n[cage.x]\nnet.publish = [65536]",
+        "version = 1\n[cage.x]\nnet.reasons = { \"example.com\" = \"\" }",
+        "version = 1\n[cage.x]\nnet.reasons = [\"example.com\"]",
     ] {
         assert!(parse_project("stockade.toml", text.as_bytes(), &place()).is_err(), "{text}");
         assert!(!schema.is_valid(&as_json(text)), "{text}");

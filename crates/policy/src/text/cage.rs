@@ -7,11 +7,11 @@ use toml::de::{DeTable, DeValue};
 
 use super::decode::{Decoder, Entry, Value, in_order, listed_quoted};
 use super::diagnostic::{Code, Diagnostic, Span};
+use super::net::WrittenNetwork;
 use super::words::{self, Word, meant};
 use super::{files, limits, net, variables};
-use crate::net::Destination;
 use crate::shown::Shown;
-use crate::{Commands, EnvironmentRule, FsRule, Limits, RuleOrigin, Seccomp, State};
+use crate::{Commands, EnvironmentRule, FsRule, Limits, Seccomp, State};
 
 /// The words of one cage, of `[defaults]` or of `[ceiling]`.
 #[derive(Default)]
@@ -20,8 +20,7 @@ pub(super) struct Written {
     pub(super) fs: Option<Vec<FsRule>>,
     pub(super) commands: Option<Commands>,
     pub(super) env: Option<BTreeMap<String, EnvironmentRule>>,
-    pub(super) allow: Option<BTreeMap<Destination, RuleOrigin>>,
-    pub(super) deny: Option<BTreeMap<Destination, RuleOrigin>>,
+    pub(super) net: WrittenNetwork,
     pub(super) state: Option<State>,
     pub(super) seccomp: Option<Seccomp>,
     pub(super) limits: Limits,
@@ -77,9 +76,8 @@ fn decode_word<'text>(
         "commands" => written.commands = decode_commands(decoder, value),
         "env" => written.env = variables::decode(decoder, value, kind),
         "net" => {
-            let decoded = net::decode(decoder, value);
-            (written.allow, written.deny) = (decoded.allow, decoded.deny);
-            written.spans.extend(decoded.spans);
+            written.net = net::decode(decoder, value);
+            written.spans.extend(written.net.spans.drain(..));
         }
         "state" => {
             written.state = decoder.one_of(value, words::STATE).map(|word| match word {

@@ -80,6 +80,12 @@ pub enum Code {
     CommandName,
     /// An entry of `net` that is none.
     Destination,
+    /// A sentence of `net.reasons` that cannot be shown.
+    Reason,
+    /// A port of a loopback that cannot be named.
+    Port,
+    /// A value of `[network]` that cannot be used.
+    NetworkSetting,
     /// A number outside its range.
     OutOfRange,
     /// Two words for the same limit.
@@ -126,6 +132,9 @@ impl Code {
             Self::EnvironmentValue => "env-value",
             Self::CommandName => "command-name",
             Self::Destination => "net-entry",
+            Self::Reason => "net-reason",
+            Self::Port => "net-port",
+            Self::NetworkSetting => "network-setting",
             Self::OutOfRange => "out-of-range",
             Self::LimitTwice => "limit-twice",
         }

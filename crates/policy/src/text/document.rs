@@ -1,4 +1,5 @@
-//! The tables of a file: `version`, `[defaults]`, `[cage.*]`, `[agent.*]`, `[ceiling]`.
+//! The tables of a file: `version`, `[defaults]`, `[cage.*]`, `[agent.*]`, `[ceiling]`,
+//! `[network]`.
 
 use std::collections::BTreeSet;
 
@@ -10,11 +11,14 @@ use super::cage::{self, Kind, Written};
 use super::decode::{Decoder, Entry, Value};
 use super::diagnostic::{Code, Diagnostic, Diagnostics};
 use super::inherit::{self, Body, WrittenCage};
+use super::net::WrittenNetwork;
 use super::source::Source;
 use super::words::{self, meant};
-use super::{Agent, AgentCage, Author, Document, LANGUAGE_VERSION, MAX_CAGES, MAX_ERRORS, syntax};
+use super::{
+    Agent, AgentCage, Author, Document, LANGUAGE_VERSION, MAX_CAGES, MAX_ERRORS, settings, syntax,
+};
 use crate::shown::Shown;
-use crate::{Cage, Ceiling, Place};
+use crate::{Cage, Ceiling, NetworkSettings, Place};
 
 pub(super) fn parse(
     file: &str,
@@ -49,10 +53,12 @@ fn decode<'text>(decoder: &mut Decoder<'text>, tree: &Spanned<DeTable<'text>>) -
     let mut cages = Vec::new();
     let mut agents = Vec::new();
     let mut ceiling = None;
+    let mut network = NetworkSettings::default();
     for entry in decoder.entries(tree.get_ref(), known, inside) {
         match entry.word {
             "defaults" => defaults = words_of(decoder, &entry, Kind::Defaults, "in `[defaults]`"),
             "ceiling" => ceiling = Some(words_of(decoder, &entry, Kind::Ceiling, "in `[ceiling]`")),
+            "network" => network = settings::decode(decoder, entry.value),
             "cage" => cages = decode_cages(decoder, entry.value),
             "agent" => agents = cage::named(decoder, entry.value, "agent"),
             _ => {}
@@ -69,7 +75,7 @@ fn decode<'text>(decoder: &mut Decoder<'text>, tree: &Spanned<DeTable<'text>>) -
         .collect();
     let ceiling = ceiling.map(|written| ceiling_of(decoder.place, written));
     let cages = cages.into_iter().filter_map(|(name, cage)| Some((name, cage?))).collect();
-    Some(Document { cages, agents, ceiling })
+    Some(Document { cages, agents, ceiling, network })
 }
 
 fn words_of<'text>(
@@ -215,8 +221,7 @@ fn ceiling_of(place: &Place, written: Written) -> Ceiling {
     let bound = &mut ceiling.bound;
     bound.fs = written.fs.unwrap_or_else(|| std::mem::take(&mut bound.fs));
     bound.commands = written.commands.unwrap_or_else(|| bound.commands.clone());
-    bound.net.allow = written.allow.unwrap_or_default();
-    bound.net.deny = written.deny.unwrap_or_default();
+    bound.net = written.net.joined_with(&WrittenNetwork::default());
     bound.state = written.state.unwrap_or(bound.state);
     bound.seccomp = written.seccomp.unwrap_or(bound.seccomp);
     bound.limits = written.limits;

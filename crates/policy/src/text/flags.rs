@@ -11,7 +11,8 @@ use plan::{ByteString, HostPath};
 
 use super::cage::check_command_name;
 use super::limits::{Bounds, CPU_MILLIS, MEMORY_MB, PIDS, WALLTIME_SEC, millis_of};
-use super::variables;
+use super::{net, variables};
+use crate::host_names;
 use crate::net::{Destination, DestinationError};
 use crate::shown::Shown;
 use crate::ungrantable::{self, Ungrantable};
@@ -26,6 +27,8 @@ pub struct Flags {
     env: BTreeMap<String, EnvironmentRule>,
     commands: Option<Commands>,
     allow: BTreeMap<Destination, RuleOrigin>,
+    host_ports: BTreeMap<u16, RuleOrigin>,
+    publish: BTreeMap<u16, RuleOrigin>,
     state: Option<State>,
     seccomp: Option<Seccomp>,
     limits: Limits,
@@ -69,6 +72,16 @@ pub enum FlagError {
         /// What is wrong.
         #[source]
         error: DestinationError,
+    },
+    /// Not a port of a loopback.
+    #[error("`{flag} {}`: {problem}", Shown(.given))]
+    Port {
+        /// The flag.
+        flag: &'static str,
+        /// As it was given.
+        given: String,
+        /// What is wrong.
+        problem: &'static str,
     },
     /// Not one of the known words.
     #[error("`{flag} {}`: expected {expected}", Shown(.given))]
@@ -180,15 +193,31 @@ impl Flags {
         Ok(())
     }
 
-    /// `--net DESTINATION`.
-    pub fn destination(&mut self, given: &str) -> Result<(), FlagError> {
+    /// `--net DESTINATION`, or several with commas between them.
+    pub fn destinations(&mut self, given: &str) -> Result<(), FlagError> {
+        given.split(',').try_for_each(|one| self.destination(one))
+    }
+
+    fn destination(&mut self, given: &str) -> Result<(), FlagError> {
         let refuse = |error| FlagError::Destination { given: given.to_owned(), error };
-        let destination: Destination = given.parse().map_err(refuse)?;
+        let destination = host_names::destination(given).map_err(refuse)?;
         if destination.is_every_address() {
             return Err(refuse(DestinationError::EveryHost));
         }
         self.allow.insert(destination, RuleOrigin::Flag(format!("--net {given}")));
         Ok(())
+    }
+
+    /// `--host-port PORT`, or several with commas between them.
+    pub fn host_ports(&mut self, given: &str) -> Result<(), FlagError> {
+        let flag = "--host-port";
+        add_ports(flag, given, &mut self.host_ports, &self.publish)
+    }
+
+    /// `--publish PORT`, or several with commas between them.
+    pub fn publish(&mut self, given: &str) -> Result<(), FlagError> {
+        let flag = "--publish";
+        add_ports(flag, given, &mut self.publish, &self.host_ports)
     }
 
     /// `--memory 512M`.
@@ -240,8 +269,8 @@ impl Flags {
 
 impl Policy {
     /// This policy as the user wants it for one run. Rules, variables and destinations are added,
-    /// a rule on the same path and a variable of the same name replaced; single words and limits
-    /// are replaced. See the module's documentation for who may call this.
+    /// a rule on the same path, a variable of the same name and a port in the other direction
+    /// replaced; single words and limits are replaced. See the module's documentation for who may call this.
     pub fn with_user_flags(&self, flags: &Flags) -> Self {
         let mut policy = self.clone();
         let named: BTreeSet<_> = flags.fs.iter().map(|rule| &rule.path).collect();
@@ -249,6 +278,10 @@ impl Policy {
         policy.fs.extend(flags.fs.iter().cloned());
         policy.env.extend(flags.env.clone());
         policy.net.allow.extend(flags.allow.clone());
+        policy.net.host_ports.retain(|port, _| !flags.publish.contains_key(port));
+        policy.net.publish.retain(|port, _| !flags.host_ports.contains_key(port));
+        policy.net.host_ports.extend(flags.host_ports.clone());
+        policy.net.publish.extend(flags.publish.clone());
         policy.commands = flags.commands.clone().unwrap_or(policy.commands);
         policy.state = flags.state.unwrap_or(policy.state);
         policy.seccomp = flags.seccomp.unwrap_or(policy.seccomp);
@@ -261,6 +294,26 @@ impl Policy {
         };
         policy
     }
+}
+
+/// A port can lead outward or inward, not both.
+fn add_ports(
+    flag: &'static str,
+    given: &str,
+    ports: &mut BTreeMap<u16, RuleOrigin>,
+    others: &BTreeMap<u16, RuleOrigin>,
+) -> Result<(), FlagError> {
+    for one in given.split(',') {
+        let number = whole(one).unwrap_or_default();
+        let refuse = |problem| FlagError::Port { flag, given: one.to_owned(), problem };
+        let port = net::port(number).map_err(refuse)?;
+        let later = format!("{flag} {one}");
+        if let Some(earlier) = others.get(&port) {
+            return Err(FlagError::Contradiction { earlier: earlier.to_string(), later });
+        }
+        ports.insert(port, RuleOrigin::Flag(later));
+    }
+    Ok(())
 }
 
 fn word(flag: &'static str, given: &str, expected: &'static str) -> FlagError {

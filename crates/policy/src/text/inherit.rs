@@ -4,7 +4,7 @@
 //! Lists of `[defaults]` (rules, variables, destinations) are joined with a cage's own, so that
 //! what is hidden or denied for all cannot be lost by a cage that writes a list of its own.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use indexmap::IndexMap;
 
@@ -15,7 +15,7 @@ use super::diagnostic::{Code, Diagnostic, Span};
 use super::document::unknown_cage;
 use crate::algebra::{Refusal, RefusalKind};
 use crate::shown::shown;
-use crate::{Cage, FsAccess, FsRule, Limits, Network, Policy, RuleOrigin};
+use crate::{Cage, FsAccess, FsRule, Limits, Policy, RuleOrigin};
 
 /// A cage as it stands in the text.
 pub(super) struct WrittenCage {
@@ -96,11 +96,12 @@ impl<'a> Completer<'a> {
             Some((parent, span)) => self.extend(decoder, cage, written, (parent, span))?,
         };
         report_only_hides(decoder, written, &policy);
-        self.rules += policy.fs.len();
+        report_ports_in_a_circle(decoder, cage, written, &policy);
+        self.rules += policy.fs.len() + policy.net.entries();
         if self.rules > MAX_RULES_IN_FILE {
             let message = format!(
-                "the cages of this file have more than {MAX_RULES_IN_FILE} rules on paths, with \
-                 those that they inherit"
+                "the cages of this file have more than {MAX_RULES_IN_FILE} rules on paths and \
+                 entries of `net`, with those that they inherit"
             );
             decoder.report(Diagnostic::new(Code::TooManyRules, cage.at.clone(), message));
             self.rules = 0;
@@ -159,10 +160,7 @@ fn with_defaults(name: &str, own: &Written, defaults: &Written) -> Policy {
             .or_else(|| defaults.commands.clone())
             .unwrap_or(closed.commands),
         env: joined(own.env.as_ref(), defaults.env.as_ref()),
-        net: Network {
-            allow: joined(own.allow.as_ref(), defaults.allow.as_ref()),
-            deny: joined(own.deny.as_ref(), defaults.deny.as_ref()),
-        },
+        net: own.net.joined_with(&defaults.net),
         state: own.state.or(defaults.state).unwrap_or(closed.state),
         seccomp: own.seccomp.or(defaults.seccomp).unwrap_or(closed.seccomp),
         limits: own_or(own.limits, defaults.limits),
@@ -178,10 +176,7 @@ fn request(name: &str, own: &Written, holder: &Policy) -> Policy {
         fs: own.fs.clone().unwrap_or_else(|| holder.fs.clone()),
         commands: own.commands.clone().unwrap_or_else(|| holder.commands.clone()),
         env: own.env.clone().unwrap_or_else(|| holder.env.clone()),
-        net: Network {
-            allow: own.allow.clone().unwrap_or_else(|| holder.net.allow.clone()),
-            deny: own.deny.clone().unwrap_or_default(),
-        },
+        net: own.net.or_of(&holder.net),
         state: own.state.unwrap_or(holder.state),
         seccomp: own.seccomp.unwrap_or(holder.seccomp),
         limits: own.limits,
@@ -195,10 +190,11 @@ fn joined_rules(own: Option<&[FsRule]>, defaults: Option<&[FsRule]>) -> Vec<FsRu
     shared.chain(own).cloned().collect()
 }
 
-fn joined<K: Ord + Clone, V: Clone>(
-    own: Option<&std::collections::BTreeMap<K, V>>,
-    defaults: Option<&std::collections::BTreeMap<K, V>>,
-) -> std::collections::BTreeMap<K, V> {
+/// Both lists in one; an own entry takes the place of a default one.
+pub(super) fn joined<K: Ord + Clone, V: Clone>(
+    own: Option<&BTreeMap<K, V>>,
+    defaults: Option<&BTreeMap<K, V>>,
+) -> BTreeMap<K, V> {
     let mut joined = defaults.cloned().unwrap_or_default();
     joined.extend(own.cloned().unwrap_or_default());
     joined
@@ -230,6 +226,30 @@ fn report_only_hides(decoder: &mut Decoder<'_>, written: &Written, policy: &Poli
     }
 }
 
+fn report_ports_in_a_circle(
+    decoder: &mut Decoder<'_>,
+    cage: &WrittenCage,
+    written: &Written,
+    policy: &Policy,
+) {
+    let ports: Vec<u16> = policy.net.contradictory_ports().collect();
+    for port in ports {
+        let origins = [&policy.net.publish, &policy.net.host_ports].map(|list| list.get(&port));
+        let [published, led_out] =
+            origins.map(|origin| origin.and_then(|origin| decoder.span_of(origin)));
+        let whole = written.spans.get("net").unwrap_or(&cage.at).clone();
+        let message = format!("port {port} is in `host_ports` and in `publish`");
+        let mut diagnostic =
+            Diagnostic::new(Code::ConflictingRules, published.unwrap_or(whole), message)
+                .label("a connection to it would come back to where it began")
+                .help("keep it in one of them");
+        if let Some(led_out) = led_out {
+            diagnostic = diagnostic.also_at(led_out, "and here");
+        }
+        decoder.report(diagnostic);
+    }
+}
+
 fn report_cycle(decoder: &mut Decoder<'_>, cage: &WrittenCage) {
     if let Some((parent, span)) = extends(cage) {
         let message = format!("`{}` extends itself, by way of `{parent}`", cage.name);
@@ -240,7 +260,10 @@ fn report_cycle(decoder: &mut Decoder<'_>, cage: &WrittenCage) {
 
 fn report_refusal(decoder: &mut Decoder<'_>, parent: &str, written: &Written, refusal: &Refusal) {
     let word = match refusal.kind {
-        RefusalKind::Network | RefusalKind::NetworkDeny => "net",
+        RefusalKind::Network
+        | RefusalKind::NetworkDeny
+        | RefusalKind::HostPorts
+        | RefusalKind::Publish => "net",
         kind => kind.word(),
     };
     let asked_at = refusal.asked_at.as_ref().and_then(|origin| decoder.span_of(origin));

@@ -2,8 +2,8 @@
 //!
 //! Stages, in reading order: `source` (lines), TOML (the `toml` crate, with recovery), `decode`
 //! (typed looks that report), `document` (the tables of a file), `cage` with `files`, `path`,
-//! `variables`, `net` and `limits` (one cage's words), `inherit` (defaults and `extends`), and
-//! `render` (errors as a person sees them). `flags` is the other front end of the user.
+//! `variables`, `net` and `limits` (one cage's words), `inherit` (defaults and `extends`),
+//! `settings` (`[network]`), and `render` (errors as a person sees them). `flags` is the other front end of the user.
 //!
 //! Never reads a file: it is given text and the [`Place`] that its paths refer to. The size of a
 //! text is checked before anything else looks at it.
@@ -19,6 +19,7 @@ mod limits;
 mod net;
 mod path;
 mod render;
+mod settings;
 mod source;
 mod syntax;
 mod variables;
@@ -29,16 +30,23 @@ use indexmap::IndexMap;
 pub use diagnostic::{Code, Diagnostic, Diagnostics, Related, Span};
 pub use flags::{FlagError, Flags};
 pub use limits::weight_of_shares;
+pub use net::port_help;
 pub use render::Style;
 pub use variables::FIXED as FIXED_VARIABLES;
 
-use crate::{Cage, Ceiling, Place, RuleOrigin};
+use crate::{Cage, Ceiling, NetworkSettings, Place, RuleOrigin};
 
 /// The most bytes of a policy text.
 pub const MAX_TEXT_BYTES: usize = 256 * 1024;
 
 /// The most rules on paths in one list.
 pub const MAX_RULES: usize = 4096;
+
+/// The most entries of one list of `net`.
+pub const MAX_NETWORK_ENTRIES: usize = 1024;
+
+/// The most characters of a sentence of `net.reasons`.
+pub const MAX_REASON_CHARACTERS: usize = 200;
 
 /// The most rules of all cages of one file together, with those that they inherit.
 pub const MAX_RULES_IN_FILE: usize = 65_536;
@@ -61,6 +69,8 @@ pub struct Document {
     pub agents: IndexMap<String, Agent>,
     /// The user's ceiling; always none in a project's file.
     pub ceiling: Option<Ceiling>,
+    /// How this machine reaches the network; always the default in a project's file.
+    pub network: NetworkSettings,
 }
 
 /// An agent: a program and the cage that it runs in.
@@ -98,7 +108,7 @@ pub fn parse_project(file: &str, text: &[u8], place: &Place) -> Result<Document,
 }
 
 /// Reads the user's own configuration, `config.toml`: the same language, with `~/` and absolute
-/// paths and `[ceiling]`.
+/// paths, `[ceiling]` and `[network]`.
 pub fn parse_user(file: &str, text: &[u8], place: &Place) -> Result<Document, Diagnostics> {
     document::parse(file, text, place, Author::User)
 }

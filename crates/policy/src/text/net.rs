@@ -1,20 +1,52 @@
-//! `net.allow` and `net.deny`: lists of destinations. The grammar of one is in [`crate::net`].
+//! `net`: lists of destinations, sentences about refused hosts, and lists of ports of loopbacks.
+//! The grammar of a destination is in [`crate::net`], names in other scripts are in
+//! [`crate::host_names`].
 
 use std::collections::BTreeMap;
 
-use super::decode::{Decoder, Value};
-use super::diagnostic::{Code, Diagnostic, Span};
-use super::words;
-use crate::RuleOrigin;
-use crate::net::{Destination, DestinationError};
-use crate::shown::shown;
+use plan::network::GATEKEEPER_PORTS;
 
-/// Both lists as they are written.
+use super::decode::{Decoder, Value, in_order, listed};
+use super::diagnostic::{Code, Diagnostic, Span};
+use super::inherit::joined;
+use super::{MAX_NETWORK_ENTRIES, MAX_REASON_CHARACTERS, words};
+use crate::net::{Destination, DestinationError, Ports};
+use crate::shown::{misleads, shown};
+use crate::{Network, RuleOrigin, host_names};
+
+/// The words of `net` as they are written.
 #[derive(Default)]
 pub(super) struct WrittenNetwork {
-    pub(super) allow: Option<BTreeMap<Destination, RuleOrigin>>,
-    pub(super) deny: Option<BTreeMap<Destination, RuleOrigin>>,
+    allow: Option<BTreeMap<Destination, RuleOrigin>>,
+    deny: Option<BTreeMap<Destination, RuleOrigin>>,
+    reasons: Option<BTreeMap<Destination, String>>,
+    host_ports: Option<BTreeMap<u16, RuleOrigin>>,
+    publish: Option<BTreeMap<u16, RuleOrigin>>,
     pub(super) spans: Vec<(&'static str, Span)>,
+}
+
+impl WrittenNetwork {
+    /// What a cage has with the lists of `[defaults]`.
+    pub(super) fn joined_with(&self, defaults: &Self) -> Network {
+        Network {
+            allow: joined(self.allow.as_ref(), defaults.allow.as_ref()),
+            deny: joined(self.deny.as_ref(), defaults.deny.as_ref()),
+            reasons: joined(self.reasons.as_ref(), defaults.reasons.as_ref()),
+            host_ports: joined(self.host_ports.as_ref(), defaults.host_ports.as_ref()),
+            publish: joined(self.publish.as_ref(), defaults.publish.as_ref()),
+        }
+    }
+
+    /// What a cage asks of the one that it extends, which keeps what it denies and says by itself.
+    pub(super) fn or_of(&self, holder: &Network) -> Network {
+        Network {
+            allow: self.allow.clone().unwrap_or_else(|| holder.allow.clone()),
+            deny: self.deny.clone().unwrap_or_default(),
+            reasons: self.reasons.clone().unwrap_or_default(),
+            host_ports: self.host_ports.clone().unwrap_or_else(|| holder.host_ports.clone()),
+            publish: self.publish.clone().unwrap_or_else(|| holder.publish.clone()),
+        }
+    }
 }
 
 pub(super) fn decode<'text>(decoder: &mut Decoder<'text>, value: &Value<'text>) -> WrittenNetwork {
@@ -22,13 +54,29 @@ pub(super) fn decode<'text>(decoder: &mut Decoder<'text>, value: &Value<'text>) 
     let expected = "a table such as `{ allow = [\"example.com:443\"] }`";
     let Some(table) = decoder.table(value, expected) else { return written };
     for entry in decoder.entries(table, words::NET, "in `net`") {
-        if entry.word == "allow" {
-            written.spans.push(("net.allow", entry.at));
-            written.allow = decode_list(decoder, entry.value, List::Allow);
-        } else {
-            written.spans.push(("net.deny", entry.at));
-            written.deny = decode_list(decoder, entry.value, List::Deny);
-        }
+        let word = match entry.word {
+            "allow" => {
+                written.allow = decode_list(decoder, entry.value, List::Allow);
+                "net.allow"
+            }
+            "deny" => {
+                written.deny = decode_list(decoder, entry.value, List::Deny);
+                "net.deny"
+            }
+            "reasons" => {
+                written.reasons = decode_reasons(decoder, entry.value);
+                "net.reasons"
+            }
+            "host_ports" => {
+                written.host_ports = decode_ports(decoder, entry.value);
+                "net.host_ports"
+            }
+            _ => {
+                written.publish = decode_ports(decoder, entry.value);
+                "net.publish"
+            }
+        };
+        written.spans.push((word, entry.at));
     }
     written
 }
@@ -45,6 +93,7 @@ fn decode_list<'text>(
     kind: List,
 ) -> Option<BTreeMap<Destination, RuleOrigin>> {
     let list = decoder.list(value, "a list of destinations such as `[\"example.com:443\"]`")?;
+    is_short_enough(decoder, value, list.len())?;
     let mut entries = BTreeMap::new();
     for value in list {
         let Some(text) = decoder.string(value, "a destination such as `\"example.com:443\"`")
@@ -56,24 +105,129 @@ fn decode_list<'text>(
                 let origin = decoder.origin(&value.span());
                 entries.entry(destination).or_insert(origin);
             }
-            Err(error) => {
-                let message = format!("`{}` is not a destination", shown(text));
-                let mut diagnostic =
-                    Diagnostic::new(Code::Destination, value.span(), message).label(shown(&error));
-                if let Some(hint) = error.hint() {
-                    diagnostic = diagnostic.help(shown(hint));
-                }
-                decoder.report(diagnostic);
-            }
+            Err(error) => report_entry(decoder, value.span(), text, &error),
         }
     }
     Some(entries)
 }
 
 fn read(text: &str, kind: List) -> Result<Destination, DestinationError> {
-    let destination: Destination = text.parse()?;
+    let destination = host_names::destination(text)?;
     if kind == List::Allow && destination.is_every_address() {
         return Err(DestinationError::EveryHost);
     }
     Ok(destination)
+}
+
+fn report_entry(decoder: &mut Decoder<'_>, span: Span, text: &str, error: &DestinationError) {
+    let message = format!("`{}` is not a destination", shown(text));
+    let mut diagnostic = Diagnostic::new(Code::Destination, span, message).label(shown(error));
+    if let Some(hint) = error.hint() {
+        diagnostic = diagnostic.help(shown(hint));
+    }
+    decoder.report(diagnostic);
+}
+
+fn decode_reasons<'text>(
+    decoder: &mut Decoder<'text>,
+    value: &Value<'text>,
+) -> Option<BTreeMap<Destination, String>> {
+    let expected = "a table of sentences such as `{ \"example.com\" = \"use the mirror\" }`";
+    let table = decoder.table(value, expected)?;
+    is_short_enough(decoder, value, table.len())?;
+    let mut reasons = BTreeMap::new();
+    for (key, value) in in_order(table) {
+        let host = match host_names::destination(key.get_ref()) {
+            Ok(host) if host.ports() == Ports::ALL => Some(host),
+            Ok(_) => {
+                let message = "a reason is given for a host, whatever the port";
+                let diagnostic = Diagnostic::new(Code::Destination, key.span(), message);
+                decoder.report(diagnostic.label("has a port").help("leave the port out"));
+                None
+            }
+            Err(error) => {
+                report_entry(decoder, key.span(), key.get_ref(), &error);
+                None
+            }
+        };
+        let Some(sentence) = decoder.string(value, "a sentence") else { continue };
+        match (check_reason(sentence), host) {
+            (Ok(()), Some(host)) => {
+                reasons.insert(host, sentence.to_owned());
+            }
+            (Ok(()), None) => {}
+            (Err(problem), _) => {
+                let message = "this cannot be shown as a reason";
+                let diagnostic = Diagnostic::new(Code::Reason, value.span(), message);
+                let most =
+                    format!("a reason is one line of at most {MAX_REASON_CHARACTERS} characters");
+                decoder.report(diagnostic.label(problem).help(most));
+            }
+        }
+    }
+    Some(reasons)
+}
+
+/// A reason is passed on to programs and terminals as it is.
+fn check_reason(sentence: &str) -> Result<(), &'static str> {
+    if sentence.trim().is_empty() {
+        Err("says nothing")
+    } else if sentence.chars().any(misleads) {
+        Err("has a line break, a control character or an invisible one")
+    } else if sentence.chars().count() > MAX_REASON_CHARACTERS {
+        Err("is too long")
+    } else {
+        Ok(())
+    }
+}
+
+fn decode_ports<'text>(
+    decoder: &mut Decoder<'text>,
+    value: &Value<'text>,
+) -> Option<BTreeMap<u16, RuleOrigin>> {
+    let list = decoder.list(value, "a list of ports such as `[5432]`")?;
+    is_short_enough(decoder, value, list.len())?;
+    let mut ports = BTreeMap::new();
+    for value in list {
+        let Some(number) = decoder.integer(value, "a port such as `5432`") else { continue };
+        match port(number) {
+            Ok(port) => {
+                let origin = decoder.origin(&value.span());
+                ports.entry(port).or_insert(origin);
+            }
+            Err(problem) => {
+                let message = format!("`{number}` is not a port that can be named here");
+                let diagnostic = Diagnostic::new(Code::Port, value.span(), message).label(problem);
+                decoder.report(diagnostic.help(port_help()));
+            }
+        }
+    }
+    Some(ports)
+}
+
+/// A port of a loopback that a policy can name.
+pub(super) fn port(number: i64) -> Result<u16, &'static str> {
+    let port = u16::try_from(number).ok().filter(|port| *port > 0);
+    match port {
+        None => Err("out of range"),
+        Some(port) if GATEKEEPER_PORTS.contains(&port) => {
+            Err("in a cage with network this port is the gatekeeper's own")
+        }
+        Some(port) => Ok(port),
+    }
+}
+
+/// What a port of a loopback can be, for a person who named another.
+pub fn port_help() -> String {
+    let taken = GATEKEEPER_PORTS.map(|port| port.to_string());
+    format!("a port is 1 to 65535, without {}", listed(taken.iter().map(String::as_str)))
+}
+
+fn is_short_enough(decoder: &mut Decoder<'_>, value: &Value<'_>, length: usize) -> Option<()> {
+    if length <= MAX_NETWORK_ENTRIES {
+        return Some(());
+    }
+    let message = format!("the list has {length} entries, and {MAX_NETWORK_ENTRIES} is the most");
+    decoder.report(Diagnostic::new(Code::TooManyRules, value.span(), message));
+    None
 }

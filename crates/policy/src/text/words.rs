@@ -30,6 +30,7 @@ pub const USER: &[Word] = &[
     word("cage", "Cages by name."),
     word("agent", "Agents by name, each of which refers to a cage."),
     word("ceiling", "The most that a project's own file may ask for without being approved."),
+    word("network", "How this machine reaches the network."),
 ];
 
 /// `[cage.NAME]`.
@@ -80,6 +81,16 @@ pub const NET: &[Word] = &[
         "deny",
         "Hosts, networks and ports that cannot be reached although an entry of `allow` covers them.",
     ),
+    word("reasons", "Sentences that a program is told when a host is refused, by host."),
+    word("host_ports", "Ports of the host's loopback that the cage's own loopback leads to."),
+    word("publish", "Ports of the cage's loopback that the host's loopback leads to."),
+];
+
+/// `[network]` of the user's configuration.
+pub const NETWORK: &[Word] = &[
+    word("resolvers", "Servers that are asked about names; without it, those of the host."),
+    word("proxy", "The HTTP proxy through which connections leave, or \"environment\"."),
+    word("log_allowed", "Which share of allowed connections is recorded, 0 to 1; without it, 0."),
 ];
 
 /// `limits`.
@@ -127,6 +138,7 @@ pub const TABLES: &[(&str, &[Word])] = &[
     ("cage", CAGE),
     ("fs", RULE),
     ("net", NET),
+    ("network", NETWORK),
     ("limits", LIMITS),
     ("agent", AGENT),
     ("ceiling", CEILING),

@@ -51,6 +51,22 @@ fn each_kind_has_its_code() {
         ("net.allow = [\"openai:gpt-4\"]", "net-entry"),
         ("net.allow = \"example.com\"", "wrong-type"),
         ("net.allows = []", "unknown-word"),
+        ("net.deny = [\"xn--ü.example\"]", "net-entry"),
+        ("net.reasons = [\"example.com\"]", "wrong-type"),
+        ("net.reasons = { \"*\" = \"x\" }", "net-entry"),
+        ("net.reasons = { \"example.com:443\" = \"x\" }", "net-entry"),
+        ("net.reasons = { \"example.com\" = 1 }", "wrong-type"),
+        ("net.reasons = { \"example.com\" = \" \" }", "net-reason"),
+        ("net.reasons = { \"example.com\" = \"a\\nX: b\" }", "net-reason"),
+        ("net.reasons = { \"example.com\" = \"a\\u202eb\" }", "net-reason"),
+        ("net.host_ports = 5432", "wrong-type"),
+        ("net.host_ports = [\"5432\"]", "wrong-type"),
+        ("net.host_ports = [0]", "net-port"),
+        ("net.host_ports = [65536]", "net-port"),
+        ("net.host_ports = [-1]", "net-port"),
+        ("net.host_ports = [3128]", "net-port"),
+        ("net.publish = [53]", "net-port"),
+        ("net = { publish = [80], host_ports = [80] }", "conflicting-rules"),
         ("state = \"keep\"", "unknown-value"),
         ("seccomp = \"off\"", "unknown-value"),
         ("seccomp = true", "wrong-type"),
@@ -109,6 +125,7 @@ fn the_frame_of_a_file_is_checked() {
         ("version = 1\n[cage.\"\"]", vec!["bad-name"]),
         ("version = 1\n[cage.disabled]", vec!["bad-name"]),
         ("version = 1\n[defaults]\nextends = \"x\"", vec!["unknown-word"]),
+        ("version = 1\n[network]\nresolvers = [\"10.0.0.2\"]", vec!["unknown-word"]),
         ("version = 1\n[agent.x]", vec!["missing-word"]),
         ("version = 1\n[agent.x]\ncage = \"y\"", vec!["unknown-cage"]),
         ("version = 1\n[agent.x]\ncage = \"disabled\"\ncommand = []", vec!["command-name"]),
@@ -136,6 +153,12 @@ fn sizes_are_capped() {
         (format!("version = 1\n[cage.c0]\nfs = [{full}]\n{chain}"), "too-many-rules"),
         (cage(&format!("fs = [{{ ro = \"{}\" }}]", "a/".repeat(2500))), "path-too-long"),
         ("#".repeat(1024 * 1024), "text-too-large"),
+        (cage(&format!("net.deny = [{}]", "\"a.example\",".repeat(1025))), "too-many-rules"),
+        (cage(&format!("net.publish = [{}]", "80,".repeat(1025))), "too-many-rules"),
+        (
+            cage(&format!("net.reasons = {{ \"a.example\" = \"{}\" }}", "é".repeat(201))),
+            "net-reason",
+        ),
     ] {
         assert_eq!(codes(project(&text)), [expected]);
     }
@@ -151,7 +174,10 @@ fn all_errors_are_drawn_at_once() {
 fs = [{ ro = "." }, { wr = "build" }, { ro = "../x" }, { rw = "a" }, { ro = "a" }]
 comands = "base"
 env = ["LANG", "FOO=bar", "HOME"]
-net.allow = ["https://example.com", "*", "openai:gpt-4", "10.0.0.1/8", "bücher.example"]
+net.allow = ["https://example.com", "*", "openai:gpt-4", "10.0.0.1/8", "xn--ü.example"]
+net.reasons = { "example.com:1" = "x", "example.org" = "" }
+net.host_ports = [5432, 1080, "x"]
+net.publish = [99999, 5432]
 state = "ephemeral "
 seccomp = "relax"
 limits = { memory_mb = 8, pids = "many" }
@@ -180,6 +206,7 @@ fn an_extending_cage_that_asks_for_more_is_told_what() {
 fs = [{ ro = "." }, { hide = "secrets" }]
 commands = ["git"]
 net.allow = ["**.example.com:443"]
+net.host_ports = [5432]
 limits = { memory_mb = 64 }
 [cage.more]
 extends = "default"
@@ -187,6 +214,8 @@ fs = [{ ro = "." }, { rw = "build" }, { ro = "secrets/public" }]
 commands = ["git", "curl"]
 env = ["LANG"]
 net.allow = ["a.example.com:443", "example.com"]
+net.host_ports = [5432, 5433]
+net.publish = [8080]
 state = "scratch"
 seccomp = "relaxed"
 limits = { memory_mb = 128 }

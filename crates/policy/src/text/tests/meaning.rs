@@ -4,7 +4,7 @@ use super::{codes, path, place, policy, project, rules, user};
 use crate::text::{AgentCage, weight_of_shares};
 use crate::{Cage, Commands, Limits, Reach, RuleOrigin, Seccomp, State};
 
-/// K17 to K22, K31, K54
+/// K17 to K22, K31, K54, K234
 #[test]
 fn every_word_is_read() {
     let document = project(
@@ -15,7 +15,10 @@ fs = [{ ro = "." }, { rw = "build" }, { hide = "secrets" }]
 commands = "base"
 env = ["LANG", "TERM"]
 net.allow = ["**.example.com:443", "10.0.0.0/8:5432"]
-net.deny = ["Bad.Example.com."]
+net.deny = ["Bad.Example.com.", "bücher.example"]
+net.reasons = { "**.Example.org" = "use the mirror" }
+net.host_ports = [5432, 6379, 5432]
+net.publish = [8080]
 state = "scratch"
 seccomp = "relaxed"
 limits = { memory_mb = 512, cpu_shares = 1024, pids = 128, walltime_sec = 600, cpus = 1.5 }
@@ -43,7 +46,13 @@ cage = "disabled"
     let allowed: Vec<String> = default.net.allow.keys().map(ToString::to_string).collect();
     assert_eq!(allowed, ["**.example.com:443", "10.0.0.0/8:5432"]);
     let denied: Vec<String> = default.net.deny.keys().map(ToString::to_string).collect();
-    assert_eq!(denied, ["bad.example.com"]);
+    assert_eq!(denied, ["bad.example.com", "xn--bcher-kva.example"]);
+    let reasons: Vec<String> =
+        default.net.reasons.iter().map(|(host, text)| format!("{host}: {text}")).collect();
+    assert_eq!(reasons, ["**.example.org: use the mirror"]);
+    assert_eq!(default.net.host_ports.keys().collect::<Vec<_>>(), [&5432, &6379]);
+    assert_eq!(default.net.host_ports[&6379].to_string(), "stockade.toml:10");
+    assert_eq!(default.net.publish.keys().collect::<Vec<_>>(), [&8080]);
     assert_eq!((default.state, default.seccomp), (State::Scratch, Seccomp::Relaxed));
     let limits = Limits {
         memory_mb: Some(512),

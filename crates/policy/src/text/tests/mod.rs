@@ -3,6 +3,7 @@
 mod errors;
 mod flags;
 mod meaning;
+mod network;
 mod syntax;
 
 use plan::HostPath;
