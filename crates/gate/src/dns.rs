@@ -11,6 +11,8 @@ pub mod question;
 mod rate;
 pub mod reply;
 mod respond;
+#[cfg(test)]
+mod scripted;
 pub mod server;
 pub mod upstream;
 mod wire;

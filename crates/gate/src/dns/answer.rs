@@ -172,3 +172,6 @@ const QUESTION_POINTER: [u8; 2] = [0xc0, HEADER as u8];
 /// `stockade.invalid`, as whoever is responsible.
 const AUTHORITY: &[u8] = b"\x08stockade\x07invalid\x00";
 const TYPICAL_SIZE: usize = 256;
+
+#[cfg(test)]
+mod tests;

@@ -127,3 +127,6 @@ const LONGEST: Duration = Duration::from_secs(60);
 const LONGEST_NEGATIVE: Duration = Duration::from_secs(10);
 /// The time for which a failure is kept, and the shortest for a no.
 const AFTER_FAILURE: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests;

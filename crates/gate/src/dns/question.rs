@@ -98,15 +98,16 @@ pub fn parse(bytes: &[u8]) -> Result<Question, Unanswered> {
         Some(asked) => asked,
         None => return Err(Unanswered::Silently),
     };
+    let read = match bytes.len() {
+        ..=MAX_QUERY => sections(&mut reader, counts, &mut asked),
+        _ => Err(WireError::BadName),
+    };
     let fault = if asked.flags & OPERATION != 0 {
         Some(Fault::UnknownOperation)
-    } else if bytes.len() > MAX_QUERY {
+    } else if read.is_err() {
         Some(Fault::Malformed)
     } else {
-        match sections(&mut reader, counts, &mut asked) {
-            Ok(()) => fault_of(&asked),
-            Err(_) => Some(Fault::Malformed),
-        }
+        fault_of(&asked)
     };
     match (fault, &asked.section) {
         (None, Some((name, kind, _))) => {
@@ -204,3 +205,6 @@ fn fault_of(asked: &Asked) -> Option<Fault> {
 const SMALLEST_ROOM: u16 = 512;
 /// No query of one question is larger, padding included (RFC 8467).
 pub(super) const MAX_QUERY: usize = 1024;
+
+#[cfg(test)]
+mod tests;

@@ -239,3 +239,6 @@ const MAX_RECORDS: u16 = 256;
 const MAX_ALIASES: usize = 16;
 /// Addresses that are kept.
 const MAX_ADDRESSES: usize = 64;
+
+#[cfg(test)]
+mod tests;

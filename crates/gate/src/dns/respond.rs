@@ -153,7 +153,9 @@ impl<C: CageNames> Responder<C> {
     }
 
     fn found(&self, pending: &Pending, found: &Addresses) -> Answer {
-        let seconds = u32::try_from(found.remaining.as_secs()).unwrap_or(MAX_SECONDS);
+        // Rounded up, which never is more than what the resolver said at first.
+        let seconds = found.remaining.as_millis().div_ceil(1000);
+        let seconds = u32::try_from(seconds).unwrap_or(MAX_SECONDS);
         let first = found.addresses.first().copied();
         self.assigned(&pending.name, pending.family, first, seconds)
     }

@@ -165,3 +165,6 @@ async fn read_query(stream: &mut TcpStream) -> io::Result<Option<Vec<u8>>> {
 
 /// Errors here are want of memory or descriptors; asking again at once would not help.
 const AFTER_ERROR: Duration = Duration::from_millis(50);
+
+#[cfg(test)]
+mod tests;

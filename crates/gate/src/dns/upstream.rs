@@ -245,3 +245,6 @@ const ROUNDS: usize = 2;
 const MAX_STRAYS: usize = 16;
 const LARGEST_DATAGRAM: usize = 4096;
 const TIMED_OUT: &str = "no answer in time";
+
+#[cfg(test)]
+mod tests;

@@ -249,3 +249,6 @@ pub(crate) const TYPE_OPT: u16 = 41;
 
 /// The size of datagram that passes every path unfragmented.
 pub(crate) const OWN_PAYLOAD: u16 = 1232;
+
+#[cfg(test)]
+mod tests;
