@@ -1,0 +1,178 @@
+//! Tells from a client's first bytes whether they have to be read as TLS, as HTTP, or not at all. Only
+//! tells kinds apart; whether the bytes are well-formed is for the parser of that kind.
+//!
+//! It errs towards HTTP: what some lenient server might take for a request must be called one, because
+//! the strict parser then refuses what it does not understand, while anything else is passed on unread.
+
+/// The kind of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FirstBytes {
+    /// It cannot be said yet. No line with anything in it has ended, so no server acts on these bytes:
+    /// they may be passed on, as long as what follows is still looked at.
+    NeedMore,
+    /// TLS.
+    Tls,
+    /// HTTP/1, or an attempt at it.
+    Http,
+    /// Anything else.
+    Other,
+}
+
+/// Looks at first bytes as they arrive. Once the kind is known it stays.
+#[derive(Clone, Debug)]
+pub struct Classifier {
+    state: State,
+    seen: usize,
+    /// The first bytes of the line, as many as the longest method and a space have.
+    start: Vec<u8>,
+    /// How much of `http/` the latest bytes spell.
+    spelled: usize,
+    names_http: bool,
+    /// The latest word of the line has the form of another protocol's version, such as `RTSP/1.0`.
+    word: Word,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Nothing but white space and line ends.
+    Blank,
+    /// One byte of TLS.
+    TlsStart,
+    /// In the first word.
+    Method,
+    /// After the first word.
+    Rest,
+    Done(FirstBytes),
+}
+
+/// How far a word looks like `NAME/1`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Word {
+    Empty,
+    Letters,
+    Slash,
+    Version,
+    Plain,
+}
+
+impl Default for Classifier {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Classifier {
+    /// A client that has sent nothing.
+    pub fn new() -> Self {
+        Self {
+            state: State::Blank,
+            seen: 0,
+            start: Vec::new(),
+            spelled: 0,
+            names_http: false,
+            word: Word::Empty,
+        }
+    }
+
+    /// Looks at the bytes that follow those of the last call.
+    pub fn feed(&mut self, bytes: &[u8]) -> FirstBytes {
+        for byte in bytes {
+            if let State::Done(kind) = self.state {
+                return kind;
+            }
+            self.seen += 1;
+            self.state = self.step(*byte);
+            if self.seen >= MAX_LINE && !matches!(self.state, State::Done(_)) {
+                // A line that does not end: no server has been told anything yet, and none will be.
+                self.state = State::Done(FirstBytes::Http);
+            }
+        }
+        if let State::Done(kind) = self.state { kind } else { FirstBytes::NeedMore }
+    }
+
+    fn step(&mut self, byte: u8) -> State {
+        match self.state {
+            State::Done(_) => self.state,
+            State::Blank if self.seen == 1 && byte == HANDSHAKE => State::TlsStart,
+            State::TlsStart if byte == 3 => State::Done(FirstBytes::Tls),
+            State::TlsStart => State::Done(FirstBytes::Other),
+            // Servers skip empty lines before a request, and some skip blanks.
+            State::Blank if is_blank(byte) || byte == b'\n' => State::Blank,
+            State::Blank | State::Method if is_token(byte) => {
+                self.note(byte);
+                State::Method
+            }
+            State::Method if is_blank(byte) && byte != b'\r' => {
+                self.note(byte);
+                State::Rest
+            }
+            // A first line of one word, or a byte that no method has.
+            State::Blank | State::Method => State::Done(FirstBytes::Other),
+            State::Rest if byte == b'\n' => State::Done(self.kind_of_line()),
+            State::Rest if is_blank(byte) || (byte >= b' ' && byte != 0x7f) => {
+                self.note(byte);
+                State::Rest
+            }
+            State::Rest if self.begins_with_method() => State::Done(FirstBytes::Http),
+            State::Rest => State::Done(FirstBytes::Other),
+        }
+    }
+
+    fn note(&mut self, byte: u8) {
+        if self.start.len() < LONGEST_METHOD + 1 {
+            self.start.push(byte);
+        }
+        let lower = byte.to_ascii_lowercase();
+        let goes_on = SPELLING.get(self.spelled) == Some(&lower);
+        self.spelled = match (goes_on, lower) {
+            (true, _) => self.spelled + 1,
+            (false, b'h') => 1,
+            (false, _) => 0,
+        };
+        if self.spelled == SPELLING.len() {
+            self.names_http = true;
+            self.spelled = 0;
+        }
+        self.word = match (self.word, byte) {
+            (word, b'\r') => word,
+            (_, byte) if is_blank(byte) => Word::Empty,
+            (Word::Empty | Word::Letters, byte) if byte.is_ascii_alphabetic() => Word::Letters,
+            (Word::Letters, b'/') => Word::Slash,
+            (Word::Slash | Word::Version, b'.' | b'0'..=b'9') => Word::Version,
+            _ => Word::Plain,
+        };
+    }
+
+    /// `GET /` without a version is HTTP/0.9; with the version of another protocol it is that one.
+    fn kind_of_line(&self) -> FirstBytes {
+        if self.names_http || (self.begins_with_method() && self.word != Word::Version) {
+            FirstBytes::Http
+        } else {
+            FirstBytes::Other
+        }
+    }
+
+    fn begins_with_method(&self) -> bool {
+        METHODS.iter().any(|method| {
+            let rest = self.start.strip_prefix(method.as_bytes());
+            rest.and_then(<[u8]>::first).is_some_and(|byte| is_blank(*byte))
+        })
+    }
+}
+
+/// What one server or another takes for white space within a line.
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b'\t' | 0x0b | 0x0c | b'\r' | 0x1c..=0x1f | b' ' | 0x85 | 0xa0)
+}
+
+/// RFC 9110, section 5.6.2.
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+const HANDSHAKE: u8 = 22;
+const SPELLING: &[u8] = b"http/";
+const MAX_LINE: usize = 64 * 1024;
+const METHODS: [&str; 9] =
+    ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
+const LONGEST_METHOD: usize = 7;

@@ -1,0 +1,119 @@
+//! Kinds of clients, and whether what they say agrees with where they go.
+
+use super::client_hello::HelloError;
+use super::http::{Requests, Step};
+use super::*;
+
+fn kind(bytes: &[u8]) -> FirstBytes {
+    let whole = Classifier::new().feed(bytes);
+    let mut classifier = Classifier::new();
+    let mut last = FirstBytes::NeedMore;
+    for byte in bytes {
+        last = classifier.feed(&[*byte]);
+    }
+    assert_eq!(whole, last, "{}", bytes.escape_ascii());
+    whole
+}
+
+/// T39, T41: whatever a lenient server could take for HTTP is called that.
+#[test]
+fn attempts_at_http_are_http() {
+    let http: &[&[u8]] = &[
+        b"GET / HTTP/1.1\r\n",
+        b"GET / HTTP/1.1\n",
+        b"get / http/1.1\r\n",
+        b"\r\nGET / HTTP/1.1\r\n",
+        b"\n\n  GET / HTTP/1.1\r\n",
+        b"GET\t/\tHTTP/1.1\r\n",
+        b"GET\x0b/\x0cHTTP/1.1\r\n",
+        b"BREW /pot HTTP/1.1\r\n",
+        b"PRI * HTTP/2.0\r\n",
+        b"GET /\r\n",
+        b"GET http://other.example/\n",
+        b"GET /\0 HTTP/1.1\r\n",
+        b"GET /\xff HTTP/1.1\r\n",
+        b"X hhttp/\r\n",
+        b"POST /x FOO/1.0 HTTP/1.1\r\n",
+    ];
+    for bytes in http {
+        assert_eq!(kind(bytes), FirstBytes::Http, "{}", bytes.escape_ascii());
+    }
+    assert_eq!(kind(&[b'a'; 64 * 1024]), FirstBytes::Http);
+    assert_eq!(kind(&[b'\n'; 64 * 1024]), FirstBytes::Http);
+}
+
+/// Other protocols that talk first are let alone as soon as it is clear that they are others.
+#[test]
+fn others_are_let_alone() {
+    let other: &[&[u8]] = &[
+        b"SSH-2.0-OpenSSH_9.2\r\n",
+        b"EHLO me.example\r\n",
+        b"*1\r\n$4\r\nPING\r\n",
+        b"PING\r\n",
+        b"get key\r\n",
+        b"0032git-upload-pack /x\0host=h\0",
+        b"OPTIONS rtsp://h/x RTSP/1.0\r\n",
+        b"OPTIONS sip:h SIP/2.0\r\n",
+        b"\0\0\0\x08\x04\xd2\x16\x2f",
+        b"{\"id\":1}",
+        b"\x16\x02",
+        b"\x80\x2e\x01\x03",
+        b"\x10\x0c\0\x04MQTT",
+    ];
+    for bytes in other {
+        assert_eq!(kind(bytes), FirstBytes::Other, "{}", bytes.escape_ascii());
+    }
+    assert_eq!(kind(b"\x16\x03"), FirstBytes::Tls);
+    assert_eq!(kind(b"\x16\x03\x01\x02\x00\x01"), FirstBytes::Tls);
+}
+
+/// As long as a line could still become a request, nothing is said.
+#[test]
+fn too_little_is_too_little() {
+    for bytes in
+        [&b""[..], b"\x16", b"G", b"GET", b"GET ", b"GET / HTTP/1.1", b"\r\n", b"hello world"]
+    {
+        assert_eq!(kind(bytes), FirstBytes::NeedMore, "{}", bytes.escape_ascii());
+    }
+}
+
+fn name(text: &str) -> Name {
+    Name::parse(text).unwrap()
+}
+
+/// T39: the server name is the name of the connection, or there is no connection.
+#[test]
+fn server_names_have_to_agree() {
+    let expected = name("example.com");
+    let code = |hello: Hello| check_server_name(&expected, &hello).map_err(|denial| denial.code);
+    assert_eq!(code(Hello::Sni(name("EXAMPLE.com."))), Ok(()));
+    assert_eq!(code(Hello::Sni(name("a.example.com"))), Err(DenialCode::ServerNameDiffers));
+    assert_eq!(code(Hello::NoSni), Err(DenialCode::ServerNameMissing));
+    assert_eq!(code(Hello::Malformed(HelloError::TooLong)), Err(DenialCode::TlsMalformed));
+    assert_eq!(code(Hello::NeedMore), Err(DenialCode::TlsMalformed));
+}
+
+/// T39, T41: the host of a request is that of the connection; its port too, where it is written.
+#[test]
+fn hosts_have_to_agree() {
+    let table = [
+        ("GET / HTTP/1.1\r\nHost: example.com\r\n\r\n", Ok(())),
+        ("GET / HTTP/1.1\r\nHost: Example.COM.:8080\r\n\r\n", Ok(())),
+        ("GET / HTTP/1.1\r\nHost: example.com:80\r\n\r\n", Err(DenialCode::HostDiffers)),
+        ("GET / HTTP/1.1\r\nHost: other.example\r\n\r\n", Err(DenialCode::HostDiffers)),
+        ("GET / HTTP/1.1\r\nHost: 192.0.2.1\r\n\r\n", Err(DenialCode::HostDiffers)),
+        ("GET http://example.com:8080/ HTTP/1.1\r\nHost: example.com:8080\r\n\r\n", Ok(())),
+        (
+            "GET http://other.example/ HTTP/1.1\r\nHost: other.example\r\n\r\n",
+            Err(DenialCode::HostDiffers),
+        ),
+        ("CONNECT example.com:8080 HTTP/1.1\r\n\r\n", Err(DenialCode::HttpRefused)),
+    ];
+    for (text, expected) in table {
+        let Ok(Step::Head { head, .. }) = Requests::new().next(text.as_bytes()) else {
+            panic!("{text}")
+        };
+        let found = check_request(&name("example.com"), 8080, &head).map_err(|denial| denial.code);
+        assert_eq!(found, expected, "{text}");
+    }
+}
