@@ -52,7 +52,7 @@ impl Running {
                     return Ok(Self { born, layers, started: Instant::now(), terminal });
                 }
                 Some((Report::Failed(failure), _)) => return Err(failure.into()),
-                Some((Report::Stopped | Report::Ended { .. }, _)) => {
+                Some((Report::Network(_) | Report::Stopped | Report::Ended { .. }, _)) => {
                     return Err(SpawnError::Supervise(Errno::PROTO));
                 }
                 None => return Err(StartError::Vanished.into()),
@@ -124,7 +124,9 @@ impl Running {
                     Ok(Event::Ended(Outcome { end, layers: self.layers, denials, duration }))
                 }
                 Ok(Some((Report::Failed(failure), _))) => Err(failure.into()),
-                Ok(Some((Report::Terminal | Report::Started(_), _))) => continue,
+                Ok(Some((Report::Network(_) | Report::Terminal | Report::Started(_), _))) => {
+                    continue;
+                }
                 // Pid 1 was killed from outside, and everything in the cage with it.
                 Ok(None) | Err(Errno::CONNRESET) => {
                     self.wait_until_gone()?;
@@ -176,6 +178,12 @@ impl AsFd for Running {
 fn last_words(born: &Born) -> SpawnError {
     match born.next_report() {
         Ok(Some((Report::Failed(failure), _))) => failure.into(),
+        Ok(Some((Report::Network(_), _))) => StartError::Unsupported(
+            "the cage's policy allows network destinations, and there is no gatekeeper to hold it \
+             to them; remove `net.allow` or pass `--no-net`"
+                .to_owned(),
+        )
+        .into(),
         _ => StartError::Vanished.into(),
     }
 }

@@ -6,6 +6,7 @@ use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use plan::network::SocketKind;
 use rustix::io::Errno;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
@@ -20,6 +21,9 @@ use crate::SetupFailure;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Report {
+    /// The sockets by which the cage's programs meet the gatekeeper, which come with the packet in
+    /// the same order. Comes first of all, and in a cage with a gatekeeper alone.
+    Network(Vec<SocketKind>),
     /// The program's terminal; its other end comes with the packet.
     Terminal,
     /// The program's first instruction is next.
@@ -79,6 +83,8 @@ pub struct Layers {
     pub landlock: LandlockState,
     /// Whether refused calls are named.
     pub notify: NotifyState,
+    /// How connections reach the gatekeeper.
+    pub network: NetworkState,
 }
 
 /// What landlock enforces.
@@ -91,6 +97,18 @@ pub enum LandlockState {
     Partial,
     /// The kernel has no landlock.
     Absent,
+}
+
+/// How the connections of a cage's programs reach the gatekeeper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NetworkState {
+    /// Not at all: the cage has its own loopback and nothing else.
+    Loopback,
+    /// All of them, by packet rules; refused datagrams are told.
+    Redirect,
+    /// Those to ports that some rule allows, by a listener for each; the kernel refuses others.
+    PerPort,
 }
 
 /// Whether refused system calls are reported by name.

@@ -79,7 +79,7 @@ pub enum Step {
     Mount,
     /// Changing the root.
     Pivot,
-    /// Bringing up loopback.
+    /// Closing the network and making the sockets that lead to the gatekeeper.
     Network,
     /// Turning nested user namespaces off, setting the host name, limits of the process.
     Settings,
@@ -110,7 +110,7 @@ impl fmt::Display for Step {
             Self::Name => "make",
             Self::Mount => "mount",
             Self::Pivot => "change the root to",
-            Self::Network => "bring up",
+            Self::Network => "seal the network with",
             Self::Settings => "set",
             Self::Terminal => "make a terminal for",
             Self::Verify => "verify",

@@ -9,6 +9,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, WaitStatus};
 
 use crate::control::{Channel, Order};
+use crate::network::Inward;
 use crate::program::Launched;
 use crate::seccomp::Answerer;
 use crate::{End, Report};
@@ -19,6 +20,7 @@ pub(crate) struct Init<'a> {
     children: OwnedFd,
     program: Pid,
     answerer: Option<Answerer<'a>>,
+    inward: Option<Inward>,
 }
 
 impl<'a> Init<'a> {
@@ -28,9 +30,10 @@ impl<'a> Init<'a> {
         control: Channel,
         children: OwnedFd,
         launched: Launched,
+        inward: Option<Inward>,
     ) -> Self {
         let answerer = launched.listener.map(|listener| Answerer::new(plan, listener));
-        Self { control, children, program: launched.program, answerer }
+        Self { control, children, program: launched.program, answerer, inward }
     }
 
     /// Keeps only the descriptors that it needs. Pid 1 must not hold a directory of the host,
@@ -38,7 +41,8 @@ impl<'a> Init<'a> {
     pub(crate) fn confine(&self) -> Result<(), Errno> {
         let listener = self.answerer.as_ref().and_then(Answerer::listener).map(|fd| fd.as_raw_fd());
         let control = self.control.as_fd().as_raw_fd();
-        let mut keep: Vec<u32> = [Some(control), Some(self.children.as_raw_fd()), listener]
+        let inward = self.inward.as_ref().map(|inward| inward.as_fd().as_raw_fd());
+        let mut keep: Vec<u32> = [Some(control), Some(self.children.as_raw_fd()), listener, inward]
             .into_iter()
             .flatten()
             .filter_map(|descriptor| u32::try_from(descriptor).ok())
@@ -80,6 +84,8 @@ impl<'a> Init<'a> {
             if let Some(answerer) = &mut self.answerer {
                 answerer.finish_doomed();
             }
+            // Whoever asked for connections is gone once this fails.
+            self.inward = self.inward.take().and_then(|inward| inward.serve().ok());
         }
     }
 
@@ -89,21 +95,28 @@ impl<'a> Init<'a> {
             PollFd::new(&self.control, PollFlags::IN),
             PollFd::new(&self.children, PollFlags::IN),
         ];
-        if let Some(listener) = self.answerer.as_ref().and_then(Answerer::listener) {
-            descriptors.push(PollFd::from_borrowed_fd(listener, PollFlags::IN));
+        let listener = self.answerer.as_ref().and_then(Answerer::listener);
+        descriptors.extend(listener.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
+        if let Some(inward) = &self.inward {
+            descriptors.extend(inward.waits_for());
         }
-        let deadline = self.answerer.as_ref().and_then(Answerer::next_deadline).map(timespec);
+        let deadlines = [
+            self.answerer.as_ref().and_then(Answerer::next_deadline),
+            self.inward.as_ref().and_then(Inward::next_deadline),
+        ];
+        let deadline = deadlines.into_iter().flatten().min().map(timespec);
         match rustix::event::poll(&mut descriptors, deadline.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(errno),
         }
         let events =
             |position: usize| descriptors.get(position).map_or(PollFlags::empty(), PollFd::revents);
+        let calls = if listener.is_some() { events(2) } else { PollFlags::empty() };
         Ok(Ready {
             order: events(0).intersects(PollFlags::IN | ended),
             child: events(1).intersects(PollFlags::IN),
-            call: events(2).intersects(PollFlags::IN),
-            no_more_calls: !events(2).intersects(PollFlags::IN) && events(2).intersects(ended),
+            call: calls.intersects(PollFlags::IN),
+            no_more_calls: !calls.intersects(PollFlags::IN) && calls.intersects(ended),
         })
     }
 

@@ -26,6 +26,6 @@ mod verify;
 pub mod launcher;
 pub mod restrict;
 
-pub use control::{Denial, End, LandlockState, Layers, NotifyState, Report};
+pub use control::{Denial, End, LandlockState, Layers, NetworkState, NotifyState, Report};
 pub use error::{SetupFailure, StartError, Step};
 pub use start::{Born, Nursery, ProgramStreams, Stream, start};

@@ -4,7 +4,8 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use plan::{IdentityMap, LimitsPlan, PLAN_VERSION, Plan};
+use plan::network::SocketKind;
+use plan::{IdentityMap, LimitsPlan, NetworkPlan, PLAN_VERSION, Plan};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions};
@@ -16,6 +17,7 @@ use crate::control::{Channel, Order};
 use crate::descriptor_limit::DescriptorLimit;
 use crate::idmap::Arrivals;
 use crate::init::Init;
+use crate::network::{Inward, Sealed};
 use crate::program::Launch;
 use crate::tree::Sources;
 use crate::{
@@ -61,6 +63,7 @@ pub struct Born {
     pidfd: OwnedFd,
     control: Channel,
     parentage: Parentage,
+    network: NetworkSockets,
     /// What the start needed and what only has to be reaped.
     leftovers: Leftovers,
 }
@@ -68,6 +71,26 @@ pub struct Born {
 /// Processes of ours that have ended or are about to. Waiting for them right away would give their
 /// processor to this process in the middle of the cage's start.
 type Leftovers = (Option<sys::nursery::Nursery>, Vec<NamespaceHolder>);
+
+/// Where the sockets are that lead to the gatekeeper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NetworkSockets {
+    /// There are none: the cage has no gatekeeper.
+    None,
+    /// On their way from pid 1.
+    Awaited,
+    /// With the supervisor.
+    Taken,
+}
+
+impl NetworkSockets {
+    fn of(plan: &Plan) -> Self {
+        match plan.network {
+            NetworkPlan::Loopback => Self::None,
+            NetworkPlan::Gatekeeper(_) => Self::Awaited,
+        }
+    }
+}
 
 /// Whose child pid 1 is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +135,8 @@ impl Nursery {
         check(plan, sources)?;
         let Self(mut nursery) = self;
         let privileged = matches!(plan.identity.map, IdentityMap::Unowned(_));
-        let descriptors = sources.len().saturating_mul(2);
+        let sockets = network::descriptors(&plan.network);
+        let descriptors = sources.len().saturating_mul(2).saturating_add(sockets);
         let _limit = DescriptorLimit::make_room_for(descriptors)
             .map_err(|errno| SetupFailure::kernel(Step::Settings, "the descriptor limit", errno))?;
         let (control, inside) = Channel::pair().map_err(namespaces_failed)?;
@@ -132,7 +156,9 @@ impl Nursery {
         let control = control.ok_or(StartError::Vanished)?;
         let Newborn { pid, pidfd } = newborn;
         let leftovers = (Some(nursery), Vec::new());
-        let mut born = Born { pid, pidfd, control, parentage: Parentage::Own, leftovers };
+        let network = NetworkSockets::of(plan);
+        let parentage = Parentage::Own;
+        let mut born = Born { pid, pidfd, control, parentage, network, leftovers };
         if privileged {
             born.leftovers.1 = idmap::send_binds(plan, sources, &born.control)?;
         }
@@ -145,10 +171,11 @@ fn namespaces_failed(errno: Errno) -> SetupFailure {
 }
 
 impl Born {
-    pub(crate) fn from_launcher(pid: Pid, pidfd: OwnedFd, control: OwnedFd) -> Self {
+    pub(crate) fn from_launcher(plan: &Plan, pid: Pid, pidfd: OwnedFd, control: OwnedFd) -> Self {
         let control = Channel::from_fd(control);
         let leftovers = Leftovers::default();
-        Self { pid, pidfd, control, parentage: Parentage::Launcher, leftovers }
+        let network = NetworkSockets::of(plan);
+        Self { pid, pidfd, control, parentage: Parentage::Launcher, network, leftovers }
     }
 
     /// Gives the cage away to the process that asked a launcher for it.
@@ -165,8 +192,36 @@ impl Born {
         self.leftovers = Leftovers::default();
     }
 
-    /// Lets the program start once the cage is built.
+    /// The sockets by which the cage's programs meet the gatekeeper: waits until pid 1 has made
+    /// them, while it goes on building the cage. None in a cage without a gatekeeper, and in one
+    /// whose sockets were taken before.
+    pub fn take_network(&mut self) -> Result<Vec<(SocketKind, OwnedFd)>, StartError> {
+        if self.network != NetworkSockets::Awaited {
+            return Ok(Vec::new());
+        }
+        let report = loop {
+            match self.next_report() {
+                Err(Errno::INTR) => {}
+                Err(_) | Ok(None) => return Err(StartError::Vanished),
+                Ok(Some(report)) => break report,
+            }
+        };
+        match report {
+            (Report::Network(kinds), sockets) if kinds.len() == sockets.len() => {
+                self.network = NetworkSockets::Taken;
+                Ok(kinds.into_iter().zip(sockets).collect())
+            }
+            (Report::Failed(failure), _) => Err(failure.into()),
+            _ => Err(StartError::Vanished),
+        }
+    }
+
+    /// Lets the program start once the cage is built. Refused with `ENOTCONN` as long as nobody has
+    /// taken the network's sockets: a program must not run before somebody holds it to its rules.
     pub fn open_gate(&self) -> Result<(), Errno> {
+        if self.network == NetworkSockets::Awaited {
+            return Err(Errno::NOTCONN);
+        }
         self.send(&Order::Go)
     }
 
@@ -286,9 +341,9 @@ fn live(
 ) -> Result<(), Box<(SetupFailure, Channel)>> {
     match build_and_launch(plan, streams, &control, descriptors) {
         Ok(ready) => {
-            let Ready { launched, children, layers } = ready;
+            let Ready { launched, children, inward, layers } = ready;
             let _told = control.send(&Report::Started(layers), &[]);
-            let init = Init::new(&plan.seccomp, control, children, launched);
+            let init = Init::new(&plan.seccomp, control, children, launched, inward);
             if init.confine().is_ok() {
                 init.watch();
             }
@@ -301,6 +356,7 @@ fn live(
 struct Ready {
     launched: program::Launched,
     children: OwnedFd,
+    inward: Option<Inward>,
     layers: Layers,
 }
 
@@ -320,6 +376,8 @@ fn build_and_launch(
     rustix::process::setsid().map_err(settings)?;
     identity::assume(&plan.identity)?;
     privileges::die_with_parent()?;
+    // Before the tree is built: whoever gets the sockets has work to do with them meanwhile.
+    let Sealed { state, inward } = network::seal(&plan.network, control)?;
     let binds = match plan.identity.map {
         IdentityMap::Caller(_) => Sources::LookUp(&plan.sources),
         IdentityMap::Unowned(_) => Sources::Arriving(Arrivals::new(control)),
@@ -336,8 +394,8 @@ fn build_and_launch(
     wait_for(control, &Order::Go)?;
     let streams = program::borrow_streams(&streams, terminal.as_ref());
     let launched = launch.start(&streams, launch.enter_filter()?)?;
-    let layers = Layers { landlock, notify: launched.notify() };
-    Ok(Ready { launched, children, layers })
+    let layers = Layers { landlock, notify: launched.notify(), network: state };
+    Ok(Ready { launched, children, inward, layers })
 }
 
 fn wait_for(control: &Channel, wanted: &Order) -> Result<(), SetupFailure> {

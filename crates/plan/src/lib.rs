@@ -22,6 +22,7 @@ mod sample;
 mod summary;
 
 pub mod destination;
+pub mod inward;
 pub mod network;
 pub mod render;
 pub mod seccomp;

@@ -10,8 +10,12 @@ pub mod descriptors;
 pub mod exec;
 pub mod loopback;
 pub mod mount;
+mod netlink;
+pub mod nftables;
 pub mod nursery;
+pub mod packet_log;
 pub mod raw;
+pub mod route;
 pub mod seccomp;
 pub mod signal;
 

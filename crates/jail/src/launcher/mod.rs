@@ -56,7 +56,7 @@ impl Launcher {
         let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
         let gone = |_| StartError::Unsupported("the launcher process is gone".to_owned());
         wire::send_request(socket.as_fd(), plan, sources, &streams).map_err(gone)?;
-        wire::receive_answer(socket.as_fd()).map_err(gone)?
+        wire::receive_answer(socket.as_fd(), plan).map_err(gone)?
     }
 
     /// The launcher's process id.

@@ -99,12 +99,15 @@ pub(super) fn send_answer(
 
 /// What became of the request that was just sent; an error outside means that the launcher is
 /// gone.
-pub(super) fn receive_answer(socket: BorrowedFd<'_>) -> Result<Result<Born, StartError>, Errno> {
+pub(super) fn receive_answer(
+    socket: BorrowedFd<'_>,
+    plan: &Plan,
+) -> Result<Result<Born, StartError>, Errno> {
     let (bytes, descriptors) = receive_parts(socket)?.ok_or(Errno::PIPE)?;
     let answer = serde_json::from_slice(&bytes).map_err(|_| Errno::BADMSG)?;
     Ok(match (answer, <[OwnedFd; 2]>::try_from(descriptors)) {
         (Answer::Born { pid }, Ok([pidfd, control])) => match Pid::from_raw(pid) {
-            Some(pid) => Ok(Born::from_launcher(pid, pidfd, control)),
+            Some(pid) => Ok(Born::from_launcher(plan, pid, pidfd, control)),
             None => Err(StartError::Vanished),
         },
         (Answer::Unsupported { reason }, _) => Err(StartError::Unsupported(reason)),
