@@ -100,3 +100,6 @@ impl From<HttpError> for Denial {
 pub const MAX_HEAD: usize = 64 * 1024;
 /// The most header fields.
 pub const MAX_FIELDS: usize = 128;
+
+#[cfg(test)]
+mod tests;
