@@ -58,10 +58,16 @@ pub(crate) struct Tree {
 pub(crate) fn build(plan: &Plan, mut sources: Sources<'_>) -> Result<Tree, SetupFailure> {
     let mut tree = Tree::empty()?;
     let host = HostPlaces::of(plan);
-    let (own, rest): (Vec<&MountOp>, Vec<&MountOp>) =
-        plan.mounts.iter().partition(|operation| host.place(operation) == Place::Own);
-    for operation in own.into_iter().chain(rest) {
-        tree.apply(operation, &host, &mut sources)?;
+    let mut rest = Vec::with_capacity(plan.sources.len());
+    for (operation, around) in host.around_each(&plan.mounts) {
+        if around == Place::Own && !host.is_at(operation) {
+            tree.apply(operation, around, &mut sources)?;
+        } else {
+            rest.push((operation, around));
+        }
+    }
+    for (operation, around) in rest {
+        tree.apply(operation, around, &mut sources)?;
     }
     tree.seal()?;
     Ok(tree)
@@ -86,21 +92,35 @@ impl<'a> HostPlaces<'a> {
         Self(binds.map(|operation| operation.at().as_bytes()).collect())
     }
 
-    /// Whether an operation has to do with the host's files: it is a bind, covers one or lies in
-    /// one. A mount point that is made for a bind is not.
-    fn place(&self, operation: &MountOp) -> Place {
-        let at = operation.at();
-        if operation.is_mount() && self.0.contains(at.as_bytes()) {
-            return Place::Hosts;
-        }
-        self.around(at)
+    /// Whether an operation mounts or covers the host's files. A mount point that is made for a
+    /// bind does not.
+    fn is_at(&self, operation: &MountOp) -> bool {
+        matches!(operation, MountOp::Bind { .. })
+            || (operation.is_mount() && self.0.contains(operation.at().as_bytes()))
     }
 
-    /// Whose directory a path is in.
-    fn around(&self, at: &GuestPath) -> Place {
-        let path = at.as_bytes();
-        let mut above = path.iter().enumerate().skip(1).filter(|(_, byte)| **byte == b'/');
-        let in_bind = above.any(|(end, _)| path.get(..end).is_some_and(|top| self.0.contains(top)));
+    /// Whose directory each operation works in.
+    fn around_each<'plan>(
+        &self,
+        operations: &'plan [MountOp],
+    ) -> impl Iterator<Item = (&'plan MountOp, Place)> {
+        // The compiler writes what is in one directory together: it is asked about once.
+        let mut last: Option<(&[u8], Place)> = None;
+        operations.iter().map(move |operation| {
+            let directory = operation.at().ancestors().next().unwrap_or_default();
+            let place = match last {
+                Some((known, place)) if known == directory => place,
+                _ => self.holder_of(directory),
+            };
+            last = Some((directory, place));
+            (operation, place)
+        })
+    }
+
+    fn holder_of(&self, directory: &[u8]) -> Place {
+        let slashes = directory.iter().enumerate().skip(1).filter(|(_, byte)| **byte == b'/');
+        let mut tops = slashes.map(|(end, _)| end).chain([directory.len()]);
+        let in_bind = tops.any(|end| directory.get(..end).is_some_and(|top| self.0.contains(top)));
         if in_bind { Place::Hosts } else { Place::Own }
     }
 }
@@ -136,14 +156,14 @@ impl Tree {
     fn apply(
         &mut self,
         operation: &MountOp,
-        host: &HostPlaces<'_>,
+        around: Place,
         sources: &mut Sources<'_>,
     ) -> Result<(), SetupFailure> {
         let at = operation.at();
         let name_failed = |errno| SetupFailure::kernel(Step::Name, at.to_string(), errno);
         let mount_failed = |errno| SetupFailure::kernel(Step::Mount, at.to_string(), errno);
         let name = at.relative_to_root();
-        self.around = host.around(at);
+        self.around = around;
         match operation {
             MountOp::Directory { mode, .. } => {
                 rustix::fs::mkdirat(&self.root, name, Mode::from_raw_mode(*mode))

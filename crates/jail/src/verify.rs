@@ -1,6 +1,8 @@
 //! The last look before the program starts: the mount table and the view must be what the Plan
 //! says, entry by entry. Runs inside the finished cage on every start; any difference ends it.
 
+use std::borrow::Cow;
+use std::collections::hash_map::Entry as Slot;
 use std::collections::{HashMap, HashSet};
 
 use plan::{GuestPath, Plan};
@@ -30,38 +32,65 @@ pub(crate) fn verify(plan: &Plan, mounted: &[Mounted]) -> Result<(), SetupFailur
 
 fn compare_mount_table(mounted: &[Mounted]) -> Result<(), SetupFailure> {
     let table = read_mount_table()?;
-    let mut expected: HashMap<&[u8], Vec<&Mounted>> = HashMap::with_capacity(mounted.len());
-    for mount in mounted {
-        expected.entry(mount.at.as_bytes()).or_default().push(mount);
-    }
-    let mut left = mounted.len();
+    let mut expected = Expected::new(mounted);
     for line in table.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
         let entry = Entry::parse(line).ok_or_else(|| {
             let line = String::from_utf8_lossy(line).into_owned();
             SetupFailure::found(Step::Verify, "the mount table", format!("cannot read `{line}`"))
         })?;
-        match expected
-            .get_mut(entry.at.as_slice())
-            .and_then(|at| (!at.is_empty()).then(|| at.remove(0)))
-        {
-            Some(mount) => {
-                entry.check(mount.attributes)?;
-                left = left.saturating_sub(1);
-            }
+        match expected.take(&entry.at) {
+            Some(mount) => entry.check(mount.attributes)?,
             None => entry.check_submount(mounted)?,
         }
     }
-    if left == 0 {
-        return Ok(());
+    match expected.left() {
+        None => Ok(()),
+        Some(mount) => {
+            let at = mount.at.to_string();
+            Err(SetupFailure::found(Step::Verify, at, "it is not in the mount table"))
+        }
     }
-    let missing = expected.values().flatten().next();
-    let at = missing.map_or_else(|| "a mount".to_owned(), |mount| mount.at.to_string());
-    Err(SetupFailure::found(Step::Verify, at, "it is not in the mount table"))
+}
+
+/// The mounts that have not been found in the table yet.
+struct Expected<'a> {
+    /// The first at each place.
+    first: HashMap<&'a [u8], &'a Mounted>,
+    /// What was mounted over another one, in order.
+    stacked: Vec<&'a Mounted>,
+}
+
+impl<'a> Expected<'a> {
+    fn new(mounted: &'a [Mounted]) -> Self {
+        let mut first = HashMap::with_capacity(mounted.len());
+        let mut stacked = Vec::new();
+        for mount in mounted {
+            match first.entry(mount.at.as_bytes()) {
+                Slot::Vacant(slot) => {
+                    slot.insert(mount);
+                }
+                Slot::Occupied(_) => stacked.push(mount),
+            }
+        }
+        Self { first, stacked }
+    }
+
+    /// The lowest mount at a place, once.
+    fn take(&mut self, at: &[u8]) -> Option<&'a Mounted> {
+        self.first.remove(at).or_else(|| {
+            let position = self.stacked.iter().position(|mount| mount.at.as_bytes() == at)?;
+            Some(self.stacked.remove(position))
+        })
+    }
+
+    fn left(&self) -> Option<&'a Mounted> {
+        self.first.values().chain(&self.stacked).next().copied()
+    }
 }
 
 /// One line of `/proc/self/mountinfo`.
 struct Entry<'a> {
-    at: Vec<u8>,
+    at: Cow<'a, [u8]>,
     options: &'a [u8],
 }
 
@@ -93,7 +122,7 @@ impl<'a> Entry<'a> {
     /// A mount that the Plan does not name may only be one that came along with a grant, with
     /// every restriction of that grant.
     fn check_submount(&self, mounted: &[Mounted]) -> Result<(), SetupFailure> {
-        let path = GuestPath::new(self.at.clone()).map_err(|_| self.differs("it is no path"))?;
+        let path = GuestPath::new(self.at.to_vec()).map_err(|_| self.differs("it is no path"))?;
         let carrier = mounted
             .iter()
             .filter(|mount| mount.brings_submounts && path != mount.at && path.is_within(&mount.at))
@@ -119,7 +148,10 @@ impl<'a> Entry<'a> {
 }
 
 /// The kernel writes space, tab, newline and backslash as `\` and three octal digits.
-fn unescape(field: &[u8]) -> Vec<u8> {
+fn unescape(field: &[u8]) -> Cow<'_, [u8]> {
+    if !field.contains(&b'\\') {
+        return Cow::Borrowed(field);
+    }
     let mut bytes = Vec::with_capacity(field.len());
     let mut rest = field;
     while let Some((&first, tail)) = rest.split_first() {
@@ -133,7 +165,7 @@ fn unescape(field: &[u8]) -> Vec<u8> {
             bytes.push(first);
         }
     }
-    bytes
+    Cow::Owned(bytes)
 }
 
 fn read_mount_table() -> Result<Vec<u8>, SetupFailure> {

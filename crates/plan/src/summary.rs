@@ -50,12 +50,15 @@ impl Plan {
     /// that the line can be cut into words and shown on a terminal.
     pub fn one_line(&self) -> String {
         let prefix: String = self.invocation.chars().take(INVOCATION_PREFIX).collect();
-        let grants = self.fs_mounts().map(|mount| {
-            let mode = match mount.mode {
+        let grants = self.mounts.iter().filter_map(|operation| {
+            let MountOp::Bind { at, access, purpose: BindPurpose::Grant, .. } = operation else {
+                return None;
+            };
+            let mode = match access {
                 Access::ReadOnly => "ro",
                 Access::ReadWrite => "rw",
             };
-            format!("{mode}:{}", one_word(mount.dst_cage.as_bytes()))
+            Some(format!("{mode}:{}", one_word(at.as_bytes())))
         });
         let mut line = format!("cage[{}@{prefix}] fs={}", self.cage, list(grants));
         let net = match &self.network {

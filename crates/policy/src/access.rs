@@ -8,21 +8,23 @@ use plan::HostPath;
 
 use crate::{FsAccess, FsRule, Policy};
 
-/// The rules of a policy, arranged by path so that one look-up costs one walk down the path.
+/// The rules of a policy by path. One look-up costs one step for each directory on the way up.
 ///
 /// Of several rules on the same path the one that gives least counts: parsers refuse such a pair,
 /// and whatever gets past them must not fall open.
 #[derive(Debug)]
 pub struct AccessMap<'rules> {
-    // A tree in two flat tables: deep paths must not become deep recursion.
-    nodes: Vec<Option<&'rules FsRule>>,
-    edges: HashMap<(usize, &'rules [u8]), usize>,
+    by_path: HashMap<&'rules [u8], &'rules FsRule>,
+    /// No rule has a path of fewer bytes: above it there is nothing to look for.
+    shortest: usize,
 }
 
 impl<'rules> AccessMap<'rules> {
     /// Arranges rules.
     pub fn new(rules: impl IntoIterator<Item = &'rules FsRule>) -> Self {
-        let mut map = Self { nodes: vec![None], edges: HashMap::new() };
+        let rules = rules.into_iter();
+        let by_path = HashMap::with_capacity(rules.size_hint().0);
+        let mut map = Self { by_path, shortest: usize::MAX };
         for rule in rules {
             map.insert(rule);
         }
@@ -31,17 +33,18 @@ impl<'rules> AccessMap<'rules> {
 
     /// The rule that decides at a path; none where no rule covers it.
     pub fn at(&self, path: &HostPath) -> Option<&'rules FsRule> {
-        self.walk(path).filter_map(|node| self.rule(node)).last()
+        self.exactly(path).or_else(|| self.above(path))
     }
 
     /// The rule that decides at a path from above: the rule on the path itself does not count.
     pub fn above(&self, path: &HostPath) -> Option<&'rules FsRule> {
-        path.parent().and_then(|parent| self.at(&parent))
+        let possible = path.ancestors().take_while(|above| above.len() >= self.shortest);
+        possible.into_iter().find_map(|above| self.by_path.get(above).copied())
     }
 
     /// The rule on this very path.
     pub fn exactly(&self, path: &HostPath) -> Option<&'rules FsRule> {
-        self.at(path).filter(|rule| rule.path == *path)
+        self.by_path.get(path.as_bytes()).copied()
     }
 
     /// What may be done at a path. Not covered and hidden are the same: nothing.
@@ -50,37 +53,13 @@ impl<'rules> AccessMap<'rules> {
     }
 
     fn insert(&mut self, rule: &'rules FsRule) {
-        let mut node = ROOT;
-        for component in components(&rule.path) {
-            let next = self.nodes.len();
-            node = *self.edges.entry((node, component)).or_insert(next);
-            if node == next {
-                self.nodes.push(None);
-            }
+        let path = rule.path.as_bytes();
+        self.shortest = self.shortest.min(path.len());
+        let least = |rule: &FsRule| (rule.access, rule.reach);
+        let deciding = self.by_path.entry(path).or_insert(rule);
+        if least(rule) < least(deciding) {
+            *deciding = rule;
         }
-        if let Some(slot) = self.nodes.get_mut(node) {
-            let least = |rule: &FsRule| (rule.access, rule.reach);
-            match slot {
-                Some(present) if least(present) <= least(rule) => {}
-                _ => *slot = Some(rule),
-            }
-        }
-    }
-
-    fn rule(&self, node: usize) -> Option<&'rules FsRule> {
-        self.nodes.get(node).copied().flatten()
-    }
-
-    /// The nodes from the root down to the path, as far as there are any.
-    fn walk<'path>(
-        &self,
-        path: &'path HostPath,
-    ) -> impl Iterator<Item = usize> + use<'_, 'path, 'rules> {
-        let below = components(path).scan(ROOT, |node, component| {
-            *node = *self.edges.get(&(*node, component))?;
-            Some(*node)
-        });
-        std::iter::once(ROOT).chain(below)
     }
 }
 
@@ -90,12 +69,6 @@ impl Policy {
         AccessMap::new(&self.fs).at(path)
     }
 }
-
-fn components(path: &HostPath) -> impl Iterator<Item = &[u8]> {
-    path.as_bytes().split(|byte| *byte == b'/').filter(|component| !component.is_empty())
-}
-
-const ROOT: usize = 0;
 
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
 
 use plan::{ByteString, HostPath};
 
@@ -82,8 +83,8 @@ pub enum Reach {
 pub enum RuleOrigin {
     /// A line of a policy file.
     File {
-        /// The file as the user knows it.
-        file: String,
+        /// The file as the user knows it. Shared: every rule of a file says it.
+        file: Arc<str>,
         /// Counted from 1.
         line: u32,
         /// Counted from 1, in characters.

@@ -67,7 +67,11 @@ pub(super) fn can_be_of_one_user(path: &HostPath) -> bool {
 /// Whether a path belongs to the system: never idmapped, so that what only root may read there
 /// stays unreadable to a cage that root starts.
 pub(super) fn is_system_tree(path: &HostPath) -> bool {
-    let within = |trees: &[&str]| trees.iter().any(|tree| path.as_path().starts_with(tree));
+    let is_within = |tree: &&str| {
+        let below = path.as_bytes().strip_prefix(tree.as_bytes());
+        matches!(below, Some([] | [b'/', ..]))
+    };
+    let within = |trees: &[&str]| trees.iter().any(is_within);
     within(SYSTEM_TREES) && !within(SOURCES_IN_SYSTEM_TREES)
 }
 

@@ -127,6 +127,12 @@ impl Opener {
         self.open(CWD, path.as_bytes(), flags, ResolveFlags::NO_SYMLINKS)
     }
 
+    /// Opens a directory that is held for reference to read the names in it.
+    pub(super) fn open_held_to_list(&self, directory: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        self.open(directory, b".", flags, ResolveFlags::NO_SYMLINKS)
+    }
+
     /// Gives the caller room below its own limit: that is a limit on the numbers of descriptors, and
     /// whoever holds these has to open something, too. A few are enough to have no need of it.
     pub(super) fn leave_room(&self, descriptors: &mut [OwnedFd]) {

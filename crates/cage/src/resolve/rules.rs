@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use plan::HostPath;
+use plan::{HostPath, SourceIndex};
 use policy::facts::ResolvedRule;
 use policy::{FsAccess, FsRule, Reach, ungrantable};
 use rustix::fs::FileType;
@@ -23,6 +23,7 @@ pub(super) struct PlacedRule {
     pub(super) rule: FsRule,
     /// Which of the policy's rules it is.
     position: usize,
+    pub(super) source: SourceIndex,
     pub(super) status: Status,
 }
 
@@ -53,8 +54,9 @@ pub(super) fn resolve(
                 let Ownership { owner, caller_owned } = places.ownership(&path, status.owner);
                 let source = sources.add(opened)?;
                 resolved.push(ResolvedRule::Found { source, owner, caller_owned });
-                let rule = FsRule { path, ..rule.clone() };
-                placed.push(PlacedRule { rule, position, status });
+                let FsRule { access, reach, ref origin, .. } = *rule;
+                let rule = FsRule { access, path, reach, origin: origin.clone() };
+                placed.push(PlacedRule { rule, position, source, status });
             }
             Err(problem) => problems.push(told(rule, problem)),
         }
@@ -107,8 +109,14 @@ fn open(
 
 /// The part of a path below an ancestor, empty for the ancestor itself.
 fn below<'a>(path: &'a HostPath, ancestor: &HostPath) -> Option<&'a [u8]> {
-    use std::os::unix::ffi::OsStrExt as _;
-    path.as_path().strip_prefix(ancestor.as_path()).ok().map(|rest| rest.as_os_str().as_bytes())
+    let ancestor = match ancestor.as_bytes() {
+        b"/" => b"",
+        below_root => below_root,
+    };
+    match path.as_bytes().strip_prefix(ancestor)? {
+        b"" => Some(b""),
+        below => below.strip_prefix(b"/"),
+    }
 }
 
 /// A socket is a door to whoever listens on it and a read-only mount does not close it; a device is

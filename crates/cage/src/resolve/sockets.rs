@@ -11,6 +11,7 @@ use policy::FsAccess;
 use rustix::fs::{FileType, RawDir};
 
 use super::open::kind_of;
+use super::rules::PlacedRule;
 use super::sources::Sources;
 use super::{Found, ResolveError, Stage};
 use crate::protected_names::{is_fetched_or_built, is_git_data};
@@ -26,7 +27,7 @@ pub(super) fn find(stage: &Stage<'_>, sources: &mut Sources) -> Result<Vec<Found
         .iter()
         .filter(|placed| placed.rule.access > FsAccess::Hide && placed.status.is_directory());
     for grant in shown {
-        for path in sockets_below(stage, &grant.rule.path) {
+        for path in sockets_below(stage, grant, sources) {
             // One that is gone by now needs no cover.
             let Ok(opened) = stage.opener.without_links(&path) else { continue };
             if opened.status.file_type == FileType::Socket {
@@ -38,13 +39,18 @@ pub(super) fn find(stage: &Stage<'_>, sources: &mut Sources) -> Result<Vec<Found
 }
 
 /// Sockets below a grant that are its own: what another rule names is that rule's.
-fn sockets_below(stage: &Stage<'_>, grant: &HostPath) -> Vec<HostPath> {
+fn sockets_below(stage: &Stage<'_>, grant: &PlacedRule, sources: &Sources) -> Vec<HostPath> {
     let mut sockets = Vec::new();
     let mut names_left = MOST_NAMES;
-    let mut waiting = VecDeque::from([(grant.clone(), 0)]);
+    let mut waiting = VecDeque::from([(grant.rule.path.clone(), 0)]);
     while let Some((directory, depth)) = waiting.pop_front() {
+        let held = sources.descriptor(grant.source).filter(|_| depth == 0);
+        let opened = match held {
+            Some(held) => stage.opener.open_held_to_list(held),
+            None => stage.opener.open_to_list(&directory),
+        };
         // A directory that the caller may not list is no less closed for its cage.
-        let Ok(opened) = stage.opener.open_to_list(&directory) else { continue };
+        let Ok(opened) = opened else { continue };
         for (name, file_type) in of_interest(&opened, &mut names_left) {
             let Ok(path) = directory.join(&name) else { continue };
             if stage.access.exactly(&path).is_some() {

@@ -1,8 +1,7 @@
 //! Follows the mount operations on paper: each one must find what it needs, and none may hide what
 //! an earlier one made (T60). Knows nothing of what lies below a host directory.
 
-use std::collections::BTreeMap;
-use std::ops::Bound;
+use std::collections::{HashMap, HashSet};
 
 use super::{PlanDefect, order};
 use crate::{FileKind, GuestPath, MountOp, Source};
@@ -24,9 +23,35 @@ enum Entry {
     Closed,
 }
 
+/// What the operations so far have made.
+struct Tree<'plan> {
+    entries: HashMap<&'plan [u8], Entry>,
+    /// Every path that one of the entries lies below.
+    above: HashSet<&'plan [u8]>,
+}
+
+impl<'plan> Tree<'plan> {
+    fn empty(operations: usize) -> Self {
+        let mut entries = HashMap::with_capacity(operations.saturating_add(1));
+        entries.insert(b"/".as_slice(), Entry::Memory);
+        Self { entries, above: HashSet::new() }
+    }
+
+    fn insert(&mut self, at: &'plan GuestPath, entry: Entry) {
+        if self.entries.insert(at.as_bytes(), entry).is_none() {
+            // What lies above one that is known is known as well.
+            let _new = at.ancestors().take_while(|above| self.above.insert(above)).count();
+        }
+    }
+
+    fn get(&self, path: &[u8]) -> Option<Entry> {
+        self.entries.get(path).copied()
+    }
+}
+
 /// Checks that the operations can be carried out in their order.
 pub(super) fn check(operations: &[MountOp], sources: &[Source]) -> Result<(), PlanDefect> {
-    let mut tree: BTreeMap<&[u8], Entry> = BTreeMap::from([(b"/".as_slice(), Entry::Memory)]);
+    let mut tree = Tree::empty(operations.len());
     for operation in operations {
         let at = operation.at();
         let made = match operation {
@@ -35,24 +60,24 @@ pub(super) fn check(operations: &[MountOp], sources: &[Source]) -> Result<(), Pl
             MountOp::Symlink { .. } => Entry::Symlink,
             _ => {
                 let mounted = check_mount(&tree, operation, sources)?;
-                tree.insert(at.as_bytes(), mounted);
+                tree.insert(at, mounted);
                 continue;
             }
         };
-        if tree.contains_key(at.as_bytes()) {
+        if tree.get(at.as_bytes()).is_some() {
             return Err(order(at, "makes a name that is already there"));
         }
         match ground(&tree, at)? {
-            Entry::Memory => tree.insert(at.as_bytes(), made),
+            Entry::Memory => tree.insert(at, made),
             _ => return Err(order(at, "makes a name outside a memory file system")),
-        };
+        }
     }
     Ok(())
 }
 
 /// What a mount leaves at its path, if it can be made there.
 fn check_mount(
-    tree: &BTreeMap<&[u8], Entry>,
+    tree: &Tree<'_>,
     operation: &MountOp,
     sources: &[Source],
 ) -> Result<Entry, PlanDefect> {
@@ -79,13 +104,13 @@ fn check_mount(
     };
     let named = tree.get(at.as_bytes());
     match (ground, named) {
-        (Entry::Memory, Some(name)) if *name == needs => {}
+        (Entry::Memory, Some(name)) if name == needs => {}
         (Entry::Memory, None) => return Err(order(at, "has no mount point")),
         (Entry::Given, None) => {}
         (_, Some(_)) => return Err(order(at, "covers an earlier one, or is of another kind")),
         _ => return Err(order(at, "lies below something that holds no names")),
     }
-    if has_entry_below(tree, at) {
+    if tree.above.contains(at.as_bytes()) {
         return Err(order(at, "hides an earlier one below it"));
     }
     Ok(leaves)
@@ -93,7 +118,7 @@ fn check_mount(
 
 /// What holds the name `at`. The directory around it must exist: made by an operation where the
 /// cage's own memory holds it, given where the host or the kernel does.
-fn ground(tree: &BTreeMap<&[u8], Entry>, at: &GuestPath) -> Result<Entry, PlanDefect> {
+fn ground(tree: &Tree<'_>, at: &GuestPath) -> Result<Entry, PlanDefect> {
     let path = at.as_bytes();
     if path == b"/" {
         return Err(order(at, "is the root itself"));
@@ -113,14 +138,6 @@ fn ground(tree: &BTreeMap<&[u8], Entry>, at: &GuestPath) -> Result<Entry, PlanDe
             }
         }
     }
-}
-
-fn has_entry_below(tree: &BTreeMap<&[u8], Entry>, at: &GuestPath) -> bool {
-    let mut prefix = at.as_bytes().to_vec();
-    prefix.push(b'/');
-    tree.range::<[u8], _>((Bound::Included(prefix.as_slice()), Bound::Unbounded))
-        .next()
-        .is_some_and(|(below, _)| below.starts_with(&prefix))
 }
 
 fn parent(path: &[u8]) -> &[u8] {

@@ -11,13 +11,27 @@ use super::{Refusal, RefusalKind};
 use crate::access::AccessMap;
 use crate::{FsAccess, FsRule, Reach};
 
+/// What is held and what is asked for, each with its rules by path.
+pub(super) struct Pair<'rules> {
+    held: &'rules [FsRule],
+    holding: AccessMap<'rules>,
+    asked: &'rules [FsRule],
+    asking: AccessMap<'rules>,
+}
+
+impl<'rules> Pair<'rules> {
+    pub(super) fn new(held: &'rules [FsRule], asked: &'rules [FsRule]) -> Self {
+        Self { held, holding: AccessMap::new(held), asked, asking: AccessMap::new(asked) }
+    }
+}
+
 /// Every rule of the request that asks, at its own path, for more than is held there.
-pub(super) fn refuse_more(held: &[FsRule], asked: &[FsRule], refused: &mut Vec<Refusal>) {
-    let (held, asking) = (AccessMap::new(held), AccessMap::new(asked));
+pub(super) fn refuse_more(pair: &Pair<'_>, refused: &mut Vec<Refusal>) {
     // Of several rules on one path only the least asks for anything.
-    for rule in asked.iter().filter(|rule| asking.at(&rule.path) == Some(rule)) {
-        if rule.access > held.level(&rule.path) {
-            refused.push(access_refused(&rule.path, rule, held.at(&rule.path)));
+    for rule in pair.asked.iter().filter(|rule| pair.asking.exactly(&rule.path) == Some(rule)) {
+        let holding = pair.holding.at(&rule.path);
+        if rule.access > holding.map_or(FsAccess::Hide, |rule| rule.access) {
+            refused.push(access_refused(&rule.path, rule, holding));
         }
     }
 }
@@ -42,13 +56,13 @@ pub(super) fn refuse_beyond(parent: &[FsRule], child: &[FsRule], refused: &mut V
 
 /// The lesser of the two at every path. The caller has made sure that no rule asks for more at
 /// its own path.
-pub(super) fn meet(held: &[FsRule], asked: &[FsRule]) -> Vec<FsRule> {
-    let (holding, asking) = (AccessMap::new(held), AccessMap::new(asked));
+pub(super) fn meet(pair: &Pair<'_>) -> Vec<FsRule> {
+    let Pair { held, holding, asked, asking } = pair;
     let met: Vec<FsRule> = points(held, asked)
         .into_keys()
         .filter_map(|path| meet_at(path, holding.at(path), asking.at(path)))
         .collect();
-    without_repetition(&met, &asking)
+    without_repetition(met, asking)
 }
 
 fn meet_at(path: &HostPath, held: Option<&FsRule>, asked: Option<&FsRule>) -> Option<FsRule> {
@@ -64,16 +78,18 @@ fn meet_at(path: &HostPath, held: Option<&FsRule>, asked: Option<&FsRule>) -> Op
 }
 
 /// Leaves out rules that say what already holds from above, unless the request names their path.
-fn without_repetition(met: &[FsRule], asking: &AccessMap<'_>) -> Vec<FsRule> {
-    let all = AccessMap::new(met);
+fn without_repetition(met: Vec<FsRule>, asking: &AccessMap<'_>) -> Vec<FsRule> {
+    let all = AccessMap::new(&met);
     let says = |rule: &FsRule| match rule.access {
         FsAccess::Hide => (FsAccess::Hide, Reach::BeneathProject),
         access => (access, rule.reach),
     };
-    let needed = |rule: &&FsRule| {
+    let is_needed = |rule: &FsRule| {
         asking.exactly(&rule.path).is_some() || all.above(&rule.path).map(says) != Some(says(rule))
     };
-    met.iter().filter(needed).cloned().collect()
+    let needed: Vec<bool> = met.iter().map(is_needed).collect();
+    let kept = met.into_iter().zip(needed).filter(|(_, needed)| *needed);
+    kept.map(|(rule, _)| rule).collect()
 }
 
 /// Every path that a rule names, parents before children.

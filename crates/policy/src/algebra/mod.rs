@@ -24,14 +24,15 @@ impl Policy {
     /// The result is within this policy and within the request.
     pub fn narrow(&self, request: &Self) -> Result<Self, Refusals> {
         let mut refused = Vec::new();
-        files::refuse_more(&self.fs, &request.fs, &mut refused);
+        let files = files::Pair::new(&self.fs, &request.fs);
+        files::refuse_more(&files, &mut refused);
         network::refuse_more(&self.net, &request.net, &mut refused);
         self.refuse_more_of_the_rest(request, &mut refused);
         limits::refuse_more(&self.limits, &request.limits, &mut refused);
         Refusals::none_of(refused)?;
         Ok(Self {
             name: request.name.clone(),
-            fs: files::meet(&self.fs, &request.fs),
+            fs: files::meet(&files),
             commands: request.commands.clone(),
             env: request.env.clone(),
             net: network::meet(&self.net, &request.net),

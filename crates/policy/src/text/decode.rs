@@ -1,7 +1,8 @@
 //! The decoder's ground: typed looks at a parsed TOML value that report instead of failing, so
 //! that one pass finds every error. Knows no word of the language.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -22,7 +23,8 @@ pub(super) struct Decoder<'text> {
     pub(super) place: &'text Place,
     pub(super) author: Author,
     found: Vec<Diagnostic>,
-    spans: HashMap<RuleOrigin, Span>,
+    /// By line and column.
+    spans: BTreeMap<(u32, u32), Span>,
 }
 
 /// One entry of a table: a known word, where it stands and its value.
@@ -34,7 +36,7 @@ pub(super) struct Entry<'value, 'text> {
 
 impl<'text> Decoder<'text> {
     pub(super) fn new(source: &'text Source<'text>, place: &'text Place, author: Author) -> Self {
-        Self { source, place, author, found: Vec::new(), spans: HashMap::new() }
+        Self { source, place, author, found: Vec::new(), spans: BTreeMap::new() }
     }
 
     pub(super) fn report(&mut self, diagnostic: Diagnostic) {
@@ -47,14 +49,19 @@ impl<'text> Decoder<'text> {
 
     /// Where something stands, remembered so that [`Decoder::span_of`] finds the way back.
     pub(super) fn origin(&mut self, span: &Span) -> RuleOrigin {
-        let origin = self.source.origin(span);
-        self.spans.insert(origin.clone(), span.clone());
-        origin
+        let (line, column) = self.source.position(span.start);
+        self.spans.insert((line, column), span.clone());
+        RuleOrigin::File { file: Arc::clone(&self.source.file), line, column }
     }
 
     /// The stretch of text that an origin was made from.
     pub(super) fn span_of(&self, origin: &RuleOrigin) -> Option<Span> {
-        self.spans.get(origin).cloned()
+        match origin {
+            RuleOrigin::File { file, line, column } if *file == self.source.file => {
+                self.spans.get(&(*line, *column)).cloned()
+            }
+            _ => None,
+        }
     }
 
     /// The entries whose word is known, in the order of the text; the others are reported.

@@ -266,5 +266,5 @@ fn in_one(source: &Source<'_>, mut errors: Vec<Diagnostic>) -> Diagnostics {
     for error in &mut errors {
         (error.line, error.column) = source.position(error.span.start);
     }
-    Diagnostics { file: source.file.to_owned(), errors, left_out, text: source.text.to_owned() }
+    Diagnostics { file: source.file.to_string(), errors, left_out, text: source.text.to_owned() }
 }

@@ -46,7 +46,7 @@ impl Diagnostics {
 fn group<'a>(error: &'a Diagnostic, source: &'a Source<'a>) -> Group<'a> {
     let title = Level::ERROR.primary_title(error.message.as_str()).id(error.code.as_str());
     let group = if source.text.is_empty() {
-        title.element(Origin::path(shown(source.file)))
+        title.element(Origin::path(shown(&*source.file)))
     } else {
         title.element(snippet(error, source))
     };
@@ -78,7 +78,7 @@ fn snippet<'a>(
         .map(|also| AnnotationKind::Context.span(within(&also.span)).label(also.label.as_str()));
     Snippet::source(shown_text)
         .line_start(first)
-        .path(shown(source.file))
+        .path(shown(&*source.file))
         .annotation(primary)
         .annotations(related)
 }

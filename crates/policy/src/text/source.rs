@@ -1,28 +1,37 @@
 //! A policy text and its lines: turns byte offsets into lines and columns. Never reads a file.
 
-use crate::RuleOrigin;
-use crate::text::diagnostic::Span;
+use std::cell::Cell;
+use std::sync::Arc;
 
 /// A text with its name.
 #[derive(Debug)]
 pub(super) struct Source<'text> {
-    pub(super) file: &'text str,
+    pub(super) file: Arc<str>,
     pub(super) text: &'text str,
     line_starts: Vec<usize>,
+    /// An offset, and how many characters its line has before it. What is asked about next mostly
+    /// stands behind it, and a generated policy can have all its rules in one line.
+    counted: Cell<(usize, usize)>,
 }
 
 impl<'text> Source<'text> {
-    pub(super) fn new(file: &'text str, text: &'text str) -> Self {
+    pub(super) fn new(file: &str, text: &'text str) -> Self {
         let after_newline = text.match_indices('\n').map(|(at, _)| at + 1);
-        Self { file, text, line_starts: std::iter::once(0).chain(after_newline).collect() }
+        let line_starts = std::iter::once(0).chain(after_newline).collect();
+        Self { file: file.into(), text, line_starts, counted: Cell::new((0, 0)) }
     }
 
     /// Line and column of an offset, both from 1; the column counts characters.
     pub(super) fn position(&self, offset: usize) -> (u32, u32) {
         let line = self.line_starts.partition_point(|start| *start <= offset);
         let start = self.line_start(line);
-        let before = self.text.get(start..offset).unwrap_or_default();
-        (saturating(line), saturating(before.chars().count() + 1))
+        let (known, counted) = self.counted.get();
+        let on_this_line = (start..=offset).contains(&known);
+        let (from, counted) = if on_this_line { (known, counted) } else { (start, 0) };
+        let Some(between) = self.text.get(from..offset) else { return (saturating(line), 1) };
+        let before = counted + between.chars().count();
+        self.counted.set((offset, before));
+        (saturating(line), saturating(before + 1))
     }
 
     /// Where a line begins; lines count from 1.
@@ -34,13 +43,11 @@ impl<'text> Source<'text> {
     pub(super) fn line_end(&self, line: usize) -> usize {
         self.line_starts.get(line).map_or(self.text.len(), |next| next.saturating_sub(1))
     }
-
-    pub(super) fn origin(&self, span: &Span) -> RuleOrigin {
-        let (line, column) = self.position(span.start);
-        RuleOrigin::File { file: self.file.to_owned(), line, column }
-    }
 }
 
 fn saturating(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
+
+#[cfg(test)]
+mod tests;

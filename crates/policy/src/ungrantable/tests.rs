@@ -37,6 +37,8 @@ fn control_sockets_and_kernel_trees_cannot_be_granted() {
         "/tmp/.X11-unix/X0",
         "/tmp/tmux-1000/default",
         "/tmp/ssh-abcdef",
+        "/tmp/ssh-",
+        "/tmp/ssh-abcdef/agent.1",
         "/home/u/.config/stockade",
         "/home/u/.local/state/stockade/audit.jsonl",
     ] {
@@ -48,6 +50,9 @@ fn control_sockets_and_kernel_trees_cannot_be_granted() {
         "/home/u/project",
         "/tmp/project",
         "/tmp/tmux",
+        "/tmp/ssh",
+        "/tmpfile",
+        "/run/media/u/*",
         "/etc",
         "/usr",
         "/opt/tools",

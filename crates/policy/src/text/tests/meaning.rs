@@ -39,7 +39,7 @@ cage = "disabled"
         ["ro /home/u/project", "rw /home/u/project/build", "hide /home/u/project/secrets"]
     );
     assert!(default.fs.iter().all(|rule| rule.reach == Reach::BeneathProject));
-    let origin = RuleOrigin::File { file: "stockade.toml".to_owned(), line: 4, column: 28 };
+    let origin = RuleOrigin::File { file: "stockade.toml".into(), line: 4, column: 28 };
     assert_eq!(default.fs[1].origin, origin);
     assert_eq!(default.commands, Commands::Base);
     assert_eq!(default.env.keys().collect::<Vec<_>>(), ["LANG", "TERM"]);
