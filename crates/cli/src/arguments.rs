@@ -76,7 +76,7 @@ pub(crate) enum Command {
     Run(Box<RunArguments>),
     /// Show the compiled cage: everything that the program would see, reach and use
     Check(Box<CheckArguments>),
-    /// Say what the cage makes of a path, a system call or a variable, and which rule says so
+    /// Say what the cage makes of a path, a host, a system call or a variable, and which rule says so
     Why(Box<WhyArguments>),
     /// Say which layers of isolation hold here, and how to get the others
     Doctor(DoctorArguments),
@@ -121,6 +121,8 @@ pub(crate) struct RunArguments {
     pub(crate) files: FileArguments,
     #[command(flatten)]
     pub(crate) program: ProgramArguments,
+    #[command(flatten)]
+    pub(crate) network: NetworkArguments,
     /// What builds the cage
     #[arg(long, value_enum, default_value_t)]
     pub(crate) backend: Backend,
@@ -144,6 +146,8 @@ pub(crate) struct CheckArguments {
     pub(crate) files: FileArguments,
     #[command(flatten)]
     pub(crate) program: ProgramArguments,
+    #[command(flatten)]
+    pub(crate) network: NetworkArguments,
     /// How the cage is printed
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: CheckFormat,
@@ -156,10 +160,15 @@ pub(crate) struct CheckArguments {
 }
 
 #[derive(Debug, Args)]
-#[command(group(clap::ArgGroup::new("question").required(true).args(["path", "syscall", "env"])))]
+#[command(group(clap::ArgGroup::new("question").required(true).args(["subject", "host", "syscall", "env"])))]
 pub(crate) struct WhyArguments {
-    /// The path, as it is on the host
-    pub(crate) path: Option<PathBuf>,
+    /// The path, as it is on the host; or the host, as `NAME[:PORT]` or `ADDRESS[:PORT]`, where no
+    /// file has that name
+    #[arg(value_name = "PATH|HOST[:PORT]")]
+    pub(crate) subject: Option<PathBuf>,
+    /// The host, whatever files there are
+    #[arg(long, value_name = "HOST[:PORT]")]
+    pub(crate) host: Option<String>,
     /// The name of a system call
     #[arg(long, value_name = "NAME")]
     pub(crate) syscall: Option<String>,
@@ -170,6 +179,8 @@ pub(crate) struct WhyArguments {
     pub(crate) choice: ChoiceArguments,
     #[command(flatten)]
     pub(crate) files: FileArguments,
+    #[command(flatten)]
+    pub(crate) network: NetworkArguments,
     /// The system call profile
     #[arg(long, value_name = "PROFILE", value_enum)]
     pub(crate) seccomp: Option<Seccomp>,
@@ -285,8 +296,6 @@ pub(crate) struct ProgramArguments {
     /// Whether /scratch is kept for the next run of the same cage of the same project
     #[arg(long, value_name = "STATE", value_enum, help_heading = "Program")]
     pub(crate) state: Option<State>,
-    #[command(flatten)]
-    pub(crate) network: NetworkArguments,
     /// Most memory, such as `512M` or `2G` (not enforced by this build: such a cage is refused)
     #[arg(long, value_name = "SIZE", help_heading = "Limits")]
     pub(crate) memory: Option<String>,

@@ -11,12 +11,14 @@ use crate::message::Messages;
 use crate::output::{print, print_json};
 use crate::prepare::prepare;
 use crate::selection::{FlagArguments, select};
+use crate::way_out::WayOut;
 
 /// The command.
 pub(crate) fn check(arguments: CheckArguments, messages: Messages) -> Result<Exit, Failure> {
     let flags = FlagArguments {
         files: Some(&arguments.files),
         program: Some(&arguments.program),
+        network: Some(&arguments.network),
         ..FlagArguments::default()
     };
     let selection = select(&arguments.choice, flags, messages)?;
@@ -28,6 +30,7 @@ pub(crate) fn check(arguments: CheckArguments, messages: Messages) -> Result<Exi
     let prepared = prepare(&selection, &argv)?;
     crate::notes::tell(&prepared, messages);
     let plan = prepared.plan;
+    WayOut::new(&selection.network, |name| std::env::var_os(name))?.tell(&plan, messages);
     let format = if arguments.json { CheckFormat::Json } else { arguments.format };
     match format {
         CheckFormat::Person => print(&plan::render::person(&plan))?,

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use cage::probe::{self, Layer, LayerState, Report, Subject};
 use cage::resolve::Surroundings;
 use plan::HostPath;
-use policy::{FsAccess, FsRule, Place, Policy, Reach, RuleOrigin};
+use policy::{FsAccess, FsRule, NetworkSettings, Place, Policy, Reach, RuleOrigin};
 
 use crate::arguments::DoctorArguments;
 use crate::exit::Exit;
@@ -74,8 +74,14 @@ fn build_cage(binary: &HostPath) -> Result<(), String> {
     let surroundings = Surroundings::of_this_process(project.clone()).map_err(Failure::from);
     let surroundings = surroundings.map_err(text)?;
     let place = Place { project, home: None, own_state: Vec::new() };
-    let selection =
-        Selection { policy, agent_command: Vec::new(), place, surroundings, ceiling: None };
+    let selection = Selection {
+        policy,
+        agent_command: Vec::new(),
+        place,
+        surroundings,
+        ceiling: None,
+        network: NetworkSettings::default(),
+    };
     let prepared = prepare(&selection, &argv).map_err(text)?;
     let captured = cage::run_captured(&prepared.plan, &prepared.sources)
         .map_err(|error| crate::failure::with_causes(&error))?;

@@ -62,7 +62,6 @@ pub(crate) fn add_program(flags: &mut Flags, arguments: &ProgramArguments) -> Re
     if let Some(state) = arguments.state {
         flags.state(state.word()).map_err(refused)?;
     }
-    add_network(flags, &arguments.network)?;
     add_limits(flags, arguments)
 }
 

@@ -24,6 +24,7 @@ mod scratch;
 mod selection;
 mod trust;
 mod view;
+mod way_out;
 mod why;
 
 use std::ffi::OsString;

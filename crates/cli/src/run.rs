@@ -116,6 +116,7 @@ fn ready(arguments: &RunArguments, messages: Messages) -> Result<Prepared, Failu
     let flags = FlagArguments {
         files: Some(&arguments.files),
         program: Some(&arguments.program),
+        network: Some(&arguments.network),
         ..FlagArguments::default()
     };
     let mut selection = select(&arguments.choice, flags, messages)?;

@@ -9,9 +9,11 @@ use plan::{ByteString, HostPath};
 use policy::ceiling::Excess;
 use policy::shown::shown;
 use policy::text::{self, Agent, AgentCage, Document, Flags};
-use policy::{Cage, Ceiling, Place, Policy, RuleOrigin, built_in};
+use policy::{Cage, Ceiling, NetworkSettings, Place, Policy, RuleOrigin, built_in};
 
-use crate::arguments::{ChoiceArguments, FileArguments, ProgramArguments, Seccomp};
+use crate::arguments::{
+    ChoiceArguments, FileArguments, NetworkArguments, ProgramArguments, Seccomp,
+};
 use crate::check::for_shell;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -31,6 +33,8 @@ pub(crate) struct Selection {
     pub(crate) surroundings: Surroundings,
     /// What a project's file that nobody approved must stay under, wherever its links lead.
     pub(crate) ceiling: Option<Ceiling>,
+    /// How the user's configuration has this machine reach the network.
+    pub(crate) network: NetworkSettings,
 }
 
 /// The command line's own rules, as far as a command has them.
@@ -40,6 +44,8 @@ pub(crate) struct FlagArguments<'a> {
     pub(crate) files: Option<&'a FileArguments>,
     /// `--env`, `--command` and the rest.
     pub(crate) program: Option<&'a ProgramArguments>,
+    /// `--net` and its like.
+    pub(crate) network: Option<&'a NetworkArguments>,
     /// `--seccomp` of a command that has no other.
     pub(crate) seccomp: Option<Seccomp>,
     /// Without a policy, in a directory that is too broad to be granted without being named.
@@ -79,13 +85,14 @@ pub(crate) fn select(
         }
     };
     let Permitted { policy, ceiling } = permitted;
+    let network = documents.user.map(|document| document.network).unwrap_or_default();
     let mut policy = policy.with_user_flags(&flags);
     tell_unset_variables(&policy, &surroundings, messages);
-    if arguments.program.is_some_and(|program| program.network.no_net) {
+    if arguments.network.is_some_and(|network| network.no_net) {
         policy.net.disconnect();
     }
     let mut selection =
-        Selection { policy, agent_command, place: files.place, surroundings, ceiling };
+        Selection { policy, agent_command, place: files.place, surroundings, ceiling, network };
     if selection.policy.state == policy::State::Scratch {
         let kept = crate::scratch::directory(&files.locations, &selection)?;
         selection.surroundings.scratch = Some(kept);
@@ -112,6 +119,9 @@ impl FlagArguments<'_> {
         }
         if let Some(program) = self.program {
             flags::add_program(&mut read, program)?;
+        }
+        if let Some(network) = self.network {
+            flags::add_network(&mut read, network)?;
         }
         if let Some(profile) = self.seccomp {
             flags::add_seccomp(&mut read, profile)?;

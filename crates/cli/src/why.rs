@@ -1,6 +1,8 @@
-//! `stockade why`: what a cage makes of a path, a system call or a variable, which rule says so,
-//! and what to change. Asks the compiled cage, the filter that it would get and the algebra's own
-//! look-up; decides nothing.
+//! `stockade why`: what a cage makes of a path, a host, a system call or a variable, which rule says
+//! so, and what to change. Asks the compiled cage, the filter and the gatekeeper that it would get and
+//! the algebra's own look-up; decides nothing.
+
+mod host;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -21,22 +23,28 @@ use crate::output::{print, print_json};
 use crate::prepare::prepare;
 use crate::selection::{FlagArguments, Selection, TooBroad, select};
 use crate::view::{View, view};
+use host::about_host;
 
 /// The command. Its exit status tells whether the program inside has what was asked about.
 pub(crate) fn why(arguments: WhyArguments, messages: Messages) -> Result<Exit, Failure> {
+    let question = Question::read(&arguments)?;
     let flags = FlagArguments {
         files: Some(&arguments.files),
         program: None,
+        network: Some(&arguments.network),
         seccomp: arguments.seccomp,
         // A question about anything but a path can be answered anywhere.
-        too_broad: if arguments.path.is_some() { TooBroad::Refuse } else { TooBroad::GrantNothing },
+        too_broad: match question {
+            Question::Path(_) => TooBroad::Refuse,
+            _ => TooBroad::GrantNothing,
+        },
     };
     let selection = select(&arguments.choice, flags, messages)?;
-    let answer = match (&arguments.path, &arguments.syscall, &arguments.env) {
-        (Some(path), _, _) => about_path(&selection, path)?,
-        (_, Some(name), _) => about_syscall(&selection, name)?,
-        (_, _, Some(name)) => about_variable(&selection, name)?,
-        (None, None, None) => return Err(Failure::new(Exit::Usage, "there is no question")),
+    let answer = match &question {
+        Question::Path(path) => about_path(&selection, path)?,
+        Question::Host(host) => about_host(&selection.policy, host),
+        Question::Syscall(name) => about_syscall(&selection, name)?,
+        Question::Variable(name) => about_variable(&selection, name)?,
     };
     if arguments.json {
         print_json(&answer.data)?;
@@ -44,6 +52,32 @@ pub(crate) fn why(arguments: WhyArguments, messages: Messages) -> Result<Exit, F
         print(&format!("{}\n", answer.text))?;
     }
     Ok(if answer.yes { Exit::Success } else { Exit::No })
+}
+
+/// What is asked about.
+enum Question<'a> {
+    Path(&'a Path),
+    Host(host::Question),
+    Syscall(&'a str),
+    Variable(&'a str),
+}
+
+impl<'a> Question<'a> {
+    /// A word without a flag is a path, unless it can only be meant as a host.
+    fn read(arguments: &'a WhyArguments) -> Result<Self, Failure> {
+        let WhyArguments { subject, host, syscall, env, .. } = arguments;
+        if let Some(word) = subject {
+            let exists = rustix::fs::lstat(word).is_ok();
+            let host = host::Question::meant_by(word, exists);
+            return Ok(host.map_or(Self::Path(word), Self::Host));
+        }
+        match (host, syscall, env) {
+            (Some(text), _, _) => host::Question::parse(text).map(Self::Host),
+            (_, Some(name), _) => Ok(Self::Syscall(name)),
+            (_, _, Some(name)) => Ok(Self::Variable(name)),
+            (None, None, None) => Err(Failure::new(Exit::Usage, "there is no question")),
+        }
+    }
 }
 
 /// An answer for a person, for a program and for a shell.

@@ -35,5 +35,5 @@ pub use model::{
     Cage, Commands, EnvironmentRule, FsAccess, FsRule, Limits, Network, Policy, Reach, RuleOrigin,
     Seccomp, State,
 };
-pub use network_settings::{NetworkSettings, Proxy, ProxyAddress};
+pub use network_settings::{NetworkSettings, Proxy, ProxyAddress, ProxyHost};
 pub use place::Place;

@@ -95,6 +95,21 @@ impl ProxyAddress {
         let port = port.parse().ok().filter(|_| decimal).ok_or(ProxyError::BadPort)?;
         Ok(Self { host: read_host(host)?, port, credentials })
     }
+
+    /// The value of `Proxy-Authorization`, where the proxy wants one (RFC 7617).
+    pub fn authorization(&self) -> Option<String> {
+        let (user, password) = self.credentials.as_ref()?;
+        Some(format!("Basic {}", base64(format!("{user}:{password}").as_bytes())))
+    }
+}
+
+impl fmt::Display for ProxyHost {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address(address) => address.fmt(formatter),
+            Self::Name(name) => name.fmt(formatter),
+        }
+    }
 }
 
 fn read_host(text: &str) -> Result<ProxyHost, ProxyError> {
@@ -131,6 +146,27 @@ fn percent_decoded(text: &str) -> Result<String, ProxyError> {
     if decoded.chars().any(char::is_control) { Err(bad) } else { Ok(decoded) }
 }
 
+/// Three bytes as four characters (RFC 4648).
+fn base64(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for chunk in bytes.chunks(3) {
+        let byte = |index: usize| u32::from(chunk.get(index).copied().unwrap_or(0));
+        let group = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for position in 0..4 {
+            let index = (group >> (18 - 6 * position)) & 63;
+            let letter = usize::try_from(index).ok().and_then(|index| BASE64.get(index));
+            text.push(if position <= chunk.len() {
+                letter.map_or('=', |it| char::from(*it))
+            } else {
+                '='
+            });
+        }
+    }
+    text
+}
+
+const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 impl fmt::Display for ProxyAddress {
     /// Without user name and password: it is shown to people and written to logs.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -138,8 +174,7 @@ impl fmt::Display for ProxyAddress {
             ProxyHost::Address(IpAddr::V6(address)) => {
                 write!(formatter, "[{address}]:{}", self.port)
             }
-            ProxyHost::Address(address) => write!(formatter, "{address}:{}", self.port),
-            ProxyHost::Name(name) => write!(formatter, "{name}:{}", self.port),
+            host => write!(formatter, "{host}:{}", self.port),
         }
     }
 }

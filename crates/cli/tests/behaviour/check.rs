@@ -14,6 +14,31 @@ fn for_a_person() {
     ended.expect_code(0).prints("sh -c");
 }
 
+/// K25, K57, K79: what is reached, in both directions, and by which way out.
+#[test]
+fn the_network_section() {
+    let place = Place::new();
+    let flags = ["--net", "b.example,a.example:443", "--host-port=5432", "--publish", "8080"];
+    let ended = place.ask([&["check"], &flags[..]].concat());
+    ended.expect_code(0).prints("allowed     a.example:443").prints("allowed     b.example");
+    ended.prints("host port   5432").prints("published   8080");
+    ended.prints("HTTPS_PROXY=http://127.0.0.1:3128").prints("all_proxy=socks5h://127.0.0.1:1080");
+    let ended = place.ask([&["check", "--json"], &flags[..]].concat());
+    let value: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(value["plan"]["network"]["host_ports"], serde_json::json!([5432]));
+    let line = value["summary"].as_str().unwrap();
+    assert!(line.contains(" net=a.example:443,b.example,host[5432],publish[8080] "), "{line}");
+    let configuration = place.home.join(".config/stockade");
+    std::fs::create_dir_all(&configuration).unwrap();
+    let text = "version = 1\n[network]\nresolvers = [\"10.0.0.2\"]\nproxy = \"http://u:secret@proxy.corp:3128\"\n";
+    std::fs::write(configuration.join("config.toml"), text).unwrap();
+    let ended = place.ask([&["check"], &flags[..]].concat());
+    ended.expect_code(0).says("proxy `proxy.corp`, port 3128").says("`10.0.0.2:53`");
+    assert!(!ended.stderr.contains("secret") && !ended.stdout.contains("proxy.corp"));
+    let closed = place.ask(["check"]);
+    assert!(closed.prints("loopback and nothing else").stderr.is_empty(), "{}", closed.stderr);
+}
+
 /// K27, K30, K241
 #[test]
 fn as_json_it_is_the_plan_that_would_run() {

@@ -179,12 +179,49 @@ fn what_cannot_be_enforced_is_refused() {
     for flag in [["--memory", "64M"], ["--pids", "9"], ["--cpus", "1.5"], ["--time", "10s"]] {
         place.shell(&flag, "true").expect_code(122).says("limits");
     }
-    place.shell(&["--net", "example.com", "--no-net"], "true").expect_code(2);
+    for flag in ["--net=example.com", "--host-port=5432", "--publish=8080"] {
+        place.shell(&[flag, "--no-net"], "true").expect_code(2);
+    }
+    place.shell(&["--no-net"], "true").expect_code(0);
     for flag in
         [["--memory", "5"], ["--pids", "0"], ["--cpus", "x"], ["--time", "-1"], ["--net", "*"]]
     {
         place.shell(&flag, "true").expect_code(2);
     }
+}
+
+/// K60, K61, K234: what is no host and no port is refused with what to write instead.
+#[test]
+fn wrong_hosts_and_ports_say_what_to_write() {
+    let place = Place::new();
+    for (flag, help) in [
+        ("--net=https://example.com", "write the host alone"),
+        ("--net=localhost:5432", "--host-port"),
+        ("--net=openai:gpt-4", "name the host of the provider"),
+        ("--net=example.com,*", "name the hosts"),
+        ("--net=10.0.0.1/8", "10.0.0.0/8"),
+        ("--host-port=0", "1 to 65535"),
+        ("--publish=3128", "without `53`, `1080`"),
+    ] {
+        place.ask(["check", flag]).expect_code(2).says(help);
+    }
+    place.ask(["check", "--publish=80", "--host-port=80"]).expect_code(2).says("contradict");
+}
+
+/// T50: a project's file gets no network that nobody approved, and cannot say how it is reached.
+#[test]
+fn a_project_asks_for_network_up_to_the_ceiling() {
+    let place = Place::new();
+    for (words, told) in [
+        ("net.allow = [\"example.com\"]", "the destination `example.com`"),
+        ("net.host_ports = [5432]", "port `5432` of the host's loopback"),
+        ("net.publish = [8080]", "port `8080` offered on the host's loopback"),
+    ] {
+        place.default_cage(words);
+        place.ask(["check"]).expect_code(125).says(told).says("stockade allow");
+    }
+    place.policy("version = 1\n[network]\nresolvers = [\"10.0.0.2\"]\n");
+    place.ask(["check"]).expect_code(123).says("unknown word `network`");
 }
 
 /// K157: a cage that is disabled never runs a program silently uncaged.

@@ -92,6 +92,39 @@ fn variables() {
     ended.expect_code(1).prints("`--env OTHER`").prints("env = [\"OTHER\"]");
 }
 
+/// K19, K25, K90, K91, K104, K234, K235: files and lines of the entries that decide.
+#[test]
+fn hosts_and_the_entries_behind_them() {
+    let place = Place::new();
+    place.write("file.example", "x");
+    place.write("stockade.toml", "");
+    let configuration = place.home.join(".config/stockade");
+    fs::create_dir_all(&configuration).unwrap();
+    let text = "version = 1\n[ceiling]\nnet.allow = [\"**.example.com\"]\nnet.deny = [\"bad.example.com\"]\n";
+    fs::write(configuration.join("config.toml"), text).unwrap();
+    place.default_cage("fs = [{ ro = \".\" }]\nnet.allow = [\"*.example.com:443\"]");
+    for (host, code, verdict, reason) in [
+        ("a.example.com:443", 0, "can be reached", "stockade.toml:4"),
+        ("a.example.com", 0, "on port 443", "private"),
+        ("A.EXAMPLE.com.:80", 1, "not on port 80", "stockade.toml:4"),
+        ("example.com:443", 1, "cannot be reached", "`--net example.com:443`"),
+        ("bad.example.com:443", 1, "cannot be reached", "config.toml:4"),
+        ("192.0.2.1:443", 1, "cannot be reached", "none covers it"),
+        ("localhost:5432", 1, "the cage's own", "`--host-port 5432`"),
+        ("file.example", 0, "can be read", "stockade.toml:3"),
+    ] {
+        place.ask(["why", host]).expect_code(code).prints(verdict).prints(reason);
+    }
+    place.ask(["why", "--host", "file.example"]).expect_code(1).prints("cannot be reached");
+    place
+        .ask(["why", "--net", "b.example", "b.example:1"])
+        .expect_code(0)
+        .prints("(--net b.example)");
+    place.ask(["why", "--no-net", "a.example.com"]).expect_code(1).prints("no network");
+    place.ask(["why", "--host-port", "5432", "localhost:5432"]).expect_code(0);
+    place.ask(["why", "--host", "https://example.com"]).expect_code(2).says("write the host alone");
+}
+
 #[test]
 fn answers_as_json() {
     let place = Place::new();
@@ -99,6 +132,8 @@ fn answers_as_json() {
         ["why", "--json", "/etc"],
         ["why", "--json", "--syscall=bpf"],
         ["why", "--json", "--env=X"],
+        ["why", "--json", "example.com:443"],
+        ["why", "--json", "localhost:443"],
     ] {
         let ended = place.ask(words);
         let value: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();

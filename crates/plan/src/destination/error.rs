@@ -80,7 +80,10 @@ impl DestinationError {
             Self::MisplacedWildcard => {
                 "`*.example.com` is one label more, `**.example.com` any number"
             }
-            Self::Localhost => "a cage reaches its own loopback without any rule",
+            Self::Localhost => {
+                "a cage reaches its own loopback without any rule; for a port of the host's there is \
+                 `net.host_ports` (`--host-port`)"
+            }
             Self::Url => "write the host alone, with `:443` for HTTPS",
             Self::UserInfo => "write the host alone",
             Self::ProviderModel => "name the host of the provider, such as `api.example.com:443`",

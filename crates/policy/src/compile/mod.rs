@@ -110,8 +110,8 @@ fn check_start(
     Ok(())
 }
 
-/// K25: nothing asked for, nothing connected.
-fn network(policy: &Policy) -> NetworkPlan {
+/// What a policy connects a cage to. K25: nothing asked for, nothing connected.
+pub fn network(policy: &Policy) -> NetworkPlan {
     let net = &policy.net;
     if net.asks_for_nothing() {
         return NetworkPlan::Loopback;

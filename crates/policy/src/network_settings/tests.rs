@@ -46,6 +46,23 @@ fn what_is_no_proxy_is_refused() {
     }
 }
 
+/// The values are those of RFC 7617 and RFC 4648.
+#[test]
+fn credentials_become_a_header() {
+    for (credentials, expected) in [
+        ("Aladdin:open sesame", "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="),
+        (":", "Basic Og=="),
+        ("f:", "Basic Zjo="),
+        ("f:o", "Basic Zjpv"),
+        ("fo:obar~?", "Basic Zm86b2Jhcn4/"),
+    ] {
+        let text = format!("http://{}@proxy:1", credentials.replace('?', "%3F"));
+        let authorization = ProxyAddress::parse(&text).unwrap().authorization();
+        assert_eq!(authorization.as_deref(), Some(expected), "{credentials}");
+    }
+    assert_eq!(ProxyAddress::parse("http://proxy:1").unwrap().authorization(), None);
+}
+
 /// A password is not printed.
 #[test]
 fn passwords_are_not_shown() {
