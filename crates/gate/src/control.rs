@@ -124,25 +124,7 @@ impl Channel {
         descriptors: &[BorrowedFd<'_>],
         waiting: Waiting,
     ) -> Result<(), Errno> {
-        let bytes = serde_json::to_vec(message).map_err(|_| Errno::INVAL)?;
-        if bytes.len() > MAX_PACKET || descriptors.len() > MAX_DESCRIPTORS {
-            return Err(Errno::MSGSIZE);
-        }
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
-        let mut ancillary = SendAncillaryBuffer::new(&mut space);
-        if !descriptors.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(descriptors))
-        {
-            return Err(Errno::TOOBIG);
-        }
-        let flags = SendFlags::NOSIGNAL
-            | match waiting {
-                Waiting::Allowed => SendFlags::empty(),
-                Waiting::Refused => SendFlags::DONTWAIT,
-            };
-        let sent = retried(|| {
-            rustix::net::sendmsg(&self.0, &[IoSlice::new(&bytes)], &mut ancillary, flags)
-        })?;
-        if sent == bytes.len() { Ok(()) } else { Err(Errno::MSGSIZE) }
+        send(self.0.as_fd(), message, descriptors, waiting)
     }
 
     /// The next packet with the descriptors that came with it; none when the other side is gone.
@@ -150,48 +132,7 @@ impl Channel {
         &self,
         waiting: Waiting,
     ) -> Result<Option<(T, Vec<OwnedFd>)>, Errno> {
-        let (packet, descriptors) = match self.receive_packet(waiting) {
-            // The other side ended without reading all that it was told. The kernel says so once,
-            // ahead of what the other side had still sent.
-            Err(Errno::CONNRESET) => self.receive_packet(waiting)?,
-            other => other?,
-        };
-        if packet.is_empty() {
-            return Ok(None);
-        }
-        let message = serde_json::from_slice(&packet).map_err(|_| Errno::BADMSG)?;
-        Ok(Some((message, descriptors)))
-    }
-
-    fn receive_packet(&self, waiting: Waiting) -> Result<(Vec<u8>, Vec<OwnedFd>), Errno> {
-        let extra = match waiting {
-            Waiting::Allowed => RecvFlags::empty(),
-            Waiting::Refused => RecvFlags::DONTWAIT,
-        };
-        let look = RecvFlags::PEEK | RecvFlags::TRUNC | extra;
-        let (_, length) = retried(|| rustix::net::recv(&self.0, &mut [0_u8; 0], look))?;
-        if length > MAX_PACKET {
-            return Err(Errno::MSGSIZE);
-        }
-        let mut bytes = vec![0_u8; length];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
-        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-        let received = retried(|| {
-            let buffers = &mut [IoSliceMut::new(&mut bytes)];
-            let flags = RecvFlags::CMSG_CLOEXEC | extra;
-            rustix::net::recvmsg(&self.0, buffers, &mut ancillary, flags)
-        })?;
-        let mut descriptors = Vec::new();
-        for message in ancillary.drain() {
-            if let RecvAncillaryMessage::ScmRights(rights) = message {
-                descriptors.extend(rights);
-            }
-        }
-        if received.flags.intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC) {
-            return Err(Errno::MSGSIZE);
-        }
-        bytes.truncate(received.bytes);
-        Ok((bytes, descriptors))
+        receive(self.0.as_fd(), waiting)
     }
 }
 
@@ -199,6 +140,84 @@ impl AsFd for Channel {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
+}
+
+/// Sends one packet, with file descriptors if there are any.
+pub(crate) fn send<T: Serialize>(
+    socket: BorrowedFd<'_>,
+    message: &T,
+    descriptors: &[BorrowedFd<'_>],
+    waiting: Waiting,
+) -> Result<(), Errno> {
+    let bytes = serde_json::to_vec(message).map_err(|_| Errno::INVAL)?;
+    if bytes.len() > MAX_PACKET || descriptors.len() > MAX_DESCRIPTORS {
+        return Err(Errno::MSGSIZE);
+    }
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    if !descriptors.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(descriptors)) {
+        return Err(Errno::TOOBIG);
+    }
+    let flags = SendFlags::NOSIGNAL
+        | match waiting {
+            Waiting::Allowed => SendFlags::empty(),
+            Waiting::Refused => SendFlags::DONTWAIT,
+        };
+    let sent =
+        retried(|| rustix::net::sendmsg(socket, &[IoSlice::new(&bytes)], &mut ancillary, flags))?;
+    if sent == bytes.len() { Ok(()) } else { Err(Errno::MSGSIZE) }
+}
+
+/// The next packet with the descriptors that came with it; none when the other side is gone.
+pub(crate) fn receive<T: DeserializeOwned>(
+    socket: BorrowedFd<'_>,
+    waiting: Waiting,
+) -> Result<Option<(T, Vec<OwnedFd>)>, Errno> {
+    let (packet, descriptors) = match receive_packet(socket, waiting) {
+        // The other side ended without reading all that it was told. The kernel says so once,
+        // ahead of what the other side had still sent.
+        Err(Errno::CONNRESET) => receive_packet(socket, waiting)?,
+        other => other?,
+    };
+    if packet.is_empty() {
+        return Ok(None);
+    }
+    let message = serde_json::from_slice(&packet).map_err(|_| Errno::BADMSG)?;
+    Ok(Some((message, descriptors)))
+}
+
+fn receive_packet(
+    socket: BorrowedFd<'_>,
+    waiting: Waiting,
+) -> Result<(Vec<u8>, Vec<OwnedFd>), Errno> {
+    let extra = match waiting {
+        Waiting::Allowed => RecvFlags::empty(),
+        Waiting::Refused => RecvFlags::DONTWAIT,
+    };
+    let look = RecvFlags::PEEK | RecvFlags::TRUNC | extra;
+    let (_, length) = retried(|| rustix::net::recv(socket, &mut [0_u8; 0], look))?;
+    if length > MAX_PACKET {
+        return Err(Errno::MSGSIZE);
+    }
+    let mut bytes = vec![0_u8; length];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let received = retried(|| {
+        let buffers = &mut [IoSliceMut::new(&mut bytes)];
+        let flags = RecvFlags::CMSG_CLOEXEC | extra;
+        rustix::net::recvmsg(socket, buffers, &mut ancillary, flags)
+    })?;
+    let mut descriptors = Vec::new();
+    for message in ancillary.drain() {
+        if let RecvAncillaryMessage::ScmRights(rights) = message {
+            descriptors.extend(rights);
+        }
+    }
+    if received.flags.intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC) {
+        return Err(Errno::MSGSIZE);
+    }
+    bytes.truncate(received.bytes);
+    Ok((bytes, descriptors))
 }
 
 /// A plan as a sealed file in memory: it can be longer than a packet.

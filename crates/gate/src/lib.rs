@@ -7,12 +7,19 @@
 
 pub mod account;
 pub mod addresses;
+mod cage;
 pub mod control;
 pub mod decision;
+mod dial;
 pub mod dns;
 pub mod event;
+mod flow;
 pub mod inspect;
 pub mod limits;
+pub mod process;
+mod record;
+mod relay;
 pub mod rules;
 pub mod settings;
 pub mod synthetic;
+mod watched;

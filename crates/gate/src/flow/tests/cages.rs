@@ -1,0 +1,78 @@
+//! Cages beside each other, and their end.
+
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::support::{Gate, ask, echo_server, report};
+use crate::control::{CageOrder, CageReport, Order, Waiting};
+
+async fn connected(cage: &super::support::TestCage, port: u16) -> TcpStream {
+    let mut stream = TcpStream::connect(cage.socks).await.unwrap();
+    let [high, low] = port.to_be_bytes();
+    let answer = ask(&mut stream, &[5, 1, 0, 5, 1, 0, 1, 127, 0, 0, 1, high, low], 12).await;
+    assert_eq!(answer[3], 0);
+    assert_eq!(ask(&mut stream, b"ping", 4).await, b"ping");
+    stream
+}
+
+/// K85, K86: what a cage had ends when it is let go; others go on.
+#[tokio::test]
+async fn the_end_of_a_cage_ends_its_connections() {
+    let gate = Gate::start().await;
+    let port = echo_server().await;
+    let (one, other) = (gate.cage(&["127.0.0.1"]).await, gate.cage(&["127.0.0.1"]).await);
+    let mut of_one = connected(&one, port).await;
+    let mut of_other = connected(&other, port).await;
+    let account = one.unregister().await;
+    assert_eq!(account.counters.bytes_out, 4);
+    let ended = timeout(Duration::from_secs(2), of_one.read(&mut [0; 4])).await.unwrap();
+    assert!(matches!(ended, Ok(0) | Err(_)), "{ended:?}");
+    assert!(TcpStream::connect(one.socks).await.is_err(), "its listener is still there");
+    assert_eq!(report(&one.channel).await, None);
+    assert_eq!(ask(&mut of_other, b"pong", 4).await, b"pong");
+    // The same where the owner just goes away.
+    drop(other.channel);
+    let ended = timeout(Duration::from_secs(2), of_other.read(&mut [0; 4])).await.unwrap();
+    assert!(matches!(ended, Ok(0) | Err(_)), "{ended:?}");
+}
+
+/// K220: what a cage did can be asked while it runs.
+#[tokio::test]
+async fn counters_can_be_asked_for() {
+    let gate = Gate::start().await;
+    let port = echo_server().await;
+    let cage = gate.cage(&["127.0.0.1"]).await;
+    let _stream = connected(&cage, port).await;
+    cage.channel.send(&CageOrder::Count, &[], Waiting::Refused).unwrap();
+    let Some(CageReport::Account(account)) = report(&cage.channel).await else { panic!() };
+    assert_eq!((account.counters.tcp_allowed, account.counters.bytes_in), (1, 4));
+}
+
+/// K192: without its supervisor there is no gatekeeper, and without it no connection.
+#[tokio::test]
+async fn the_end_of_the_supervisor_ends_everything() {
+    let gate = Gate::start().await;
+    let port = echo_server().await;
+    let cage = gate.cage(&["127.0.0.1"]).await;
+    let mut stream = connected(&cage, port).await;
+    drop(gate.control);
+    gate.serving.await.unwrap().unwrap();
+    let ended = timeout(Duration::from_secs(2), stream.read(&mut [0; 4])).await.unwrap();
+    assert!(matches!(ended, Ok(0) | Err(_)), "{ended:?}");
+    assert!(TcpStream::connect(cage.socks).await.is_err());
+}
+
+#[tokio::test]
+async fn a_draining_gatekeeper_serves_its_cages_and_takes_no_more() {
+    let gate = Gate::start().await;
+    let port = echo_server().await;
+    let cage = gate.cage(&["127.0.0.1"]).await;
+    gate.control.send(&Order::Drain, &[], Waiting::Refused).unwrap();
+    let stream = connected(&cage, port).await;
+    drop(stream);
+    cage.unregister().await;
+    timeout(Duration::from_secs(2), gate.serving).await.unwrap().unwrap().unwrap();
+}
