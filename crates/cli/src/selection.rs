@@ -5,6 +5,7 @@
 use cage::project::{Locations, PolicyFile, Project};
 use cage::resolve::Surroundings;
 use cage::trust::Trust;
+use plan::network::MOST_PORTS;
 use plan::{ByteString, HostPath};
 use policy::ceiling::Excess;
 use policy::shown::shown;
@@ -88,6 +89,11 @@ pub(crate) fn select(
     let network = documents.user.map(|document| document.network).unwrap_or_default();
     let mut policy = policy.with_user_flags(&flags);
     tell_unset_variables(&policy, &surroundings, messages);
+    if let Some(word) = policy.net.list_with_too_many_ports() {
+        let message =
+            format!("with these flags the cage has more than {MOST_PORTS} ports in `{word}`");
+        return Err(Failure::new(Exit::Usage, message));
+    }
     if arguments.network.is_some_and(|network| network.no_net) {
         policy.net.disconnect();
     }

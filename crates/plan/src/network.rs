@@ -100,5 +100,9 @@ pub const HTTP_PROXY_PORT: u16 = 3128;
 /// Where redirected connections arrive.
 pub const TRANSPARENT_PORT: u16 = 15001;
 
+/// The most ports of `host_ports`, and of `publish`: all sockets of a cage go to the gatekeeper in one
+/// packet, which the kernel lets carry 253 descriptors.
+pub const MOST_PORTS: usize = 48;
+
 /// Ports of the cage's loopback that the gatekeeper needs for itself; no other use can have them.
 pub const GATEKEEPER_PORTS: [u16; 4] = [53, SOCKS_PORT, HTTP_PROXY_PORT, TRANSPARENT_PORT];

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
+use plan::network::MOST_PORTS;
 use plan::{ByteString, HostPath};
 
 use crate::net::Destination;
@@ -197,6 +198,12 @@ impl Network {
     /// the cage's, and from there to the host's again.
     pub fn contradictory_ports(&self) -> impl Iterator<Item = u16> {
         self.host_ports.keys().filter(|port| self.publish.contains_key(port)).copied()
+    }
+
+    /// The list that has more ports than a cage can be given, by its word.
+    pub fn list_with_too_many_ports(&self) -> Option<&'static str> {
+        let lists = [("net.host_ports", &self.host_ports), ("net.publish", &self.publish)];
+        lists.into_iter().find(|(_, ports)| ports.len() > MOST_PORTS).map(|(word, _)| word)
     }
 
     /// How many entries all lists have together.

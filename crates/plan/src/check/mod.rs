@@ -1,6 +1,7 @@
 //! The invariants that enforcers rely on and do not check again. Looks at the Plan alone; whether
 //! the host is as the Plan says is for `resolve` before it and `verify` after it.
 
+mod network;
 mod tree;
 
 #[cfg(test)]
@@ -59,6 +60,16 @@ pub enum PlanDefect {
         /// The index.
         index: u32,
     },
+    /// A port of a loopback that cannot be served.
+    #[error("port {port} of the {list} {problem}")]
+    Port {
+        /// Which list.
+        list: &'static str,
+        /// The port.
+        port: u16,
+        /// What is wrong.
+        problem: &'static str,
+    },
     /// A bind whose purpose, source, access and mapping do not go together.
     #[error("the bind at `{at}` {problem}")]
     Bind {
@@ -84,6 +95,7 @@ impl Plan {
         self.check_identity()?;
         self.check_program()?;
         self.check_numbers()?;
+        network::check(&self.network)?;
         for operation in &self.mounts {
             self.check_operation(operation)?;
         }

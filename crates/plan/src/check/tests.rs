@@ -250,3 +250,30 @@ fn unbounded(bytes: u64, inodes: u64) -> MountOp {
 
 const LONG_NAME: &str =
     "the cage name `xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx` is not one";
+
+/// K25, K48, T60
+#[test]
+fn ports_lead_one_way_and_are_free() {
+    let many: Vec<u16> = (2000..2049).collect();
+    let most = many.get(1..).unwrap();
+    for (host_ports, publish, expected) in [
+        (&[80, 5432][..], &[443, 8080][..], Ok(())),
+        (most, &[], Ok(())),
+        (&many, &[], Err("the number of ports is 49, outside its range")),
+        (&[0], &[], Err("port 0 of the host ports is 0, unsorted or repeated")),
+        (&[2, 1], &[], Err("port 1 of the host ports is 0, unsorted or repeated")),
+        (&[], &[1, 1], Err("port 1 of the published ports is 0, unsorted or repeated")),
+        (&[53], &[], Err("port 53 of the host ports is the gatekeeper's own")),
+        (&[], &[15001], Err("port 15001 of the published ports is the gatekeeper's own")),
+        (&[1, 2], &[2], Err("port 2 of the published ports is also a host port")),
+    ] {
+        let mut plan = plan(Vec::new());
+        plan.network = crate::NetworkPlan::Gatekeeper(crate::GatekeeperPlan {
+            host_ports: host_ports.to_vec(),
+            publish: publish.to_vec(),
+            ..crate::GatekeeperPlan::default()
+        });
+        let found = plan.check().map_err(|defect| defect.to_string());
+        assert_eq!(found, expected.map_err(str::to_owned));
+    }
+}

@@ -7,7 +7,7 @@ use proptest::option;
 use proptest::prelude::*;
 
 use super::{RefusalKind, is_within};
-use crate::net::Destination;
+use crate::net::{Destination, Name};
 use crate::{
     Commands, EnvironmentRule, FsAccess, FsRule, Limits, Network, Policy, Reach, RuleOrigin,
     Seccomp, State,
@@ -76,6 +76,29 @@ fn network() -> impl Strategy<Value = Network> {
             publish,
         },
     )
+}
+
+fn ports() -> impl Strategy<Value = u16> {
+    prop_oneof![Just(22), Just(80), Just(443), Just(1024), Just(8080)]
+}
+
+const HOSTS: [&str; 7] = [
+    "example.com",
+    "a.example.com",
+    "b.a.example.com",
+    "other.example",
+    "10.1.2.3",
+    "10.2.0.1",
+    "192.0.2.1",
+];
+
+/// Whether a connection is allowed, by the definition: some entry covers it and none denies it.
+fn reaches(net: &Network, host: &str, port: u16) -> bool {
+    let covers = |entry: &Destination| match host.parse() {
+        Ok(address) => entry.covers_address(address, port),
+        Err(_) => entry.covers_name(&Name::parse(host).unwrap(), port),
+    };
+    net.allow.keys().any(covers) && !net.deny.keys().any(covers)
 }
 
 fn commands() -> impl Strategy<Value = Commands> {
@@ -238,6 +261,24 @@ proptest! {
         let (one, two, three) = (with(one), with(two), with(three));
         if is_within(&one, &two).is_ok() && is_within(&two, &three).is_ok() {
             prop_assert!(is_within(&one, &three).is_ok());
+        }
+    }
+
+    /// M74, T51: what the result reaches, holder and request reach both, one connection at a time.
+    /// Conversely nothing that both reach is lost.
+    #[test]
+    fn a_result_reaches_what_both_reach(holder in network(), request in network(), port in ports()) {
+        let with = |net: Network| Policy { net, ..Policy::closed("test") };
+        let Ok(result) = with(holder.clone()).narrow(&with(request.clone())) else { return Ok(()) };
+        for host in HOSTS {
+            let both = reaches(&holder, host, port) && reaches(&request, host, port);
+            prop_assert_eq!(reaches(&result.net, host, port), both, "{}:{}", host, port);
+        }
+        for port in 0..5 {
+            let held = |net: &Network| (net.host_ports.contains_key(&port), net.publish.contains_key(&port));
+            prop_assert_eq!(held(&result.net), held(&request), "{}", port);
+            let (led_out, published) = held(&result.net);
+            prop_assert!(held(&holder).0 >= led_out && held(&holder).1 >= published, "{}", port);
         }
     }
 

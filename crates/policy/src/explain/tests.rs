@@ -2,7 +2,7 @@
 
 use plan::HostPath;
 
-use super::{PathVerdict, VariableVerdict, path, variable};
+use super::{PathVerdict, VariableVerdict, path, suggest_destination, suggest_host_port, variable};
 use crate::text::{parse_project, parse_user};
 use crate::{Cage, Place, Policy};
 
@@ -97,6 +97,29 @@ fn variables_have_a_verdict() {
         .map(|name| variable(&policy(), name).to_string())
         .collect();
     insta::assert_snapshot!(answers.join("\n\n"));
+}
+
+/// Proxies are named in a cage with network alone.
+#[test]
+fn proxy_variables_come_with_the_network() {
+    let mut policy = policy();
+    assert_eq!(variable(&policy, "https_proxy").verdict, VariableVerdict::Absent);
+    policy.net.host_ports.insert(5432, crate::RuleOrigin::BuiltIn("test"));
+    assert_eq!(variable(&policy, "https_proxy").verdict, VariableVerdict::Default);
+    assert_eq!(variable(&policy, "NO_PROXY").verdict, VariableVerdict::Default);
+}
+
+/// What is suggested for a host or a port can be pasted.
+#[test]
+fn network_suggestions_can_be_pasted() {
+    for suggestion in
+        [suggest_destination(&"**.example.com:443".parse().unwrap()), suggest_host_port(5432)]
+    {
+        let pasted = format!("version = 1\n[cage.x]\n{}", suggestion.line.unwrap());
+        assert!(parse_project("stockade.toml", pasted.as_bytes(), &place()).is_ok());
+    }
+    let flag = suggest_destination(&"**.example.com:443".parse().unwrap()).flag;
+    assert_eq!(flag, "--net '**.example.com:443'");
 }
 
 /// A project's own file is where a project's rule is suggested.

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use indexmap::IndexMap;
+use plan::network::MOST_PORTS;
 
 use super::MAX_RULES_IN_FILE;
 use super::cage::Written;
@@ -97,6 +98,7 @@ impl<'a> Completer<'a> {
         };
         report_only_hides(decoder, written, &policy);
         report_ports_in_a_circle(decoder, cage, written, &policy);
+        report_too_many_ports(decoder, cage, written, &policy);
         self.rules += policy.fs.len() + policy.net.entries();
         if self.rules > MAX_RULES_IN_FILE {
             let message = format!(
@@ -247,6 +249,19 @@ fn report_ports_in_a_circle(
             diagnostic = diagnostic.also_at(led_out, "and here");
         }
         decoder.report(diagnostic);
+    }
+}
+
+fn report_too_many_ports(
+    decoder: &mut Decoder<'_>,
+    cage: &WrittenCage,
+    written: &Written,
+    policy: &Policy,
+) {
+    if let Some(word) = policy.net.list_with_too_many_ports() {
+        let span = written.spans.get(word).unwrap_or(&cage.at).clone();
+        let message = format!("the cage has more than {MOST_PORTS} ports in `{word}`");
+        decoder.report(Diagnostic::new(Code::TooManyRules, span, message));
     }
 }
 

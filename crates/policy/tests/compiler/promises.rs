@@ -10,8 +10,8 @@ use plan::{
 use proptest::prelude::*;
 use stockade_policy::compile::RuleConflict;
 use stockade_policy::{
-    Commands, CompileError, EnvironmentRule, FsAccess, FsRule, HostFacts, Invocation, Policy,
-    Reach, RuleOrigin, Seccomp, State, compile,
+    Commands, CompileError, EnvironmentRule, FsAccess, FsRule, HostFacts, Invocation, Network,
+    Policy, Reach, RuleOrigin, Seccomp, State, compile,
 };
 
 use FsAccess::{Hide, ReadOnly, ReadWrite};
@@ -301,6 +301,47 @@ fn the_rest_of_a_policy_arrives() {
     let plan = compile(&relaxed, &facts, &invocation()).unwrap();
     assert_eq!(plan.seccomp.profile, plan::seccomp::Profile::Relaxed);
     assert_eq!(plan.summary.reduced_isolation.len(), 1);
+}
+
+/// K25, K48, K49, K79: a gatekeeper exactly where something is to be reached, and then names and
+/// proxies lead to it.
+#[test]
+fn a_gatekeeper_comes_with_anything_that_is_reached() {
+    let origin = || RuleOrigin::BuiltIn("test");
+    let allow =
+        Network { allow: [("a.test".parse().unwrap(), origin())].into(), ..Network::default() };
+    let deny = Network { deny: allow.allow.clone(), ..Network::default() };
+    let led_out = Network { host_ports: [(5432, origin())].into(), ..Network::default() };
+    let published = Network { publish: [(8080, origin())].into(), ..Network::default() };
+    for (net, connected) in [
+        (allow, true),
+        (led_out, true),
+        (published, true),
+        (deny, false),
+        (Network::default(), false),
+    ] {
+        let rules = Policy { net, ..policy(&[]) };
+        let facts = FakeHost::default().resolve(&rules);
+        let plan = compile(&rules, &facts, &invocation()).unwrap();
+        assert_eq!(plan.network != NetworkPlan::Loopback, connected, "{:?}", rules.net);
+        let proxies = plan
+            .environment
+            .iter()
+            .filter(|variable| variable.name.to_string().to_ascii_lowercase().ends_with("_proxy"));
+        assert_eq!(proxies.count(), if connected { 8 } else { 0 });
+        let resolver = plan.mounts.iter().find_map(|operation| match operation {
+            MountOp::File { at, contents, .. } if *at == guest("/etc/resolv.conf") => {
+                Some(contents.to_string())
+            }
+            _ => None,
+        });
+        let text = if connected {
+            "nameserver 127.0.0.1\noptions edns0 timeout:5\n"
+        } else {
+            "# this cage has no network\n"
+        };
+        assert_eq!(resolver.as_deref(), Some(text));
+    }
 }
 
 /// V17: hidden things that nothing shows must not be found, shown ones must be.

@@ -155,6 +155,7 @@ fn sizes_are_capped() {
         ("#".repeat(1024 * 1024), "text-too-large"),
         (cage(&format!("net.deny = [{}]", "\"a.example\",".repeat(1025))), "too-many-rules"),
         (cage(&format!("net.publish = [{}]", "80,".repeat(1025))), "too-many-rules"),
+        (cage(&format!("net.publish = {:?}", (2000..2049).collect::<Vec<_>>())), "too-many-rules"),
         (
             cage(&format!("net.reasons = {{ \"a.example\" = \"{}\" }}", "é".repeat(201))),
             "net-reason",
