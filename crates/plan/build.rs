@@ -25,16 +25,20 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=profiles");
     println!("cargo::rerun-if-changed=src/seccomp");
     let mut source = String::new();
-    for profile in ["default", "relaxed"] {
+    let with_notify = (Variant::WithNotify, "with_notify");
+    let without_notify = (Variant::WithoutNotify, "without_notify");
+    let both = vec![with_notify, without_notify];
+    // Nobody listens for what the gatekeeper is refused.
+    let profiles =
+        [("default", both.clone()), ("relaxed", both), ("gatekeeper", vec![without_notify])];
+    for (profile, variants) in profiles {
         let file = format!("profiles/{profile}.list");
         let text = std::fs::read_to_string(&file)?;
         let rules = list::parse(&text).map_err(|error| format!("{file}, {error}"))?;
         for arch in Arch::ALL {
-            for (variant, suffix) in
-                [(Variant::WithNotify, "with_notify"), (Variant::WithoutNotify, "without_notify")]
-            {
+            for (variant, suffix) in &variants {
                 let program =
-                    assemble(&rules, arch, variant).map_err(|error| format!("{file}, {error}"))?;
+                    assemble(&rules, arch, *variant).map_err(|error| format!("{file}, {error}"))?;
                 let name = format!("{profile}_{}_{suffix}", arch.name()).to_uppercase();
                 writeln!(source, "const {name}: &[Instruction] = &[")?;
                 for instruction in program {

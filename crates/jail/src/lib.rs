@@ -23,6 +23,7 @@ mod terminal;
 mod tree;
 mod verify;
 
+pub mod attendant;
 pub mod launcher;
 pub mod restrict;
 

@@ -350,14 +350,19 @@ impl Tree {
 
     /// Makes the tree this process's root and lets go of the old one.
     pub(crate) fn become_root(self) -> Result<Vec<Mounted>, SetupFailure> {
-        let failed = |errno| SetupFailure::kernel(Step::Pivot, "/", errno);
-        rustix::process::fchdir(&self.root).map_err(failed)?;
-        rustix::process::pivot_root(c".", c".").map_err(failed)?;
-        // The old root is now mounted on the new one, and `.` leads to it (pivot_root(2)).
-        rustix::mount::unmount(c".", UnmountFlags::DETACH).map_err(failed)?;
-        rustix::process::chdir(c"/").map_err(failed)?;
+        leave_for(self.root.as_fd())
+            .map_err(|errno| SetupFailure::kernel(Step::Pivot, "/", errno))?;
         Ok(self.mounted)
     }
+}
+
+/// Makes an attached mount the root and lets go of the old one.
+pub(crate) fn leave_for(root: BorrowedFd<'_>) -> Result<(), Errno> {
+    rustix::process::fchdir(root)?;
+    rustix::process::pivot_root(c".", c".")?;
+    // The old root is now mounted on the new one, and `.` leads to it (pivot_root(2)).
+    rustix::mount::unmount(c".", UnmountFlags::DETACH)?;
+    rustix::process::chdir(c"/")
 }
 
 /// Gives a bind's mount the attributes that its operation asks for, and to all mounts below it.
@@ -418,7 +423,7 @@ fn bind_source(
     }
 }
 
-fn tmpfs(mode: u32, size: TmpfsSize, attributes: u64) -> Result<OwnedFd, Errno> {
+pub(crate) fn tmpfs(mode: u32, size: TmpfsSize, attributes: u64) -> Result<OwnedFd, Errno> {
     let context = rustix::mount::fsopen(c"tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
     rustix::mount::fsconfig_set_string(&context, c"size", size.bytes.to_string())?;
     rustix::mount::fsconfig_set_string(&context, c"nr_inodes", size.inodes.to_string())?;

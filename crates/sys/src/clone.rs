@@ -58,6 +58,20 @@ impl Namespaces {
     }
 }
 
+/// Moves this process into new namespaces. Its children would be the first to be in a new process
+/// id namespace, so there must be none among them.
+///
+/// Refused with `EBUSY` in a process with more than one thread: the others would stay behind.
+pub fn enter_new(namespaces: Namespaces) -> Result<(), Errno> {
+    if namespaces.contains(Namespaces::PID) {
+        return Err(Errno::INVAL);
+    }
+    if thread_count()? != 1 {
+        return Err(Errno::BUSY);
+    }
+    namespaces.enter()
+}
+
 /// Which side of a fork this is.
 #[derive(Debug)]
 pub enum Forked {

@@ -12,7 +12,7 @@ use super::instruction::{
     OFFSET_ARGUMENTS, OFFSET_NUMBER, RET_ALLOW, RET_ERRNO, RET_KILL_PROCESS, RET_USER_NOTIFY,
     RETURN_K,
 };
-use super::list::{Answer, Rule, Term};
+use super::list::{Answer, List, Rule, Term};
 
 /// Whether someone listens for refused calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,13 +34,15 @@ pub(crate) enum AssembleError {
     JumpTooFar { distance: usize },
 }
 
-/// The program of these rules.
+/// The program of a list.
 pub(crate) fn assemble(
-    rules: &[Rule],
+    list: &List,
     arch: Arch,
     variant: Variant,
 ) -> Result<Vec<Instruction>, AssembleError> {
-    let ranges = ranges(&call_answers(rules, arch, variant)?, arch);
+    let otherwise = list.otherwise.map_or(RET_ALLOW, |errno| RET_ERRNO | u32::from(errno));
+    let answers = call_answers(&list.rules, arch, variant, otherwise)?;
+    let ranges = ranges(&answers, arch, otherwise);
     let mut program = vec![
         Instruction::new(LOAD_DATA, 0, 0, OFFSET_ARCH),
         Instruction::new(JUMP_EQUAL_K, 1, 0, arch.audit_number()),
@@ -78,6 +80,7 @@ fn call_answers(
     rules: &[Rule],
     arch: Arch,
     variant: Variant,
+    otherwise: u32,
 ) -> Result<Vec<CallOutcome>, AssembleError> {
     let mut answers: Vec<CallOutcome> = Vec::new();
     for rule in rules {
@@ -95,7 +98,7 @@ fn call_answers(
             let position = match answers.iter().position(|known| known.number == number) {
                 Some(position) => position,
                 None => {
-                    let outcome = Outcome::plain(RET_ALLOW);
+                    let outcome = Outcome::plain(otherwise);
                     answers.push(CallOutcome { number, outcome, complete: false });
                     answers.len() - 1
                 }
@@ -125,7 +128,7 @@ fn return_value(answer: Answer, variant: Variant) -> u32 {
 }
 
 /// The whole number line as ranges with equal outcome, each given by its first number.
-fn ranges(answers: &[CallOutcome], arch: Arch) -> Vec<(u32, Outcome)> {
+fn ranges(answers: &[CallOutcome], arch: Arch, otherwise: u32) -> Vec<(u32, Outcome)> {
     let mut ranges: Vec<(u32, Outcome)> = Vec::new();
     let mut add = |start: u32, outcome: Outcome| {
         if ranges.last().is_none_or(|(_, previous)| *previous != outcome) {
@@ -135,7 +138,7 @@ fn ranges(answers: &[CallOutcome], arch: Arch) -> Vec<(u32, Outcome)> {
     for number in 0..arch.table_size() {
         let outcome = match answers.iter().find(|known| known.number == number) {
             Some(known) => known.outcome.clone(),
-            None if syscall_name(arch, number).is_some() => Outcome::plain(RET_ALLOW),
+            None if syscall_name(arch, number).is_some() => Outcome::plain(otherwise),
             None => Outcome::plain(RET_ERRNO | ENOSYS),
         };
         add(number, outcome);

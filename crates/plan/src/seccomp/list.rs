@@ -4,6 +4,15 @@
 
 use super::arch::Arch;
 
+/// A list as it was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct List {
+    /// In order.
+    pub(crate) rules: Vec<Rule>,
+    /// What a call gets that no rule answers: this error, or that it is allowed.
+    pub(crate) otherwise: Option<u16>,
+}
+
 /// One rule of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Rule {
@@ -54,23 +63,29 @@ pub(crate) struct ListError {
     pub(crate) problem: String,
 }
 
-/// Reads all rules of a list.
-pub(crate) fn parse(text: &str) -> Result<Vec<Rule>, ListError> {
-    let mut rules = Vec::new();
+/// Reads a list.
+pub(crate) fn parse(text: &str) -> Result<List, ListError> {
+    let mut list = List::default();
     for (index, line) in text.lines().enumerate() {
         let line_number = index + 1;
         let line = line.split('#').next().unwrap_or_default().trim();
         if line.is_empty() {
             continue;
         }
-        let rule = parse_rule(line_number, line)
-            .map_err(|problem| ListError { line: line_number, problem })?;
-        rules.push(rule);
+        let at_line = |problem| ListError { line: line_number, problem };
+        if let Some(name) = line.strip_prefix("otherwise ") {
+            if !list.rules.is_empty() || list.otherwise.is_some() {
+                return Err(at_line("`otherwise` is the first line of a list".to_owned()));
+            }
+            list.otherwise = Some(errno(name.trim()).map_err(at_line)?);
+            continue;
+        }
+        list.rules.push(parse_rule(line_number, line, list.otherwise).map_err(at_line)?);
     }
-    Ok(rules)
+    Ok(list)
 }
 
-fn parse_rule(line: usize, text: &str) -> Result<Rule, String> {
+fn parse_rule(line: usize, text: &str, otherwise: Option<u16>) -> Result<Rule, String> {
     let (head, condition) = match text.split_once(" if ") {
         Some((head, condition)) => (head, Some(condition)),
         None => (text, None),
@@ -91,7 +106,7 @@ fn parse_rule(line: usize, text: &str) -> Result<Rule, String> {
         Some(condition) => condition.split(" and ").map(parse_term).collect::<Result<_, _>>()?,
         None => Vec::new(),
     };
-    if answer == Answer::Allow && terms.is_empty() {
+    if answer == Answer::Allow && terms.is_empty() && otherwise.is_none() {
         return Err("an `allow` without a condition says nothing".to_owned());
     }
     Ok(Rule { line, answer, calls, terms })
@@ -168,6 +183,16 @@ const CONSTANTS: &[(&str, u32)] = &[
     ("TIOCSETD", 0x5423),
     ("S_ISUID", 0o4000),
     ("S_ISGID", 0o2000),
+    ("PROT_EXEC", 4),
+    ("F_GETFD", 1),
+    ("F_SETFD", 2),
+    ("F_GETFL", 3),
+    ("F_SETFL", 4),
+    ("F_DUPFD_CLOEXEC", 1030),
+    ("F_SETPIPE_SZ", 1031),
+    ("F_GETPIPE_SZ", 1032),
+    ("FIONREAD", 0x541b),
+    ("FIONBIO", 0x5421),
     ("O_CREAT", 0o100),
     ("O_TMPFILE_BIT", 0o20_000_000),
 ];

@@ -1,5 +1,5 @@
-//! System call filters: two profiles, made when this crate is built from the readable lists in
-//! `profiles/`, for two architectures. There is no way to ask for another filter, and none to
+//! System call filters: two profiles for cages and one for the gatekeeper, made when this crate is
+//! built from the readable lists in `profiles/`, for two architectures. There is no way to ask for another filter, and none to
 //! change a single call; this module never installs one.
 
 mod arch;
@@ -144,6 +144,19 @@ impl SeccompPlan {
     }
 }
 
+/// The filter of the gatekeeper's own process, for the architecture that this program was compiled
+/// for. No policy can ask for it.
+pub fn gatekeeper() -> Program {
+    gatekeeper_for(Arch::NATIVE)
+}
+
+fn gatekeeper_for(arch: Arch) -> Program {
+    Program::embedded(match arch {
+        Arch::X86_64 => GATEKEEPER_X86_64_WITHOUT_NOTIFY,
+        Arch::Aarch64 => GATEKEEPER_AARCH64_WITHOUT_NOTIFY,
+    })
+}
+
 /// What a profile does with a call, by running the very filters that a cage gets.
 pub fn verdict(profile: Profile, arch: Arch, number: u32, arguments: [u64; 6]) -> Verdict {
     let plan = SeccompPlan::embedded(profile, arch);
@@ -159,7 +172,7 @@ pub fn verdict(profile: Profile, arch: Arch, number: u32, arguments: [u64; 6]) -
 /// The lines of a profile's list that name a call; empty for one that is always allowed.
 pub fn list_lines(profile: Profile, name: &str) -> Vec<ListLine> {
     // The list was read when the crate was built, so it can be read here.
-    let rules = list::parse(profile.list()).unwrap_or_default();
+    let rules = list::parse(profile.list()).unwrap_or_default().rules;
     let names_it = |rule: &&list::Rule| rule.calls.iter().any(|call| call.name == name);
     let line = |rule: &list::Rule| {
         let text = profile.list().lines().nth(rule.line.checked_sub(1)?)?;

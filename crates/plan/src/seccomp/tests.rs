@@ -2,13 +2,14 @@
 //! around a filter that are known.
 
 mod against_seccompiler;
+mod gatekeeper;
 mod lists;
 mod programs;
 
 use super::list::{self, Answer, Rule, Term};
 use super::{
-    Action, Arch, Profile, Program, Refusal, SeccompData, SeccompPlan, Verdict, interpret,
-    list_lines, syscall_name, syscall_number, verdict,
+    Action, Arch, Profile, Program, Refusal, SeccompData, SeccompPlan, Verdict, gatekeeper_for,
+    interpret, list_lines, syscall_name, syscall_number, verdict,
 };
 
 const EPERM: u16 = 1;
@@ -280,7 +281,7 @@ fn programs_do_what_their_lists_say() {
         u64::MAX,
     ];
     for profile in Profile::ALL {
-        let rules = list::parse(profile.list()).unwrap();
+        let rules = list::parse(profile.list()).unwrap().rules;
         for arch in Arch::ALL {
             let plan = SeccompPlan::embedded(profile, arch);
             for number in 0..=arch.table_size() + 50 {

@@ -16,6 +16,10 @@ fn a_word_that_is_not_known_fails_the_build() {
     assert_eq!(problem("answer EFOO ptrace"), "line 1: `EFOO` is not a known error");
     assert_eq!(problem("answer"), "line 1: `` is not a known error");
     assert_eq!(problem("kill iopl@vax"), "line 1: `vax` is not an architecture");
+    assert_eq!(problem("otherwise EFOO"), "line 1: `EFOO` is not a known error");
+    let late = "line 2: `otherwise` is the first line of a list";
+    assert_eq!(problem("refuse bpf\notherwise EPERM"), late);
+    assert_eq!(problem("otherwise EPERM\notherwise ENOSYS"), late);
     assert_eq!(problem("allow read"), "line 1: an `allow` without a condition says nothing");
     assert_eq!(problem("refuse a if arg6 is AF_UNIX"), "line 1: `arg6` is not an argument");
     assert_eq!(problem("refuse a if arg0 is AF_FOO"), "line 1: `AF_FOO` is not a known constant");
@@ -80,5 +84,10 @@ fn embedded_programs_come_from_the_lists() {
             assert_eq!(plan.with_notify.instructions(), with);
             assert_eq!(plan.without_notify.instructions(), without);
         }
+    }
+    let list = list::parse(include_str!("../../../profiles/gatekeeper.list")).unwrap();
+    for arch in Arch::ALL {
+        let assembled = assemble(&list, arch, Variant::WithoutNotify).unwrap();
+        assert_eq!(gatekeeper_for(arch).instructions(), assembled);
     }
 }

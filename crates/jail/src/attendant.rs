@@ -1,0 +1,206 @@
+//! A jail for a process of our own that serves cages from outside, as the gatekeeper does: it keeps
+//! its network namespace and the descriptors that it has, and loses files, privileges, other
+//! processes and nearly all system calls. One way: nothing undoes it.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use plan::{GuestPath, HostIds, Identity, IdentityMap, LandlockPlan, TmpfsSize};
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::mount::MoveMountFlags;
+use rustix::process::{DumpableBehavior, Pid, Resource, Rlimit};
+use sys::clone::{Forked, Namespaces};
+use sys::mount::{Depth, MountAttributes};
+
+use crate::seccomp::Filter;
+use crate::{LandlockState, SetupFailure, Step, identity, landlock, privileges, tree};
+
+/// How an attendant is jailed.
+#[derive(Clone, Copy, Debug)]
+pub struct AttendantJail {
+    /// Whom it dies with: the process that forked it.
+    pub parent: Pid,
+    /// How many descriptors it wants to have open at once.
+    pub descriptors: u64,
+}
+
+/// What its jail rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Confined {
+    /// The second wall around files.
+    pub landlock: LandlockState,
+    /// How many descriptors it may have open at once.
+    pub descriptors: u64,
+}
+
+/// Puts this process, which must be freshly forked and have a single thread, into its jail. A
+/// failure leaves it half jailed: the only thing to do then is to end it.
+///
+/// Of root's attendants nothing is left of root: each becomes an id that owns nothing.
+pub fn confine(jail: &AttendantJail) -> Result<Confined, SetupFailure> {
+    let descriptors = raise_descriptor_limit(jail.descriptors)?;
+    // Whatever the filter has to be made from is made before memory is all that there is.
+    let filter = Filter::new(&plan::seccomp::gatekeeper());
+    let identity = own_identity();
+    enter_namespaces(&identity)?;
+    identity::assume(&identity)?;
+    die_with(jail.parent)?;
+    enter_empty_root()?;
+    privileges::refuse_core_dumps()?;
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
+        .map_err(|errno| SetupFailure::kernel(Step::Settings, ATTENDANT, errno))?;
+    privileges::drop_all()?;
+    let landlock = landlock::restrict(&LandlockPlan { rules: Vec::new() })?;
+    check_files(landlock)?;
+    filter.install().map_err(|errno| SetupFailure::kernel(Step::Seccomp, ATTENDANT, errno))?;
+    check_calls()?;
+    Ok(Confined { landlock, descriptors })
+}
+
+/// As far as the hard limit goes, and beyond it where this process may.
+fn raise_descriptor_limit(wanted: u64) -> Result<u64, SetupFailure> {
+    let before = rustix::process::getrlimit(Resource::Nofile);
+    let hard = before.maximum.unwrap_or(u64::MAX);
+    let set = |soft: u64, hard: u64| {
+        let limit = Rlimit { current: Some(soft), maximum: Some(hard) };
+        rustix::process::setrlimit(Resource::Nofile, limit)
+    };
+    if before.current.is_none_or(|soft| soft >= wanted) {
+        return Ok(before.current.unwrap_or(wanted));
+    }
+    if wanted > hard && set(wanted, wanted).is_ok() {
+        return Ok(wanted);
+    }
+    let reached = wanted.min(hard);
+    set(reached, hard)
+        .map_err(|errno| SetupFailure::kernel(Step::Settings, "the descriptor limit", errno))?;
+    Ok(reached)
+}
+
+/// A user keeps its id, which is all that it can map; root becomes one that owns nothing and is, by
+/// its process id, no other attendant's.
+fn own_identity() -> Identity {
+    let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
+    let map = if uid.is_root() {
+        let number = rustix::process::getpid().as_raw_nonzero().get().unsigned_abs();
+        let id = FIRST_UNOWNED + number % UNOWNED;
+        IdentityMap::Unowned(HostIds { uid: id, gid: id })
+    } else {
+        IdentityMap::Caller(HostIds { uid: uid.as_raw(), gid: gid.as_raw() })
+    };
+    let home = GuestPath::root();
+    let (user, hostname) = (ATTENDANT.to_owned(), "stockade".to_owned());
+    Identity { uid: INSIDE, gid: INSIDE, user, home, hostname, map }
+}
+
+/// New namespaces of every kind but those that the attendant works in: the network, from where it
+/// dials, and process ids, by which it dies with its parent.
+fn enter_namespaces(identity: &Identity) -> Result<(), SetupFailure> {
+    let failed = |errno| SetupFailure::kernel(Step::Namespaces, ATTENDANT, errno);
+    let namespaces = Namespaces::USER
+        .and(Namespaces::MOUNT)
+        .and(Namespaces::IPC)
+        .and(Namespaces::UTS)
+        .and(Namespaces::CGROUP);
+    let own = rustix::process::getpid();
+    if matches!(identity.map, IdentityMap::Caller(_)) {
+        sys::clone::enter_new(namespaces).map_err(failed)?;
+        return identity::map(own, identity);
+    }
+    // Ids that are not one's own can only be mapped from outside, so a child stays there.
+    let (wait, go) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(failed)?;
+    match sys::clone::fork_into(Namespaces::NONE, None).map_err(failed)? {
+        Forked::Child => {
+            drop(go);
+            let told = rustix::io::read(&wait, &mut [0_u8; 1]);
+            let mapped = told == Ok(1) && identity::map(own, identity).is_ok();
+            sys::exec::exit_now(i32::from(!mapped))
+        }
+        Forked::Parent { pidfd, .. } => {
+            let entered = sys::clone::enter_new(namespaces);
+            if entered.is_ok() {
+                rustix::io::write(&go, b"1").map_err(failed)?;
+            }
+            drop(go);
+            let status = wait_for(&pidfd).map_err(failed)?;
+            entered.map_err(failed)?;
+            if status == Some(0) {
+                Ok(())
+            } else {
+                Err(SetupFailure::found(Step::Identity, ATTENDANT, "its ids could not be mapped"))
+            }
+        }
+    }
+}
+
+fn wait_for(process: &OwnedFd) -> Result<Option<i32>, Errno> {
+    let options = rustix::process::WaitIdOptions::EXITED;
+    loop {
+        match rustix::process::waitid(rustix::process::WaitId::PidFd(process.as_fd()), options) {
+            Ok(status) => return Ok(status.and_then(|status| status.exit_status())),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+}
+
+fn die_with(parent: Pid) -> Result<(), SetupFailure> {
+    privileges::die_with_parent()?;
+    if rustix::process::getppid() == Some(parent) {
+        return Ok(());
+    }
+    Err(SetupFailure::found(Step::Control, "the supervisor", "it is gone"))
+}
+
+/// A root without a single name in it, which nothing can be added to.
+fn enter_empty_root() -> Result<(), SetupFailure> {
+    let failed = |errno| SetupFailure::kernel(Step::Pivot, "/", errno);
+    let enter = || -> Result<(), Errno> {
+        let attributes = sys::mount::NOSUID | sys::mount::NODEV | sys::mount::NOEXEC;
+        let root = tree::tmpfs(0o555, TmpfsSize { bytes: 4096, inodes: 1 }, attributes)?;
+        let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+        rustix::mount::move_mount(&root, c"", CWD, c"/", flags)?;
+        let change = MountAttributes { set: sys::mount::RDONLY, make_private: true, idmap: None };
+        sys::mount::set_attributes(root.as_fd(), change, Depth::Single)?;
+        tree::leave_for(root.as_fd())
+    };
+    enter().map_err(failed)
+}
+
+/// The root is empty and cannot be written to; where there is landlock, it cannot even be listed.
+fn check_files(landlock: LandlockState) -> Result<(), SetupFailure> {
+    let found = |detail: &str| Err(SetupFailure::found(Step::Verify, ATTENDANT, detail));
+    let open = |path: &std::ffi::CStr, flags| {
+        rustix::fs::openat(CWD, path, flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o600))
+    };
+    if open(c"/new", OFlags::WRONLY | OFlags::CREATE).is_ok() {
+        return found("it can still write");
+    }
+    if open(c"/proc", OFlags::PATH).err() != Some(Errno::NOENT) {
+        return found("it still sees files");
+    }
+    match open(c"/", OFlags::RDONLY | OFlags::DIRECTORY) {
+        Ok(_) if landlock != LandlockState::Absent => found("it can still read directories"),
+        _ => Ok(()),
+    }
+}
+
+/// The filter holds.
+fn check_calls() -> Result<(), SetupFailure> {
+    let opened = rustix::fs::openat(CWD, c"/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+    if opened.err() != Some(Errno::PERM) {
+        return Err(SetupFailure::found(
+            Step::Verify,
+            ATTENDANT,
+            "the call filter is not in force",
+        ));
+    }
+    Ok(())
+}
+
+const ATTENDANT: &str = "gatekeeper";
+/// The attendant's id in its own user namespace.
+const INSIDE: u32 = 1000;
+/// Ids that are given to nobody; cages of root are named from the same range.
+const FIRST_UNOWNED: u32 = 1_900_000_000;
+const UNOWNED: u32 = 100_000_000;
