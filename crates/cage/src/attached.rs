@@ -26,11 +26,14 @@ use relay::Relay;
 pub fn run_attached(
     nursery: Nursery,
     plan: &Plan,
-    sources: &[OwnedFd],
+    sources: Vec<OwnedFd>,
 ) -> Result<(Outcome, Running), SpawnError> {
     let signals = Signals::take().map_err(SpawnError::Supervise)?;
     let (mut console, streams) = Console::inspect()?;
-    let born = nursery.start(plan, sources, streams)?;
+    let born = nursery.start(plan, &sources, streams)?;
+    // The cage has what it needs of them. They are given back while it is being built, and not when
+    // somebody waits for this process to end.
+    drop(sources);
     let running = if console.is_interactive() {
         Running::begin_on_terminal(born, |terminal| console.connect(terminal))?
     } else {

@@ -32,13 +32,13 @@ pub(crate) fn run(
 ) -> Result<Exit, Failure> {
     let messages = if arguments.quiet { messages.quiet() } else { messages };
     let destination = Destination::open(arguments.json.as_ref())?;
-    let prepared = match ready(&arguments, messages) {
+    let mut prepared = match ready(&arguments, messages) {
         Ok(prepared) => prepared,
         Err(failure) => return Ok(told(&destination, None, failure, messages)),
     };
     let started = SystemTime::now();
     let ended = match arguments.backend {
-        Backend::Native => run_native(nursery, &prepared),
+        Backend::Native => run_native(nursery, &mut prepared),
         Backend::Bwrap => {
             drop(nursery);
             messages.note(
@@ -63,8 +63,8 @@ pub(crate) fn run(
     if let Err(error) = destination.write(result) {
         messages.error(&format!("the result cannot be written: {error}"));
     }
-    // Descriptors are given back while the kernel takes the cage down.
-    drop(prepared);
+    // This process ends with the run, and its memory goes back as a whole.
+    std::mem::forget(prepared);
     let exit = Exit::of_program(ended.end());
     ended.leave();
     Ok(exit)
@@ -72,10 +72,11 @@ pub(crate) fn run(
 
 fn run_native(
     nursery: Option<Result<Nursery, StartError>>,
-    prepared: &Prepared,
+    prepared: &mut Prepared,
 ) -> Result<Ended, SpawnError> {
     let nursery = nursery.unwrap_or_else(Nursery::open)?;
-    let (outcome, cage) = cage::run_attached(nursery, &prepared.plan, &prepared.sources)?;
+    let sources = std::mem::take(&mut prepared.sources);
+    let (outcome, cage) = cage::run_attached(nursery, &prepared.plan, sources)?;
     Ok(Ended::Native(outcome, cage))
 }
 
