@@ -13,8 +13,9 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use sys::signal::SignalSet;
 
+use crate::gatekeeper::{Gatekeeper, Registration};
 use crate::outcome::{Outcome, SpawnError};
-use crate::spawn::{Event, Running};
+use crate::spawn::{Event, Running, connect};
 use console::Console;
 use relay::Relay;
 
@@ -23,23 +24,26 @@ use relay::Relay;
 ///
 /// What comes with the outcome is the cage, in which nothing runs any more. Dropping it waits until
 /// it is taken down.
+///
+/// A Plan with a network needs a gatekeeper, which is best started as soon as that is known.
 pub fn run_attached(
     nursery: Nursery,
     plan: &Plan,
-    sources: Vec<OwnedFd>,
+    sources: &[OwnedFd],
+    gatekeeper: Option<Gatekeeper>,
 ) -> Result<(Outcome, Running), SpawnError> {
+    let prepared = Gatekeeper::prepare(plan)?;
     let signals = Signals::take().map_err(SpawnError::Supervise)?;
     let (mut console, streams) = Console::inspect()?;
-    let born = nursery.start(plan, &sources, streams)?;
-    // The cage has what it needs of them. They are given back while it is being built, and not when
-    // somebody waits for this process to end.
-    drop(sources);
-    let running = if console.is_interactive() {
-        Running::begin_on_terminal(born, |terminal| console.connect(terminal))?
+    let mut born = nursery.start(plan, sources, streams)?;
+    let network = connect(&mut born, &prepared, gatekeeper.as_ref())?;
+    let mut running = if console.is_interactive() {
+        Running::begin_on_terminal(born, network, |terminal| console.connect(terminal))?
     } else {
-        Running::begin(born)?
+        Running::begin(born, network)?
     };
-    Attendance { running, console, signals }.attend()
+    running.keep(gatekeeper);
+    Attendance { running, console, signals, network_is_heard: true }.attend()
 }
 
 /// Signals that are read instead of received.
@@ -66,6 +70,8 @@ struct Attendance {
     running: Running,
     console: Console,
     signals: Signals,
+    /// Whether the gatekeeper may still have something to say.
+    network_is_heard: bool,
 }
 
 impl Attendance {
@@ -99,6 +105,12 @@ impl Attendance {
             PollFd::from_borrowed_fd(self.running.events(), PollFlags::IN),
             PollFd::from_borrowed_fd(self.signals.descriptor.as_fd(), PollFlags::IN),
         ];
+        let network = self.running.network().filter(|_| self.network_is_heard);
+        let resolvers = self.running.own_gatekeeper().and_then(Gatekeeper::resolver_changes);
+        let beside = [network.map(Registration::events), resolvers];
+        for descriptor in beside.into_iter().flatten() {
+            descriptors.push(PollFd::from_borrowed_fd(descriptor, PollFlags::IN));
+        }
         let wanted: Vec<_> = self.console.relays.iter().map(Relay::wants).collect();
         for (descriptor, flags) in wanted.iter().flatten() {
             descriptors.push(PollFd::from_borrowed_fd(descriptor.as_fd(), *flags));
@@ -110,6 +122,7 @@ impl Attendance {
         }
         let mut ready = descriptors.iter().map(|one| !one.revents().is_empty());
         let (event, signal) = (ready.next() == Some(true), ready.next() == Some(true));
+        let beside = beside.map(|one| one.is_some() && ready.next() == Some(true));
         let movable: Vec<bool> =
             wanted.iter().map(|wants| wants.is_some() && ready.next() == Some(true)).collect();
         drop(descriptors);
@@ -117,7 +130,18 @@ impl Attendance {
         for (relay, _) in self.console.relays.iter_mut().zip(movable).filter(|(_, ready)| *ready) {
             relay.step();
         }
+        self.hear(beside);
         Ok((event, signal))
+    }
+
+    /// Hears the gatekeeper, and tells it which resolvers the host has now.
+    fn hear(&mut self, [network, resolvers]: [bool; 2]) {
+        if network && let Some(registration) = self.running.network() {
+            self.network_is_heard = registration.hear();
+        }
+        if resolvers && let Some(gatekeeper) = self.running.own_gatekeeper() {
+            gatekeeper.look_at_resolvers();
+        }
     }
 
     fn forward_signals(&mut self) -> Result<(), Errno> {

@@ -6,8 +6,9 @@ use std::os::fd::OwnedFd;
 use jail::ProgramStreams;
 use plan::Plan;
 
+use crate::gatekeeper::Gatekeeper;
 use crate::outcome::SpawnError;
-use crate::spawn::Running;
+use crate::spawn::{Running, connect};
 
 /// A running launcher process. Dropping it ends it and every cage that it bore.
 #[derive(Debug)]
@@ -19,14 +20,31 @@ impl Launcher {
         Ok(Self(jail::launcher::Launcher::start()?))
     }
 
-    /// Starts the Plan's program in a cage, from any thread.
+    /// Starts the Plan's program in a cage without a network, from any thread.
     pub fn spawn(
         &self,
         plan: &Plan,
         sources: &[OwnedFd],
         streams: ProgramStreams,
     ) -> Result<Running, SpawnError> {
-        Running::begin(self.0.start_cage(plan, sources, streams)?)
+        let prepared = Gatekeeper::prepare(plan)?;
+        let mut born = self.0.start_cage(plan, sources, streams)?;
+        let network = connect(&mut born, &prepared, None)?;
+        Running::begin(born, network)
+    }
+
+    /// The same for a Plan with a network, which this gatekeeper holds it to.
+    pub fn spawn_through(
+        &self,
+        gatekeeper: &Gatekeeper,
+        plan: &Plan,
+        sources: &[OwnedFd],
+        streams: ProgramStreams,
+    ) -> Result<Running, SpawnError> {
+        let prepared = Gatekeeper::prepare(plan)?;
+        let mut born = self.0.start_cage(plan, sources, streams)?;
+        let network = connect(&mut born, &prepared, Some(gatekeeper))?;
+        Running::begin(born, network)
     }
 
     /// The launcher's process id.

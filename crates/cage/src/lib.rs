@@ -5,11 +5,13 @@
 //! cage can be built here ([`probe`]), and what looks after one that has ended ([`quarantine`]).
 //!
 //! [`run_attached`] runs a compiled Plan on this process's own streams, [`spawn`] hands back a
-//! [`Running`] cage, and a [`Launcher`] does the same for processes with many threads.
+//! [`Running`] cage, and a [`Launcher`] does the same for processes with many threads. A cage with a
+//! network is held to its rules by a [`Gatekeeper`], which can serve many.
 #![forbid(unsafe_code)]
 
 mod attached;
 mod captured;
+mod gatekeeper;
 mod launcher;
 mod outcome;
 mod spawn;
@@ -25,6 +27,7 @@ mod protected_names;
 
 pub use attached::{filter as terminal_filter, run_attached};
 pub use captured::{Captured, run_captured};
+pub use gatekeeper::{Gatekeeper, NetworkEnd, NetworkOutcome, Registration};
 pub use launcher::Launcher;
 pub use outcome::{DeniedCall, Outcome, SpawnError};
-pub use spawn::{Event, Running, spawn};
+pub use spawn::{Event, Running, spawn, spawn_through};

@@ -6,6 +6,8 @@ use jail::{Denial, End, Layers, SetupFailure, StartError, Step};
 use plan::seccomp::{Arch, syscall_name};
 use rustix::io::Errno;
 
+use crate::gatekeeper::NetworkOutcome;
+
 /// A cage's end.
 #[derive(Clone, Debug)]
 pub struct Outcome {
@@ -17,6 +19,8 @@ pub struct Outcome {
     pub denials: Vec<DeniedCall>,
     /// From the program's first instruction to its end.
     pub duration: Duration,
+    /// What became of its network, if it had one.
+    pub network: Option<NetworkOutcome>,
 }
 
 /// A refused system call.
@@ -69,6 +73,20 @@ pub enum SpawnError {
     /// The supervisor lost hold of the cage, which has been ended.
     #[error("cannot supervise the cage: {}", std::io::Error::from(*.0))]
     Supervise(Errno),
+    /// The gatekeeper does not hold the cage to its rules, so the cage did not start.
+    #[error("the network's gatekeeper does not serve the cage: {problem}")]
+    Gatekeeper {
+        /// Why.
+        problem: String,
+    },
+    /// A port of the host's loopback cannot be offered.
+    #[error("cannot publish port {port} on the host's loopback: {}", std::io::Error::from(*errno))]
+    Published {
+        /// The port.
+        port: u16,
+        /// The kernel's answer.
+        errno: Errno,
+    },
     /// Another program that was needed could not be used.
     #[error("cannot run `{program}`: {problem}")]
     Helper {

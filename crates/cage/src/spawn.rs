@@ -4,10 +4,12 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
+use gate::settings::Settings;
 use jail::{Born, Layers, ProgramStreams, Report, StartError};
 use plan::Plan;
 use rustix::io::Errno;
 
+use crate::gatekeeper::{Gatekeeper, NetworkOutcome, Prepared, Registration};
 use crate::outcome::{DeniedCall, Outcome, SpawnError};
 
 /// A cage whose program runs. Dropping it ends the cage.
@@ -17,6 +19,9 @@ pub struct Running {
     layers: Layers,
     started: Instant,
     terminal: Option<OwnedFd>,
+    network: Option<Registration>,
+    /// A gatekeeper that serves this cage alone.
+    own_gatekeeper: Option<Gatekeeper>,
 }
 
 /// What a running cage says.
@@ -30,18 +35,61 @@ pub enum Event {
 }
 
 /// Starts the Plan's program in a cage, from a process with a single thread. `sources` are the
-/// descriptors that `resolve` opened, in order.
+/// descriptors that `resolve` opened, in order. A Plan with a network gets a gatekeeper of its own,
+/// which asks the host's resolvers.
 pub fn spawn(
     plan: &Plan,
     sources: &[OwnedFd],
     streams: ProgramStreams,
 ) -> Result<Running, SpawnError> {
-    Running::begin(jail::start(plan, sources, streams)?)
+    let prepared = Gatekeeper::prepare(plan)?;
+    // Forked first, so that it jails itself while the cage is born.
+    let gatekeeper = match prepared.needs_gatekeeper() {
+        true => Some(Gatekeeper::start(&[], Settings::default())?),
+        false => None,
+    };
+    let mut born = jail::start(plan, sources, streams)?;
+    let network = connect(&mut born, &prepared, gatekeeper.as_ref())?;
+    let mut running = Running::begin(born, network)?;
+    running.keep(gatekeeper);
+    Ok(running)
+}
+
+/// As [`spawn`], with a gatekeeper that may serve others as well.
+pub fn spawn_through(
+    gatekeeper: &Gatekeeper,
+    plan: &Plan,
+    sources: &[OwnedFd],
+    streams: ProgramStreams,
+) -> Result<Running, SpawnError> {
+    let prepared = Gatekeeper::prepare(plan)?;
+    let mut born = jail::start(plan, sources, streams)?;
+    let network = connect(&mut born, &prepared, Some(gatekeeper))?;
+    Running::begin(born, network)
+}
+
+/// Hands the sockets of a newborn cage to the gatekeeper, which has confirmed that it serves them when
+/// this returns. Without a network there is nothing to do.
+pub(crate) fn connect(
+    born: &mut Born,
+    prepared: &Prepared<'_>,
+    gatekeeper: Option<&Gatekeeper>,
+) -> Result<Option<Registration>, SpawnError> {
+    if !prepared.needs_gatekeeper() {
+        return Ok(None);
+    }
+    let gatekeeper = gatekeeper.ok_or_else(|| {
+        let reason =
+            "the cage's policy allows network destinations, and it was given no gatekeeper";
+        StartError::Unsupported(reason.to_owned())
+    })?;
+    let sockets = born.take_network()?;
+    gatekeeper.register(prepared, &sockets).map(Some)
 }
 
 impl Running {
     /// Opens the gate of a cage and waits until its program runs.
-    pub(crate) fn begin(mut born: Born) -> Result<Self, SpawnError> {
+    pub(crate) fn begin(mut born: Born, network: Option<Registration>) -> Result<Self, SpawnError> {
         born.open_gate().map_err(|_| last_words(&born))?;
         let mut terminal = None;
         loop {
@@ -49,7 +97,8 @@ impl Running {
                 Some((Report::Terminal, mut descriptors)) => terminal = descriptors.pop(),
                 Some((Report::Started(layers), _)) => {
                     born.reap_leftovers();
-                    return Ok(Self { born, layers, started: Instant::now(), terminal });
+                    let (started, own_gatekeeper) = (Instant::now(), None);
+                    return Ok(Self { born, layers, started, terminal, network, own_gatekeeper });
                 }
                 Some((Report::Failed(failure), _)) => return Err(failure.into()),
                 Some((Report::Network(_) | Report::Stopped | Report::Ended { .. }, _)) => {
@@ -64,13 +113,14 @@ impl Running {
     /// a program asks for the size of its window in its first instructions.
     pub(crate) fn begin_on_terminal(
         born: Born,
+        network: Option<Registration>,
         set_up: impl FnOnce(OwnedFd) -> Result<(), Errno>,
     ) -> Result<Self, SpawnError> {
         match born.next_report().map_err(SpawnError::Supervise)? {
             Some((Report::Terminal, mut descriptors)) => {
                 let terminal = descriptors.pop().ok_or(SpawnError::Supervise(Errno::PROTO))?;
                 set_up(terminal).map_err(SpawnError::Supervise)?;
-                Self::begin(born)
+                Self::begin(born, network)
             }
             Some((Report::Failed(failure), _)) => Err(failure.into()),
             Some(_) => Err(SpawnError::Supervise(Errno::PROTO)),
@@ -113,6 +163,21 @@ impl Running {
         self.born.reports()
     }
 
+    /// The cage at its gatekeeper, if it has a network.
+    pub fn network(&self) -> Option<&Registration> {
+        self.network.as_ref()
+    }
+
+    /// Lets the cage have a gatekeeper of its own.
+    pub(crate) fn keep(&mut self, gatekeeper: Option<Gatekeeper>) {
+        self.own_gatekeeper = gatekeeper;
+    }
+
+    /// The gatekeeper that serves this cage alone, if there is one.
+    pub(crate) fn own_gatekeeper(&self) -> Option<&Gatekeeper> {
+        self.own_gatekeeper.as_ref()
+    }
+
     /// Waits for the next event. After [`Event::Ended`] there is none.
     pub fn next_event(&self) -> Result<Event, SpawnError> {
         loop {
@@ -121,7 +186,8 @@ impl Running {
                 Ok(Some((Report::Ended { end, denials }, _))) => {
                     let duration = self.started.elapsed();
                     let denials = denials.iter().map(DeniedCall::from).collect();
-                    Ok(Event::Ended(Outcome { end, layers: self.layers, denials, duration }))
+                    let (layers, network) = (self.layers, self.finish_network());
+                    Ok(Event::Ended(Outcome { end, layers, denials, duration, network }))
                 }
                 Ok(Some((Report::Failed(failure), _))) => Err(failure.into()),
                 Ok(Some((Report::Network(_) | Report::Terminal | Report::Started(_), _))) => {
@@ -132,12 +198,17 @@ impl Running {
                     self.wait_until_gone()?;
                     let end = jail::End::Signalled(libc::SIGKILL);
                     let (layers, duration) = (self.layers, self.started.elapsed());
-                    Ok(Event::Ended(Outcome { end, layers, denials: Vec::new(), duration }))
+                    let (denials, network) = (Vec::new(), self.finish_network());
+                    Ok(Event::Ended(Outcome { end, layers, denials, duration, network }))
                 }
                 Err(Errno::INTR) => continue,
                 Err(errno) => Err(SpawnError::Supervise(errno)),
             };
         }
+    }
+
+    fn finish_network(&self) -> Option<NetworkOutcome> {
+        self.network.as_ref().map(Registration::finish)
     }
 
     /// Waits until nothing of the cage is left.

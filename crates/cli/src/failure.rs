@@ -166,9 +166,11 @@ impl From<SpawnError> for Failure {
             SpawnError::NotFound { .. } => Exit::NotFound,
             SpawnError::NotExecutable { .. } => Exit::NotExecutable,
             SpawnError::Stream { .. } => Exit::Usage,
-            SpawnError::Start(_) | SpawnError::Supervise(_) | SpawnError::Helper { .. } => {
-                Exit::CannotBuild
-            }
+            SpawnError::Start(_)
+            | SpawnError::Supervise(_)
+            | SpawnError::Gatekeeper { .. }
+            | SpawnError::Published { .. }
+            | SpawnError::Helper { .. } => Exit::CannotBuild,
         };
         Self::new(exit, with_causes(&error))
     }

@@ -43,12 +43,28 @@ fn for_start(error: &SpawnError, plan: &Plan) -> Vec<String> {
         }
         SpawnError::Start(StartError::Setup(failure)) => setup(failure),
         SpawnError::Start(StartError::Unsupported(_)) => Vec::new(),
-        SpawnError::Start(StartError::Vanished) | SpawnError::Supervise(_) => {
+        SpawnError::Start(StartError::Vanished)
+        | SpawnError::Supervise(_)
+        | SpawnError::Gatekeeper { .. } => {
             vec![DOCTOR.to_owned()]
         }
+        SpawnError::Published { port, errno } => vec![published(*port, *errno)],
         SpawnError::Helper { program, .. } => {
             vec![format!("install {program}, or leave out `--backend`")]
         }
+    }
+}
+
+/// Why a port of the host cannot be had.
+fn published(port: u16, errno: Errno) -> String {
+    match errno {
+        Errno::ADDRINUSE => format!(
+            "another program listens on port {port}; end it, or publish another port of the cage"
+        ),
+        Errno::ACCESS | Errno::PERM => {
+            "ports below 1024 are the system's; publish a higher one".to_owned()
+        }
+        _ => DOCTOR.to_owned(),
     }
 }
 
@@ -150,13 +166,7 @@ fn setup(failure: &SetupFailure) -> Vec<String> {
     let kernel_refused = matches!(failure.errno(), Some(Errno::PERM | Errno::ACCESS));
     let early = matches!(
         failure.step,
-        Step::Namespaces
-            | Step::Identity
-            | Step::Network
-            | Step::Name
-            | Step::Mount
-            | Step::Settings
-            | Step::Pivot
+        Step::Namespaces | Step::Identity | Step::Name | Step::Mount | Step::Settings | Step::Pivot
     );
     if early && kernel_refused && setting_is("kernel/apparmor_restrict_unprivileged_userns", "1") {
         help.push(
@@ -183,9 +193,6 @@ fn setup(failure: &SetupFailure) -> Vec<String> {
             ),
             _ => {}
         }
-    }
-    if failure.step == Step::Network {
-        help.push("`--no-net` starts it without any destination".to_owned());
     }
     help.push(DOCTOR.to_owned());
     help

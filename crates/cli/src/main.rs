@@ -13,6 +13,7 @@ mod flags;
 mod hints;
 mod invocation;
 mod message;
+mod network;
 mod notes;
 mod output;
 mod pages;

@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::network::NetworkResult;
 
 /// Where the result goes.
 #[derive(Debug)]
@@ -42,6 +43,8 @@ pub(crate) struct RunResult {
     denials: Vec<Denied>,
     quarantined: Vec<Quarantined>,
     layers: Option<jail::Layers>,
+    /// What became of the network; none in a cage without one.
+    network: Option<NetworkResult>,
     duration_ms: Option<u64>,
     error: Option<Told>,
 }
@@ -87,6 +90,7 @@ impl RunResult {
             denials: outcome.denials.iter().map(Denied::from).collect(),
             quarantined: findings.iter().map(Quarantined::from).collect(),
             layers: Some(outcome.layers),
+            network: outcome.network.as_ref().map(NetworkResult::from),
             duration_ms: Some(milliseconds(outcome.duration)),
             ..Self::of_plan(plan)
         }
@@ -138,6 +142,7 @@ impl RunResult {
             denials: Vec::new(),
             quarantined: Vec::new(),
             layers: None,
+            network: None,
             duration_ms: None,
             error: None,
         }

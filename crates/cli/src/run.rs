@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::time::SystemTime;
 
 use cage::quarantine::{self, Finding, Whereabouts};
-use cage::{DeniedCall, Outcome, Running, SpawnError};
+use cage::{DeniedCall, Gatekeeper, Outcome, Running, SpawnError};
 use jail::{Nursery, StartError};
 use plan::{Access, ByteString, Plan, Source};
 use policy::shown::{shortened, shown};
@@ -19,10 +19,12 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::hints;
 use crate::message::Messages;
+use crate::network;
 use crate::notes;
 use crate::prepare::{Prepared, prepare};
 use crate::result::{Destination, RunResult};
 use crate::selection::{FlagArguments, Selection, select};
+use crate::way_out::WayOut;
 
 /// The command. `nursery` is what was begun before anything was known.
 pub(crate) fn run(
@@ -32,13 +34,13 @@ pub(crate) fn run(
 ) -> Result<Exit, Failure> {
     let messages = if arguments.quiet { messages.quiet() } else { messages };
     let destination = Destination::open(arguments.json.as_ref())?;
-    let mut prepared = match ready(&arguments, messages) {
-        Ok(prepared) => prepared,
+    let (prepared, gatekeeper) = match ready(&arguments, messages) {
+        Ok(ready) => ready,
         Err(failure) => return Ok(told(&destination, None, failure, messages)),
     };
     let started = SystemTime::now();
     let ended = match arguments.backend {
-        Backend::Native => run_native(nursery, &mut prepared),
+        Backend::Native => run_native(nursery, &prepared, gatekeeper),
         Backend::Bwrap => {
             drop(nursery);
             messages.note(
@@ -58,13 +60,16 @@ pub(crate) fn run(
     let findings = after(&prepared, started, messages);
     if let Ended::Native(outcome, _) = &ended {
         tell_denials(&prepared.plan, outcome, messages);
+        if let Some(network) = &outcome.network {
+            network::tell(network, messages);
+        }
     }
     let result = || ended.result(&prepared.plan, &findings);
     if let Err(error) = destination.write(result) {
         messages.error(&format!("the result cannot be written: {error}"));
     }
-    // This process ends with the run, and its memory goes back as a whole.
-    std::mem::forget(prepared);
+    // Descriptors are given back while the kernel takes the cage down.
+    drop(prepared);
     let exit = Exit::of_program(ended.end());
     ended.leave();
     Ok(exit)
@@ -72,19 +77,20 @@ pub(crate) fn run(
 
 fn run_native(
     nursery: Option<Result<Nursery, StartError>>,
-    prepared: &mut Prepared,
+    prepared: &Prepared,
+    gatekeeper: Option<Gatekeeper>,
 ) -> Result<Ended, SpawnError> {
     let nursery = nursery.unwrap_or_else(Nursery::open)?;
-    let sources = std::mem::take(&mut prepared.sources);
-    let (outcome, cage) = cage::run_attached(nursery, &prepared.plan, sources)?;
-    Ok(Ended::Native(outcome, cage))
+    let (plan, sources) = (&prepared.plan, &prepared.sources);
+    let (outcome, cage) = cage::run_attached(nursery, plan, sources, gatekeeper)?;
+    Ok(Ended::Native(Box::new(outcome), Box::new(cage)))
 }
 
 /// How a program ended, by what ran it.
 enum Ended {
     /// Nothing runs in the cage any more; the kernel takes it down while this process tells what
     /// happened.
-    Native(Outcome, Running),
+    Native(Box<Outcome>, Box<Running>),
     Other(jail::End),
 }
 
@@ -112,8 +118,11 @@ impl Ended {
     }
 }
 
-/// Everything up to the compiled cage.
-fn ready(arguments: &RunArguments, messages: Messages) -> Result<Prepared, Failure> {
+/// Everything up to the compiled cage. A gatekeeper that will be needed jails itself meanwhile.
+fn ready(
+    arguments: &RunArguments,
+    messages: Messages,
+) -> Result<(Prepared, Option<Gatekeeper>), Failure> {
     let flags = FlagArguments {
         files: Some(&arguments.files),
         program: Some(&arguments.program),
@@ -123,12 +132,24 @@ fn ready(arguments: &RunArguments, messages: Messages) -> Result<Prepared, Failu
     let mut selection = select(&arguments.choice, flags, messages)?;
     pass_terminal_on(&mut selection.policy);
     let argv = command(&arguments.command, &selection)?;
+    let gatekeeper = match arguments.backend {
+        Backend::Native => start_gatekeeper(&selection)?,
+        Backend::Bwrap => None,
+    };
     let prepared = prepare(&selection, &argv)?;
     notes::tell(&prepared, messages);
     for sentence in &prepared.plan.summary.reduced_isolation {
         messages.note(&format!("reduced isolation: {sentence}"));
     }
-    Ok(prepared)
+    Ok((prepared, gatekeeper))
+}
+
+fn start_gatekeeper(selection: &Selection) -> Result<Option<Gatekeeper>, Failure> {
+    if selection.policy.net.asks_for_nothing() {
+        return Ok(None);
+    }
+    let way_out = WayOut::new(&selection.network, |name| std::env::var_os(name))?;
+    Ok(Some(Gatekeeper::start(&way_out.resolvers, way_out.settings)?))
 }
 
 /// What was asked for on the command line, else what the agent's definition says.

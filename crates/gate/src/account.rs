@@ -29,6 +29,8 @@ pub struct DeniedTarget {
     pub port: Option<u16>,
     /// The entry that refuses it, if it was one.
     pub rule: Option<String>,
+    /// What kind of refusal it was the last time, in its stable word; none for datagrams.
+    pub code: Option<String>,
     /// Why, the last time.
     pub reason: String,
     /// How it came, the last time; none for a question about a name.

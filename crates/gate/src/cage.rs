@@ -129,6 +129,7 @@ impl Cage {
             target: target.to_string(),
             port,
             rule: denial.rule.as_ref().map(ToString::to_string),
+            code: denial.code.to_string(),
             reason: denial.to_string(),
             way,
         });

@@ -39,6 +39,17 @@ pub enum Order {
     Drain,
 }
 
+/// What the process says for itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum ProcessReport {
+    /// It cannot serve anybody, and ends.
+    Failed {
+        /// Why.
+        reason: String,
+    },
+}
+
 /// A cage to serve.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

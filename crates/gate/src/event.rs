@@ -32,6 +32,10 @@ pub enum EventKind {
     DnsDenied {
         /// The name, or as much of it as is one.
         hostname: String,
+        /// The entry that refuses it, if it was one.
+        rule: Option<String>,
+        /// What kind of refusal it is, in its stable word.
+        code: String,
         /// Why.
         reason: String,
     },
@@ -56,6 +60,8 @@ pub enum EventKind {
         port: u16,
         /// The entry that refuses it, if it was one.
         rule: Option<String>,
+        /// What kind of refusal it is, in its stable word.
+        code: String,
         /// Why.
         reason: String,
         /// How it came.

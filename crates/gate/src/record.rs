@@ -119,10 +119,15 @@ impl Told {
         };
         *counter = counter.saturating_add(1);
         let mut denied = match kind {
-            EventKind::DnsDenied { hostname, reason } => denied_target(hostname, reason),
-            EventKind::TcpDenied { target, port, rule, reason, way } => DeniedTarget {
+            EventKind::DnsDenied { hostname, rule, code, reason } => DeniedTarget {
+                rule: rule.clone(),
+                code: Some(code.clone()),
+                ..denied_target(hostname, reason)
+            },
+            EventKind::TcpDenied { target, port, rule, code, reason, way } => DeniedTarget {
                 port: Some(*port),
                 rule: rule.clone(),
+                code: Some(code.clone()),
                 way: Some(*way),
                 ..denied_target(target, reason)
             },
@@ -195,6 +200,7 @@ fn denied_target(target: &str, reason: &str) -> DeniedTarget {
         target: target.to_owned(),
         port: None,
         rule: None,
+        code: None,
         reason: reason.to_owned(),
         way: None,
         count: 1,

@@ -35,6 +35,8 @@ pub enum DenialCode {
     BadName,
     /// An address of the range that stands for names, which stands for none.
     NoSuchName,
+    /// The cage has asked for more names than are kept apart.
+    TooManyNames,
     /// A TLS connection that is not for the name that it was made to.
     ServerNameDiffers,
     /// A TLS connection that does not say for which name it is.
@@ -59,6 +61,7 @@ impl DenialCode {
             Self::AddressClass(class) => class.name(),
             Self::BadName => "bad_name",
             Self::NoSuchName => "no_such_name",
+            Self::TooManyNames => "too_many_names",
             Self::ServerNameDiffers => "server_name_differs",
             Self::ServerNameMissing => "server_name_missing",
             Self::TlsMalformed => "tls_malformed",

@@ -15,7 +15,7 @@ use super::cache::{Addresses, Resolver};
 use super::question::{self, Asked, Question, Subject, Unanswered, Wanted};
 use super::rate::Rate;
 use super::upstream::ResolveFailure;
-use crate::decision::Verdict;
+use crate::decision::{Denial, DenialCode, Verdict};
 use crate::event::EventKind;
 use crate::limits;
 use crate::synthetic::{MapFull, SyntheticPair};
@@ -130,7 +130,9 @@ impl<C: CageNames> Responder<C> {
     fn without_asking(&self, question: &Question) -> Result<(Name, Family), Answer> {
         let name = match &question.subject {
             Subject::Host(name) => name,
-            Subject::NoHost(text) => return Err(self.deny(text.clone(), NO_HOST.to_owned())),
+            Subject::NoHost(text) => {
+                return Err(self.deny(text.clone(), &Denial::new(DenialCode::BadName, NO_HOST)));
+            }
         };
         if is_own(name) {
             return Err(own(question.wanted));
@@ -141,7 +143,7 @@ impl<C: CageNames> Responder<C> {
             return Err(Answer::NoSuchName);
         }
         if let Verdict::Deny(denial) = self.cage.decide(name) {
-            return Err(self.deny(name.to_string(), denial.to_string()));
+            return Err(self.deny(name.to_string(), &denial));
         }
         match (question.wanted, self.cage.outside()) {
             (Wanted::Addresses(family), Outside::Resolvers) => Ok((name.clone(), family)),
@@ -170,7 +172,8 @@ impl<C: CageNames> Responder<C> {
         let pair = match self.cage.assign(name) {
             Ok(pair) => pair,
             Err(full) => {
-                self.deny(name.to_string(), full.to_string());
+                let denial = Denial::new(DenialCode::TooManyNames, full.to_string());
+                self.deny(name.to_string(), &denial);
                 return Answer::ServerFailure;
             }
         };
@@ -183,8 +186,13 @@ impl<C: CageNames> Responder<C> {
         Answer::Addresses { addresses: vec![address], seconds }
     }
 
-    fn deny(&self, hostname: String, reason: String) -> Answer {
-        self.cage.tell(EventKind::DnsDenied { hostname, reason });
+    fn deny(&self, hostname: String, denial: &Denial) -> Answer {
+        self.cage.tell(EventKind::DnsDenied {
+            hostname,
+            rule: denial.rule.as_ref().map(ToString::to_string),
+            code: denial.code.to_string(),
+            reason: denial.to_string(),
+        });
         Answer::NoSuchName
     }
 

@@ -10,7 +10,7 @@ use crate::watched::Watched;
 
 fn denied(target: &str, port: u16, way: Way) -> EventKind {
     let (target, reason) = (target.to_owned(), "no entry allows it".to_owned());
-    EventKind::TcpDenied { target, port, rule: None, reason, way }
+    EventKind::TcpDenied { target, port, rule: None, code: "not_allowed".to_owned(), reason, way }
 }
 
 fn watched(channel: Channel) -> Arc<Watched> {
@@ -48,7 +48,12 @@ async fn a_denial_is_told_and_counted() {
     record.take(denied("b.example", 25, Way::HttpConnect));
     record.take(denied("b.example", 25, Way::Socks));
     let (hostname, reason) = ("c.example".to_owned(), "no entry allows it".to_owned());
-    record.take(EventKind::DnsDenied { hostname, reason });
+    record.take(EventKind::DnsDenied {
+        hostname,
+        rule: None,
+        code: "not_allowed".to_owned(),
+        reason,
+    });
     let (report, _) = ours.receive::<CageReport>(Waiting::Refused).unwrap().unwrap();
     let CageReport::Event(event) = report else { panic!("{report:?}") };
     assert_eq!(event.invocation_id, "id");

@@ -76,3 +76,85 @@ async fn a_draining_gatekeeper_serves_its_cages_and_takes_no_more() {
     cage.unregister().await;
     timeout(Duration::from_secs(2), gate.serving).await.unwrap().unwrap().unwrap();
 }
+
+/// K15: ten thousand connections that say nothing are held, and hold neither pipes nor buffers.
+#[tokio::test]
+async fn ten_thousand_idle_connections_are_held() {
+    let wanted = 4 * IDLE_CONNECTIONS as u64 + 1000;
+    if !super::support::raise_descriptor_limit(wanted) {
+        return;
+    }
+    let gate = Gate::start().await;
+    let port = echo_server().await;
+    let cage = gate.cage(&["127.0.0.1"]).await;
+    let before = resident_bytes();
+    let mut idle = Vec::new();
+    for _ in 0..IDLE_CONNECTIONS {
+        idle.push(connected(&cage, port).await);
+    }
+    let each = resident_bytes().saturating_sub(before) / IDLE_CONNECTIONS as u64;
+    // The client and the server of the test are in the same process and take their share.
+    assert!(each < 24 * 1024, "{each} bytes for each connection");
+    for stream in idle.iter_mut().rev().step_by(1000) {
+        assert_eq!(ask(stream, b"still", 5).await, b"still");
+    }
+    assert_eq!(cage.unregister().await.counters.tcp_allowed, IDLE_CONNECTIONS as u64);
+}
+
+fn resident_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: u64 = text.split(' ').nth(1).unwrap().parse().unwrap();
+    pages * 4096
+}
+
+/// A flood of refused connections of one cage leaves another its turn.
+#[tokio::test]
+async fn a_flood_leaves_others_their_turn() {
+    let gate = Gate::start().await;
+    let port = echo_server().await;
+    let (quiet, busy) = (gate.cage(&["127.0.0.1"]).await, gate.cage(&["a.test"]).await);
+    let mut stream = connected(&quiet, port).await;
+    let address = busy.any;
+    let flood = tokio::spawn(async move {
+        loop {
+            let _refused = TcpStream::connect(address).await;
+        }
+    });
+    let mut slowest = Duration::ZERO;
+    for _ in 0..300 {
+        let begun = std::time::Instant::now();
+        assert_eq!(ask(&mut stream, b"ping", 4).await, b"ping");
+        slowest = slowest.max(begun.elapsed());
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    flood.abort();
+    assert!(slowest < Duration::from_millis(250), "{slowest:?}");
+    assert!(busy.unregister().await.counters.tcp_denied > 300);
+}
+
+/// More dials at once than a cage may have wait for each other, and none is lost.
+#[tokio::test]
+async fn dials_beyond_the_bound_wait_their_turn() {
+    let gate = Gate::start().await;
+    let port = echo_server().await;
+    let cage = gate.cage(&["127.0.0.1"]).await;
+    let many = (0..2000).map(|_| async {
+        let mut stream = connected(&cage, port).await;
+        assert_eq!(ask(&mut stream, b"ping", 4).await, b"ping");
+    });
+    let mut tasks = Vec::new();
+    for one in many {
+        tasks.push(Box::pin(one));
+    }
+    for chunk in tasks.chunks_mut(500) {
+        let mut left: Vec<_> = chunk.iter_mut().collect();
+        std::future::poll_fn(|context| {
+            left.retain_mut(|task| task.as_mut().poll(context).is_pending());
+            if left.is_empty() { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+        })
+        .await;
+    }
+    assert_eq!(cage.unregister().await.counters.tcp_allowed, 2000);
+}
+
+const IDLE_CONNECTIONS: usize = 10_000;

@@ -1,0 +1,150 @@
+//! One cage at the gatekeeper. Holding a registration proves that its sockets are served or were until
+//! the gatekeeper ended; dropping it ends the cage's network.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use gate::account::Account;
+use gate::control::{CageOrder, CageReport, Channel, Waiting};
+use gate::event::EventKind;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+
+/// A cage whose sockets are served.
+#[derive(Debug)]
+pub struct Registration {
+    channel: Channel,
+    heard: Mutex<Heard>,
+}
+
+/// What became of a cage's network.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NetworkOutcome {
+    /// How its network ended.
+    pub end: NetworkEnd,
+    /// What went through and what did not; empty where the gatekeeper could not tell.
+    pub account: Account,
+    /// That no resolver answered, and which were tried.
+    pub upstream_unreachable: Option<String>,
+}
+
+/// How a cage's network ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NetworkEnd {
+    /// With the cage.
+    WithCage,
+    /// Before it, because the gatekeeper ended.
+    GatekeeperGone,
+}
+
+#[derive(Debug, Default)]
+struct Heard {
+    account: Option<Account>,
+    unreachable: Option<String>,
+    gone: bool,
+}
+
+/// Why a registration did not come about.
+#[derive(Debug)]
+pub(super) enum Unconfirmed {
+    Refused(String),
+    Lost(Errno),
+}
+
+impl Registration {
+    /// Waits until the gatekeeper says that it serves the cage.
+    pub(super) fn confirmed(channel: Channel) -> Result<Self, Unconfirmed> {
+        let end = Instant::now() + CONFIRMATION;
+        loop {
+            wait_readable(channel.as_fd(), end).map_err(Unconfirmed::Lost)?;
+            match channel.receive(Waiting::Refused) {
+                Ok(Some((CageReport::Registered, _))) => {
+                    return Ok(Self { channel, heard: Mutex::default() });
+                }
+                Ok(Some((CageReport::Refused { reason }, _))) => {
+                    return Err(Unconfirmed::Refused(reason));
+                }
+                Ok(Some(_)) => return Err(Unconfirmed::Lost(Errno::PROTO)),
+                Ok(None) => return Err(Unconfirmed::Lost(Errno::PIPE)),
+                Err(Errno::AGAIN) => {}
+                Err(errno) => return Err(Unconfirmed::Lost(errno)),
+            }
+        }
+    }
+
+    /// Readable when [`Self::hear`] has something to take.
+    pub fn events(&self) -> BorrowedFd<'_> {
+        self.channel.as_fd()
+    }
+
+    /// Takes what the gatekeeper has said, without waiting. False when it is gone.
+    pub fn hear(&self) -> bool {
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        while !heard.gone {
+            match self.channel.receive(Waiting::Refused) {
+                Ok(Some((report, _))) => heard.take(report),
+                Err(Errno::AGAIN) => break,
+                Ok(None) | Err(_) => heard.gone = true,
+            }
+        }
+        !heard.gone
+    }
+
+    /// Ends the cage's network and tells what became of it.
+    pub(crate) fn finish(&self) -> NetworkOutcome {
+        let asked = self.channel.send(&CageOrder::Unregister, &[], Waiting::Allowed).is_ok();
+        let end = Instant::now() + ACCOUNT;
+        while asked && self.hear() && self.lacks_account() {
+            if wait_readable(self.channel.as_fd(), end).is_err() {
+                break;
+            }
+        }
+        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        NetworkOutcome {
+            end: match heard.account {
+                Some(_) => NetworkEnd::WithCage,
+                None => NetworkEnd::GatekeeperGone,
+            },
+            account: heard.account.clone().unwrap_or_default(),
+            upstream_unreachable: heard.unreachable.clone(),
+        }
+    }
+
+    fn lacks_account(&self) -> bool {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner).account.is_none()
+    }
+}
+
+impl Heard {
+    fn take(&mut self, report: CageReport) {
+        match report {
+            CageReport::Account(account) => self.account = Some(account),
+            CageReport::Event(event) => {
+                if let EventKind::UpstreamUnreachable { error } = event.kind {
+                    self.unreachable = Some(error);
+                }
+            }
+            CageReport::Registered | CageReport::Refused { .. } => {}
+        }
+    }
+}
+
+fn wait_readable(descriptor: BorrowedFd<'_>, end: Instant) -> Result<(), Errno> {
+    loop {
+        let left = end.saturating_duration_since(Instant::now());
+        let left = Timespec::try_from(left).map_err(|_| Errno::INVAL)?;
+        let mut waiting = [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)];
+        match rustix::event::poll(&mut waiting, Some(&left)) {
+            Ok(0) => return Err(Errno::TIMEDOUT),
+            Ok(_) => return Ok(()),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+}
+
+/// How long a gatekeeper may take to serve a cage; it jails itself in that time.
+const CONFIRMATION: Duration = Duration::from_secs(10);
+/// How long it may take to tell the account of one.
+const ACCOUNT: Duration = Duration::from_secs(2);
