@@ -187,10 +187,22 @@ fn sections(reader: &mut Reader<'_>, counts: Counts, asked: &mut Asked) -> Resul
         if record.kind != TYPE_OPT || record.owner.labels().next().is_some() {
             return Err(WireError::BadName);
         }
+        pass_over_options(record.data)?;
         let [_, version, _, _] = record.ttl.to_be_bytes();
         asked.extension = Some(Extension { payload: record.class, version });
     }
     if reader.is_at_end() { Ok(()) } else { Err(WireError::Short) }
+}
+
+/// Options are not looked at, but must be some: each a code, a length and as many bytes.
+fn pass_over_options(data: &[u8]) -> Result<(), WireError> {
+    let mut options = Reader::new(data);
+    while !options.is_at_end() {
+        options.u16()?;
+        let length = options.u16()?;
+        options.take(usize::from(length))?;
+    }
+    Ok(())
 }
 
 fn fault_of(asked: &Asked) -> Option<Fault> {

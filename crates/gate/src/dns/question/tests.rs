@@ -95,6 +95,11 @@ fn what_is_no_question_gets_the_answer_for_that() {
     check(&with_extension(b"\x00\x00\x01\x00\x01\x00\x00\x00\x00\x00\x00"), Fault::Malformed);
     check(&with_extension(b"\x01a\x00\x00\x29\x10\x00\x00\x00\x00\x00\x00\x00"), Fault::Malformed);
     check(&with_extension(b"\x00\x00\x29\x10\x00\x00\x01\x00\x00\x00\x00"), Fault::UnknownVersion);
+    // An option that claims more than there is.
+    check(
+        &with_extension(b"\x00\x00\x29\x10\x00\x00\x00\x00\x00\x00\x05\x00\x0a\x00\x02a"),
+        Fault::Malformed,
+    );
     // Inverse query, status, notify, update, and a reserved operation.
     for operation in [1, 2, 4, 5, 15] {
         check(&changed(2, operation << 3), Fault::UnknownOperation);
