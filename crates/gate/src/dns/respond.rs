@@ -234,3 +234,6 @@ fn is_reverse(name: &Name) -> bool {
 }
 
 const NO_HOST: &str = "it is no host name";
+
+#[cfg(test)]
+mod tests;
