@@ -120,7 +120,7 @@ pub(crate) fn stockade_binary() -> PathBuf {
 /// Whether a program of the host is installed. Says so if not, or fails where everything is
 /// required.
 pub(crate) fn has(program: &str) -> bool {
-    let found = ["/usr/local/bin", "/usr/bin", "/bin"]
+    let found = ["/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin"]
         .iter()
         .any(|directory| Path::new(directory).join(program).is_file());
     if !found {

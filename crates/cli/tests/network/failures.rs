@@ -1,0 +1,135 @@
+//! What happens when something breaks: the gatekeeper is killed, the resolver is silent, cages end at
+//! random points. Nothing opens, and nothing is left.
+
+use std::fs;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::world::World;
+
+/// K192, T45: without its gatekeeper a cage has no network and nothing else changes; the next cage
+/// has one again.
+#[test]
+fn gatekeeper_killed_in_mid_transfer() {
+    let Some(world) = World::new() else { return };
+    let line = "curl -sSf -m 30 --limit-rate 2M -o /dev/null http://web.example/bytes/500000000; echo \"first $?\"; \
+         curl -sSf -m 10 http://web.example/; echo \"second $?\"; \
+         env -u http_proxy -u HTTP_PROXY curl -sSf -m 10 http://web.example/; echo \"third $?\"; \
+         curl -sSf -m 10 --noproxy '*' http://203.0.113.2/; echo \"fourth $?\"; \
+         curl -sSf -m 10 --noproxy '*' http://10.99.0.2/; echo \"fifth $?\"; exit 7";
+    let report = world.file("killed.json");
+    let mut command = world.caged(&["--net", "web.example"], &report);
+    command.args(["--", "sh", "-c", line]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let cage = command.spawn().unwrap();
+    until(|| world.contacts("far").iter().any(|contact| contact["what"] == "request"));
+    let gatekeeper = gatekeeper_of(&cage).expect("a gatekeeper");
+    world.forget();
+    let killed = Instant::now();
+    kill_process(gatekeeper, Signal::KILL).unwrap();
+    let output = cage.wait_with_output().unwrap();
+    let (stdout, stderr) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(killed.elapsed() < Duration::from_secs(5), "{:?}: {stdout}{stderr}", killed.elapsed());
+    assert_eq!(output.status.code(), Some(7), "{stdout}{stderr}");
+    for word in ["first", "second", "third", "fourth", "fifth"] {
+        assert!(stdout.contains(word) && !stdout.contains(&format!("{word} 0")), "{stdout}");
+    }
+    assert_eq!(world.contacts("far"), Vec::<serde_json::Value>::new());
+    world.shell(&["web.example"], "curl -sSf -m 20 http://web.example/").works();
+}
+
+/// K100, K201: a resolver that does not answer is an error of its own, and not a denial.
+#[test]
+fn resolver_that_does_not_answer() {
+    let Some(world) = World::new() else { return };
+    let done = world.shell(&["silent.example"], "curl -sSf -m 30 http://silent.example/");
+    assert_ne!(done.ended.code, 0);
+    assert!(done.took < Duration::from_secs(15), "{:?}", done.took);
+}
+
+/// K85, K86, K192, T54: cages with network that end by themselves or are killed leave no process,
+/// socket or namespace. `STOCKADE_CYCLES` sets the number of rounds.
+#[test]
+fn nothing_is_left_after_many_cages() {
+    let Some(world) = World::new() else { return };
+    let cycles: u64 = std::env::var("STOCKADE_CYCLES").map_or(120, |text| text.parse().unwrap());
+    let mut random = u64::from(std::process::id()) | 1 << 40;
+    // The first cage brings whatever is loaded once.
+    world.shell(&["web.example"], "curl -sSf -m 20 http://web.example/").works();
+    let before = Left::behind(&world);
+    for cycle in 0..cycles {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        let marker = format!("{MARKER}{}", std::process::id());
+        let report = world.file("cycle.json");
+        let mut command = world.caged(&["--quiet", "--net", "web.example"], &report);
+        let line = "curl -sS http://web.example/bytes/100000 >/dev/null & wait; sleep $0";
+        let sleep = if cycle % 2 == 0 { "0" } else { "1000" };
+        command.args(["--", "sh", "-c", line, sleep, &marker]);
+        let mut cage = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        if cycle % 2 == 1 {
+            std::thread::sleep(Duration::from_micros(random % 60_000));
+            let victim = match random >> 40 & 1 {
+                0 => gatekeeper_of(&cage),
+                _ => None,
+            };
+            if let Some(gatekeeper) = victim {
+                let _gone = kill_process(gatekeeper, Signal::KILL);
+            }
+            cage.kill().unwrap();
+        }
+        cage.wait().unwrap();
+    }
+    until(|| Left::behind(&world) == before);
+}
+
+/// What cages could leave.
+#[derive(Debug, PartialEq, Eq)]
+struct Left {
+    processes: Vec<String>,
+    sockets: String,
+}
+
+impl Left {
+    fn behind(world: &World) -> Self {
+        let marker = format!("{MARKER}{}", std::process::id());
+        let entries = fs::read_dir("/proc").unwrap().flatten();
+        let command_line = |path: std::path::PathBuf| {
+            let text = fs::read(path.join("cmdline")).ok()?;
+            Some(String::from_utf8_lossy(&text).into_owned()).filter(|text| text.contains(&marker))
+        };
+        let sockets = world.uncaged_shell("grep -E '^(TCP|UDP|RAW)' /proc/net/sockstat");
+        // Connections that have ended are remembered for a minute, and pages for buffers a while.
+        let inuse = |line: &str| line.split(" orphan").next().unwrap_or_default().to_owned();
+        Self {
+            processes: entries.filter_map(|entry| command_line(entry.path())).collect(),
+            sockets: sockets.stdout.lines().map(inuse).collect::<Vec<String>>().join(", "),
+        }
+    }
+}
+
+/// The child of a supervisor that is in no process namespace of its own.
+pub(crate) fn gatekeeper_of(supervisor: &Child) -> Option<Pid> {
+    let pid = supervisor.id();
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
+    let outside = |child: &&str| {
+        let status = fs::read_to_string(format!("/proc/{child}/status")).unwrap_or_default();
+        let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+        numbers.is_some_and(|numbers| numbers.split_whitespace().count() == 1)
+    };
+    Pid::from_raw(children.split_whitespace().find(outside)?.parse().ok()?)
+}
+
+#[track_caller]
+fn until(mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !condition() {
+        assert!(Instant::now() < deadline, "it did not come to that");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+const MARKER: &str = "stockade-network-cycle-";
