@@ -3,6 +3,7 @@
 
 mod batch;
 mod one;
+mod reach;
 mod roles;
 mod stage;
 
@@ -44,6 +45,8 @@ pub fn child_main(arguments: &[OsString]) -> ExitCode {
         ["here", arena, names @ ..] => tell_batch(arena, names, Place::Here),
         ["twins", arena, names @ ..] => tell_batch(arena, names, Place::Twin),
         ["speak", socket, mark] => roles::speak(socket, mark),
+        ["reach", way, address, mark] => reach::reach(way, address, mark),
+        ["listed", mark] => reach::speak_to_listed(mark),
         ["type", words] => roles::type_on_terminal(words),
         ["no-namespaces", program, arguments @ ..] => {
             roles::start_without_namespaces(program, arguments)

@@ -1,5 +1,6 @@
-//! Lines of the list of attacks, or parts of them, that have nothing to attack yet, and why. A
-//! line leaves this table when what it attacks appears.
+//! Lines of the list of attacks, or parts of them, that are not in this crate, and why: they have
+//! nothing to attack yet, or need servers and names of their own and are attacked by other tests. A
+//! line leaves its table when it can be attacked here.
 
 /// One line, or part of one.
 #[derive(Clone, Copy, Debug)]
@@ -22,10 +23,12 @@ pub const LATER: &[Later] = &[
     ),
     later("T13", "poisoned diffs and commits", OVERLAY),
     later("T15", "raising one's own limits through the cgroup tree", LIMITS),
-    later("T18", "reaching into the gatekeeper", NETWORK),
     later("T28", "hiding in another cgroup, death by `cgroup.kill`", LIMITS),
     later("T29", "fork and memory bombs, connection floods", LIMITS),
     later("T30", "dodging memory and processor limits", LIMITS),
+    later("T47", "sending out through what is allowed", REQUESTS),
+    later("T48", "stealing a credential that is put in on the way", CREDENTIALS),
+    later("T49", "the authority that opens TLS on the way", CREDENTIALS),
     later(
         "T51",
         "a child cage that a daemon builds: its proxy token, upper directory and name",
@@ -39,11 +42,36 @@ pub const LATER: &[Later] = &[
     later("T66", "hitting each limit, where limits are enforced and not refused", LIMITS),
 ];
 
+/// A line that tests of another crate attack, with twins of their own.
+#[derive(Clone, Copy, Debug)]
+pub struct Elsewhere {
+    /// The line.
+    pub id: &'static str,
+    /// The file below `crates` that names it.
+    pub file: &'static str,
+}
+
+/// Everything that is attacked elsewhere.
+pub const ELSEWHERE: &[Elsewhere] = &[
+    elsewhere("T37", "cli/tests/network/proxies.rs"),
+    elsewhere("T38", "cli/tests/network/ways_around.rs"),
+    elsewhere("T39", "cli/tests/network/ways_around.rs"),
+    elsewhere("T40", "cli/tests/network/proxies.rs"),
+    elsewhere("T41", "cli/tests/network/ways_around.rs"),
+    elsewhere("T42", "cli/tests/network/ways_around.rs"),
+    elsewhere("T43", "cli/tests/network/ways_around.rs"),
+];
+
+const fn elsewhere(id: &'static str, file: &'static str) -> Elsewhere {
+    Elsewhere { id, file }
+}
+
 const fn later(id: &'static str, part: &'static str, waits_for: &'static str) -> Later {
     Later { id, part, waits_for }
 }
 
 const OVERLAY: &str = "copy-on-write grants";
 const LIMITS: &str = "enforced limits";
-const NETWORK: &str = "the network gatekeeper";
+const REQUESTS: &str = "rules on methods, paths and amounts";
+const CREDENTIALS: &str = "injected credentials";
 const DAEMON: &str = "the daemon";

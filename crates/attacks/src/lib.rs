@@ -26,11 +26,11 @@ mod report;
 mod siege;
 mod sieges;
 
-pub use arena::{Access, Arena, ArenaError, Bait, HostArena, Rule, SetUp};
+pub use arena::{Access, Arena, ArenaError, Bait, HostArena, Rule, Services, SetUp};
 pub use attack::{Attack, Outcome, Profiles, Proof, Refused, Scene, Tries, Twin};
 pub use catalog::{all, named, sieges};
 pub use inside::child_main;
-pub use later::{LATER, Later};
+pub use later::{ELSEWHERE, Elsewhere, LATER, Later};
 pub use prove::{
     CageRequest, Cages, CommandLineCages, Profile, ProveError, Settings, prove, twins,
 };

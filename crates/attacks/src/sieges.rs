@@ -4,6 +4,7 @@
 mod death;
 mod grants;
 mod limits;
+mod network;
 mod races;
 mod start;
 mod terminal;
@@ -17,5 +18,6 @@ pub(crate) const SIEGES: &[&[Siege]] = &[
     death::SIEGES,
     start::SIEGES,
     limits::SIEGES,
+    network::SIEGES,
     terminal::SIEGES,
 ];

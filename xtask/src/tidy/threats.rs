@@ -1,7 +1,6 @@
-//! Every known attack on files, processes, the kernel and configuration is accounted for: each id of
-//! the list stands as a string in `crates/attacks`, with a function that tries it or, where there is
-//! nothing to attack yet, in the table that says what it waits for. Whether an attack is a good one
-//! is what its twin shows.
+//! Every known attack is accounted for: each id of the list stands as a string in `crates/attacks`,
+//! with a function that tries it or in a table that says which other tests do, or what it waits for.
+//! Whether an attack is a good one is what its twin shows.
 
 use super::Finding;
 use super::tree::{Tree, is_test_file};
@@ -19,7 +18,6 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
         .collect()
 }
 
-/// T36 to T49 are attacks on the network gatekeeper, and come with it.
 fn required() -> impl Iterator<Item = String> {
-    (1..=35).chain(50..=66).map(|number| format!("T{number}"))
+    (1..=66).map(|number| format!("T{number}"))
 }
