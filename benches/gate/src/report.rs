@@ -1,0 +1,211 @@
+//! What was measured, as tables for a person and as JSON for a program. Computes nothing but ratios.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::statistics::Spread;
+use crate::ways::{GATEKEEPER, NAT, SOCKS};
+
+/// Everything that one run measured.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    /// As whom: `root`, or `user` for anyone else.
+    pub(crate) caller: &'static str,
+    /// The kernel's release.
+    pub(crate) kernel: String,
+    /// How often each way had its turn.
+    pub(crate) rounds: usize,
+    /// Connections by each way.
+    pub(crate) paths: Vec<Path>,
+    /// Questions about names.
+    pub(crate) names: Vec<Names>,
+    /// Time from the request to the end of a cage.
+    pub(crate) starts: Option<Starts>,
+    /// Memory.
+    pub(crate) idle: Option<Idle>,
+    /// One cage while another floods.
+    pub(crate) floods: Vec<Flood>,
+}
+
+/// Connections by one way.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct Path {
+    pub(crate) name: &'static str,
+    /// Megabits in a second over one connection.
+    pub(crate) one_flow_mbps: f64,
+    /// And over a hundred.
+    pub(crate) hundred_flows_mbps: f64,
+    /// Short connections of eight clients.
+    pub(crate) connections_per_second: f64,
+    /// How many of them failed.
+    pub(crate) failed_connections: u64,
+    /// One client's short connection, from its beginning to the first byte back.
+    pub(crate) connect: Option<Spread>,
+    /// One byte there and back on a connection that stands.
+    pub(crate) round_trip: Option<Spread>,
+}
+
+/// Questions about names by one way.
+#[derive(Debug, Serialize)]
+pub(crate) struct Names {
+    pub(crate) name: &'static str,
+    /// Answers in a second, by one or eight clients, whichever were more.
+    pub(crate) per_second: f64,
+    /// Questions that were not answered with an address.
+    pub(crate) refused: u64,
+    /// How long one client waits.
+    pub(crate) spread: Option<Spread>,
+}
+
+/// What network adds to a start.
+#[derive(Debug, Serialize)]
+pub(crate) struct Starts {
+    pub(crate) without_us: f64,
+    pub(crate) with_us: f64,
+    pub(crate) added_us: f64,
+}
+
+/// What an idle cage and its idle connections cost in memory.
+#[derive(Debug, Serialize)]
+pub(crate) struct Idle {
+    pub(crate) without_kib: f64,
+    pub(crate) with_kib: f64,
+    /// Connections that were held open and answered afterwards.
+    pub(crate) held: u64,
+    /// Those that were not.
+    pub(crate) lost: u64,
+    pub(crate) kib_for_each_connection: f64,
+}
+
+/// A quiet cage beside one that floods.
+#[derive(Debug, Serialize)]
+pub(crate) struct Flood {
+    pub(crate) name: &'static str,
+    /// How fast the flood was.
+    pub(crate) per_second: f64,
+    /// The quiet cage before.
+    pub(crate) quiet: Option<Spread>,
+    /// The quiet cage during the flood.
+    pub(crate) loud: Option<Spread>,
+    /// What failed for the quiet cage.
+    pub(crate) failed: u64,
+}
+
+impl Path {
+    /// Keeps the round with the lowest middle.
+    pub(crate) fn keep_connect(&mut self, spread: Option<Spread>) {
+        self.connect = better(self.connect, spread);
+    }
+
+    /// The same for round trips.
+    pub(crate) fn keep_round_trip(&mut self, spread: Option<Spread>) {
+        self.round_trip = better(self.round_trip, spread);
+    }
+}
+
+fn better(one: Option<Spread>, other: Option<Spread>) -> Option<Spread> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(if one.p50_us <= other.p50_us { one } else { other }),
+        (one, other) => one.or(other),
+    }
+}
+
+impl Report {
+    /// What one flow and a hundred through the gatekeeper are of those by another way.
+    fn share(&self, of: &str) -> Option<(f64, f64)> {
+        let path = |name: &str| self.paths.iter().find(|path| path.name == name);
+        let (own, other) = (path(GATEKEEPER)?, path(of)?);
+        Some((
+            own.one_flow_mbps / other.one_flow_mbps,
+            own.hundred_flows_mbps / other.hundred_flows_mbps,
+        ))
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { caller, kernel, rounds, .. } = self;
+        writeln!(formatter, "as {caller}, Linux {kernel}, best of {rounds} rounds\n")?;
+        writeln!(
+            formatter,
+            "{:<20}{:>12}{:>12}{:>10}{:>8}{:>18}{:>18}",
+            "way",
+            "1 flow Mb/s",
+            "100 flows",
+            "conn/s",
+            "failed",
+            "connect p50/p99",
+            "byte p50/p99"
+        )?;
+        for path in &self.paths {
+            writeln!(
+                formatter,
+                "{:<20}{:>12.0}{:>12.0}{:>10.0}{:>8}{:>18}{:>18}",
+                path.name,
+                path.one_flow_mbps,
+                path.hundred_flows_mbps,
+                path.connections_per_second,
+                path.failed_connections,
+                shown(path.connect),
+                shown(path.round_trip),
+            )?;
+        }
+        for other in [NAT, SOCKS] {
+            if let Some((one, many)) = self.share(other).filter(|(one, _)| one.is_finite()) {
+                writeln!(formatter, "gatekeeper / {other}: {one:.2} one flow, {many:.2} hundred")?;
+            }
+        }
+        self.show_rest(formatter)
+    }
+}
+
+impl Report {
+    fn show_rest(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for names in &self.names {
+            let Names { name, per_second, refused, spread } = names;
+            let spread = shown(*spread);
+            writeln!(
+                formatter,
+                "names, {name}: {per_second:.0}/s, {spread} µs, {refused} refused"
+            )?;
+        }
+        if let Some(Starts { without_us, with_us, added_us }) = &self.starts {
+            writeln!(
+                formatter,
+                "start: {without_us:.0} µs without, {with_us:.0} µs with network: {added_us:.0} µs more"
+            )?;
+        }
+        if let Some(idle) = &self.idle {
+            writeln!(
+                formatter,
+                "idle cage: {:.0} KiB without, {:.0} KiB with network; {} connections held, {} lost, \
+                 {:.2} KiB each",
+                idle.without_kib, idle.with_kib, idle.held, idle.lost, idle.kib_for_each_connection
+            )?;
+        }
+        for flood in &self.floods {
+            let ratio = match (flood.quiet, flood.loud) {
+                (Some(quiet), Some(loud)) => loud.p99_us / quiet.p99_us,
+                _ => f64::NAN,
+            };
+            writeln!(
+                formatter,
+                "flood of {} at {:.0}/s: another cage {} µs, quiet {} µs, p99 × {ratio:.2}, {} failed",
+                flood.name,
+                flood.per_second,
+                shown(flood.loud),
+                shown(flood.quiet),
+                flood.failed
+            )?;
+        }
+        Ok(())
+    }
+}
+
+fn shown(spread: Option<Spread>) -> String {
+    match spread {
+        Some(Spread { p50_us, p99_us }) => format!("{p50_us:.0}/{p99_us:.0}"),
+        None => "-".to_owned(),
+    }
+}
