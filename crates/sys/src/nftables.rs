@@ -13,7 +13,7 @@
 //!   chain audit {
 //!     type filter hook output priority 0
 //!     meta l4proto != udp accept
-//!     udp dport 53 accept
+//!     th dport 53 accept
 //!     <to the namespace itself> accept
 //!     log group 1 snaplen 64
 //!     reject
@@ -44,9 +44,8 @@ pub fn install(rules: RedirectRules) -> Result<(), Errno> {
 /// nf_tables with what the rules need. Any other is a failure.
 ///
 /// `EPERM` and `EACCES` come from call filters and security modules; `ENOENT` from a missing
-/// expression or chain type, `EOPNOTSUPP` and `EINVAL` from a missing subsystem or family (an
-/// nfnetlink without nf_tables answers the start of a batch with the former), `EPROTONOSUPPORT` and
-/// `EAFNOSUPPORT` from a kernel without nfnetlink.
+/// expression or chain type, `EOPNOTSUPP` from an nfnetlink without nf_tables, `EAFNOSUPPORT` from
+/// an nf_tables without the family of both, `EPROTONOSUPPORT` from a kernel without nfnetlink.
 pub fn is_unavailable(errno: Errno) -> bool {
     matches!(
         errno,

@@ -9,6 +9,7 @@ use plan::GatekeeperPlan;
 use plan::network::{Family, SocketKind, Transport};
 
 use crate::held::{FAMILIES, Held, network, start, wait_for};
+use crate::support::guest;
 
 fn answer(mut stream: std::net::TcpStream, text: &str) {
     let mut said = [0; 5];
@@ -108,6 +109,12 @@ pub(crate) fn proxies_and_host_ports_are_on_loopback() {
     assert_eq!(held.finish().unwrap().lines.len(), table.len());
 }
 
+/// K47
+pub(crate) fn loopback_is_all_there_is() {
+    let done = start(network(&["a.example:443"]), &["interfaces"]).finish().unwrap();
+    assert_eq!(done.lines, ["lo"]);
+}
+
 /// K113, T45
 pub(crate) fn own_addresses_stay_own() {
     let addresses = ["127.0.0.1", "127.1.2.3", "192.0.0.8", "::1", "100:0:0:1::1"];
@@ -203,5 +210,3 @@ fn assert_flags(held: &Held) {
         assert!(flags.contains(rustix::io::FdFlags::CLOEXEC), "{kind:?} would be inherited");
     }
 }
-
-use crate::support::guest;

@@ -31,6 +31,7 @@ pub(crate) fn act(actions: &[String]) {
             "raw" => raw(),
             "change" => change(),
             "resolve-hints" => resolve_hints(),
+            "interfaces" => interfaces(),
             "serve" => serve(rest),
             "fill" => fill(rest, &mut kept),
             "sleep" => {
@@ -151,6 +152,13 @@ fn change() -> std::io::Result<String> {
 fn resolve_hints() -> std::io::Result<String> {
     let addresses = ("name.example", 443).to_socket_addrs()?;
     Ok(format!("{:?}", addresses.collect::<Vec<_>>()))
+}
+
+/// The names of all interfaces.
+fn interfaces() -> std::io::Result<String> {
+    let table = std::fs::read_to_string("/proc/net/dev")?;
+    let names = table.lines().skip(2).filter_map(|line| line.split(':').next());
+    Ok(names.map(str::trim).collect::<Vec<_>>().join(" "))
 }
 
 /// Takes one connection and answers what was said.

@@ -18,6 +18,7 @@ mod fallback;
 mod held;
 mod inside;
 mod inward;
+mod oracle;
 mod refusals;
 
 fn main() {
@@ -32,6 +33,7 @@ fn main() {
             "proxies_and_host_ports_are_on_loopback",
             arrivals::proxies_and_host_ports_are_on_loopback,
         ),
+        ("loopback_is_all_there_is", arrivals::loopback_is_all_there_is),
         ("own_addresses_stay_own", arrivals::own_addresses_stay_own),
         (
             "names_of_either_family_can_be_asked_for",
@@ -47,6 +49,8 @@ fn main() {
             refusals::a_cage_whose_sockets_nobody_takes_never_starts,
         ),
         ("nothing_is_open_without_rules", refusals::nothing_is_open_without_rules),
+        ("nft_reads_the_rules_as_they_are_meant", oracle::nft_reads_the_rules_as_they_are_meant),
+        ("ip_reads_the_routes_as_they_are_meant", oracle::ip_reads_the_routes_as_they_are_meant),
         ("published_ports_are_reached", inward::published_ports_are_reached),
         ("a_full_queue_blocks_nobody", inward::a_full_queue_blocks_nobody),
         (

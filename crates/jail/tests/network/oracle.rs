@@ -1,0 +1,95 @@
+//! Routes and rules as the system's own tools read them back. Where the tools are missing, what
+//! they would say is held by the other tests.
+
+use std::os::fd::AsFd;
+use std::process::Command;
+
+use sys::clone::{Forked, Namespaces, fork_into};
+use sys::nftables::RedirectRules;
+use sys::route::Reach;
+
+/// Runs `body` with all power over a network namespace of its own.
+fn in_own_network(body: impl FnOnce()) {
+    let (uid, gid) = (rustix::process::getuid(), rustix::process::getgid());
+    match fork_into(Namespaces::USER.and(Namespaces::NET), None).unwrap() {
+        Forked::Child => {
+            std::fs::write("/proc/self/setgroups", "deny").unwrap();
+            std::fs::write("/proc/self/uid_map", format!("0 {} 1", uid.as_raw())).unwrap();
+            std::fs::write("/proc/self/gid_map", format!("0 {} 1", gid.as_raw())).unwrap();
+            sys::loopback::bring_up().unwrap();
+            body();
+            sys::exec::exit_now(0);
+        }
+        Forked::Parent { pidfd, .. } => {
+            let id = rustix::process::WaitId::PidFd(pidfd.as_fd());
+            let options = rustix::process::WaitIdOptions::EXITED;
+            let status = rustix::process::waitid(id, options).unwrap().unwrap();
+            assert_eq!(status.exit_status(), Some(0), "the child's assertions failed");
+        }
+    }
+}
+
+/// The output of a tool, without indentation; none where it is not installed.
+fn tool(words: &[&str]) -> Option<Vec<String>> {
+    let path = "/usr/sbin:/sbin:/usr/bin:/bin";
+    let output = Command::new(words[0]).args(&words[1..]).env("PATH", path).output().ok()?;
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines = text.lines().map(|line| line.trim().to_owned());
+    Some(lines.filter(|line| !line.is_empty()).collect())
+}
+
+/// K81, K82, K116
+pub(crate) fn nft_reads_the_rules_as_they_are_meant() {
+    in_own_network(|| {
+        let rules = RedirectRules { transparent_port: 15001, log_group: 1 };
+        sys::nftables::install(rules).unwrap();
+        let Some(lines) = tool(&["nft", "list", "ruleset"]) else { return };
+        let own = [
+            "ip daddr 127.0.0.0/8 accept",
+            "ip daddr 192.0.0.8 accept",
+            "ip6 daddr ::1 accept",
+            "ip6 daddr 100:0:0:1::1 accept",
+        ];
+        let mut expected = vec![
+            "table inet stockade {",
+            "chain output {",
+            "type nat hook output priority dstnat; policy accept;",
+        ];
+        expected.extend(own);
+        expected.extend(["tcp dport 53 accept", "meta l4proto tcp redirect to :15001", "}"]);
+        expected.push("chain audit {");
+        expected.push("type filter hook output priority filter; policy accept;");
+        expected.extend(["meta l4proto != udp accept", "th dport 53 accept"]);
+        expected.extend(own);
+        expected.extend(["log group 1 snaplen 64", "reject", "}", "}"]);
+        // Versions of the tool differ in how they name the priority.
+        let lines: Vec<String> =
+            lines.iter().map(|line| line.replace("priority -100", "priority dstnat")).collect();
+        let lines: Vec<String> = lines
+            .iter()
+            .map(|line| line.replace("reject with icmpx port-unreachable", "reject"))
+            .collect();
+        assert_eq!(lines, expected);
+    });
+}
+
+/// K47, K82
+pub(crate) fn ip_reads_the_routes_as_they_are_meant() {
+    in_own_network(|| {
+        sys::route::make_every_address_own(Reach::V4AndV6).unwrap();
+        let Some(routes) = tool(&["ip", "route", "show", "table", "local", "default"]) else {
+            return;
+        };
+        let is_local = |line: &String| line.starts_with("local default dev lo");
+        assert!(routes.len() == 1 && routes.iter().all(is_local), "{routes:?}");
+        let routes = tool(&["ip", "-6", "route", "show", "table", "local", "default"]).unwrap();
+        assert!(routes.len() == 1 && routes.iter().all(is_local), "{routes:?}");
+        let main = tool(&["ip", "route", "show", "table", "main"]).unwrap();
+        assert!(main.is_empty(), "{main:?}");
+        let links = tool(&["ip", "-o", "link"]).unwrap();
+        assert_eq!(links.len(), 1, "{links:?}");
+        let again = sys::route::make_every_address_own(Reach::V4AndV6).unwrap_err();
+        assert_eq!(again.errno, rustix::io::Errno::EXIST);
+    });
+}
