@@ -15,6 +15,7 @@ mod inward;
 mod packages;
 mod proxies;
 mod sessions;
+mod settings;
 #[path = "../behaviour/support.rs"]
 #[expect(dead_code, reason = "tests without network use more of it")]
 mod support;

@@ -19,7 +19,8 @@ import threading
 FAR4, FAR6, PRIVATE4 = "203.0.113.2", "2001:db8:1::2", "10.99.0.2"
 METADATA4 = "169.254.169.254"
 TYPES = {"A": 1, "CNAME": 5, "TXT": 16, "AAAA": 28, "HTTPS": 65}
-# Names and their records. A list of lists is given out one after the other, as in DNS rebinding.
+# Names and their records. A list of lists is given out one after the other, again and again, as in
+# DNS rebinding.
 ZONE = {
     "web.example": {"A": [FAR4], "AAAA": [FAR6]},
     "other.example": {"A": [FAR4], "AAAA": [FAR6]},
@@ -98,7 +99,7 @@ class Zone:
         if data and isinstance(data[0], list):
             turn = self.turns.get((name, kind), 0)
             self.turns[(name, kind)] = turn + 1
-            data = data[min(turn, len(data) - 1)]
+            data = data[turn % len(data)]
         family = socket.AF_INET6 if word == "AAAA" else socket.AF_INET
         return [(name, kind, socket.inet_pton(family, text)) for text in data], True
 
@@ -291,7 +292,34 @@ def echo_datagrams(port, log):
         server.sendto(data, peer)
 
 
+def relay(source, sink):
+    while block := source.recv(1 << 16):
+        sink.sendall(block)
+    sink.shutdown(socket.SHUT_WR)
+
+
+def serve_proxy(log, connection):
+    """A proxy that knows `CONNECT`, and resolves names by the zone."""
+    head = b""
+    while b"\r\n\r\n" not in head:
+        head += connection.recv(4096)
+    lines = head.decode("latin-1").split("\r\n")
+    fields = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines[1:])}
+    method, target, _ = lines[0].split(" ")
+    log.tell("proxied", target=target, authorization=fields.get("proxy-authorization"))
+    host, _, port = target.rpartition(":")
+    if method != "CONNECT":
+        return connection.sendall(b"HTTP/1.1 405 No\r\nContent-Length: 0\r\n\r\n")
+    address = ZONE.get(host, {}).get("A", [host.strip("[]")])[0]
+    outward = socket.create_connection((address, int(port)))
+    connection.sendall(b"HTTP/1.1 200 Connected\r\n\r\n")
+    in_thread(relay, outward, connection)
+    return relay(connection, outward)
+
+
 def far(directory, log):
+    proxy = dual_stack(socket.SOCK_STREAM, 3129)
+    in_thread(accept_forever, proxy, lambda connection: serve_proxy(log, connection))
     zone = Zone(log)
     in_thread(zone.serve_datagrams, dual_stack(socket.SOCK_DGRAM, 53))
     in_thread(accept_forever, dual_stack(socket.SOCK_STREAM, 53), zone.serve_connection)

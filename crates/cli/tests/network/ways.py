@@ -42,6 +42,12 @@ def plain(host, port=80):
     get(connected(host, port), host if ":" not in host else f"[{host}]")
 
 
+def allowed():
+    """What is allowed, by the same means as all the rest."""
+    plain("web.example")
+    secure("web.example", "web.example")
+
+
 # Addresses instead of names.
 
 
