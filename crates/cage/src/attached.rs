@@ -22,16 +22,13 @@ use relay::Relay;
 /// Runs the Plan's program to its end on the standard streams of this process, which must have a
 /// single thread. Signals that this process gets go to the program.
 ///
-/// What comes with the outcome is the cage, in which nothing runs any more. Dropping it waits until
-/// it is taken down.
-///
 /// A Plan with a network needs a gatekeeper, which is best started as soon as that is known.
 pub fn run_attached(
     nursery: Nursery,
     plan: &Plan,
     sources: &[OwnedFd],
     gatekeeper: Option<Gatekeeper>,
-) -> Result<(Outcome, Running), SpawnError> {
+) -> Result<Attended, SpawnError> {
     let prepared = Gatekeeper::prepare(plan)?;
     let signals = Signals::take().map_err(SpawnError::Supervise)?;
     let (mut console, streams) = Console::inspect()?;
@@ -43,10 +40,27 @@ pub fn run_attached(
         Running::begin(born, network)?
     };
     running.keep(gatekeeper);
-    Attendance { running, console, signals, network_is_heard: true }.attend()
+    let (network_is_heard, program_is_stopped) = (true, false);
+    Attendance { running, console, signals, network_is_heard, program_is_stopped }.attend()
+}
+
+/// A program that has ended, and its cage, in which nothing runs any more. Dropping it waits until
+/// the cage is taken down.
+///
+/// As long as it exists, signals to this process wait: whoever has work to do before it may be ended,
+/// such as looking for what the program left behind, does it meanwhile. Those that came by then are
+/// dropped with it; they were for the program.
+#[derive(Debug)]
+pub struct Attended {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Its cage.
+    pub cage: Running,
+    _signals: Signals,
 }
 
 /// Signals that are read instead of received.
+#[derive(Debug)]
 struct Signals {
     descriptor: OwnedFd,
     before: SignalSet,
@@ -62,6 +76,7 @@ impl Signals {
 
 impl Drop for Signals {
     fn drop(&mut self) {
+        while let Ok(Some(_)) = sys::signal::read(self.descriptor.as_fd()) {}
         let _restored = sys::signal::set_mask(&self.before);
     }
 }
@@ -72,10 +87,12 @@ struct Attendance {
     signals: Signals,
     /// Whether the gatekeeper may still have something to say.
     network_is_heard: bool,
+    /// Whether the program has stopped itself where this process does not stop with it.
+    program_is_stopped: bool,
 }
 
 impl Attendance {
-    fn attend(mut self) -> Result<(Outcome, Running), SpawnError> {
+    fn attend(mut self) -> Result<Attended, SpawnError> {
         loop {
             let (event, signal) = self.wait().map_err(SpawnError::Supervise)?;
             if signal {
@@ -88,10 +105,11 @@ impl Attendance {
                     Event::Stopped if self.console.is_interactive() => {
                         self.stop_with_program().map_err(SpawnError::Supervise)?;
                     }
-                    Event::Stopped => {}
+                    Event::Stopped => self.program_is_stopped = true,
                     Event::Ended(outcome) => {
                         self.console.drain();
-                        return Ok((outcome, self.running));
+                        let (cage, signals) = (self.running, self.signals);
+                        return Ok(Attended { outcome, cage, _signals: signals });
                     }
                 }
             }
@@ -152,9 +170,15 @@ impl Attendance {
                     let _gone = self.running.signal(libc::SIGSTOP);
                     self.stop_with_program()?;
                 }
+                libc::SIGCONT => self.resume(),
                 // The cage may have ended a moment ago, which its own report tells.
                 _ => {
                     let _gone = self.running.signal(signal);
+                    // One that stopped itself where no shell could continue it would not hear of
+                    // anything, and whoever wants to end it would have to kill this process.
+                    if self.program_is_stopped {
+                        self.resume();
+                    }
                 }
             }
         }
@@ -175,13 +199,19 @@ impl Attendance {
         sys::signal::set_mask(&waiting)?;
         stopped?;
         self.console.reclaim()?;
-        let _gone = self.running.resume();
+        self.resume();
         Ok(())
+    }
+
+    /// Lets a stopped program go on.
+    fn resume(&mut self) {
+        self.program_is_stopped = false;
+        let _gone = self.running.resume();
     }
 }
 
 /// What a program may want to know of: everything that a user or a service manager sends.
-const FORWARDED: [i32; 9] = [
+const FORWARDED: [i32; 10] = [
     libc::SIGINT,
     libc::SIGTERM,
     libc::SIGHUP,
@@ -191,4 +221,5 @@ const FORWARDED: [i32; 9] = [
     libc::SIGALRM,
     libc::SIGWINCH,
     libc::SIGTSTP,
+    libc::SIGCONT,
 ];

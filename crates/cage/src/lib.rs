@@ -25,7 +25,7 @@ pub mod trust;
 
 mod protected_names;
 
-pub use attached::{filter as terminal_filter, run_attached};
+pub use attached::{Attended, filter as terminal_filter, run_attached};
 pub use captured::{Captured, run_captured};
 pub use gatekeeper::{Gatekeeper, NetworkEnd, NetworkOutcome, Registration};
 pub use launcher::Launcher;

@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::time::SystemTime;
 
 use cage::quarantine::{self, Finding, Whereabouts};
-use cage::{DeniedCall, Gatekeeper, Outcome, Running, SpawnError};
+use cage::{Attended, DeniedCall, Gatekeeper, Outcome, SpawnError};
 use jail::{Nursery, StartError};
 use plan::{Access, ByteString, Plan, Source};
 use policy::shown::{shortened, shown};
@@ -58,7 +58,8 @@ pub(crate) fn run(
         }
     };
     let findings = after(&prepared, started, messages);
-    if let Ended::Native(outcome, _) = &ended {
+    if let Ended::Native(attended) = &ended {
+        let outcome = &attended.outcome;
         tell_denials(&prepared.plan, outcome, messages);
         if let Some(network) = &outcome.network {
             network::tell(network, messages);
@@ -82,15 +83,15 @@ fn run_native(
 ) -> Result<Ended, SpawnError> {
     let nursery = nursery.unwrap_or_else(Nursery::open)?;
     let (plan, sources) = (&prepared.plan, &prepared.sources);
-    let (outcome, cage) = cage::run_attached(nursery, plan, sources, gatekeeper)?;
-    Ok(Ended::Native(Box::new(outcome), Box::new(cage)))
+    let attended = cage::run_attached(nursery, plan, sources, gatekeeper)?;
+    Ok(Ended::Native(Box::new(attended)))
 }
 
 /// How a program ended, by what ran it.
 enum Ended {
     /// Nothing runs in the cage any more; the kernel takes it down while this process tells what
     /// happened.
-    Native(Box<Outcome>, Box<Running>),
+    Native(Box<Attended>),
     Other(jail::End),
 }
 
@@ -98,21 +99,21 @@ impl Ended {
     /// Lets go of the cage.
     fn leave(self) {
         match self {
-            Self::Native(_, cage) => cage.leave(),
+            Self::Native(attended) => attended.cage.leave(),
             Self::Other(_) => {}
         }
     }
 
     fn end(&self) -> jail::End {
         match self {
-            Self::Native(outcome, _) => outcome.end,
+            Self::Native(attended) => attended.outcome.end,
             Self::Other(end) => *end,
         }
     }
 
     fn result(&self, plan: &Plan, findings: &[Finding]) -> RunResult {
         match self {
-            Self::Native(outcome, _) => RunResult::of_run(plan, outcome, findings),
+            Self::Native(attended) => RunResult::of_run(plan, &attended.outcome, findings),
             Self::Other(end) => RunResult::of_end(plan, *end, findings),
         }
     }

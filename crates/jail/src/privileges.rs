@@ -51,8 +51,11 @@ pub(crate) fn hide_from_the_cage() -> Result<(), SetupFailure> {
 /// Turns core dumps off. A limit of 1 is the one value that also keeps the kernel from handing
 /// the memory of a crashed program to a helper on the host (core(5)).
 pub(crate) fn refuse_core_dumps() -> Result<(), SetupFailure> {
-    let one = Rlimit { current: Some(1), maximum: Some(1) };
-    rustix::process::setrlimit(Resource::Core, one)
+    // A caller whose hard limit is 0 cannot have it; then there are no dumps in files.
+    let hard = rustix::process::getrlimit(Resource::Core).maximum;
+    let most = hard.map_or(1, |hard| hard.min(1));
+    let limit = Rlimit { current: Some(most), maximum: Some(most) };
+    rustix::process::setrlimit(Resource::Core, limit)
         .map_err(|errno| SetupFailure::kernel(Step::Settings, "the core dump limit", errno))
 }
 

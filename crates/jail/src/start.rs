@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use plan::network::SocketKind;
 use plan::{IdentityMap, LimitsPlan, NetworkPlan, PLAN_VERSION, Plan};
+use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions};
@@ -392,10 +393,23 @@ fn build_and_launch(
     let landlock = landlock::restrict(&plan.landlock)?;
     let launch = Launch::prepare(plan)?;
     wait_for(control, &Order::Go)?;
+    refuse_orphanhood(control)?;
     let streams = program::borrow_streams(&streams, terminal.as_ref());
     let launched = launch.start(&streams, launch.enter_filter()?)?;
     let layers = Layers { landlock, notify: launched.notify(), network: state };
     Ok(Ready { launched, children, inward, layers })
+}
+
+/// A supervisor that died before this process asked to die with it has left its orders in the
+/// channel, and nobody to answer for the program.
+fn refuse_orphanhood(control: &Channel) -> Result<(), SetupFailure> {
+    let mut ends = [PollFd::new(control, PollFlags::RDHUP)];
+    let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+    let polled = rustix::event::poll(&mut ends, Some(&now));
+    if polled == Ok(0) {
+        return Ok(());
+    }
+    Err(SetupFailure::found(Step::Control, "the supervisor", "it is gone"))
 }
 
 fn wait_for(control: &Channel, wanted: &Order) -> Result<(), SetupFailure> {

@@ -18,6 +18,7 @@ mod pages;
 mod policy_errors;
 mod protected;
 mod scratch;
+mod signals;
 mod streams;
 mod support;
 mod terminal;

@@ -176,6 +176,7 @@ const CONSTANTS: &[(&str, u32)] = &[
     ("AF_INET6", 10),
     ("AF_NETLINK", 16),
     ("NETLINK_ROUTE", 0),
+    ("PID_ONE", 1),
     ("PER_LINUX", 0),
     ("PERSONALITY_QUERY", 0xffff_ffff),
     ("TIOCSTI", 0x5412),
