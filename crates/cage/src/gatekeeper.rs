@@ -39,6 +39,16 @@ pub struct Gatekeeper {
     resolvers: Resolvers,
     pid: Pid,
     pidfd: OwnedFd,
+    parting: Parting,
+}
+
+/// Who reaps the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Parting {
+    /// This one.
+    Reaped,
+    /// Whoever takes over what this one leaves.
+    Left,
 }
 
 impl Gatekeeper {
@@ -63,7 +73,8 @@ impl Gatekeeper {
                 sys::exec::exit_now(1)
             }
             Forked::Parent { pid, pidfd } => {
-                let gatekeeper = Self { control, settings, resolvers, pid, pidfd };
+                let parting = Parting::Reaped;
+                let gatekeeper = Self { control, settings, resolvers, pid, pidfd, parting };
                 gatekeeper.send_resolvers();
                 Ok(gatekeeper)
             }
@@ -132,6 +143,17 @@ impl Gatekeeper {
         })
     }
 
+    /// Ends the process without waiting until it is gone.
+    pub(crate) fn end(&self) {
+        // Already gone is what was wanted.
+        let _gone = sys::signal::send_by_handle(self.pidfd.as_fd(), libc::SIGKILL);
+    }
+
+    /// Lets go of a process that is about to end, where somebody else is sure to reap it.
+    pub(crate) fn leave(mut self) {
+        self.parting = Parting::Left;
+    }
+
     fn send_resolvers(&self) {
         let order = Order::Upstream { resolvers: self.resolvers.current() };
         // A process that is gone is noticed where it is needed.
@@ -149,7 +171,10 @@ impl Gatekeeper {
 
 impl Drop for Gatekeeper {
     fn drop(&mut self) {
-        let _gone = sys::signal::send_by_handle(self.pidfd.as_fd(), libc::SIGKILL);
+        self.end();
+        if self.parting == Parting::Left {
+            return;
+        }
         let options = rustix::process::WaitOptions::empty();
         while let Err(Errno::INTR) = rustix::process::waitpid(Some(self.pid), options) {}
     }

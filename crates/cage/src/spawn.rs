@@ -208,7 +208,12 @@ impl Running {
     }
 
     fn finish_network(&self) -> Option<NetworkOutcome> {
-        self.network.as_ref().map(Registration::finish)
+        let outcome = self.network.as_ref().map(Registration::finish);
+        // It goes while this process tells what happened.
+        if let Some(gatekeeper) = &self.own_gatekeeper {
+            gatekeeper.end();
+        }
+        outcome
     }
 
     /// Waits until nothing of the cage is left.
@@ -225,6 +230,9 @@ impl Running {
         let namespace = rustix::fs::stat(c"/proc/self/ns/pid");
         if namespace.is_ok_and(|namespace| namespace.st_ino == FIRST_PID_NAMESPACE) {
             self.born.leave();
+            if let Some(gatekeeper) = self.own_gatekeeper {
+                gatekeeper.leave();
+            }
         }
     }
 
