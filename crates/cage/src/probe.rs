@@ -5,6 +5,7 @@
 mod kernel;
 mod machine;
 mod namespaces;
+mod network;
 
 pub use namespaces::apparmor_profile;
 
@@ -82,6 +83,7 @@ pub fn probe(subject: &Subject, build_cage: impl FnOnce() -> Result<(), String>)
         namespaces::proc_layer(&files),
         kernel::seccomp_layer(&files),
         kernel::landlock_layer(&files),
+        network::network_layer(jail::probe_network()),
         machine::cgroup_layer(&files),
         machine::bubblewrap_layer(&files),
         cage_layer(build_cage()),

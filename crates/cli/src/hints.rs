@@ -166,7 +166,13 @@ fn setup(failure: &SetupFailure) -> Vec<String> {
     let kernel_refused = matches!(failure.errno(), Some(Errno::PERM | Errno::ACCESS));
     let early = matches!(
         failure.step,
-        Step::Namespaces | Step::Identity | Step::Name | Step::Mount | Step::Settings | Step::Pivot
+        Step::Namespaces
+            | Step::Identity
+            | Step::Network
+            | Step::Name
+            | Step::Mount
+            | Step::Settings
+            | Step::Pivot
     );
     if early && kernel_refused && setting_is("kernel/apparmor_restrict_unprivileged_userns", "1") {
         help.push(
@@ -193,6 +199,9 @@ fn setup(failure: &SetupFailure) -> Vec<String> {
             ),
             _ => {}
         }
+    }
+    if failure.step == Step::Network {
+        help.push("`--no-net` starts it without any destination".to_owned());
     }
     help.push(DOCTOR.to_owned());
     help

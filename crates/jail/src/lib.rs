@@ -29,4 +29,5 @@ pub mod restrict;
 
 pub use control::{Denial, End, LandlockState, Layers, NetworkState, NotifyState, Report};
 pub use error::{SetupFailure, StartError, Step};
+pub use network::{NetworkProbe, probe_network};
 pub use start::{Born, Nursery, ProgramStreams, Stream, start};

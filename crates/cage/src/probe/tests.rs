@@ -119,6 +119,27 @@ fn control_groups_are_told_apart() {
     }
 }
 
+/// K181
+#[test]
+fn the_network_is_judged_by_a_trial() {
+    use jail::{NetworkProbe, NetworkState, SetupFailure, Step};
+    let redirect = NetworkProbe { state: NetworkState::Redirect, refusal: None };
+    let listeners = NetworkProbe { state: NetworkState::PerPort, refusal: Some(libc::ENOENT) };
+    let refused = SetupFailure::kernel(Step::Network, "local ::/0", rustix::io::Errno::PERM);
+    let table = [
+        (Ok(redirect), LayerState::Present, "by nf_tables", None),
+        (Ok(listeners), LayerState::Degraded, "No such file or directory", Some("modprobe")),
+        (Err(refused), LayerState::Absent, "local ::/0", Some("--no-net")),
+    ];
+    for (tried, state, why, fix) in table {
+        let layer = network::network_layer(tried);
+        assert_eq!((layer.state, layer.required), (state, false));
+        assert!(layer.why.contains(why), "{}", layer.why);
+        assert_eq!(layer.fix.is_some(), fix.is_some());
+        assert!(layer.fix.unwrap_or_default().contains(fix.unwrap_or_default()));
+    }
+}
+
 /// T56
 #[test]
 fn the_kind_of_machine_is_noted() {

@@ -8,7 +8,7 @@ fn every_layer_is_told_and_a_real_cage_is_built() {
     let place = Place::new();
     let ended = place.ask(["doctor"]);
     ended.expect_code(0).prints("user namespaces").prints("seccomp").prints("landlock");
-    ended.prints("a cage was built and a program ran in it");
+    ended.prints("network").prints("a cage was built and a program ran in it");
     let ended = place.ask(["doctor", "--json"]);
     let value: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
     for layer in value["layers"].as_array().unwrap() {

@@ -7,6 +7,7 @@
 mod inward;
 mod listeners;
 mod ports;
+mod probe;
 mod redirect;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -19,6 +20,7 @@ use crate::control::{Channel, MAX_DESCRIPTORS};
 use crate::{NetworkState, Report, SetupFailure, StartError, Step};
 
 pub(crate) use inward::Inward;
+pub use probe::{NetworkProbe, probe_network};
 use redirect::Way;
 
 /// A namespace that is as the Plan says.

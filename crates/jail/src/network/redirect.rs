@@ -4,6 +4,7 @@
 
 use plan::GatekeeperPlan;
 use plan::network::TRANSPARENT_PORT;
+use rustix::io::Errno;
 use sys::nftables::{self, RedirectRules};
 use sys::packet_log::PacketLog;
 
@@ -20,21 +21,25 @@ pub(super) enum Way {
 
 /// Installs the rules, or finds the ports that can do without them.
 pub(super) fn choose(plan: &GatekeeperPlan) -> Result<Way, SetupFailure> {
+    let errno = match install()? {
+        Ok(log) => return Ok(Way::Redirect(log)),
+        Err(errno) => errno,
+    };
+    ports::listened(plan).map(Way::PerPort).map_err(|reason| {
+        let mut failure = failed("nf_tables", "packet rules", errno);
+        failure.detail = Some(format!("nf_tables is not available here, and {reason}"));
+        failure
+    })
+}
+
+/// Installs the rules. The inner error is the kernel's word that it does not offer them.
+pub(super) fn install() -> Result<Result<PacketLog, Errno>, SetupFailure> {
     let rules = RedirectRules { transparent_port: TRANSPARENT_PORT, log_group: LOG_GROUP };
     match nftables::install(rules) {
-        Ok(()) => {
-            let log = PacketLog::bind(LOG_GROUP)
-                .map_err(|errno| failed("nfnetlink_log", "the log of refused datagrams", errno))?;
-            Ok(Way::Redirect(log))
-        }
-        Err(errno) if nftables::is_unavailable(errno) => match ports::listened(plan) {
-            Ok(ports) => Ok(Way::PerPort(ports)),
-            Err(reason) => {
-                let mut failure = failed("nf_tables", "packet rules", errno);
-                failure.detail = Some(format!("nf_tables is not available here, and {reason}"));
-                Err(failure)
-            }
-        },
+        Ok(()) => PacketLog::bind(LOG_GROUP)
+            .map(Ok)
+            .map_err(|errno| failed("nfnetlink_log", "the log of refused datagrams", errno)),
+        Err(errno) if nftables::is_unavailable(errno) => Ok(Err(errno)),
         Err(errno) => Err(failed("nf_tables", "packet rules", errno)),
     }
 }

@@ -57,6 +57,7 @@ fn main() {
             "ports_are_listened_on_without_nf_tables",
             fallback::ports_are_listened_on_without_nf_tables,
         ),
+        ("a_trial_finds_the_same", fallback::a_trial_finds_the_same),
         ("what_cannot_be_held_is_refused", fallback::what_cannot_be_held_is_refused),
     ]);
 }
