@@ -10,6 +10,7 @@ use rustix::process::{Pid, WaitOptions, WaitStatus};
 use rustix::thread::{Gid, Uid};
 use sys::clone::run_sharing_memory;
 use sys::exec::{CStringArray, execute};
+use sys::stack::Stack;
 
 /// A program ready to be started any number of times.
 pub(crate) struct Program {
@@ -17,7 +18,7 @@ pub(crate) struct Program {
     arguments: CStringArray,
     environment: CStringArray,
     ids: Option<HostIds>,
-    stack: Vec<u8>,
+    stack: Stack,
 }
 
 impl Program {
@@ -34,7 +35,7 @@ impl Program {
             arguments: CStringArray::new(arguments),
             environment: CStringArray::new(environment),
             ids: None,
-            stack: vec![0; STACK],
+            stack: Stack::new(STACK)?,
         })
     }
 

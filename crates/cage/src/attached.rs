@@ -26,13 +26,16 @@ use relay::Relay;
 pub fn run_attached(
     nursery: Nursery,
     plan: &Plan,
-    sources: &[OwnedFd],
+    sources: Vec<OwnedFd>,
     gatekeeper: Option<Gatekeeper>,
 ) -> Result<Attended, SpawnError> {
     let prepared = Gatekeeper::prepare(plan)?;
     let signals = Signals::take().map_err(SpawnError::Supervise)?;
     let (mut console, streams) = Console::inspect()?;
-    let mut born = nursery.start(plan, sources, streams)?;
+    let mut born = nursery.start(plan, &sources, streams)?;
+    // The cage has what it needs of them. They are given back while it is being built, and not when
+    // somebody waits for this process to end.
+    drop(sources);
     let network = connect(&mut born, &prepared, gatekeeper.as_ref())?;
     let mut running = if console.is_interactive() {
         Running::begin_on_terminal(born, network, |terminal| console.connect(terminal))?
@@ -56,7 +59,16 @@ pub struct Attended {
     pub outcome: Outcome,
     /// Its cage.
     pub cage: Running,
-    _signals: Signals,
+    signals: Signals,
+}
+
+impl Attended {
+    /// Waits until the cage is taken down, and holds signals back for good: for a process that has
+    /// told how the program ended and is about to end itself.
+    pub fn finish(self) {
+        drop(self.cage);
+        std::mem::forget(self.signals);
+    }
 }
 
 /// Signals that are read instead of received.
@@ -109,7 +121,7 @@ impl Attendance {
                     Event::Ended(outcome) => {
                         self.console.drain();
                         let (cage, signals) = (self.running, self.signals);
-                        return Ok(Attended { outcome, cage, _signals: signals });
+                        return Ok(Attended { outcome, cage, signals });
                     }
                 }
             }

@@ -39,16 +39,6 @@ pub struct Gatekeeper {
     resolvers: Resolvers,
     pid: Pid,
     pidfd: OwnedFd,
-    parting: Parting,
-}
-
-/// Who reaps the process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Parting {
-    /// This one.
-    Reaped,
-    /// Whoever takes over what this one leaves.
-    Left,
 }
 
 impl Gatekeeper {
@@ -73,8 +63,7 @@ impl Gatekeeper {
                 sys::exec::exit_now(1)
             }
             Forked::Parent { pid, pidfd } => {
-                let parting = Parting::Reaped;
-                let gatekeeper = Self { control, settings, resolvers, pid, pidfd, parting };
+                let gatekeeper = Self { control, settings, resolvers, pid, pidfd };
                 gatekeeper.send_resolvers();
                 Ok(gatekeeper)
             }
@@ -149,11 +138,6 @@ impl Gatekeeper {
         let _gone = sys::signal::send_by_handle(self.pidfd.as_fd(), libc::SIGKILL);
     }
 
-    /// Lets go of a process that is about to end, where somebody else is sure to reap it.
-    pub(crate) fn leave(mut self) {
-        self.parting = Parting::Left;
-    }
-
     fn send_resolvers(&self) {
         let order = Order::Upstream { resolvers: self.resolvers.current() };
         // A process that is gone is noticed where it is needed.
@@ -172,9 +156,6 @@ impl Gatekeeper {
 impl Drop for Gatekeeper {
     fn drop(&mut self) {
         self.end();
-        if self.parting == Parting::Left {
-            return;
-        }
         let options = rustix::process::WaitOptions::empty();
         while let Err(Errno::INTR) = rustix::process::waitpid(Some(self.pid), options) {}
     }

@@ -221,21 +221,6 @@ impl Running {
         self.born.wait_until_gone().map_err(SpawnError::Supervise)
     }
 
-    /// Leaves a cage in which nothing runs any more to the kernel, which takes its mounts down after
-    /// this process has ended. Where nobody can be relied on to reap pid 1 then, waits for that.
-    ///
-    /// The first process of the first namespace reaps what is left to it, or the machine would not
-    /// last; the first process of a container is often a program that knows nothing of that duty.
-    pub fn leave(self) {
-        let namespace = rustix::fs::stat(c"/proc/self/ns/pid");
-        if namespace.is_ok_and(|namespace| namespace.st_ino == FIRST_PID_NAMESPACE) {
-            self.born.leave();
-            if let Some(gatekeeper) = self.own_gatekeeper {
-                gatekeeper.leave();
-            }
-        }
-    }
-
     /// Waits for the end of the program and of its cage.
     pub fn wait(&self) -> Result<Outcome, SpawnError> {
         loop {
@@ -266,6 +251,3 @@ fn last_words(born: &Born) -> SpawnError {
         _ => StartError::Vanished.into(),
     }
 }
-
-/// `PROC_PID_INIT_INO` of the kernel: the number of the first process id namespace.
-const FIRST_PID_NAMESPACE: u64 = 0xEFFF_FFFC;

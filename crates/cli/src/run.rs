@@ -34,13 +34,13 @@ pub(crate) fn run(
 ) -> Result<Exit, Failure> {
     let messages = if arguments.quiet { messages.quiet() } else { messages };
     let destination = Destination::open(arguments.json.as_ref())?;
-    let (prepared, gatekeeper) = match ready(&arguments, messages) {
+    let (mut prepared, gatekeeper) = match ready(&arguments, messages) {
         Ok(ready) => ready,
         Err(failure) => return Ok(told(&destination, None, failure, messages)),
     };
     let started = SystemTime::now();
     let ended = match arguments.backend {
-        Backend::Native => run_native(nursery, &prepared, gatekeeper),
+        Backend::Native => run_native(nursery, &mut prepared, gatekeeper),
         Backend::Bwrap => {
             drop(nursery);
             messages.note(
@@ -69,21 +69,21 @@ pub(crate) fn run(
     if let Err(error) = destination.write(result) {
         messages.error(&format!("the result cannot be written: {error}"));
     }
-    // Descriptors are given back while the kernel takes the cage down.
-    drop(prepared);
     let exit = Exit::of_program(ended.end());
-    ended.leave();
+    if let Ended::Native(attended) = ended {
+        attended.finish();
+    }
     Ok(exit)
 }
 
 fn run_native(
     nursery: Option<Result<Nursery, StartError>>,
-    prepared: &Prepared,
+    prepared: &mut Prepared,
     gatekeeper: Option<Gatekeeper>,
 ) -> Result<Ended, SpawnError> {
     let nursery = nursery.unwrap_or_else(Nursery::open)?;
-    let (plan, sources) = (&prepared.plan, &prepared.sources);
-    let attended = cage::run_attached(nursery, plan, sources, gatekeeper)?;
+    let sources = std::mem::take(&mut prepared.sources);
+    let attended = cage::run_attached(nursery, &prepared.plan, sources, gatekeeper)?;
     Ok(Ended::Native(Box::new(attended)))
 }
 
@@ -96,14 +96,6 @@ enum Ended {
 }
 
 impl Ended {
-    /// Lets go of the cage.
-    fn leave(self) {
-        match self {
-            Self::Native(attended) => attended.cage.leave(),
-            Self::Other(_) => {}
-        }
-    }
-
     fn end(&self) -> jail::End {
         match self {
             Self::Native(attended) => attended.outcome.end,

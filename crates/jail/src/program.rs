@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use rustix::process::Pid;
 use sys::exec::CStringArray;
 use sys::signal::SignalSet;
+use sys::stack::Stack;
 
 use crate::seccomp::Filter;
 use crate::{NotifyState, SetupFailure, Step};
@@ -91,7 +92,8 @@ impl Launch {
         listener: Option<OwnedFd>,
     ) -> Result<Launched, SetupFailure> {
         let mut failure = None;
-        let mut stack = vec![0_u8; STACK];
+        let mut stack = Stack::new(STACK)
+            .map_err(|errno| SetupFailure::kernel(Step::Execute, "the program", errno))?;
         let mut body = || {
             failure = Some(self.become_program(streams));
             EXIT_NOT_STARTED

@@ -100,7 +100,7 @@ pub(crate) enum Parentage {
     Own,
     /// A launcher's.
     Launcher,
-    /// This process's, which has handed the cage to its new owner or let go of it.
+    /// This process's, which has handed the cage to its new owner.
     GivenAway,
 }
 
@@ -279,11 +279,6 @@ impl Born {
                 }
             },
         }
-    }
-
-    /// Lets go of a cage whose end was reported, without waiting for pid 1.
-    pub fn leave(mut self) {
-        self.parentage = Parentage::GivenAway;
     }
 
     fn send(&self, order: &Order) -> Result<(), Errno> {

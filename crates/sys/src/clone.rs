@@ -6,6 +6,8 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::process::Pid;
 
+use crate::stack::Stack;
+
 /// New namespaces for a child. libc's constants for the newer flags overflow an `int`, so all of
 /// them are spelled here as the kernel's 64-bit values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -128,7 +130,7 @@ pub fn fork_into(namespaces: Namespaces, cgroup: Option<BorrowedFd<'_>>) -> Resu
 ///
 /// What `body` returns is the exit status of a child that started no program. `body` must not
 /// panic (the workspace aborts on panic, which ends both processes) and should not allocate.
-pub fn run_sharing_memory(stack: &mut [u8], body: &mut dyn FnMut() -> i32) -> Result<Pid, Errno> {
+pub fn run_sharing_memory(stack: &mut Stack, body: &mut dyn FnMut() -> i32) -> Result<Pid, Errno> {
     struct Call<'a>(&'a mut dyn FnMut() -> i32);
     extern "C" fn enter(argument: *mut libc::c_void) -> libc::c_int {
         // SAFETY: the pointer must be to a live `Call` that nobody else uses: it is the `call`
@@ -137,20 +139,13 @@ pub fn run_sharing_memory(stack: &mut [u8], body: &mut dyn FnMut() -> i32) -> Re
         (call.0)()
     }
     let mut call = Call(body);
-    let top = stack.len() & !0xf;
-    if top < MINIMUM_STACK {
-        return Err(Errno::INVAL);
-    }
-    // SAFETY: the address one past the used part must stay within the slice's allocation: `top`
-    // is at most its length.
-    let stack_top = unsafe { stack.as_mut_ptr().add(top) };
     // SAFETY: the child needs a stack of its own, aligned to 16 bytes at its top, and everything it
     // touches must outlive it: `stack` and `call` are borrowed until CLONE_VFORK resumes this
     // process, which is when the child has executed a program or exited.
     let pid = unsafe {
         libc::clone(
             enter,
-            stack_top.wrapping_sub(stack_top.addr() & 0xf).cast(),
+            stack.top(),
             libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_FILES | libc::SIGCHLD,
             (&raw mut call).cast(),
         )
@@ -166,7 +161,7 @@ pub fn run_sharing_memory(stack: &mut [u8], body: &mut dyn FnMut() -> i32) -> Re
 #[derive(Debug)]
 pub struct NamespaceHolder {
     pid: Pid,
-    _stack: Box<[u8]>,
+    _stack: Stack,
 }
 
 impl NamespaceHolder {
@@ -187,8 +182,7 @@ impl NamespaceHolder {
                 unsafe { libc::pause() };
             }
         }
-        let mut stack = vec![0_u8; HOLDER_STACK].into_boxed_slice();
-        let end = stack.as_mut_ptr_range().end;
+        let stack = Stack::new(HOLDER_STACK)?;
         let own_pid = usize::try_from(rustix::process::getpid().as_raw_nonzero().get());
         let own_pid = own_pid.map_err(|_| Errno::RANGE)?;
         // SAFETY: the child runs on its own stack and shares this process's memory without touching
@@ -197,7 +191,7 @@ impl NamespaceHolder {
         let pid = unsafe {
             libc::clone(
                 wait_for_the_end,
-                end.wrapping_sub(end.addr() & 0xf).cast(),
+                stack.top(),
                 libc::CLONE_VM | libc::CLONE_NEWUSER | libc::SIGCHLD,
                 std::ptr::without_provenance_mut(own_pid),
             )
@@ -270,5 +264,4 @@ pub(crate) const CLONE_PIDFD: u64 = 0x1000;
 pub(crate) const CLONE_PARENT: u64 = 0x8000;
 pub(crate) const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;
 pub(crate) const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
-const MINIMUM_STACK: usize = 16 * 1024;
 const HOLDER_STACK: usize = 16 * 1024;

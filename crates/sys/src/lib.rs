@@ -18,5 +18,6 @@ pub mod raw;
 pub mod route;
 pub mod seccomp;
 pub mod signal;
+pub mod stack;
 
 pub use rustix::io::Errno;

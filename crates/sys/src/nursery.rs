@@ -20,13 +20,14 @@ use crate::clone::{
     last_errno, thread_count,
 };
 use crate::signal::{self, SignalSet};
+use crate::stack::Stack;
 
 /// Namespaces in the making, or made and still empty. Dropping it gives them back.
 #[derive(Debug)]
 pub struct Nursery {
     maker: Pid,
     shared: NonNull<Shared>,
-    stack: Vec<u8>,
+    _stack: Stack,
 }
 
 /// A child that was born in a nursery.
@@ -73,6 +74,7 @@ impl Nursery {
             return Err(Errno::BUSY);
         }
         make_room_for_descriptors();
+        let stack = Stack::new(STACK)?;
         let shared = Box::new(Shared {
             state: AtomicU32::new(MAKING),
             ordered: AtomicU32::new(0),
@@ -84,8 +86,6 @@ impl Nursery {
         let shared = NonNull::from(Box::leak(shared));
         const _: () = assert!(std::mem::offset_of!(Shared, state) == 0);
         let cleared_at_end = shared.as_ptr().cast::<libc::pid_t>();
-        let mut stack = vec![0_u8; STACK];
-        let end = stack.as_mut_ptr_range().end;
         // The maker must not be ended by what a user sends to the whole group, and its child starts
         // with the same signals blocked.
         let mask = signal::set_mask(&SignalSet::full())?;
@@ -95,7 +95,7 @@ impl Nursery {
         let pid = unsafe {
             libc::clone(
                 make,
-                end.wrapping_sub(end.addr() & 0xf).cast(),
+                stack.top(),
                 libc::CLONE_VM | libc::CLONE_FILES | libc::CLONE_CHILD_CLEARTID | libc::SIGCHLD,
                 shared.as_ptr().cast(),
                 std::ptr::null_mut::<libc::pid_t>(),
@@ -106,7 +106,7 @@ impl Nursery {
         let failed = if pid == -1 { Some(last_errno()) } else { None };
         signal::set_mask(&mask)?;
         match (failed, Pid::from_raw(pid)) {
-            (None, Some(maker)) => Ok(Self { maker, shared, stack }),
+            (None, Some(maker)) => Ok(Self { maker, shared, _stack: stack }),
             (errno, _) => {
                 // SAFETY: the record must have no other user: no process was made to share it.
                 drop(unsafe { Box::from_raw(shared.as_ptr()) });
@@ -217,7 +217,6 @@ impl Drop for Nursery {
         // SAFETY: the record must have no other user and come from a box: the maker has been
         // reaped, and `open` leaked it.
         drop(unsafe { Box::from_raw(self.shared.as_ptr()) });
-        self.stack.clear();
     }
 }
 
@@ -315,5 +314,5 @@ const SPINS: u32 = 10_000;
 /// Descriptors for the longest list of rules that a policy can have, or for half of it twice.
 const ROOM: u64 = 4096;
 
-/// The child builds a whole cage on it. Only pages that are used are ever made.
+/// The child builds a whole cage on it.
 const STACK: usize = 1024 * 1024;
