@@ -2,7 +2,8 @@
 //! one line of JSON. Knows nothing of cages.
 
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -61,10 +62,12 @@ pub(crate) fn run(words: &[&str]) -> io::Result<String> {
     Ok(serde_json::to_string(&measured)?)
 }
 
-/// How the far side is reached.
+/// How the far side is reached. A name is looked up once, as long-running clients do; questions about
+/// names are measured apart.
 #[derive(Clone, Debug)]
 struct Way {
     host: String,
+    address: Option<IpAddr>,
     socks: Option<SocketAddr>,
 }
 
@@ -74,13 +77,15 @@ impl Way {
             "-" => None,
             text => Some(text.parse().map_err(io::Error::other)?),
         };
-        Ok(Self { host: host.to_owned(), socks })
+        let found = || (host, 0).to_socket_addrs().map(|mut addresses| addresses.next());
+        let address = if socks.is_none() { found()? } else { None };
+        Ok(Self { host: host.to_owned(), address: address.map(|found| found.ip()), socks })
     }
 
     fn connect(&self, port: u16) -> io::Result<TcpStream> {
         let Some(proxy) = self.socks else {
-            let address = (self.host.as_str(), port).to_socket_addrs()?.next();
-            return TcpStream::connect(address.ok_or(io::ErrorKind::NotFound)?);
+            let address = self.address.ok_or(io::ErrorKind::NotFound)?;
+            return TcpStream::connect((address, port));
         };
         let mut connection = TcpStream::connect(proxy)?;
         connection.set_nodelay(true)?;
@@ -105,7 +110,6 @@ fn bulk(way: &Way, flows: u64, time: Duration) -> io::Result<Measured> {
     let (bytes, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     let connections: Vec<TcpStream> =
         (0..flows).map(|_| way.connect(BULK_PORT)).collect::<Result<_, _>>()?;
-    let started = Instant::now();
     std::thread::scope(|scope| {
         for mut connection in connections {
             let (bytes, stop) = (&bytes, &stop);
@@ -126,7 +130,6 @@ fn bulk(way: &Way, flows: u64, time: Duration) -> io::Result<Measured> {
         let count = bytes.load(Ordering::Relaxed) - before;
         let seconds = from.elapsed().as_secs_f64();
         stop.store(true, Ordering::Relaxed);
-        let _took = started.elapsed();
         Ok(Measured { count, seconds, ..Measured::default() })
     })
 }
@@ -252,34 +255,64 @@ fn idle(way: &Way, count: u64) -> io::Result<Measured> {
     Ok(Measured { count: alive, failed, seconds, spread: None })
 }
 
-/// As many connections as fast as possible, each closed at once.
+/// Connections as fast as possible, each ended at once: so many, and more until the input ends.
 fn flood_connections(way: &Way, count: u64) -> io::Result<Measured> {
-    let left = AtomicU64::new(count);
-    let take =
-        || left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
-    let address = (way.host.as_str(), ECHO_PORT).to_socket_addrs()?.next();
-    let address = address.ok_or(io::ErrorKind::NotFound)?;
-    let started = Instant::now();
+    let flood = Flood::begin(count);
     let work = || {
         let mut failed = 0;
-        while take().is_ok() {
-            failed += u64::from(TcpStream::connect(address).is_err());
+        while flood.goes_on() {
+            let ended = way.connect(ECHO_PORT).and_then(|connection| {
+                // A reset leaves no port waiting, of which there are fewer than connections.
+                Ok(rustix::net::sockopt::set_socket_linger(connection, Some(Duration::ZERO))?)
+            });
+            failed += u64::from(ended.is_err());
         }
         (Vec::new(), failed)
     };
     let measured = gathered(FLOODERS, Duration::ZERO, work);
-    Ok(Measured { count, seconds: started.elapsed().as_secs_f64(), ..measured })
+    Ok(flood.end(measured.failed))
 }
 
-/// As many questions as fast as possible, without waiting for answers.
+/// Questions as fast as possible, without waiting for answers: so many, and more until the input ends.
 fn flood_names(server: &str, count: u64) -> io::Result<Measured> {
     let socket = asking(server)?;
-    let started = Instant::now();
+    let flood = Flood::begin(count);
     let mut failed = 0;
-    for _ in 0..count {
+    while flood.goes_on() {
         failed += u64::from(socket.send(QUESTION).is_err());
     }
-    Ok(Measured { count, failed, seconds: started.elapsed().as_secs_f64(), spread: None })
+    Ok(flood.end(failed))
+}
+
+/// A flood that lasts as long as somebody watches.
+struct Flood {
+    least: u64,
+    done: AtomicU64,
+    watched: Arc<AtomicBool>,
+    started: Instant,
+}
+
+impl Flood {
+    fn begin(least: u64) -> Self {
+        let watched = Arc::new(AtomicBool::new(true));
+        let seen = Arc::clone(&watched);
+        std::thread::spawn(move || {
+            let _end = io::stdin().read(&mut [0]);
+            seen.store(false, Ordering::Relaxed);
+        });
+        Self { least, done: AtomicU64::new(0), watched, started: Instant::now() }
+    }
+
+    /// Counts one more, if there is to be one.
+    fn goes_on(&self) -> bool {
+        let before = self.done.fetch_add(1, Ordering::Relaxed);
+        before < self.least || self.watched.load(Ordering::Relaxed)
+    }
+
+    fn end(self, failed: u64) -> Measured {
+        let seconds = self.started.elapsed().as_secs_f64();
+        Measured { count: self.done.into_inner(), failed, seconds, spread: None }
+    }
 }
 
 /// An address of `bench.example`.

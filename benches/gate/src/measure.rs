@@ -104,8 +104,8 @@ fn idle(world: &World, without: f64, with: f64) -> io::Result<Idle> {
     let mut command = way.command(world, &["idle", NAME, IDLE]);
     let mut cage = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     let output = cage.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
-    let mut line = String::new();
-    BufReader::new(output).read_line(&mut line)?;
+    let (mut output, mut line) = (BufReader::new(output), String::new());
+    output.read_line(&mut line)?;
     let held: Measured = serde_json::from_str(&line)?;
     let loaded = cages::memory_of_guards(cage.id()) as f64;
     drop(cage.stdin.take());
@@ -133,9 +133,10 @@ fn floods(world: &World, options: &Options) -> io::Result<Vec<Flood>> {
     for (name, flood) in kinds {
         let quiet = probe(world, &way, name, options.time)?;
         let mut flooding = way.command(world, &flood);
-        let flooding = flooding.stdout(Stdio::piped()).spawn()?;
+        let mut flooding = flooding.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         std::thread::sleep(Duration::from_millis(200));
         let loud = probe(world, &way, name, options.time)?;
+        drop(flooding.stdin.take());
         let output = flooding.wait_with_output()?;
         let text = String::from_utf8_lossy(&output.stdout);
         let flooded: Measured = serde_json::from_str(text.lines().last().unwrap_or_default())?;
