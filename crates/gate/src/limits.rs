@@ -10,7 +10,7 @@ pub const DIALS: usize = 512;
 /// Questions about names that may wait for an answer at a time.
 pub const QUERIES_IN_FLIGHT: usize = 1_024;
 /// Questions about names in one second.
-pub const QUERIES_PER_SECOND: u32 = 2_000;
+pub const QUERIES_PER_SECOND: u32 = 20_000;
 /// Questions that one socket takes before others get their turn.
 pub const QUERIES_PER_TURN: usize = 64;
 /// Connections for questions about names at a time; more wait in the listener's queue.
