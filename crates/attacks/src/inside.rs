@@ -46,7 +46,7 @@ pub fn child_main(arguments: &[OsString]) -> ExitCode {
         ["twins", arena, names @ ..] => tell_batch(arena, names, Place::Twin),
         ["speak", socket, mark] => roles::speak(socket, mark),
         ["reach", way, address, mark] => reach::reach(way, address, mark),
-        ["listed", mark] => reach::speak_to_listed(mark),
+        ["listed", mark, wanted] => reach::speak_to_listed(mark, wanted),
         ["type", words] => roles::type_on_terminal(words),
         ["no-namespaces", program, arguments @ ..] => {
             roles::start_without_namespaces(program, arguments)

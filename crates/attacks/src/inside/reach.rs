@@ -30,13 +30,14 @@ pub(super) fn reach(way: &str, address: &str, mark: &str) -> ExitCode {
     }
 }
 
-/// Speaks to every abstract socket of ours that the kernel's own list names.
-pub(super) fn speak_to_listed(mark: &str) -> ExitCode {
+/// Speaks to an abstract socket if the kernel's own list names it. To no other: beside this one there
+/// may be arenas of other provers.
+pub(super) fn speak_to_listed(mark: &str, wanted: &str) -> ExitCode {
     let list = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
-    let names = list.lines().filter_map(|line| line.split_once("@stockade-"));
+    let names = list.lines().filter_map(|line| line.split_once('@'));
     let mut spoken = false;
-    for (_, rest) in names {
-        let name = format!("stockade-{}", rest.trim_end());
+    for (_, name) in names.filter(|(_, name)| name.trim_end() == wanted) {
+        let name = name.trim_end();
         let connected = std::os::unix::net::SocketAddr::from_abstract_name(name.as_bytes())
             .and_then(|address| UnixStream::connect_addr(&address));
         let sent = connected.and_then(|mut stream| stream.write_all(format!("{mark};").as_bytes()));

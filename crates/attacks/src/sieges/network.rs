@@ -43,7 +43,8 @@ pub(crate) const SIEGES: &[Siege] = &[
         "speaks to the abstract sockets that the kernel lists",
         |scene| {
             let name = scene.name;
-            run(scene, &["listed", name])
+            let wanted = scene.arena().names.abstract_stream.clone();
+            run(scene, &["listed", name, &wanted])
         },
     ),
 ];

@@ -160,6 +160,10 @@ fn answer_to(refusal: &Refusal) -> Vec<u8> {
         Refusal::Failed(reason @ DialFailure::TimedOut) => {
             failure(Failure::TimedOut, &reason.to_string())
         }
+        // Which resolver was asked and what it said is the user's to know, not the program's.
+        Refusal::Failed(DialFailure::Unresolved(_)) => {
+            failure(Failure::Unreachable, "the name could not be looked up")
+        }
         Refusal::Failed(reason) => failure(Failure::Unreachable, &reason.to_string()),
     }
 }

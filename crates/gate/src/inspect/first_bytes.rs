@@ -28,7 +28,7 @@ pub struct Classifier {
     /// How much of `http/` the latest bytes spell.
     spelled: usize,
     names_http: bool,
-    /// The latest word of the line has the form of another protocol's version, such as `RTSP/1.0`.
+    /// Whether the latest word of the line has the form of a version, such as `RTSP/1.0`.
     word: Word,
 }
 
@@ -36,8 +36,8 @@ pub struct Classifier {
 enum State {
     /// Nothing but white space and line ends.
     Blank,
-    /// One byte of TLS.
-    TlsStart,
+    /// In what may be the header of an SSL 2 record.
+    OldTls,
     /// In the first word.
     Method,
     /// After the first word.
@@ -93,9 +93,15 @@ impl Classifier {
     fn step(&mut self, byte: u8) -> State {
         match self.state {
             State::Done(_) => self.state,
-            State::Blank if self.seen == 1 && byte == HANDSHAKE => State::TlsStart,
-            State::TlsStart if byte == 3 => State::Done(FirstBytes::Tls),
-            State::TlsStart => State::Done(FirstBytes::Other),
+            // Some servers take a first record of any TLS type and of versions that do not exist,
+            // and some the hello of SSL 2. All of them have to be read as TLS, which refuses them.
+            State::Blank if self.seen == 1 && RECORD_TYPES.contains(&byte) => {
+                State::Done(FirstBytes::Tls)
+            }
+            State::Blank if self.seen == 1 && byte >= OLD_RECORD => State::OldTls,
+            State::OldTls if self.seen < OLD_HEADER => State::OldTls,
+            State::OldTls if byte == OLD_HELLO => State::Done(FirstBytes::Tls),
+            State::OldTls => State::Done(FirstBytes::Other),
             // Servers skip empty lines before a request, and some skip blanks.
             State::Blank if is_blank(byte) || byte == b'\n' => State::Blank,
             State::Blank | State::Method if is_token(byte) => {
@@ -143,9 +149,12 @@ impl Classifier {
         };
     }
 
-    /// `GET /` without a version is HTTP/0.9; with the version of another protocol it is that one.
+    /// `GET /` without a version is HTTP/0.9. A last word such as `RTSP/1.0` is the version of another
+    /// protocol, which some HTTP servers read as their own; so is the line that a load balancer puts
+    /// before a request.
     fn kind_of_line(&self) -> FirstBytes {
-        if self.names_http || (self.begins_with_method() && self.word != Word::Version) {
+        let is_request = self.begins_with_method() || self.word == Word::Version;
+        if self.names_http || is_request || self.start.starts_with(b"PROXY ") {
             FirstBytes::Http
         } else {
             FirstBytes::Other
@@ -170,7 +179,13 @@ fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-const HANDSHAKE: u8 = 22;
+/// Change of cipher, alert, handshake, data, heartbeat.
+const RECORD_TYPES: std::ops::RangeInclusive<u8> = 20..=24;
+/// The highest bit of an SSL 2 record's length.
+const OLD_RECORD: u8 = 0x80;
+/// Two bytes of length and the type of its message.
+const OLD_HEADER: usize = 3;
+const OLD_HELLO: u8 = 1;
 const SPELLING: &[u8] = b"http/";
 const MAX_LINE: usize = 64 * 1024;
 const METHODS: [&str; 9] =

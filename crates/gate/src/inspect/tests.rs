@@ -34,6 +34,12 @@ fn attempts_at_http_are_http() {
         b"GET /\xff HTTP/1.1\r\n",
         b"X hhttp/\r\n",
         b"POST /x FOO/1.0 HTTP/1.1\r\n",
+        b"GET /2 RTSP/1.1\r\n",
+        b"SOURCE /x ICE/1.0\r\n",
+        b"OPTIONS rtsp://h/x RTSP/1.0\r\n",
+        b"GET / HTTPS/1.1\r\n",
+        b"GET / XTTP/1.1\r\n",
+        b"PROXY TCP4 1.2.3.4 5.6.7.8 1 2\r\n",
     ];
     for bytes in http {
         assert_eq!(kind(bytes), FirstBytes::Http, "{}", bytes.escape_ascii());
@@ -52,18 +58,27 @@ fn others_are_let_alone() {
         b"PING\r\n",
         b"get key\r\n",
         b"0032git-upload-pack /x\0host=h\0",
-        b"OPTIONS rtsp://h/x RTSP/1.0\r\n",
-        b"OPTIONS sip:h SIP/2.0\r\n",
         b"\0\0\0\x08\x04\xd2\x16\x2f",
         b"{\"id\":1}",
-        b"\x16\x02",
-        b"\x80\x2e\x01\x03",
+        b"\x80\x2e\x02",
         b"\x10\x0c\0\x04MQTT",
     ];
     for bytes in other {
         assert_eq!(kind(bytes), FirstBytes::Other, "{}", bytes.escape_ascii());
     }
-    assert_eq!(kind(b"\x16\x03"), FirstBytes::Tls);
+    let tls: &[&[u8]] = &[
+        b"\x16\x03",
+        b"\x16\x02\0",
+        b"\x16\x04\0",
+        b"\x15\x03\x01\0\x02\x01\x5a",
+        b"\x14\x03",
+        b"\x17\x03",
+        b"\x18\x03",
+        b"\x80\x2e\x01\x03",
+    ];
+    for bytes in tls {
+        assert_eq!(kind(bytes), FirstBytes::Tls, "{}", bytes.escape_ascii());
+    }
     assert_eq!(kind(b"\x16\x03\x01\x02\x00\x01"), FirstBytes::Tls);
 }
 
@@ -71,7 +86,7 @@ fn others_are_let_alone() {
 #[test]
 fn too_little_is_too_little() {
     for bytes in
-        [&b""[..], b"\x16", b"G", b"GET", b"GET ", b"GET / HTTP/1.1", b"\r\n", b"hello world"]
+        [&b""[..], b"\x80", b"G", b"GET", b"GET ", b"GET / HTTP/1.1", b"\r\n", b"hello world"]
     {
         assert_eq!(kind(bytes), FirstBytes::NeedMore, "{}", bytes.escape_ascii());
     }
