@@ -1,5 +1,7 @@
 //! What became of a cage's network, for a person in a few lines and for a program as data.
 
+use std::net::IpAddr;
+
 use cage::{NetworkEnd, NetworkOutcome};
 use gate::account::DeniedTarget;
 use gate::event::Way;
@@ -89,13 +91,22 @@ pub(crate) fn tell(outcome: &NetworkOutcome, messages: Messages) {
 fn line(denied: &DeniedTarget) -> String {
     let target = shown(with_port(&denied.target, denied.port));
     let reason = shown(&denied.reason);
-    let allowing = match (&denied.rule, denied.code.as_deref()) {
-        (None, Some("not_allowed" | "port_not_allowed")) => {
+    let allowing = match (&denied.rule, denied.code.as_deref(), denied.port) {
+        (None, Some("not_allowed" | "port_not_allowed"), Some(port)) if is_own(&denied.target) => {
+            format!("; `--host-port {port}` leads to that port of the host")
+        }
+        (None, Some("not_allowed" | "port_not_allowed"), _) => {
             format!("; `--net {target}` would allow it")
         }
         _ => String::new(),
     };
     format!("refused `{target}` ×{}: {reason}{allowing}", denied.count)
+}
+
+/// Whether a target is the loopback of whoever names it, which no entry can lead out of a cage.
+fn is_own(target: &str) -> bool {
+    let is_loopback = target.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+    is_loopback || target == "localhost" || target.ends_with(".localhost")
 }
 
 fn with_port(target: &str, port: Option<u16>) -> String {

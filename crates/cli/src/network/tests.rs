@@ -33,6 +33,10 @@ fn a_refused_target_is_one_line() {
             "refused `[2001:db8::1]:80` ×3: because; `--net [2001:db8::1]:80` would allow it",
         ),
         (
+            denied("127.0.0.1", Some(5432), "not_allowed", None),
+            "refused `127.0.0.1:5432` ×3: because; `--host-port 5432` leads to that port of the host",
+        ),
+        (
             denied("a.example", Some(443), "denied_by_rule", Some("*.example")),
             "refused `a.example:443` ×3: because",
         ),
