@@ -3,29 +3,31 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use rustix::io::Errno;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
 
 /// The resolvers to ask.
 #[derive(Debug)]
 pub(super) struct Resolvers {
     current: Mutex<Vec<SocketAddr>>,
-    /// Tells that a file beside the list of resolvers changed. None where they are configured, and
-    /// where the kernel has no watch to give.
-    watch: Option<OwnedFd>,
+    /// Tells when to look again. None where they are configured, and where the kernel has no timer to
+    /// give. Not a watch of the file: closing one takes the kernel longer than a whole run.
+    timer: Option<OwnedFd>,
 }
 
 impl Resolvers {
     /// Those of the configuration, or the host's where it has none.
     pub(super) fn new(configured: &[SocketAddr]) -> Self {
         if configured.is_empty() {
-            let watch = watch().ok();
-            return Self { current: Mutex::new(of_host()), watch };
+            let timer = timer().ok();
+            return Self { current: Mutex::new(of_host()), timer };
         }
-        Self { current: Mutex::new(configured.to_vec()), watch: None }
+        Self { current: Mutex::new(configured.to_vec()), timer: None }
     }
 
     /// In the order of asking.
@@ -35,18 +37,15 @@ impl Resolvers {
 
     /// Readable when something may have changed.
     pub(super) fn changes(&self) -> Option<BorrowedFd<'_>> {
-        self.watch.as_ref().map(AsFd::as_fd)
+        self.timer.as_ref().map(AsFd::as_fd)
     }
 
-    /// Looks again, if there was a change, and says whether there are others now.
+    /// Looks again, if it is time, and says whether there are others now.
     pub(super) fn have_changed(&self) -> bool {
-        let Some(watch) = &self.watch else { return false };
-        let mut events = [0; 4096];
-        let mut any = false;
-        while let Ok(1..) | Err(Errno::INTR) = rustix::io::read(watch, &mut events) {
-            any = true;
-        }
-        let now = if any { of_host() } else { return false };
+        let Some(timer) = &self.timer else { return false };
+        let mut expirations = [0; 8];
+        let is_time = matches!(rustix::io::read(timer, &mut expirations), Ok(1..));
+        let now = if is_time { of_host() } else { return false };
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let changed = *current != now;
         *current = now;
@@ -54,19 +53,14 @@ impl Resolvers {
     }
 }
 
-/// Watches the directory of the list, and where the list is a link, the one that it leads to: most
-/// that write it put a new file in its place.
-fn watch() -> Result<OwnedFd, Errno> {
-    let watch = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
-    let flags = WatchFlags::CLOSE_WRITE | WatchFlags::MOVED_TO | WatchFlags::CREATE;
-    let list = Path::new(LIST);
-    let real = list.canonicalize().ok();
-    for file in [Some(list), real.as_deref()].into_iter().flatten() {
-        if let Some(directory) = file.parent() {
-            inotify::add_watch(&watch, directory, flags)?;
-        }
-    }
-    Ok(watch)
+/// A timer that expires every so often.
+fn timer() -> Result<OwnedFd, Errno> {
+    let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+    let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+    let often = Timespec { tv_sec: SECONDS_BETWEEN_LOOKS, tv_nsec: 0 };
+    let times = Itimerspec { it_interval: often, it_value: often };
+    timerfd_settime(&timer, TimerfdTimerFlags::empty(), &times)?;
+    Ok(timer)
 }
 
 fn of_host() -> Vec<SocketAddr> {
@@ -97,5 +91,7 @@ pub(super) fn listed(text: &str) -> Vec<SocketAddr> {
 
 const LIST: &str = "/etc/resolv.conf";
 const PORT: u16 = 53;
+/// A change of network is seen within this time.
+const SECONDS_BETWEEN_LOOKS: i64 = 2;
 /// As many as the C library asks.
 const MOST: usize = 3;
