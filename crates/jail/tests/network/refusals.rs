@@ -96,16 +96,18 @@ pub(crate) fn nothing_is_open_without_rules() {
     let held = bear(&prepare(network(&["a.example:443"]), &actions)).unwrap();
     let process = format!("--target={}", held.born.pid());
     let flushed = std::process::Command::new("nsenter")
-        .args([&process, "--user", "--net", "--preserve-credentials"])
+        .args([&process, "--net"])
         .args(["nft", "flush", "ruleset"])
         .output();
-    let flushed = match flushed {
-        Ok(flushed) => flushed,
-        // Neither tool comes with every system, and the fallback's tests have no rules either.
-        Err(_) => return,
+    let failed = match flushed {
+        Ok(flushed) if flushed.status.success() => None,
+        Ok(flushed) => Some(String::from_utf8_lossy(&flushed.stderr).into_owned()),
+        Err(error) => Some(error.to_string()),
     };
-    if !flushed.status.success() {
-        return;
+    if let Some(failed) = failed {
+        let required = std::env::var_os("STOCKADE_REQUIRE").is_some_and(|value| value == "all");
+        assert!(!required, "the rules cannot be flushed: {failed}");
+        return eprintln!("skipped: the rules cannot be flushed: {failed}");
     }
     held.born.open_gate().unwrap();
     let done = held.finish().unwrap();
