@@ -7,7 +7,7 @@ mod relay;
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use jail::Nursery;
+use jail::{LimitsHolder, Nursery};
 use plan::Plan;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
@@ -32,7 +32,7 @@ pub fn run_attached(
     let prepared = Gatekeeper::prepare(plan)?;
     let signals = Signals::take().map_err(SpawnError::Supervise)?;
     let (mut console, streams) = Console::inspect()?;
-    let mut born = nursery.start(plan, &sources, streams)?;
+    let mut born = nursery.start(plan, &sources, streams, LimitsHolder::Nobody)?;
     // The cage has what it needs of them. They are given back while it is being built, and not when
     // somebody waits for this process to end.
     drop(sources);

@@ -3,7 +3,7 @@
 
 use std::os::fd::OwnedFd;
 
-use jail::ProgramStreams;
+use jail::{LimitsHolder, ProgramStreams};
 use plan::Plan;
 
 use crate::gatekeeper::Gatekeeper;
@@ -28,7 +28,7 @@ impl Launcher {
         streams: ProgramStreams,
     ) -> Result<Running, SpawnError> {
         let prepared = Gatekeeper::prepare(plan)?;
-        let mut born = self.0.start_cage(plan, sources, streams)?;
+        let mut born = self.0.start_cage(plan, sources, streams, LimitsHolder::Nobody)?;
         let network = connect(&mut born, &prepared, None)?;
         Running::begin(born, network)
     }
@@ -42,7 +42,7 @@ impl Launcher {
         streams: ProgramStreams,
     ) -> Result<Running, SpawnError> {
         let prepared = Gatekeeper::prepare(plan)?;
-        let mut born = self.0.start_cage(plan, sources, streams)?;
+        let mut born = self.0.start_cage(plan, sources, streams, LimitsHolder::Nobody)?;
         let network = connect(&mut born, &prepared, Some(gatekeeper))?;
         Running::begin(born, network)
     }

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
 use gate::settings::Settings;
-use jail::{Born, Layers, ProgramStreams, Report, StartError};
+use jail::{Born, Layers, LimitsHolder, ProgramStreams, Report, StartError};
 use plan::Plan;
 use rustix::io::Errno;
 
@@ -48,7 +48,7 @@ pub fn spawn(
         true => Some(Gatekeeper::start(&[], Settings::default())?),
         false => None,
     };
-    let mut born = jail::start(plan, sources, streams)?;
+    let mut born = jail::start(plan, sources, streams, LimitsHolder::Nobody)?;
     let network = connect(&mut born, &prepared, gatekeeper.as_ref())?;
     let mut running = Running::begin(born, network)?;
     running.keep(gatekeeper);
@@ -63,7 +63,7 @@ pub fn spawn_through(
     streams: ProgramStreams,
 ) -> Result<Running, SpawnError> {
     let prepared = Gatekeeper::prepare(plan)?;
-    let mut born = jail::start(plan, sources, streams)?;
+    let mut born = jail::start(plan, sources, streams, LimitsHolder::Nobody)?;
     let network = connect(&mut born, &prepared, Some(gatekeeper))?;
     Running::begin(born, network)
 }

@@ -30,4 +30,4 @@ pub mod restrict;
 pub use control::{Denial, End, LandlockState, Layers, NetworkState, NotifyState, Report};
 pub use error::{SetupFailure, StartError, Step};
 pub use network::{NetworkProbe, probe_network};
-pub use start::{Born, Nursery, ProgramStreams, Stream, start};
+pub use start::{Born, LimitsHolder, Nursery, ProgramStreams, Stream, start};

@@ -56,6 +56,20 @@ impl ProgramStreams {
     }
 }
 
+/// Who holds a cage to the limits of its Plan. This crate cannot: it has neither clock nor cgroup.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum LimitsHolder<'a> {
+    /// Nobody, so a Plan that has limits is refused.
+    #[default]
+    Nobody,
+    /// The caller, from before it opens the gate.
+    Caller {
+        /// The cgroup that the cage is born in, where the kernel can do that. The caller moves it
+        /// into any other.
+        birthplace: Option<BorrowedFd<'a>>,
+    },
+}
+
 /// A cage that exists. Its program has not run before [`Born::open_gate`]; dropping it ends the
 /// cage.
 #[derive(Debug)]
@@ -110,8 +124,9 @@ pub fn start(
     plan: &Plan,
     sources: &[OwnedFd],
     streams: ProgramStreams,
+    limits: LimitsHolder<'_>,
 ) -> Result<Born, StartError> {
-    Nursery::open()?.start(plan, sources, streams)
+    Nursery::open()?.start(plan, sources, streams, limits)
 }
 
 /// The namespaces of one cage, made while its Plan is still being found out. They are the same
@@ -132,8 +147,9 @@ impl Nursery {
         plan: &Plan,
         sources: &[OwnedFd],
         streams: ProgramStreams,
+        limits: LimitsHolder<'_>,
     ) -> Result<Born, StartError> {
-        check(plan, sources)?;
+        check(plan, sources, limits)?;
         let Self(mut nursery) = self;
         let privileged = matches!(plan.identity.map, IdentityMap::Unowned(_));
         let sockets = network::descriptors(&plan.network);
@@ -151,7 +167,11 @@ impl Nursery {
                 be_pid_one(plan, streams, inside, descriptors);
             }
         };
-        let newborn = nursery.bear(None, &mut life).map_err(namespaces_failed)?;
+        let birthplace = match limits {
+            LimitsHolder::Caller { birthplace } => birthplace,
+            LimitsHolder::Nobody => None,
+        };
+        let newborn = nursery.bear(birthplace, &mut life).map_err(namespaces_failed)?;
         // The child has its own copies, and a channel must have one other end only.
         drop(inside);
         let control = control.ok_or(StartError::Vanished)?;
@@ -296,7 +316,7 @@ impl Drop for Born {
 }
 
 /// Refuses what this enforcer does not know or cannot hold.
-fn check(plan: &Plan, sources: &[OwnedFd]) -> Result<(), StartError> {
+fn check(plan: &Plan, sources: &[OwnedFd], limits: LimitsHolder<'_>) -> Result<(), StartError> {
     if plan.version != PLAN_VERSION {
         let version = plan.version;
         return Err(StartError::Unsupported(format!("the plan is of version {version}")));
@@ -306,12 +326,9 @@ fn check(plan: &Plan, sources: &[OwnedFd]) -> Result<(), StartError> {
     }
     identity::check(&plan.identity)?;
     network::check(plan)?;
-    if plan.limits != LimitsPlan::default() {
-        return Err(StartError::Unsupported(
-            "the cage's policy sets limits, and this build cannot enforce any; remove `limits` \
-             or pass none of --memory, --pids, --cpus and --time"
-                .to_owned(),
-        ));
+    if plan.limits != LimitsPlan::default() && matches!(limits, LimitsHolder::Nobody) {
+        let reason = "the cage's policy sets limits, and nobody would hold the cage to them";
+        return Err(StartError::Unsupported(reason.to_owned()));
     }
     Ok(())
 }

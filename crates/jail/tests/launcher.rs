@@ -15,7 +15,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Barrier;
 
 use jail::launcher::Launcher;
-use jail::{End, ProgramStreams, Report, Stream};
+use jail::{End, LimitsHolder, ProgramStreams, Report, Stream};
 use plan::Access;
 use support::Prepared;
 
@@ -26,7 +26,9 @@ fn run(launcher: &Launcher, prepared: &Prepared) -> (End, String) {
         stdout: Stream::Descriptor(OwnedFd::from(writer)),
         stderr: Stream::Null,
     };
-    let born = launcher.start_cage(&prepared.plan, &prepared.sources, streams).unwrap();
+    let born = launcher
+        .start_cage(&prepared.plan, &prepared.sources, streams, LimitsHolder::Nobody)
+        .unwrap();
     born.open_gate().unwrap();
     let mut output = String::new();
     reader.read_to_string(&mut output).unwrap();
@@ -72,10 +74,18 @@ fn a_launcher_survives_what_it_cannot_do() {
     let launcher = Launcher::start().unwrap();
     let mut broken = Prepared::new(&["true"]);
     broken.plan.version = 99;
-    assert!(launcher.start_cage(&broken.plan, &broken.sources, ProgramStreams::null()).is_err());
+    assert!(
+        launcher
+            .start_cage(&broken.plan, &broken.sources, ProgramStreams::null(), LimitsHolder::Nobody)
+            .is_err()
+    );
     let mut fewer = Prepared::new(&["true"]);
     fewer.sources.pop();
-    assert!(launcher.start_cage(&fewer.plan, &fewer.sources, ProgramStreams::null()).is_err());
+    assert!(
+        launcher
+            .start_cage(&fewer.plan, &fewer.sources, ProgramStreams::null(), LimitsHolder::Nobody)
+            .is_err()
+    );
     assert_eq!(run(&launcher, &Prepared::new(&["sh", "-c", "exit 4"])).0, End::Exited(4));
 }
 
@@ -83,8 +93,9 @@ fn a_launcher_survives_what_it_cannot_do() {
 fn a_cage_ends_with_its_launcher() {
     let launcher = Launcher::start().unwrap();
     let prepared = Prepared::new(&["sleep", "1000"]);
-    let born =
-        launcher.start_cage(&prepared.plan, &prepared.sources, ProgramStreams::null()).unwrap();
+    let born = launcher
+        .start_cage(&prepared.plan, &prepared.sources, ProgramStreams::null(), LimitsHolder::Nobody)
+        .unwrap();
     born.open_gate().unwrap();
     while !matches!(born.next_report().unwrap(), Some((Report::Started(_), _))) {}
     drop(launcher);

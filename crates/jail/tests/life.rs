@@ -14,7 +14,7 @@ mod support;
 use std::io::Read;
 use std::os::fd::OwnedFd;
 
-use jail::{Born, End, ProgramStreams, Report, Stream};
+use jail::{Born, End, LimitsHolder, ProgramStreams, Report, Stream};
 use plan::Access;
 use support::Prepared;
 
@@ -49,7 +49,8 @@ fn until_end(born: &Born) -> Result<(End, Vec<jail::Denial>), jail::SetupFailure
 
 fn run(prepared: &Prepared) -> Result<Outcome, jail::SetupFailure> {
     let (streams, mut reader) = streams();
-    let born = jail::start(&prepared.plan, &prepared.sources, streams).unwrap();
+    let born =
+        jail::start(&prepared.plan, &prepared.sources, streams, LimitsHolder::Nobody).unwrap();
     // A pid 1 that has already failed cannot hear it; what it reported tells why.
     let _heard = born.open_gate();
     let (end, denials) = until_end(&born)?;
@@ -170,7 +171,12 @@ fn a_nursery_without_a_cage_leaves_nothing() {
     let refused = jail::Nursery::open().unwrap();
     let mut prepared = shell("true");
     prepared.plan.version = 0;
-    let error = refused.start(&prepared.plan, &prepared.sources, ProgramStreams::null());
+    let error = refused.start(
+        &prepared.plan,
+        &prepared.sources,
+        ProgramStreams::null(),
+        LimitsHolder::Nobody,
+    );
     assert!(matches!(error, Err(jail::StartError::Unsupported(_))), "{error:?}");
     assert_eq!(children(), before);
 }

@@ -14,7 +14,9 @@ use sys::clone::{Forked, Namespaces};
 use sys::signal::SignalSet;
 
 use crate::control::Channel;
-use crate::{Born, ProgramStreams, SetupFailure, StartError, Step, privileges, start};
+use crate::{
+    Born, LimitsHolder, ProgramStreams, SetupFailure, StartError, Step, privileges, start,
+};
 
 /// A running launcher process. Dropping it ends the process, and with it every cage it bore.
 #[derive(Debug)]
@@ -51,11 +53,12 @@ impl Launcher {
         plan: &Plan,
         sources: &[OwnedFd],
         streams: ProgramStreams,
+        limits: LimitsHolder<'_>,
     ) -> Result<Born, StartError> {
         // A thread that panicked while it held the lock has aborted the process.
         let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
         let gone = |_| StartError::Unsupported("the launcher process is gone".to_owned());
-        wire::send_request(socket.as_fd(), plan, sources, &streams).map_err(gone)?;
+        wire::send_request(socket.as_fd(), plan, sources, &streams, limits).map_err(gone)?;
         wire::receive_answer(socket.as_fd(), plan).map_err(gone)?
     }
 
@@ -80,7 +83,10 @@ fn serve(socket: &OwnedFd) {
     }
     while let Ok(Some(request)) = wire::receive_request(socket.as_fd()) {
         let answer = match request {
-            Ok(request) => start(&request.plan, &request.sources, request.streams),
+            Ok(request) => {
+                let limits = request.limits.as_holder();
+                start(&request.plan, &request.sources, request.streams, limits)
+            }
             Err(refusal) => Err(refusal),
         };
         if wire::send_answer(socket.as_fd(), answer).is_err() {

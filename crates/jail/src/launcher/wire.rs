@@ -10,13 +10,31 @@ use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 
 use crate::control::{MAX_DESCRIPTORS, receive_packet, send_packet};
-use crate::{Born, ProgramStreams, SetupFailure, StartError, Stream};
+use crate::{Born, LimitsHolder, ProgramStreams, SetupFailure, StartError, Stream};
 
 /// A cage to bear.
 pub(super) struct Request {
     pub(super) plan: Plan,
     pub(super) sources: Vec<OwnedFd>,
     pub(super) streams: ProgramStreams,
+    pub(super) limits: Limits,
+}
+
+/// A [`LimitsHolder`] that owns its cgroup.
+pub(super) enum Limits {
+    Nobody,
+    Caller { birthplace: Option<OwnedFd> },
+}
+
+impl Limits {
+    pub(super) fn as_holder(&self) -> LimitsHolder<'_> {
+        match self {
+            Self::Nobody => LimitsHolder::Nobody,
+            Self::Caller { birthplace } => {
+                LimitsHolder::Caller { birthplace: birthplace.as_ref().map(AsFd::as_fd) }
+            }
+        }
+    }
 }
 
 /// Sends a request for a cage.
@@ -25,8 +43,9 @@ pub(super) fn send_request(
     plan: &Plan,
     sources: &[OwnedFd],
     streams: &ProgramStreams,
+    limits: LimitsHolder<'_>,
 ) -> Result<(), Errno> {
-    let mut descriptors = Vec::with_capacity(sources.len() + 3);
+    let mut descriptors = Vec::with_capacity(sources.len() + 4);
     let mut kinds = [StreamKind::Null; 3];
     let wanted = [&streams.stdin, &streams.stdout, &streams.stderr];
     for (kind, stream) in kinds.iter_mut().zip(wanted) {
@@ -39,8 +58,17 @@ pub(super) fn send_request(
             Stream::Null => StreamKind::Null,
         };
     }
+    let holder = match limits {
+        LimitsHolder::Nobody => HolderKind::Nobody,
+        LimitsHolder::Caller { birthplace: None } => HolderKind::Caller,
+        LimitsHolder::Caller { birthplace: Some(cgroup) } => {
+            descriptors.push(cgroup);
+            HolderKind::CallerWithBirthplace
+        }
+    };
     descriptors.extend(sources.iter().map(AsFd::as_fd));
     let mut bytes = kinds.map(|kind| kind as u8).to_vec();
+    bytes.push(holder as u8);
     bytes.extend(plan::encode(plan));
     send_parts(socket, &bytes, &descriptors)
 }
@@ -55,7 +83,7 @@ pub(super) fn receive_request(
 
 fn read_request(bytes: &[u8], descriptors: Vec<OwnedFd>) -> Result<Request, StartError> {
     let malformed = |what: &str| StartError::Unsupported(format!("the request {what}"));
-    let Some((kinds, encoded)) = bytes.split_first_chunk::<3>() else {
+    let Some((kinds, encoded)) = bytes.split_first_chunk::<4>() else {
         return Err(malformed("is too short"));
     };
     let plan = plan::decode(encoded).map_err(|error| {
@@ -72,10 +100,19 @@ fn read_request(bytes: &[u8], descriptors: Vec<OwnedFd>) -> Result<Request, Star
         kind if kind == StreamKind::Null as u8 => Ok(Stream::Null),
         _ => Err(malformed("names an unknown stream")),
     };
-    let [stdin, stdout, stderr] = *kinds;
+    let [stdin, stdout, stderr, holder] = *kinds;
     let streams =
         ProgramStreams { stdin: stream(stdin)?, stdout: stream(stdout)?, stderr: stream(stderr)? };
-    Ok(Request { plan, sources: descriptors.collect(), streams })
+    let limits = match holder {
+        kind if kind == HolderKind::Nobody as u8 => Limits::Nobody,
+        kind if kind == HolderKind::Caller as u8 => Limits::Caller { birthplace: None },
+        kind if kind == HolderKind::CallerWithBirthplace as u8 => {
+            let cgroup = descriptors.next().ok_or_else(|| malformed("lacks a descriptor"))?;
+            Limits::Caller { birthplace: Some(cgroup) }
+        }
+        _ => return Err(malformed("names an unknown holder of limits")),
+    };
+    Ok(Request { plan, sources: descriptors.collect(), streams, limits })
 }
 
 /// Sends what became of a request.
@@ -129,6 +166,13 @@ enum StreamKind {
     Null = 0,
     Terminal = 1,
     Descriptor = 2,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum HolderKind {
+    Nobody = 0,
+    Caller = 1,
+    CallerWithBirthplace = 2,
 }
 
 /// Sends bytes and descriptors in packets: how many bytes are left, how many descriptors are left,

@@ -5,7 +5,9 @@ use std::net::TcpListener;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use jail::{Born, End, Layers, ProgramStreams, Report, SetupFailure, StartError, Stream};
+use jail::{
+    Born, End, Layers, LimitsHolder, ProgramStreams, Report, SetupFailure, StartError, Stream,
+};
 use plan::network::{Family, SocketKind};
 use plan::{Access, BindPurpose, GatekeeperPlan, MountOp, NetworkPlan};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -56,7 +58,7 @@ pub(crate) fn bear(prepared: &Prepared) -> Result<Held, StartError> {
         stdout: Stream::Descriptor(OwnedFd::from(writer)),
         stderr: Stream::Descriptor(OwnedFd::from(both)),
     };
-    let mut born = jail::start(&prepared.plan, &prepared.sources, streams)?;
+    let mut born = jail::start(&prepared.plan, &prepared.sources, streams, LimitsHolder::Nobody)?;
     let sockets = born.take_network()?;
     Ok(Held { born, sockets, output })
 }

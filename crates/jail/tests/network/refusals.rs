@@ -80,7 +80,9 @@ pub(crate) fn the_hosts_loopback_is_another() {
 pub(crate) fn a_cage_whose_sockets_nobody_takes_never_starts() {
     let prepared = prepare(network(&["a.example:443"]), &["sleep 0"]);
     let streams = jail::ProgramStreams::null();
-    let mut born = jail::start(&prepared.plan, &prepared.sources, streams).unwrap();
+    let mut born =
+        jail::start(&prepared.plan, &prepared.sources, streams, jail::LimitsHolder::Nobody)
+            .unwrap();
     assert_eq!(born.open_gate(), Err(rustix::io::Errno::NOTCONN));
     assert!(!born.take_network().unwrap().is_empty());
     assert!(born.take_network().unwrap().is_empty());
