@@ -6,16 +6,18 @@ pub mod filter;
 mod relay;
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
 
 use jail::{LimitsHolder, Nursery};
-use plan::Plan;
+use plan::{LimitsPlan, Plan};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use sys::signal::SignalSet;
 
 use crate::gatekeeper::{Gatekeeper, Registration};
-use crate::outcome::{Outcome, SpawnError};
+use crate::outcome::{EndReason, Outcome, SpawnError};
 use crate::spawn::{Event, Running, connect};
+use crate::watchdog::{Ring, Watchdog};
 use console::Console;
 use relay::Relay;
 
@@ -32,11 +34,13 @@ pub fn run_attached(
     let prepared = Gatekeeper::prepare(plan)?;
     let signals = Signals::take().map_err(SpawnError::Supervise)?;
     let (mut console, streams) = Console::inspect()?;
-    let mut born = nursery.start(plan, &sources, streams, LimitsHolder::Nobody)?;
+    let mut born = nursery.start(plan, &sources, streams, limits_holder(plan))?;
     // The cage has what it needs of them. They are given back while it is being built, and not when
     // somebody waits for this process to end.
     drop(sources);
     let network = connect(&mut born, &prepared, gatekeeper.as_ref())?;
+    let walltime = plan.limits.walltime_sec.map(Duration::from_secs);
+    let watchdog = walltime.map(Watchdog::arm).transpose().map_err(SpawnError::Supervise)?;
     let mut running = if console.is_interactive() {
         Running::begin_on_terminal(born, network, |terminal| console.connect(terminal))?
     } else {
@@ -44,7 +48,17 @@ pub fn run_attached(
     };
     running.keep(gatekeeper);
     let (network_is_heard, program_is_stopped) = (true, false);
-    Attendance { running, console, signals, network_is_heard, program_is_stopped }.attend()
+    Attendance { running, console, signals, watchdog, network_is_heard, program_is_stopped }
+        .attend()
+}
+
+/// Time is what this file can hold a program to.
+fn limits_holder(plan: &Plan) -> LimitsHolder<'static> {
+    let time_alone = LimitsPlan { walltime_sec: plan.limits.walltime_sec, ..LimitsPlan::default() };
+    match plan.limits == time_alone {
+        true => LimitsHolder::Caller { birthplace: None },
+        false => LimitsHolder::Nobody,
+    }
 }
 
 /// A program that has ended, and its cage, in which nothing runs any more. Dropping it waits until
@@ -97,6 +111,7 @@ struct Attendance {
     running: Running,
     console: Console,
     signals: Signals,
+    watchdog: Option<Watchdog>,
     /// Whether the gatekeeper may still have something to say.
     network_is_heard: bool,
     /// Whether the program has stopped itself where this process does not stop with it.
@@ -118,8 +133,11 @@ impl Attendance {
                         self.stop_with_program().map_err(SpawnError::Supervise)?;
                     }
                     Event::Stopped => self.program_is_stopped = true,
-                    Event::Ended(outcome) => {
+                    Event::Ended(mut outcome) => {
                         self.console.drain();
+                        if self.watchdog.as_ref().is_some_and(Watchdog::has_rung) {
+                            outcome.reason = EndReason::WalltimeExceeded;
+                        }
                         let (cage, signals) = (self.running, self.signals);
                         return Ok(Attended { outcome, cage, signals });
                     }
@@ -137,7 +155,8 @@ impl Attendance {
         ];
         let network = self.running.network().filter(|_| self.network_is_heard);
         let resolvers = self.running.own_gatekeeper().and_then(Gatekeeper::resolver_changes);
-        let beside = [network.map(Registration::events), resolvers];
+        let watchdog = self.watchdog.as_ref().map(Watchdog::descriptor);
+        let beside = [network.map(Registration::events), resolvers, watchdog];
         for descriptor in beside.into_iter().flatten() {
             descriptors.push(PollFd::from_borrowed_fd(descriptor, PollFlags::IN));
         }
@@ -160,18 +179,30 @@ impl Attendance {
         for (relay, _) in self.console.relays.iter_mut().zip(movable).filter(|(_, ready)| *ready) {
             relay.step();
         }
-        self.hear(beside);
+        self.hear(beside)?;
         Ok((event, signal))
     }
 
-    /// Hears the gatekeeper, and tells it which resolvers the host has now.
-    fn hear(&mut self, [network, resolvers]: [bool; 2]) {
+    /// Hears the gatekeeper, tells it which resolvers the host has now, and looks at the time.
+    fn hear(&mut self, [network, resolvers, watchdog]: [bool; 3]) -> Result<(), Errno> {
         if network && let Some(registration) = self.running.network() {
             self.network_is_heard = registration.hear();
         }
         if resolvers && let Some(gatekeeper) = self.running.own_gatekeeper() {
             gatekeeper.look_at_resolvers();
         }
+        if watchdog && let Some(watchdog) = &mut self.watchdog {
+            match watchdog.listen()? {
+                Some(Ring::Terminate) => {
+                    let _gone = self.running.signal(libc::SIGTERM);
+                    // Whoever has stopped would not hear of it.
+                    self.resume();
+                }
+                Some(Ring::Kill) => self.running.kill(),
+                None => {}
+            }
+        }
+        Ok(())
     }
 
     fn forward_signals(&mut self) -> Result<(), Errno> {

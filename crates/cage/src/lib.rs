@@ -15,6 +15,7 @@ mod gatekeeper;
 mod launcher;
 mod outcome;
 mod spawn;
+mod watchdog;
 
 pub mod bwrap;
 pub mod probe;
@@ -29,5 +30,6 @@ pub use attached::{Attended, filter as terminal_filter, run_attached};
 pub use captured::{Captured, run_captured};
 pub use gatekeeper::{Gatekeeper, NetworkEnd, NetworkOutcome, Registration};
 pub use launcher::Launcher;
-pub use outcome::{DeniedCall, Outcome, SpawnError};
+pub use outcome::{DeniedCall, EndReason, Outcome, SpawnError};
 pub use spawn::{Event, Running, spawn, spawn_through};
+pub use watchdog::{GRACE, Ring, Watchdog};

@@ -13,6 +13,8 @@ use crate::gatekeeper::NetworkOutcome;
 pub struct Outcome {
     /// How the program ended.
     pub end: End,
+    /// Why.
+    pub reason: EndReason,
     /// Which of the layers that a kernel may lack were around it.
     pub layers: Layers,
     /// System calls that were refused, most frequent first.
@@ -21,6 +23,40 @@ pub struct Outcome {
     pub duration: Duration,
     /// What became of its network, if it had one.
     pub network: Option<NetworkOutcome>,
+}
+
+/// Why a program that ran has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndReason {
+    /// By itself.
+    Exited,
+    /// By a signal, of its own or from outside.
+    Signalled,
+    /// By the system call filter.
+    Seccomp,
+    /// Its time was over.
+    WalltimeExceeded,
+}
+
+impl EndReason {
+    /// What the end itself and the refused calls tell.
+    pub(crate) fn of(end: End, denials: &[DeniedCall]) -> Self {
+        match end {
+            End::Exited(_) => Self::Exited,
+            End::Signalled(_) if denials.iter().any(|denial| denial.killed) => Self::Seccomp,
+            End::Signalled(_) => Self::Signalled,
+        }
+    }
+
+    /// The word for a program to compare, as the record has it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Exited => "exited",
+            Self::Signalled => "signalled",
+            Self::Seccomp => "seccomp",
+            Self::WalltimeExceeded => "walltime_exceeded",
+        }
+    }
 }
 
 /// A refused system call.

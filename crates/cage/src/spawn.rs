@@ -5,12 +5,12 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
 use gate::settings::Settings;
-use jail::{Born, Layers, LimitsHolder, ProgramStreams, Report, StartError};
+use jail::{Born, Denial, End, Layers, LimitsHolder, ProgramStreams, Report, StartError};
 use plan::Plan;
 use rustix::io::Errno;
 
 use crate::gatekeeper::{Gatekeeper, NetworkOutcome, Prepared, Registration};
-use crate::outcome::{DeniedCall, Outcome, SpawnError};
+use crate::outcome::{DeniedCall, EndReason, Outcome, SpawnError};
 
 /// A cage whose program runs. Dropping it ends the cage.
 #[derive(Debug)]
@@ -184,10 +184,7 @@ impl Running {
             return match self.born.next_report() {
                 Ok(Some((Report::Stopped, _))) => Ok(Event::Stopped),
                 Ok(Some((Report::Ended { end, denials }, _))) => {
-                    let duration = self.started.elapsed();
-                    let denials = denials.iter().map(DeniedCall::from).collect();
-                    let (layers, network) = (self.layers, self.finish_network());
-                    Ok(Event::Ended(Outcome { end, layers, denials, duration, network }))
+                    Ok(Event::Ended(self.outcome(end, &denials)))
                 }
                 Ok(Some((Report::Failed(failure), _))) => Err(failure.into()),
                 Ok(Some((Report::Network(_) | Report::Terminal | Report::Started(_), _))) => {
@@ -196,15 +193,20 @@ impl Running {
                 // Pid 1 was killed from outside, and everything in the cage with it.
                 Ok(None) | Err(Errno::CONNRESET) => {
                     self.wait_until_gone()?;
-                    let end = jail::End::Signalled(libc::SIGKILL);
-                    let (layers, duration) = (self.layers, self.started.elapsed());
-                    let (denials, network) = (Vec::new(), self.finish_network());
-                    Ok(Event::Ended(Outcome { end, layers, denials, duration, network }))
+                    Ok(Event::Ended(self.outcome(End::Signalled(libc::SIGKILL), &[])))
                 }
                 Err(Errno::INTR) => continue,
                 Err(errno) => Err(SpawnError::Supervise(errno)),
             };
         }
+    }
+
+    fn outcome(&self, end: End, denials: &[Denial]) -> Outcome {
+        let (layers, duration) = (self.layers, self.started.elapsed());
+        let denials: Vec<DeniedCall> = denials.iter().map(DeniedCall::from).collect();
+        let reason = EndReason::of(end, &denials);
+        let network = self.finish_network();
+        Outcome { end, reason, layers, denials, duration, network }
     }
 
     fn finish_network(&self) -> Option<NetworkOutcome> {

@@ -305,7 +305,7 @@ pub(crate) struct ProgramArguments {
     /// Most processors' worth of time, such as `1.5` (as above)
     #[arg(long, value_name = "COUNT", help_heading = "Limits")]
     pub(crate) cpus: Option<String>,
-    /// Longest life, such as `90s`, `10m` or `2h` (as above)
+    /// Longest life, such as `90s`, `10m` or `2h`
     #[arg(long, value_name = "DURATION", help_heading = "Limits")]
     pub(crate) time: Option<String>,
 }

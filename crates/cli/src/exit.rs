@@ -3,6 +3,8 @@
 
 use std::process::ExitCode;
 
+use cage::EndReason;
+
 /// How this process ends when it is not by the caged program's own status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -18,6 +20,8 @@ pub(crate) enum Exit {
     BadPolicy,
     /// The policy asks for more than it may have.
     Refused,
+    /// The program's time was over.
+    TimeExceeded,
     /// The program was found and cannot be executed.
     NotExecutable,
     /// The program was not found.
@@ -35,6 +39,7 @@ impl Exit {
             Self::Usage => 2,
             Self::CannotBuild => 122,
             Self::BadPolicy => 123,
+            Self::TimeExceeded => 124,
             Self::Refused => 125,
             Self::NotExecutable => 126,
             Self::NotFound => 127,
@@ -50,7 +55,16 @@ impl Exit {
             Self::NotFound => "not_found",
             Self::NotExecutable => "not_executable",
             Self::Usage => "usage",
+            Self::TimeExceeded => "walltime_exceeded",
             Self::Success | Self::No | Self::CannotBuild | Self::Program(_) => "cannot_build",
+        }
+    }
+
+    /// How a run ended: as its program did, unless its time was over.
+    pub(crate) fn of_run(end: jail::End, reason: EndReason) -> Self {
+        match reason {
+            EndReason::WalltimeExceeded => Self::TimeExceeded,
+            EndReason::Exited | EndReason::Signalled | EndReason::Seccomp => Self::of_program(end),
         }
     }
 
@@ -79,7 +93,7 @@ Exit codes:
   2                   the command line makes no sense
   122                 a cage cannot be built here; `stockade doctor` says why
   123                 the policy is wrong: it does not parse, or a path that it names does not exist
-  124                 reserved
+  124                 the program's time was over, and it was ended
   125                 refused: the policy asks for more than it may have; see `stockade allow`
   126                 the program was found and cannot be executed
   127                 the program was not found";

@@ -12,6 +12,7 @@ mod failure;
 mod flags;
 mod hints;
 mod invocation;
+mod limits;
 mod message;
 mod network;
 mod notes;

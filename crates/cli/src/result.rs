@@ -77,16 +77,10 @@ impl RunResult {
             jail::End::Signalled(signal) => Some(signal),
             jail::End::Exited(_) => None,
         };
-        let killed = outcome.denials.iter().any(|denial| denial.killed);
-        let reason = match (signal, killed) {
-            (Some(_), true) => "syscall_killed",
-            (Some(_), false) => "signalled",
-            (None, _) => "exited",
-        };
         Self {
-            exit_code: Exit::of_program(outcome.end).number(),
+            exit_code: Exit::of_run(outcome.end, outcome.reason).number(),
             signal,
-            reason,
+            reason: outcome.reason.word(),
             denials: outcome.denials.iter().map(Denied::from).collect(),
             quarantined: findings.iter().map(Quarantined::from).collect(),
             layers: Some(outcome.layers),

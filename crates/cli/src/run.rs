@@ -18,6 +18,7 @@ use crate::arguments::{Backend, RunArguments};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::hints;
+use crate::limits;
 use crate::message::Messages;
 use crate::network;
 use crate::notes;
@@ -60,6 +61,7 @@ pub(crate) fn run(
     let findings = after(&prepared, started, messages);
     if let Ended::Native(attended) = &ended {
         let outcome = &attended.outcome;
+        limits::tell(&prepared.plan, outcome, messages);
         tell_denials(&prepared.plan, outcome, messages);
         if let Some(network) = &outcome.network {
             network::tell(network, messages);
@@ -69,7 +71,7 @@ pub(crate) fn run(
     if let Err(error) = destination.write(result) {
         messages.error(&format!("the result cannot be written: {error}"));
     }
-    let exit = Exit::of_program(ended.end());
+    let exit = ended.exit();
     if let Ended::Native(attended) = ended {
         attended.finish();
     }
@@ -96,10 +98,10 @@ enum Ended {
 }
 
 impl Ended {
-    fn end(&self) -> jail::End {
+    fn exit(&self) -> Exit {
         match self {
-            Self::Native(attended) => attended.outcome.end,
-            Self::Other(end) => *end,
+            Self::Native(attended) => Exit::of_run(attended.outcome.end, attended.outcome.reason),
+            Self::Other(end) => Exit::of_program(*end),
         }
     }
 

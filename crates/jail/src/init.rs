@@ -2,7 +2,7 @@
 //! takes the whole cage with it. Runs no program's code and trusts nothing inside.
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
@@ -21,19 +21,27 @@ pub(crate) struct Init<'a> {
     program: Pid,
     answerer: Option<Answerer<'a>>,
     inward: Option<Inward>,
+    /// When the cage ends whatever its supervisor does.
+    deadline: Option<Instant>,
 }
 
 impl<'a> Init<'a> {
     /// `children` is a descriptor on which `SIGCHLD` arrives.
     pub(crate) fn new(
-        plan: &'a plan::SeccompPlan,
+        plan: &'a plan::Plan,
         control: Channel,
         children: OwnedFd,
         launched: Launched,
         inward: Option<Inward>,
     ) -> Self {
-        let answerer = launched.listener.map(|listener| Answerer::new(plan, listener));
-        Self { control, children, program: launched.program, answerer, inward }
+        let answerer = launched.listener.map(|listener| Answerer::new(&plan.seccomp, listener));
+        // The supervisor ends a program whose time is over, and gives it a chance to end by itself.
+        // But it can be stopped: from outside, or with a program that stops on the user's terminal
+        // while its children go on.
+        let walltime = plan.limits.walltime_sec.map(Duration::from_secs);
+        let deadline = walltime
+            .and_then(|time| Instant::now().checked_add(time.saturating_add(SUPERVISORS_TURN)));
+        Self { control, children, program: launched.program, answerer, inward, deadline }
     }
 
     /// Keeps only the descriptors that it needs. Pid 1 must not hold a directory of the host,
@@ -56,6 +64,9 @@ impl<'a> Init<'a> {
     pub(crate) fn watch(mut self) {
         loop {
             let Ok(ready) = self.wait() else { return };
+            if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+                return;
+            }
             if ready.order && !self.follow_order() {
                 return;
             }
@@ -103,6 +114,7 @@ impl<'a> Init<'a> {
         let deadlines = [
             self.answerer.as_ref().and_then(Answerer::next_deadline),
             self.inward.as_ref().and_then(Inward::next_deadline),
+            self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())),
         ];
         let deadline = deadlines.into_iter().flatten().min().map(timespec);
         match rustix::event::poll(&mut descriptors, deadline.as_ref()) {
@@ -221,3 +233,6 @@ fn timespec(duration: Duration) -> Timespec {
 }
 
 const MOST_LATE_CALLS: usize = 64;
+
+/// How long after a program's time is over its supervisor has to end it.
+const SUPERVISORS_TURN: Duration = Duration::from_secs(8);

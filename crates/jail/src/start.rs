@@ -56,7 +56,8 @@ impl ProgramStreams {
     }
 }
 
-/// Who holds a cage to the limits of its Plan. This crate cannot: it has neither clock nor cgroup.
+/// Who holds a cage to the limits of its Plan. This crate cannot: it has no cgroup,
+/// and of time it only knows when a supervisor has failed to keep it.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum LimitsHolder<'a> {
     /// Nobody, so a Plan that has limits is refused.
@@ -356,7 +357,7 @@ fn live(
         Ok(ready) => {
             let Ready { launched, children, inward, layers } = ready;
             let _told = control.send(&Report::Started(layers), &[]);
-            let init = Init::new(&plan.seccomp, control, children, launched, inward);
+            let init = Init::new(plan, control, children, launched, inward);
             if init.confine().is_ok() {
                 init.watch();
             }

@@ -23,4 +23,5 @@ mod streams;
 mod support;
 mod terminal;
 mod trust;
+mod walltime;
 mod why;

@@ -175,7 +175,7 @@ fn sockets_and_pipes_are_not_granted() {
 #[test]
 fn what_cannot_be_enforced_is_refused() {
     let place = Place::new();
-    for flag in [["--memory", "64M"], ["--pids", "9"], ["--cpus", "1.5"], ["--time", "10s"]] {
+    for flag in [["--memory", "64M"], ["--pids", "9"], ["--cpus", "1.5"]] {
         place.shell(&flag, "true").expect_code(122).says("limits");
     }
     for flag in ["--net=example.com", "--host-port=5432", "--publish=8080"] {
