@@ -18,6 +18,7 @@ mod spawn;
 mod watchdog;
 
 pub mod bwrap;
+pub mod prepare;
 pub mod probe;
 pub mod project;
 pub mod quarantine;

@@ -54,7 +54,7 @@ impl Project {
     /// A policy file that may not be used is an error and does not lead to a further search: what
     /// lies above it was written for another project.
     pub fn find(working_directory: &Path) -> Result<Self, ProjectError> {
-        let start = real_directory(working_directory)?;
+        let start = real_directory(working_directory, Path::new("."))?;
         let above = std::iter::successors(Some(start.clone()), HostPath::parent);
         for directory in above {
             if let Some(file) = PolicyFile::in_project(&directory)? {
@@ -64,16 +64,17 @@ impl Project {
         Ok(Self { root: start, file: None })
     }
 
-    /// The project whose root is `directory`, whatever lies above it.
-    pub fn at(directory: &Path) -> Result<Self, ProjectError> {
-        let root = real_directory(directory)?;
+    /// The project whose root is `directory`, whatever lies above it. A relative path begins at
+    /// `working_directory`.
+    pub fn at(working_directory: &Path, directory: &Path) -> Result<Self, ProjectError> {
+        let root = real_directory(working_directory, directory)?;
         let file = PolicyFile::in_project(&root)?;
         Ok(Self { root, file })
     }
 }
 
 /// Where a directory really is. K58
-fn real_directory(path: &Path) -> Result<HostPath, ProjectError> {
+fn real_directory(working_directory: &Path, path: &Path) -> Result<HostPath, ProjectError> {
     let refused = |why, source| ProjectError::Root {
         path: policy::shown::shown(plan::ByteString::from(path.as_os_str().to_owned())),
         why,
@@ -82,7 +83,7 @@ fn real_directory(path: &Path) -> Result<HostPath, ProjectError> {
     if path.as_os_str().as_encoded_bytes().contains(&0) {
         return Err(refused("its path has a NUL byte", None));
     }
-    let real = std::fs::canonicalize(path).map_err(|error| {
+    let real = std::fs::canonicalize(working_directory.join(path)).map_err(|error| {
         let errno = Errno::from_io_error(&error);
         let why = match errno {
             Some(Errno::NOENT) => "it does not exist",

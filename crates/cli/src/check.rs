@@ -11,7 +11,7 @@ use crate::message::Messages;
 use crate::output::{print, print_json};
 use crate::prepare::prepare;
 use crate::selection::{FlagArguments, select};
-use crate::way_out::WayOut;
+use crate::way_out::{self, WayOut};
 
 /// The command.
 pub(crate) fn check(arguments: CheckArguments, messages: Messages) -> Result<Exit, Failure> {
@@ -30,7 +30,8 @@ pub(crate) fn check(arguments: CheckArguments, messages: Messages) -> Result<Exi
     let prepared = prepare(&selection, &argv)?;
     crate::notes::tell(&prepared, messages);
     let plan = prepared.plan;
-    WayOut::new(&selection.network, |name| std::env::var_os(name))?.tell(&plan, messages);
+    let way_out = WayOut::new(&selection.network, |name| std::env::var_os(name))?;
+    way_out::tell(&way_out, &plan, messages);
     let format = if arguments.json { CheckFormat::Json } else { arguments.format };
     match format {
         CheckFormat::Person => print(&plan::render::person(&plan))?,

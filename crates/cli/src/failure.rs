@@ -3,10 +3,13 @@
 //! nowhere else.
 
 use cage::SpawnError;
+use cage::prepare::{Approvals, Definition, PrepareError, SelectionError, WayOutError};
 use cage::project::ProjectError;
 use cage::resolve::{PathProblem, ResolveError, SurroundingsError};
+use plan::{ByteString, HostPath};
 use policy::CompileError;
 
+use crate::check::for_shell;
 use crate::exit::Exit;
 use crate::message::Messages;
 
@@ -115,9 +118,87 @@ impl From<policy::text::Diagnostics> for Failure {
     }
 }
 
+/// A shell stays in a directory that somebody removed and goes on showing its name.
 impl From<SurroundingsError> for Failure {
     fn from(error: SurroundingsError) -> Self {
-        Self::new(Exit::CannotBuild, with_causes(&error))
+        match &error {
+            SurroundingsError::WorkingDirectory(cause)
+                if cause.kind() == std::io::ErrorKind::NotFound =>
+            {
+                Self::new(Exit::CannotBuild, "the working directory does not exist any more")
+                    .help("go to one that does; if it was made again, `cd .` enters the new one")
+            }
+            _ => Self::new(Exit::CannotBuild, with_causes(&error)),
+        }
+    }
+}
+
+impl From<SelectionError> for Failure {
+    fn from(error: SelectionError) -> Self {
+        let sentence = error.to_string();
+        match error {
+            SelectionError::Surroundings(error) => error.into(),
+            SelectionError::Project(error) => error.into(),
+            SelectionError::Configuration(error) => error.into(),
+            SelectionError::Text(diagnostics) => (*diagnostics).into(),
+            SelectionError::Trust(error) => error.into(),
+            SelectionError::NotApproved { file, approvals, .. } => {
+                not_approved(Self::new(Exit::Refused, sentence), &file, approvals)
+            }
+            SelectionError::TooBroad(refusal) => {
+                Self::new(Exit::Refused, sentence).help(refusal.hint())
+            }
+            SelectionError::Undefined { what, name, defined } => {
+                undefined(Self::new(Exit::BadPolicy, sentence), what, &name, &defined)
+            }
+            SelectionError::DefinedTwice { .. } => {
+                Self::new(Exit::BadPolicy, sentence).help("rename one of them")
+            }
+            SelectionError::TooManyPorts { .. } => Self::new(Exit::Usage, sentence),
+        }
+    }
+}
+
+fn not_approved(failure: Failure, file: &HostPath, approvals: Approvals) -> Failure {
+    let word = for_shell(&ByteString::from(file.as_bytes().to_vec()));
+    match approvals {
+        Approvals::Possible => failure
+            .help(format!("read the file, then approve this very text: `stockade allow {word}`"))
+            .help("or raise `[ceiling]` in your own configuration"),
+        Approvals::NoPlace => failure.help("approvals need a home directory: set HOME"),
+    }
+}
+
+fn undefined(failure: Failure, what: Definition, name: &str, defined: &[String]) -> Failure {
+    let meant = policy::text::words::meant(name, defined.iter().map(String::as_str));
+    match (meant, defined) {
+        (Some(meant), _) => failure.help(format!("did you mean `--{what} {meant}`?")),
+        (None, []) => failure.help(format!("no policy file defines any {what}")),
+        (None, names) => {
+            let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+            failure.help(format!("there are: {}; pass `--{what} NAME`", names.join(", ")))
+        }
+    }
+}
+
+impl From<PrepareError> for Failure {
+    fn from(error: PrepareError) -> Self {
+        let sentence = error.to_string();
+        match error {
+            PrepareError::Resolve(error) => error.into(),
+            PrepareError::Compile(error) => error.into(),
+            PrepareError::BeyondCeiling(_) => Self::new(Exit::Refused, sentence).help(
+                "name the real path in the policy, or raise `[ceiling]` in your own configuration",
+            ),
+            PrepareError::NoRandomBytes(_) => Self::new(Exit::CannotBuild, sentence),
+        }
+    }
+}
+
+impl From<WayOutError> for Failure {
+    fn from(error: WayOutError) -> Self {
+        Self::new(Exit::BadPolicy, error.to_string())
+            .help("your configuration has `proxy = \"environment\"` in `[network]`")
     }
 }
 

@@ -5,10 +5,11 @@
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
+use cage::prepare::Caller;
 use plan::HostPath;
+use policy::FsAccess;
 use policy::shown::shown;
 use policy::text::{FlagError, Flags, port_help};
-use policy::{FsAccess, Place};
 
 use crate::arguments::{CommandSet, FileArguments, NetworkArguments, ProgramArguments, Seccomp};
 use crate::exit::Exit;
@@ -21,19 +22,19 @@ mod tests;
 pub(crate) fn add_files(
     flags: &mut Flags,
     arguments: &FileArguments,
-    working_directory: &HostPath,
-    place: &Place,
+    caller: &Caller,
 ) -> Result<(), Failure> {
+    let (home, own_state) = (caller.home(), caller.locations.own_state());
     let FileArguments { ro, rw, hide } = arguments;
     let each = [(FsAccess::ReadOnly, ro), (FsAccess::ReadWrite, rw), (FsAccess::Hide, hide)];
     for (access, paths) in each {
         for path in paths {
             let given = format!("--{} {}", access.word(), path.display());
-            let absolute = absolute(path, working_directory, place.home.as_ref());
+            let absolute = absolute(path, &caller.working_directory, home.as_ref());
             let absolute = absolute.map_err(|problem| {
                 Failure::new(Exit::Usage, format!("`{}`: {problem}", shown(&given)))
             })?;
-            flags.path(access, absolute, &given, &place.own_state).map_err(refused)?;
+            flags.path(access, absolute, &given, &own_state).map_err(refused)?;
         }
     }
     Ok(())

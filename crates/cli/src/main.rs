@@ -11,7 +11,6 @@ mod exit;
 mod failure;
 mod flags;
 mod hints;
-mod invocation;
 mod limits;
 mod message;
 mod network;

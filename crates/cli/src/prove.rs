@@ -16,7 +16,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::message::Messages;
 use crate::output::{print, print_json};
-use crate::selection::{FlagArguments, PolicyFiles, select};
+use crate::selection::{FlagArguments, policy_files, select};
 
 /// The command. Succeeds only if every wall held and every attack is known to work uncaged.
 pub(crate) fn prove(arguments: ProveArguments, messages: Messages) -> Result<Exit, Failure> {
@@ -46,7 +46,7 @@ fn attacked_policy(
 ) -> Result<Option<Policy>, Failure> {
     let choice = &arguments.choice;
     let asked = choice.cage.is_some() || choice.agent.is_some();
-    if !asked && PolicyFiles::read(choice.project.as_deref())?.project.file.is_none() {
+    if !asked && policy_files(choice.project.as_deref())?.project.file.is_none() {
         return Ok(None);
     }
     select(choice, FlagArguments::default(), messages).map(|selection| Some(selection.policy))

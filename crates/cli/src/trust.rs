@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use cage::prepare::PolicyFiles;
 use cage::project::PROJECT_FILE_NAME;
 use plan::HostPath;
 use policy::shown::shown;
@@ -14,7 +15,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::message::Messages;
 use crate::output::print;
-use crate::selection::PolicyFiles;
+use crate::selection::policy_files;
 
 /// `stockade allow`.
 pub(crate) fn allow(arguments: &AllowArguments, messages: Messages) -> Result<Exit, Failure> {
@@ -22,7 +23,7 @@ pub(crate) fn allow(arguments: &AllowArguments, messages: Messages) -> Result<Ex
         Some(file) => Some(directory_of(file)?),
         None => None,
     };
-    let files = PolicyFiles::read(directory.as_deref())?;
+    let files = policy_files(directory.as_deref())?;
     let Some(file) = &files.project.file else {
         let root = shown(&files.project.root);
         return Err(Failure::new(
@@ -62,7 +63,7 @@ pub(crate) fn deny(arguments: &DenyArguments, messages: Messages) -> Result<Exit
         // The file itself may be gone.
         Some(file) => project_file(&directory_of(file)?)?,
         None => {
-            let files = PolicyFiles::read(None)?;
+            let files = policy_files(None)?;
             match &files.project.file {
                 Some(file) => file.path.clone(),
                 None => project_file(files.project.root.as_path())?,

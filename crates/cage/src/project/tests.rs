@@ -35,7 +35,7 @@ fn the_nearest_file_upward_makes_the_project() {
 fn a_chosen_project_does_not_look_upward() {
     let (_directory, top) = tree();
     std::fs::write(top.join("stockade.toml"), "outer").unwrap();
-    let project = Project::at(&top.join("project")).unwrap();
+    let project = Project::at(&top, Path::new("project")).unwrap();
     assert_eq!(project.root.as_path(), top.join("project"));
     assert_eq!(project.file, None);
 }
@@ -44,7 +44,7 @@ fn a_chosen_project_does_not_look_upward() {
 fn a_project_is_where_it_really_is() {
     let (_directory, top) = tree();
     symlink("project", top.join("link")).unwrap();
-    let project = Project::at(&top.join("link")).unwrap();
+    let project = Project::at(&top, Path::new("link")).unwrap();
     assert_eq!(project.root.as_path(), top.join("project"));
 }
 
@@ -61,10 +61,10 @@ fn a_project_that_is_no_directory_is_refused() {
         ("loop", "circle"),
     ];
     for (path, expected) in table {
-        let error = Project::at(&top.join(path)).unwrap_err().to_string();
+        let error = Project::at(&top, Path::new(path)).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     }
-    let error = Project::at(Path::new("a\0b")).unwrap_err().to_string();
+    let error = Project::at(&top, Path::new("a\0b")).unwrap_err().to_string();
     assert!(error.contains("NUL") && !error.contains('\0'), "{error}");
 }
 
@@ -78,7 +78,7 @@ fn a_file_that_must_not_be_used_is_an_error() {
     let path = project.join("stockade.toml");
     let check = |expected: PolicyFileReason| {
         assert_eq!(reason(Project::find(&project)), expected);
-        assert_eq!(reason(Project::at(&project)), expected);
+        assert_eq!(reason(Project::at(&top, &project)), expected);
         if path.is_dir() {
             std::fs::remove_dir(&path).unwrap()
         } else {
@@ -123,7 +123,7 @@ fn the_largest_file_is_read() {
     let (_directory, top) = tree();
     let size = usize::try_from(MAX_POLICY_FILE_BYTES).unwrap();
     std::fs::write(top.join("project/stockade.toml"), "#".repeat(size)).unwrap();
-    assert_eq!(Project::at(&top.join("project")).unwrap().file.unwrap().text.len(), size);
+    assert_eq!(Project::at(&top, Path::new("project")).unwrap().file.unwrap().text.len(), size);
 }
 
 /// T50: a file that somebody put into a shared directory above says nothing.

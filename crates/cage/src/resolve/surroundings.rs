@@ -4,9 +4,8 @@
 use std::ffi::OsString;
 
 use plan::HostPath;
-use rustix::io::Errno;
 
-use crate::project::{Locations, PROJECT_FILE_NAME};
+use crate::prepare::Caller;
 
 /// Where and for whom a policy is resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,37 +43,6 @@ pub enum SurroundingsError {
 impl Surroundings {
     /// This process's own, for the project at `project`.
     pub fn of_this_process(project: HostPath) -> Result<Self, SurroundingsError> {
-        let working_directory = std::env::current_dir()
-            .map_err(SurroundingsError::WorkingDirectory)
-            .and_then(|path| {
-                HostPath::new(path.into_os_string())
-                    .map_err(|_| SurroundingsError::WorkingDirectory(Errno::NAMETOOLONG.into()))
-            })?;
-        let locations = Locations::of_this_process();
-        let project_file = project.join(PROJECT_FILE_NAME).ok();
-        Ok(Self {
-            home: home_variable(),
-            environment: std::env::vars_os().collect(),
-            umask: umask()?,
-            own_state: locations.own_state(),
-            policy_files: project_file.into_iter().chain(locations.configuration).collect(),
-            scratch: None,
-            working_directory,
-            project,
-        })
+        Ok(Caller::of_this_process()?.surroundings(project))
     }
-}
-
-fn home_variable() -> Option<HostPath> {
-    std::env::var_os("HOME").and_then(|home| HostPath::new(home).ok())
-}
-
-/// Asked for and not set and reset, which is the only way by `umask` and would be seen by the other
-/// threads of a program that uses this library.
-fn umask() -> Result<u32, SurroundingsError> {
-    let status = std::fs::read_to_string("/proc/self/status").map_err(SurroundingsError::Status)?;
-    let field = status.lines().find_map(|line| line.strip_prefix("Umask:"));
-    field
-        .and_then(|value| u32::from_str_radix(value.trim(), 8).ok())
-        .ok_or_else(|| SurroundingsError::Status(Errno::NODATA.into()))
 }

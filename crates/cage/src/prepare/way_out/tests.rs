@@ -11,7 +11,7 @@ fn with(proxy: Proxy, variables: &[(&str, &str)]) -> Result<WayOut, String> {
         let found = variables.iter().find(|(set, _)| *set == name);
         found.map(|(_, value)| (*value).into())
     };
-    WayOut::new(&configured, variable).map_err(|failure| failure.text())
+    WayOut::new(&configured, variable).map_err(|error| error.to_string())
 }
 
 /// The environment counts only where the user says so.

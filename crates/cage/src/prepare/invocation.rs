@@ -13,16 +13,16 @@ mod tests;
 
 /// What one start is called.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Name {
+pub struct Name {
     /// The ULID.
-    pub(crate) text: String,
+    pub text: String,
     /// Host ids that own nothing, for a cage that root starts.
-    pub(crate) unowned: HostIds,
+    pub unowned: HostIds,
 }
 
 impl Name {
     /// A new name.
-    pub(crate) fn new() -> Result<Self, Errno> {
+    pub fn new() -> Result<Self, Errno> {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let mut random = [0_u8; 10];
         let mut filled = 0;

@@ -1,0 +1,122 @@
+//! Why there is no cage to build: which file, name or approval is missing, or what of the policy
+//! does not hold on this host. What to do about it is said by whoever talks to the person.
+
+use plan::HostPath;
+use policy::ceiling::Excess;
+use policy::shown::shown;
+use policy::{CompileError, built_in};
+use rustix::io::Errno;
+
+use crate::project::{PolicyFileError, ProjectError};
+use crate::resolve::{ResolveError, SurroundingsError};
+use crate::trust::TrustError;
+
+/// Why no policy holds.
+#[derive(Debug, thiserror::Error)]
+pub enum SelectionError {
+    /// The caller's surroundings cannot be told.
+    #[error(transparent)]
+    Surroundings(#[from] SurroundingsError),
+    /// There is no such project, or its file cannot be used.
+    #[error(transparent)]
+    Project(#[from] ProjectError),
+    /// The user's configuration cannot be used.
+    #[error(transparent)]
+    Configuration(#[from] PolicyFileError),
+    /// A policy text is wrong.
+    #[error("the policy cannot be used")]
+    Text(#[source] Box<policy::text::Diagnostics>),
+    /// The user's approvals cannot be read.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
+    /// A project's file asks for more than the ceiling, and nobody has approved it.
+    #[error("`{}` is not approved; {excess}", shown(.file))]
+    NotApproved {
+        /// The project's file.
+        file: HostPath,
+        /// What it asks for.
+        excess: Excess,
+        /// Whether this user can approve anything.
+        approvals: Approvals,
+    },
+    /// Without a policy the directory would be granted, and it is too broad for that.
+    #[error(transparent)]
+    TooBroad(#[from] built_in::TooBroad),
+    /// Nobody defined what was asked for.
+    #[error("there is no {what} `{}`", shown(.name))]
+    Undefined {
+        /// What was asked for.
+        what: Definition,
+        /// By this name.
+        name: String,
+        /// What there is instead.
+        defined: Vec<String>,
+    },
+    /// The project and the user defined what was asked for.
+    #[error("{what} `{}` is defined by the project's file and by your configuration", shown(.name))]
+    DefinedTwice {
+        /// What was asked for.
+        what: Definition,
+        /// By this name.
+        name: String,
+    },
+    /// With the caller's own rules there are more ports than a cage can be given.
+    #[error(
+        "with these flags the cage has more than {} ports in `{list}`",
+        plan::network::MOST_PORTS
+    )]
+    TooManyPorts {
+        /// The list, by its word.
+        list: &'static str,
+    },
+}
+
+impl From<policy::text::Diagnostics> for SelectionError {
+    fn from(diagnostics: policy::text::Diagnostics) -> Self {
+        Self::Text(Box::new(diagnostics))
+    }
+}
+
+/// Whether a user has a place for approvals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Approvals {
+    /// They can be given.
+    Possible,
+    /// There is no home to keep them in.
+    NoPlace,
+}
+
+/// What a policy file defines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Definition {
+    /// What a program may see, reach and use.
+    Cage,
+    /// A program and its cage.
+    Agent,
+}
+
+impl std::fmt::Display for Definition {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::Cage => "cage",
+            Self::Agent => "agent",
+        })
+    }
+}
+
+/// Why a policy that holds makes no cage here.
+#[derive(Debug, thiserror::Error)]
+pub enum PrepareError {
+    /// What the policy names is not there, or must not be granted.
+    #[error(transparent)]
+    Resolve(#[from] ResolveError),
+    /// The policy and what was found make no Plan.
+    #[error(transparent)]
+    Compile(#[from] CompileError),
+    /// A link of the project leads beyond the user's ceiling.
+    #[error("through links, {0}")]
+    BeyondCeiling(Excess),
+    /// A start cannot be named.
+    #[error("the kernel gives no random bytes: {}", std::io::Error::from(*.0))]
+    NoRandomBytes(Errno),
+}

@@ -1,0 +1,112 @@
+//! From what a caller asks for to a compiled cage: which policy holds, what of it is there on this
+//! host, and the Plan. Every program that starts cages comes through here, so that all of them
+//! build the same cage from the same files.
+//!
+//! [`select`] finds the project's and the user's files, chooses a cage of them, and holds a
+//! project's cage to the user's ceiling or approval. [`prepare`] resolves the policy and compiles
+//! it. Neither prints, starts or changes anything.
+
+mod caller;
+mod documents;
+mod error;
+mod invocation;
+mod policy_files;
+mod selection;
+mod way_out;
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+
+use plan::{Access, BindPurpose, ByteString, FileKind, HostPath, MountOp, Plan, Source};
+use policy::facts::{HostFacts, ResolvedRule};
+use policy::{FsAccess, Invocation, Policy, RuleOrigin};
+
+use crate::quarantine::{AtStart, Link};
+
+pub use caller::Caller;
+pub use documents::{Choice, Documents};
+pub use error::{Approvals, Definition, PrepareError, SelectionError};
+pub use invocation::Name;
+pub use policy_files::PolicyFiles;
+pub use selection::{Selected, Selection, TooBroad, UncagedSelection, select};
+pub use way_out::{WayOut, WayOutError};
+
+/// A cage that is ready to be built.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The cage.
+    pub plan: Plan,
+    /// What its sources are, open.
+    pub sources: Vec<OwnedFd>,
+    /// Links with protected names, as they are before the run.
+    pub links: Vec<Link>,
+    /// What flags hide, by what the host has there.
+    pub hidden_by_flags: Vec<(HostPath, ResolvedRule)>,
+}
+
+/// Resolves the selected policy on this host and compiles it for a program, under a name that no
+/// other start has.
+pub fn prepare(selection: &Selection, argv: &[OsString]) -> Result<Prepared, PrepareError> {
+    let resolved = crate::resolve::resolve(&selection.policy, &selection.surroundings)?;
+    if let Some(ceiling) = &selection.ceiling {
+        ceiling
+            .check_resolved(&selection.policy, &resolved.facts)
+            .map_err(PrepareError::BeyondCeiling)?;
+    }
+    let name = Name::new().map_err(PrepareError::NoRandomBytes)?;
+    let invocation = Invocation {
+        id: name.text,
+        argv: argv.iter().map(|word| ByteString::from(word.clone())).collect(),
+        unowned: name.unowned,
+    };
+    let plan = policy::compile(&selection.policy, &resolved.facts, &invocation)?;
+    let hidden_by_flags = hidden_by_flags(&selection.policy, &resolved.facts);
+    Ok(Prepared { plan, sources: resolved.sources, links: resolved.links, hidden_by_flags })
+}
+
+/// A policy file may hide what one day will exist; who hides by a flag means what is there.
+fn hidden_by_flags(policy: &Policy, facts: &HostFacts) -> Vec<(HostPath, ResolvedRule)> {
+    let rules = policy.fs.iter().zip(&facts.rules);
+    let by_flag = rules.filter(|(rule, _)| {
+        rule.access == FsAccess::Hide && matches!(rule.origin, RuleOrigin::Flag(_))
+    });
+    by_flag.map(|(rule, found)| (rule.path.clone(), found.clone())).collect()
+}
+
+impl Prepared {
+    /// What the search after the run has to know.
+    pub fn at_start(&self) -> AtStart {
+        let covered = self.covered().map(|source| source.path.clone()).collect();
+        AtStart { covered, links: self.links.clone() }
+    }
+
+    /// What the cage has a cover over, hidden or read-only. Replacing such a path on the host takes
+    /// the cover away, in every mount namespace (unlink(2), since Linux 3.18).
+    pub fn covered(&self) -> impl Iterator<Item = &Source> {
+        let covers: HashSet<&[u8]> = self
+            .plan
+            .mounts
+            .iter()
+            .filter(|operation| {
+                let protects =
+                    matches!(operation, MountOp::Bind { purpose: BindPurpose::Protected, .. });
+                protects || matches!(operation, MountOp::Mask { .. })
+            })
+            .map(|operation| operation.at().as_bytes())
+            .collect();
+        self.plan.sources.iter().filter(move |source| covers.contains(source.path.as_bytes()))
+    }
+
+    /// Grants of single files, with whether they can be written to. A file that is replaced on the
+    /// host stays the old one inside.
+    pub fn single_files(&self) -> impl Iterator<Item = (&Source, Access)> {
+        self.plan.mounts.iter().filter_map(|operation| match operation {
+            MountOp::Bind { source, access, purpose: BindPurpose::Grant, .. } => {
+                let source = self.plan.source(*source)?;
+                (source.kind == FileKind::File).then_some((source, *access))
+            }
+            _ => None,
+        })
+    }
+}

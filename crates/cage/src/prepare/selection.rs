@@ -1,0 +1,103 @@
+//! Which policy holds: the project's file, the user's configuration, or what is built in; which cage
+//! of it; and whether the user's ceiling or approval covers it.
+
+use policy::text::Flags;
+use policy::{Cage, Ceiling, Limits, NetworkSettings, Place, Policy, RuleOrigin};
+
+use super::caller::Caller;
+use super::documents::Choice;
+use super::error::SelectionError;
+use super::policy_files::{Permitted, PolicyFiles};
+use crate::resolve::Surroundings;
+
+/// What holds for a program: a policy, or none because the cage is disabled.
+#[derive(Debug)]
+pub enum Selected {
+    /// A policy.
+    Caged(Box<Selection>),
+    /// The cage is disabled.
+    Uncaged(Box<UncagedSelection>),
+}
+
+/// A policy that holds, and where.
+#[derive(Debug)]
+pub struct Selection {
+    /// The policy, with the caller's own rules.
+    pub policy: Policy,
+    /// The command of the agent that was asked for.
+    pub agent_command: Vec<String>,
+    /// What relative paths and `~` stand for.
+    pub place: Place,
+    /// Where and for whom the policy will be resolved.
+    pub surroundings: Surroundings,
+    /// What a project's file that nobody approved must stay under, wherever its links lead.
+    pub ceiling: Option<Ceiling>,
+    /// How the user's configuration has this machine reach the network.
+    pub network: NetworkSettings,
+}
+
+/// A disabled cage: the operator's opt-out, which keeps the time limit alone.
+#[derive(Debug)]
+pub struct UncagedSelection {
+    /// The cage's name, or the agent's where it has none.
+    pub name: String,
+    /// Of which the time limit holds. K162
+    pub limits: Limits,
+    /// Where it was disabled.
+    pub origin: RuleOrigin,
+    /// The command of the agent that was asked for.
+    pub agent_command: Vec<String>,
+    /// Where the program starts, and what its environment is.
+    pub surroundings: Surroundings,
+}
+
+/// What becomes of a working directory that is too broad to be granted without being named.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TooBroad {
+    /// Flags that name paths make up for it; else there is no policy.
+    #[default]
+    Refuse,
+    /// It is left out.
+    GrantNothing,
+}
+
+/// Finds the files, chooses a cage of them and adds the caller's own rules, which are the caller's
+/// own authority: they may name any path that can be granted at all.
+pub fn select(
+    caller: &Caller,
+    choice: &Choice,
+    flags: &Flags,
+    too_broad: TooBroad,
+) -> Result<Selected, SelectionError> {
+    let files = PolicyFiles::read(caller, choice.project.as_deref())?;
+    let documents = files.parse()?;
+    let chosen = documents.choose(choice)?;
+    let agent = chosen.as_ref().and_then(|chosen| chosen.agent);
+    let agent_command = agent.map(|agent| agent.command.clone()).unwrap_or_default();
+    let permitted = match &chosen {
+        Some(chosen) => files.permit(&documents, chosen)?,
+        None => {
+            let policy = files.without_policy(flags, too_broad)?;
+            Permitted { cage: Cage::Enabled(policy), ceiling: None }
+        }
+    };
+    let surroundings = caller.surroundings(files.project.root.clone());
+    let Permitted { cage, ceiling } = permitted;
+    let policy = match cage {
+        Cage::Enabled(policy) => policy.with_user_flags(flags),
+        Cage::Disabled { limits, origin } => {
+            let name = chosen.as_ref().map(|chosen| chosen.name.to_owned()).unwrap_or_default();
+            let bounded = Policy { limits, ..Policy::closed(&name) }.with_user_flags(flags);
+            let limits = bounded.limits;
+            let uncaged = UncagedSelection { name, limits, origin, agent_command, surroundings };
+            return Ok(Selected::Uncaged(Box::new(uncaged)));
+        }
+    };
+    if let Some(list) = policy.net.list_with_too_many_ports() {
+        return Err(SelectionError::TooManyPorts { list });
+    }
+    let place = files.place;
+    let network = documents.user.map(|document| document.network).unwrap_or_default();
+    let selection = Selection { policy, agent_command, place, surroundings, ceiling, network };
+    Ok(Selected::Caged(Box::new(selection)))
+}
