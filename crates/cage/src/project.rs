@@ -85,15 +85,15 @@ fn real_directory(working_directory: &Path, path: &Path) -> Result<HostPath, Pro
     }
     let real = std::fs::canonicalize(working_directory.join(path)).map_err(|error| {
         let errno = Errno::from_io_error(&error);
-        let why = match errno {
-            Some(Errno::NOENT) => "it does not exist",
-            Some(Errno::ACCESS) => "it cannot be reached",
-            Some(Errno::LOOP) => "its symlinks lead in a circle",
-            Some(Errno::NOTDIR) => "a part of its path is not a directory",
-            Some(Errno::NAMETOOLONG) => "its path is too long",
-            _ => "it cannot be resolved",
-        };
-        refused(why, errno)
+        // What is said in words needs no second telling by the kernel's own.
+        match errno {
+            Some(Errno::NOENT) => refused("it does not exist", None),
+            Some(Errno::ACCESS) => refused("it cannot be reached", None),
+            Some(Errno::LOOP) => refused("its symlinks lead in a circle", None),
+            Some(Errno::NOTDIR) => refused("a part of its path is not a directory", None),
+            Some(Errno::NAMETOOLONG) => refused("its path is too long", None),
+            _ => refused("it cannot be resolved", errno),
+        }
     })?;
     let directory = rustix::fs::open(&real, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
         .map_err(|errno| refused("it cannot be opened", Some(errno)))?;

@@ -52,7 +52,7 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => {
             drop(nursery);
-            error.exit()
+            return output::print_usage(&error);
         }
     };
     let messages = Messages::new(arguments.everywhere.color);

@@ -1,14 +1,32 @@
 //! Standard output: what a command was asked to print. A reader that goes away is no error.
 
 use std::io::Write as _;
+use std::process::ExitCode;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::message::{Colour, Messages};
 
 /// Prints text as it is.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = std::io::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    unless_the_reader_left(written)
+}
+
+/// Prints what the command line's parser has to say: help, a version, or what is wrong with it.
+pub(crate) fn print_usage(answer: &clap::Error) -> ExitCode {
+    let printed = answer.print().and_then(|()| std::io::stdout().flush());
+    match unless_the_reader_left(printed) {
+        Ok(()) => ExitCode::from(u8::try_from(answer.exit_code()).unwrap_or(u8::MAX)),
+        Err(failure) => {
+            failure.tell(Messages::new(Colour::Auto));
+            failure.exit.into()
+        }
+    }
+}
+
+fn unless_the_reader_left(written: std::io::Result<()>) -> Result<(), Failure> {
     match written {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(Failure::new(Exit::No, format!("cannot write to standard output: {error}")))

@@ -153,8 +153,7 @@ impl Filter {
 
     fn finish_control(&mut self, passed: &mut Vec<u8>) {
         let body = self.held.get(2..).unwrap_or_default();
-        let reports_title = matches!(body, b"20t" | b"21t");
-        if reports_title { self.forget() } else { self.release(passed) }
+        if is_harmless_control(body) { self.release(passed) } else { self.forget() }
     }
 
     fn finish_string(&mut self, passed: &mut Vec<u8>) {
@@ -181,6 +180,30 @@ fn is_c1_introducer(byte: u8) -> bool {
     matches!(byte, C1_CONTROL | 0x90 | 0x98 | 0x9d | 0x9e | 0x9f)
 }
 
+/// Whether a complete control sequence, without its introducer, may reach the terminal. Not printing,
+/// not moving, resizing or hiding the window, not typing its title back.
+fn is_harmless_control(body: &[u8]) -> bool {
+    match body.split_last() {
+        Some((b'i', _)) => false,
+        Some((b't', parameters)) => {
+            // With a byte of that kind it is another sequence, which draws.
+            let draws = parameters.last().is_some_and(|byte| matches!(byte, b' '..=b'/'));
+            // Sizes of the window, and the stack of its titles.
+            draws || matches!(first_number(parameters), Some(11 | 13..=19 | 22 | 23))
+        }
+        _ => true,
+    }
+}
+
+/// The number at the start of a sequence's parameters, however it is written.
+fn first_number(parameters: &[u8]) -> Option<u32> {
+    let digits = parameters.iter().take_while(|byte| byte.is_ascii_digit());
+    digits.fold(None, |number, digit| {
+        let number = number.unwrap_or(0_u32).saturating_mul(10);
+        Some(number.saturating_add(u32::from(digit.wrapping_sub(b'0'))))
+    })
+}
+
 /// Whether a complete string sequence may reach the terminal.
 fn is_harmless(sequence: &[u8]) -> bool {
     let (introducer, body) = match sequence {
@@ -198,13 +221,13 @@ fn is_harmless(sequence: &[u8]) -> bool {
 }
 
 /// An operating system command: title, colours, links, marks. Not the clipboard, not files, not
-/// notifications, not fonts.
+/// notifications, not fonts, not the directory in which the next window's shell starts.
 fn is_harmless_command(body: &[u8]) -> bool {
     let number = body.split(|byte| matches!(*byte, b';' | BEL | ESC)).next().unwrap_or_default();
     match number {
         b"8" => is_harmless_link(body),
-        b"0" | b"1" | b"2" | b"4" | b"7" | b"10" | b"11" | b"12" | b"17" | b"19" | b"104"
-        | b"110" | b"111" | b"112" | b"117" | b"119" | b"133" => true,
+        b"0" | b"1" | b"2" | b"4" | b"10" | b"11" | b"12" | b"17" | b"19" | b"104" | b"110"
+        | b"111" | b"112" | b"117" | b"119" | b"133" => true,
         _ => false,
     }
 }

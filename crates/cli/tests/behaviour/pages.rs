@@ -1,6 +1,6 @@
 //! What `stockade` prints about itself.
 
-use super::support::Place;
+use super::support::{Ended, Place};
 
 #[test]
 fn schema_completions_and_manual() {
@@ -18,4 +18,15 @@ fn schema_completions_and_manual() {
     place.ask(["man", "nonsense"]).expect_code(2);
     let ended = place.ask(["--help"]);
     assert!(!ended.stdout.contains("__attack"));
+}
+
+/// What cannot be printed is an error, whoever has it to say.
+#[test]
+fn a_full_standard_output_is_told() {
+    let place = Place::new();
+    for words in [vec!["--help"], vec!["run", "--help"], vec!["--version"], vec!["schema"]] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = place.stockade().args(&words).stdout(full).output().unwrap();
+        Ended::of(output).expect_code(1).says("cannot write to standard output");
+    }
 }

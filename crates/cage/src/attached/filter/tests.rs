@@ -23,6 +23,7 @@ fn what_draws_passes_untouched() {
         b"\x1bPq#0;2;0;0;0\x1b\\sixel",
         b"\xc2\xa0no-break space",
         b"\x1b(B\x1b=\x1bM",
+        b"\x1b[18t\x1b[22;0;0t\x1b[23;0;0t\x1b[1;1;2;2;1$t",
     ] {
         check(input, input);
     }
@@ -36,6 +37,10 @@ fn what_acts_beyond_the_screen_is_taken_out() {
     check(b"a\xc2\x9d52;c;ZXZpbA==\xc2\x9cb", b"ab");
     check(b"a\x1b]8;;file:///etc/passwd\x07b", b"ab");
     check(b"a\x1b[21tb", b"ab");
+    check(b"a\x1b[021;0tb", b"ab");
+    check(b"a\x1b[8;1;1tb\x1b[2t\x1b[3;0;0t\x1b[48t\x1b[t", b"ab");
+    check(b"a\x1b[5ib\x1b[?5i\x1b[4i", b"ab");
+    check(b"a\x1b]7;file://host/tmp/evil\x07b", b"ab");
     check(b"a\x1bP$qm\x1b\\b", b"ab");
     check(b"a\x05b", b"ab");
     check(b"a\x1b_G payload\x1b\\b", b"ab");
