@@ -22,8 +22,14 @@ use crate::command::Failure;
 use binaries::TestBinary;
 
 /// Crates whose tests touch the kernel, and so depend on who runs them.
-const TOUCHES_THE_KERNEL: &[&str] =
-    &["stockade-sys", "stockade-jail", "stockade-cage", "stockade-attacks", "stockade-cli"];
+const TOUCHES_THE_KERNEL: &[&str] = &[
+    "stockade-sys",
+    "stockade-jail",
+    "stockade-limits",
+    "stockade-cage",
+    "stockade-attacks",
+    "stockade-cli",
+];
 
 /// Builds and runs every test that has one of the words in its crate's or its own name; all of them
 /// without words.

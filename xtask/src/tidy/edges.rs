@@ -13,9 +13,10 @@ const EDGES: &[(&str, &[&str])] = &[
     ("policy", &["plan"]),
     ("jail", &["plan", "sys"]),
     ("gate", &["plan", "sys"]),
-    ("cage", &["gate", "jail", "plan", "policy", "sys"]),
+    ("limits", &["plan"]),
+    ("cage", &["gate", "jail", "limits", "plan", "policy", "sys"]),
     ("attacks", &["sys"]),
-    ("cli", &["attacks", "cage", "gate", "jail", "plan", "policy", "sys"]),
+    ("cli", &["attacks", "cage", "gate", "jail", "limits", "plan", "policy", "sys"]),
 ];
 
 /// Tables of a manifest that make it into what is shipped.
