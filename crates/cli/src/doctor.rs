@@ -1,21 +1,19 @@
 //! `stockade doctor`: each layer of isolation on this machine, with the reason and the exact fix;
 //! the last line is a real cage that was built and used. Changes nothing.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 
+use cage::prepare::Caller;
 use cage::probe::{self, Layer, LayerState, Report, Subject};
-use cage::resolve::Surroundings;
+use counsel::doctor::own_executable;
 use plan::HostPath;
-use policy::{FsAccess, FsRule, NetworkSettings, Place, Policy, Reach, RuleOrigin};
 
 use crate::arguments::DoctorArguments;
 use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Failure, with_causes};
 use crate::message::Messages;
 use crate::output::{print, print_json};
 use crate::prepare::prepare;
-use crate::selection::Selection;
 
 /// The command.
 pub(crate) fn doctor(arguments: &DoctorArguments, messages: Messages) -> Result<Exit, Failure> {
@@ -49,46 +47,14 @@ fn in_root() -> Result<PathBuf, Failure> {
     Ok(root)
 }
 
-/// The file of this very program, wherever it was started from.
-pub(crate) fn own_executable() -> Result<HostPath, Failure> {
-    let failed = |why: String| Failure::new(Exit::CannotBuild, format!("/proc/self/exe: {why}"));
-    let path = std::fs::read_link("/proc/self/exe").map_err(|error| failed(error.to_string()))?;
-    HostPath::new(path.into_os_string()).map_err(|error| failed(error.to_string()))
-}
-
 /// Builds a cage that shows nothing but this program, and has it say its version there.
 fn build_cage(binary: &HostPath) -> Result<(), String> {
-    let origin = RuleOrigin::BuiltIn("the program that checks itself");
-    let rule =
-        FsRule { access: FsAccess::ReadOnly, path: binary.clone(), reach: Reach::Anywhere, origin };
-    let grantable = policy::ungrantable::check(binary, &[]).is_ok();
-    let argv = if grantable {
-        vec![binary.as_path().as_os_str().to_owned(), OsString::from("--version")]
-    } else {
-        vec![OsString::from("true")]
-    };
-    let policy =
-        Policy { fs: if grantable { vec![rule] } else { Vec::new() }, ..Policy::closed("doctor") };
-    let project = binary.parent().unwrap_or_else(HostPath::root);
-    let text = |failure: Failure| failure.text();
-    let surroundings = Surroundings::of_this_process(project.clone()).map_err(Failure::from);
-    let surroundings = surroundings.map_err(text)?;
-    let place = Place { project, home: None, own_state: Vec::new() };
-    let selection = Selection {
-        policy,
-        agent_command: Vec::new(),
-        place,
-        surroundings,
-        ceiling: None,
-        network: NetworkSettings::default(),
-    };
-    let prepared = prepare(&selection, &argv).map_err(text)?;
+    let caller = Caller::of_this_process().map_err(|error| with_causes(&error))?;
+    let probe = counsel::doctor::probe_cage(&caller, binary);
+    let prepared = prepare(&probe.selection, &probe.argv).map_err(|failure| failure.text())?;
     let captured = cage::run_captured(&prepared.plan, &prepared.sources)
-        .map_err(|error| crate::failure::with_causes(&error))?;
-    match captured.outcome.end {
-        jail::End::Exited(0) => Ok(()),
-        end => Err(format!("a cage was built, and the program in it ended badly: {end:?}")),
-    }
+        .map_err(|error| with_causes(&error))?;
+    counsel::doctor::judge(captured.outcome.end)
 }
 
 fn describe(report: &Report) -> String {

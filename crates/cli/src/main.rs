@@ -9,8 +9,6 @@ mod check;
 mod doctor;
 mod exit;
 mod failure;
-mod flags;
-mod hints;
 mod limits;
 mod message;
 mod network;
@@ -24,7 +22,6 @@ mod run;
 mod scratch;
 mod selection;
 mod trust;
-mod view;
 mod way_out;
 mod why;
 

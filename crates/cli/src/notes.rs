@@ -6,15 +6,15 @@ use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use plan::render::for_shell;
 use plan::{ByteString, HostPath, Plan, SourceIndex};
 use policy::facts::ResolvedRule;
 use policy::shown::shortened;
 use rustix::fs::{Mode, OFlags};
 
-use crate::check::for_shell;
 use crate::message::Messages;
 use crate::prepare::Prepared;
-use crate::view::{View, view};
+use counsel::view::{View, view};
 
 #[cfg(test)]
 mod tests;

@@ -11,7 +11,6 @@ use attacks::{Access, CageRequest, Cages, CommandLineCages, Profile, Rule, Setti
 use policy::{FsAccess, Policy};
 
 use crate::arguments::{ProveArguments, Seccomp};
-use crate::doctor::own_executable;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::message::Messages;
@@ -20,7 +19,7 @@ use crate::selection::{FlagArguments, policy_files, select};
 
 /// The command. Succeeds only if every wall held and every attack is known to work uncaged.
 pub(crate) fn prove(arguments: ProveArguments, messages: Messages) -> Result<Exit, Failure> {
-    let executable = own_executable()?.as_path().to_owned();
+    let executable = counsel::doctor::own_executable()?.as_path().to_owned();
     let policy = attacked_policy(&arguments, messages)?;
     let profiles = profiles(&arguments, policy.as_ref());
     let settings =

@@ -17,7 +17,6 @@ use policy::{EnvironmentRule, Policy, RuleOrigin};
 use crate::arguments::{Backend, RunArguments};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::hints;
 use crate::limits;
 use crate::message::Messages;
 use crate::network;
@@ -54,7 +53,7 @@ pub(crate) fn run(
     let ended = match ended {
         Ok(ended) => ended,
         Err(error) => {
-            let failure = hints::failed_start(error, &prepared.plan);
+            let failure = counsel::failed_start(error, &prepared.plan).into();
             return Ok(told(&destination, Some(&prepared.plan), failure, messages));
         }
     };

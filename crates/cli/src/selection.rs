@@ -2,15 +2,14 @@
 //! and `check` speak of the cage that `run` builds.
 
 use cage::prepare::{Caller, Choice, PolicyFiles, Selected};
-use policy::text::Flags;
+use counsel::flags::Words;
 use policy::{Policy, RuleOrigin};
 
 use crate::arguments::{
-    ChoiceArguments, FileArguments, NetworkArguments, ProgramArguments, Seccomp,
+    ChoiceArguments, CommandSet, FileArguments, NetworkArguments, ProgramArguments, Seccomp,
 };
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::flags;
 use crate::message::Messages;
 
 pub(crate) use cage::prepare::{Selection, TooBroad};
@@ -60,7 +59,7 @@ pub(crate) fn select_any(
     for warning in &caller.locations.warnings {
         messages.warning(&warning.to_string());
     }
-    let flags = arguments.read(&caller)?;
+    let flags = arguments.words()?.read(&caller)?;
     let ChoiceArguments { project, cage, agent } = choice;
     let choice = Choice { project: project.clone(), cage: cage.clone(), agent: agent.clone() };
     let mut selected = cage::prepare::select(&caller, &choice, &flags, arguments.too_broad)?;
@@ -94,20 +93,45 @@ fn tell_unset_variables(policy: &Policy, caller: &Caller, messages: Messages) {
 }
 
 impl FlagArguments<'_> {
-    fn read(self, caller: &Caller) -> Result<Flags, Failure> {
-        let mut read = Flags::default();
-        if let Some(files) = self.files {
-            flags::add_files(&mut read, files, caller)?;
+    fn words(self) -> Result<Words, Failure> {
+        let mut words = Words::default();
+        if let Some(FileArguments { ro, rw, hide }) = self.files {
+            words.ro.clone_from(ro);
+            words.rw.clone_from(rw);
+            words.hide.clone_from(hide);
         }
         if let Some(program) = self.program {
-            flags::add_program(&mut read, program)?;
+            add_program(&mut words, program)?;
         }
-        if let Some(network) = self.network {
-            flags::add_network(&mut read, network)?;
+        if let Some(NetworkArguments { net, no_net: _, host_port, publish }) = self.network {
+            words.net.clone_from(net);
+            words.host_ports.clone_from(host_port);
+            words.publish.clone_from(publish);
         }
         if let Some(profile) = self.seccomp {
-            flags::add_seccomp(&mut read, profile)?;
+            words.seccomp = Some(profile.word().to_owned());
         }
-        Ok(read)
+        Ok(words)
     }
+}
+
+fn add_program(words: &mut Words, program: &ProgramArguments) -> Result<(), Failure> {
+    let ProgramArguments { env, listed, commands, seccomp, state, memory, pids, cpus, time } =
+        program;
+    if let Some(name) = listed.iter().find(|name| matches!(name.as_str(), "base" | "none")) {
+        return Err(counsel::flags::not_a_program(name).into());
+    }
+    words.env.clone_from(env);
+    words.commands = match commands {
+        Some(CommandSet::Base) => vec!["base".to_owned()],
+        Some(CommandSet::None) => vec!["none".to_owned()],
+        None => listed.clone(),
+    };
+    words.seccomp = seccomp.map(|profile| profile.word().to_owned());
+    words.state = state.map(|state| state.word().to_owned());
+    words.memory.clone_from(memory);
+    words.pids.clone_from(pids);
+    words.cpus.clone_from(cpus);
+    words.time.clone_from(time);
+    Ok(())
 }

@@ -1,51 +1,27 @@
 //! `stockade why`: what a cage makes of a path, a host, a system call or a variable, which rule says
-//! so, and what to change. Asks the compiled cage, the filter and the gatekeeper that it would get and
-//! the algebra's own look-up; decides nothing.
+//! so, and what to change.
 
-mod host;
-
-use std::ffi::OsString;
-use std::path::Path;
-
-use plan::seccomp::{Arch, Profile, Verdict, list_lines, syscall_number, verdict};
-use plan::{ByteString, HostPath, Plan};
-use policy::explain::{self, PathAnswer, PathVerdict, Suggestion, VariableVerdict};
-use policy::shown::shown;
-use serde_json::{Value, json};
+use counsel::why::{Question, why as ask};
 
 use crate::arguments::WhyArguments;
-use crate::check::for_shell;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::flags::absolute;
 use crate::message::Messages;
 use crate::output::{print, print_json};
-use crate::prepare::prepare;
-use crate::selection::{FlagArguments, Selection, TooBroad, select};
-use crate::view::{View, view};
-use host::about_host;
+use crate::selection::{FlagArguments, select};
 
 /// The command. Its exit status tells whether the program inside has what was asked about.
 pub(crate) fn why(arguments: WhyArguments, messages: Messages) -> Result<Exit, Failure> {
-    let question = Question::read(&arguments)?;
+    let question = question(&arguments)?;
     let flags = FlagArguments {
         files: Some(&arguments.files),
         program: None,
         network: Some(&arguments.network),
         seccomp: arguments.seccomp,
-        // A question about anything but a path can be answered anywhere.
-        too_broad: match question {
-            Question::Path(_) => TooBroad::Refuse,
-            _ => TooBroad::GrantNothing,
-        },
+        too_broad: question.too_broad(),
     };
     let selection = select(&arguments.choice, flags, messages)?;
-    let answer = match &question {
-        Question::Path(path) => about_path(&selection, path)?,
-        Question::Host(host) => about_host(&selection.policy, host),
-        Question::Syscall(name) => about_syscall(&selection, name)?,
-        Question::Variable(name) => about_variable(&selection, name)?,
-    };
+    let answer = ask(&selection, &question)?;
     if arguments.json {
         print_json(&answer.data)?;
     } else {
@@ -54,224 +30,13 @@ pub(crate) fn why(arguments: WhyArguments, messages: Messages) -> Result<Exit, F
     Ok(if answer.yes { Exit::Success } else { Exit::No })
 }
 
-/// What is asked about.
-enum Question<'a> {
-    Path(&'a Path),
-    Host(host::Question),
-    Syscall(&'a str),
-    Variable(&'a str),
-}
-
-impl<'a> Question<'a> {
-    /// A word without a flag is a path, unless it can only be meant as a host.
-    fn read(arguments: &'a WhyArguments) -> Result<Self, Failure> {
-        let WhyArguments { subject, host, syscall, env, .. } = arguments;
-        if let Some(word) = subject {
-            let exists = rustix::fs::lstat(word).is_ok();
-            let host = host::Question::meant_by(word, exists);
-            return Ok(host.map_or(Self::Path(word), Self::Host));
-        }
-        match (host, syscall, env) {
-            (Some(text), _, _) => host::Question::parse(text).map(Self::Host),
-            (_, Some(name), _) => Ok(Self::Syscall(name)),
-            (_, _, Some(name)) => Ok(Self::Variable(name)),
-            (None, None, None) => Err(Failure::new(Exit::Usage, "there is no question")),
-        }
-    }
-}
-
-/// An answer for a person, for a program and for a shell.
-struct Answer {
-    text: String,
-    data: Value,
-    yes: bool,
-}
-
-fn about_path(selection: &Selection, written: &Path) -> Result<Answer, Failure> {
-    let surroundings = &selection.surroundings;
-    let path = absolute(written, &surroundings.working_directory, selection.place.home.as_ref())
-        .map_err(|problem| Failure::new(Exit::Usage, problem.to_string()))?;
-    let real = real_path(&path);
-    let plan = prepare(selection, &[OsString::from("PROGRAM")])?.plan;
-    let view = view(&plan, &real);
-    let mut answer = explain::path(&selection.policy, &selection.place, &real);
-    correct(&mut answer, view);
-    let mut text = answer.to_string();
-    if path != real {
-        text = format!("`{}` leads to `{}`\n{text}", shown(&path), shown(&real));
-    }
-    match view {
-        View::Made { what } => text.push_str(&format!("\n  it is {what}")),
-        View::InsideOwn => text.push_str("\n  the directory around it is the cage's own"),
-        _ => {}
-    }
-    let exists = rustix::fs::lstat(real.as_path()).is_ok();
-    let shows_host = matches!(view, View::Host { .. });
-    if shows_host && !exists {
-        text.push_str("\n  note: there is no such file on the host at the moment");
-    }
-    let data = json!({
-        "path": real.to_string(),
-        "asked": path.to_string(),
-        "verdict": verdict_word(answer.verdict),
-        "exists_on_host": exists,
-        "rule": answer.rule.as_ref().map(|rule| json!({
-            "access": rule.access.word(),
-            "path": rule.path.to_string(),
-            "origin": rule.origin.to_string(),
-        })),
-        "secret": answer.secret.as_ref().map(|secret| secret.name),
-        "protected": answer.protected.map(|entry| entry.runs_by),
-        "ungrantable": answer.ungrantable,
-        "suggestion": answer.suggestion.as_ref().map(|suggestion| json!({
-            "flag": suggestion.flag,
-            "line": suggestion.line,
-        })),
-    });
-    let yes = !matches!(answer.verdict, PathVerdict::Hidden | PathVerdict::Absent);
-    Ok(Answer { text, data, yes })
-}
-
-/// The compiled cage has the last word: links may lead a rule elsewhere, and the base layer has
-/// files that no rule names.
-fn correct(answer: &mut PathAnswer, view: View) {
-    let seen = match view {
-        View::Host { verdict } => verdict,
-        View::Made { .. } => PathVerdict::Base,
-        View::Own => PathVerdict::Private,
-        // What the host has there is not what the program finds.
-        View::InsideOwn => PathVerdict::Absent,
-        View::Hidden => PathVerdict::Hidden,
-        View::Absent => PathVerdict::Absent,
-    };
-    if seen == answer.verdict {
-        return;
-    }
-    answer.verdict = seen;
-    if matches!(seen, PathVerdict::Base | PathVerdict::Private | PathVerdict::ReadWrite) {
-        answer.suggestion = None;
-    } else if answer.suggestion.is_none() && answer.ungrantable.is_none() {
-        let path = for_shell(&ByteString::from(answer.path.as_bytes().to_vec()));
-        answer.suggestion = Some(Suggestion { flag: format!("--ro {path}"), line: None });
-    }
-}
-
-fn about_syscall(selection: &Selection, name: &str) -> Result<Answer, Failure> {
-    let profile = match selection.policy.seccomp {
-        policy::Seccomp::Default => Profile::Default,
-        policy::Seccomp::Relaxed => Profile::Relaxed,
-    };
-    let Some(number) = syscall_number(Arch::NATIVE, name) else {
-        let arch = Arch::NATIVE.name();
-        return Err(Failure::new(
-            Exit::Usage,
-            format!("{arch} has no system call `{}`", shown(name)),
-        )
-        .help("use the kernel's name, such as `openat` or `process_vm_readv`"));
-    };
-    let lines = list_lines(profile, name);
-    let plain = verdict(profile, Arch::NATIVE, number, [0; 6]);
-    let conditional = lines.iter().any(|line| line.text.contains(" if "));
-    let sentence = match plain {
-        _ if conditional => "depends on its arguments".to_owned(),
-        Verdict::Allow => "is allowed".to_owned(),
-        Verdict::Refuse { errno, .. } => {
-            let errno = rustix::io::Errno::from_raw_os_error(i32::from(errno));
-            format!("is refused: {}", std::io::Error::from(errno))
-        }
-        Verdict::Kill { .. } => "kills the program (SIGSYS)".to_owned(),
-    };
-    let mut text = format!("`{name}` {sentence}\n  profile: {}", profile.name());
-    for line in &lines {
-        let (file, number, rule) = (profile.name(), line.number, line.text.trim());
-        text.push_str(&format!("\n  rule: profiles/{file}.list:{number}: `{rule}`"));
-    }
-    let yes = plain == Verdict::Allow || conditional;
-    let relaxed = verdict(Profile::Relaxed, Arch::NATIVE, number, [0; 6]) == Verdict::Allow;
-    let fix = (!yes && relaxed && profile == Profile::Default)
-        .then_some("`--seccomp relaxed`, or in the policy `seccomp = \"relaxed\"`");
-    match fix {
-        Some(fix) => text.push_str(&format!("\n  to change it: {fix} (reduced isolation)")),
-        None if !yes => text.push_str("\n  no profile allows it"),
-        None => {}
-    }
-    let data = json!({
-        "syscall": name,
-        "number": number,
-        "profile": profile.name(),
-        "verdict": match plain {
-            _ if conditional => "depends",
-            Verdict::Allow => "allow",
-            Verdict::Refuse { .. } => "refuse",
-            Verdict::Kill { .. } => "kill",
-        },
-        "rules": lines.iter().map(|line| json!({ "line": line.number, "text": line.text.trim() }))
-            .collect::<Vec<_>>(),
-        "suggestion": fix,
-    });
-    Ok(Answer { text, data, yes })
-}
-
-fn about_variable(selection: &Selection, name: &str) -> Result<Answer, Failure> {
-    if let Some((name, _)) = name.split_once('=') {
-        let name = shown(name);
-        return Err(Failure::new(
-            Exit::Usage,
-            "a variable is asked about by its name, without a value",
-        )
-        .help(format!("`stockade why --env {name}`")));
-    }
-    let answer = explain::variable(&selection.policy, name);
-    let plan = prepare(selection, &[OsString::from("PROGRAM")])?.plan;
-    let value = value_in(&plan, name);
-    let mut text = answer.to_string();
-    match &value {
-        Some(value) => text.push_str(&format!("\n  value: {}", shown(value))),
-        None if answer.verdict == VariableVerdict::PassedOn => {
-            text.push_str("\n  value: none, because it is not set here");
-        }
-        None => {}
-    }
-    let data = json!({
-        "variable": name,
-        "set": value.is_some(),
-        "value": value,
-        "rule": answer.rule.as_ref().map(|rule| rule.origin.to_string()),
-        "suggestion": answer.suggestion.as_ref().filter(|_| value.is_none()).map(|suggestion| json!({
-            "flag": suggestion.flag,
-            "line": suggestion.line,
-        })),
-    });
-    Ok(Answer { text, data, yes: value.is_some() })
-}
-
-fn value_in(plan: &Plan, name: &str) -> Option<String> {
-    let variable =
-        plan.environment.iter().find(|variable| variable.name.as_bytes() == name.as_bytes())?;
-    Some(variable.value.to_string())
-}
-
-/// Where a path really leads, as far as it exists.
-fn real_path(path: &HostPath) -> HostPath {
-    let steps = std::iter::successors(Some(path.clone()), HostPath::parent);
-    for existing in steps {
-        let Ok(real) = std::fs::canonicalize(existing.as_path()) else { continue };
-        let rest = path.as_path().strip_prefix(existing.as_path()).unwrap_or(Path::new(""));
-        if let Ok(real) = HostPath::new(real.join(rest).into_os_string()) {
-            return real;
-        }
-    }
-    path.clone()
-}
-
-fn verdict_word(verdict: PathVerdict) -> &'static str {
-    match verdict {
-        PathVerdict::ReadWrite => "read-write",
-        PathVerdict::ReadOnly => "read-only",
-        PathVerdict::Protected => "protected",
-        PathVerdict::Hidden => "hidden",
-        PathVerdict::Absent => "absent",
-        PathVerdict::Private => "private",
-        PathVerdict::Base => "base",
+fn question(arguments: &WhyArguments) -> Result<Question, Failure> {
+    let WhyArguments { subject, host, syscall, env, .. } = arguments;
+    match (subject, host, syscall, env) {
+        (Some(word), ..) => Ok(Question::about_word(word)),
+        (_, Some(text), ..) => Ok(Question::about_host(text)?),
+        (_, _, Some(name), _) => Ok(Question::Syscall(name.clone())),
+        (_, _, _, Some(name)) => Ok(Question::Variable(name.clone())),
+        (None, None, None, None) => Err(Failure::new(Exit::Usage, "there is no question")),
     }
 }

@@ -16,7 +16,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("limits", &["plan"]),
     ("cage", &["gate", "jail", "limits", "plan", "policy", "sys"]),
     ("attacks", &["sys"]),
-    ("cli", &["attacks", "cage", "gate", "jail", "limits", "plan", "policy", "sys"]),
+    ("counsel", &["cage", "gate", "jail", "plan", "policy"]),
+    ("cli", &["attacks", "cage", "counsel", "gate", "jail", "limits", "plan", "policy", "sys"]),
 ];
 
 /// Tables of a manifest that make it into what is shipped.

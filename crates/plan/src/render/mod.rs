@@ -3,9 +3,11 @@
 
 mod bwrap;
 mod person;
+mod shell;
 
 #[cfg(test)]
 mod tests;
 
 pub use bwrap::{BwrapCommand, bwrap, bwrap_gaps};
 pub use person::person;
+pub use shell::for_shell;

@@ -1,4 +1,4 @@
-//! `stockade why HOST[:PORT]`: asks the gatekeeper's own decision, on the rules that the cage would
+//! What a cage makes of a host: asks the gatekeeper's own decision, on the rules that the cage would
 //! have, and says which entry of which file decided. Never resolves a name: what a name would lead to
 //! is told as the classes of addresses that are refused.
 
@@ -19,24 +19,23 @@ use policy::{Network, Policy, host_names};
 use serde_json::{Value, json};
 
 use super::Answer;
-use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Failure, Fault};
 
 #[cfg(test)]
 mod tests;
 
 /// A host and a port, or all of its ports.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Question {
+pub struct HostQuestion {
     target: Target,
     port: Option<u16>,
 }
 
-impl Question {
+impl HostQuestion {
     /// Reads `HOST[:PORT]`, as `--host` has it.
-    pub(super) fn parse(text: &str) -> Result<Self, Failure> {
+    pub fn parse(text: &str) -> Result<Self, Failure> {
         Self::read(text).ok_or_else(|| {
-            let failure = Failure::new(Exit::Usage, format!("`{}` is not a host", shown(text)));
+            let failure = Failure::new(Fault::Usage, format!("`{}` is not a host", shown(text)));
             // The grammar of entries knows what is wrong with most that is none.
             match host_names::destination(text) {
                 Ok(_) => failure.help("ask about one host, with one port or without any"),
@@ -95,7 +94,7 @@ impl Question {
     }
 }
 
-impl fmt::Display for Question {
+impl fmt::Display for HostQuestion {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.target, self.port) {
             (target, None) => target.fmt(formatter),
@@ -113,7 +112,7 @@ fn read_port(text: &str) -> Option<u16> {
 }
 
 /// The answer, with what decided.
-pub(super) fn about_host(policy: &Policy, question: &Question) -> Answer {
+pub(super) fn about_host(policy: &Policy, question: &HostQuestion) -> Answer {
     if question.is_loopback() {
         return about_loopback(policy, question);
     }
@@ -135,7 +134,7 @@ pub(super) fn about_host(policy: &Policy, question: &Question) -> Answer {
     }
 }
 
-fn allowed(net: &Network, question: &Question, rule: &RuleId, open: &[Open]) -> Answer {
+fn allowed(net: &Network, question: &HostQuestion, rule: &RuleId, open: &[Open]) -> Answer {
     let mut text = format!("`{question}` can be reached");
     match open {
         [] => text.push_str(&format!("\n  rule: {}", allow_entry(net, rule))),
@@ -180,7 +179,7 @@ fn allowed(net: &Network, question: &Question, rule: &RuleId, open: &[Open]) -> 
     Answer { text, data, yes: true }
 }
 
-fn denied(net: &Network, question: &Question, denial: &Denial) -> Answer {
+fn denied(net: &Network, question: &HostQuestion, denial: &Denial) -> Answer {
     let mut text = format!("`{question}` cannot be reached: {}", denial.reason);
     match &denial.rule {
         Some(rule) => text.push_str(&format!("\n  rule: {}", deny_entry(net, rule))),
@@ -228,7 +227,7 @@ fn denied(net: &Network, question: &Question, denial: &Denial) -> Answer {
 }
 
 /// Nothing of the loopback comes to the gatekeeper but the ports that it serves there.
-fn about_loopback(policy: &Policy, question: &Question) -> Answer {
+fn about_loopback(policy: &Policy, question: &HostQuestion) -> Answer {
     let net = &policy.net;
     let led_out = question.port.and_then(|port| Some((port, net.host_ports.get(&port)?)));
     let own = question.port.filter(|port| GATEKEEPER_PORTS.contains(port));
@@ -367,7 +366,7 @@ fn suggestion_data(suggestion: &Suggestion) -> Value {
 /// What lets the program reach it. Adding to `net.allow` does nothing about a deny entry, and some
 /// addresses are none that a connection could be made to.
 fn suggestion(
-    question: &Question,
+    question: &HostQuestion,
     denial: &Denial,
     class: Option<AddressClass>,
 ) -> Option<Suggestion> {

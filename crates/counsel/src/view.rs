@@ -6,7 +6,7 @@ use policy::explain::PathVerdict;
 
 /// What the program inside finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum View {
+pub enum View {
     /// What the host has there.
     Host {
         /// How it may be used.
@@ -28,7 +28,7 @@ pub(crate) enum View {
 }
 
 /// What the cage has at a path.
-pub(crate) fn view(plan: &Plan, path: &HostPath) -> View {
+pub fn view(plan: &Plan, path: &HostPath) -> View {
     let at = GuestPath::same_as(path);
     let covering = plan.mounts.iter().rfind(|operation| {
         if operation.is_mount() { at.is_within(operation.at()) } else { at == *operation.at() }

@@ -7,24 +7,23 @@ use std::path::{Path, PathBuf};
 
 use cage::SpawnError;
 use jail::{SetupFailure, StartError, Step};
+use plan::render::for_shell;
 use plan::{BindPurpose, ByteString, GuestPath, HostPath, MountOp, Plan};
 use policy::shown::shown;
 use rustix::io::Errno;
 
-use crate::check::for_shell;
-use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Failure, Fault};
 
 #[cfg(test)]
 mod tests;
 
 /// A start that failed, with what to do about it.
-pub(crate) fn failed_start(error: SpawnError, plan: &Plan) -> Failure {
+pub fn failed_start(error: SpawnError, plan: &Plan) -> Failure {
     match &error {
         // The kernel only says that permission is denied.
         SpawnError::NotExecutable { program, .. } if is_directory(program, plan) => {
             let message = format!("cannot start `{}`: it is a directory", shown(program));
-            Failure::new(Exit::NotExecutable, message)
+            Failure::new(Fault::NotExecutable, message)
                 .help("a program comes after `--`; directories are granted before it, by `--ro`")
         }
         _ => {

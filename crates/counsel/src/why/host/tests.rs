@@ -5,7 +5,7 @@ use std::path::Path;
 use plan::HostPath;
 use policy::{Cage, Place, Policy};
 
-use super::{Question, about_host};
+use super::{HostQuestion, about_host};
 
 fn policy(words: &str) -> Policy {
     let place = Place {
@@ -45,12 +45,12 @@ fn a_word_is_a_host_only_where_that_is_clear() {
         ("example.com:http", false, false),
         ("127.1", false, false),
     ] {
-        assert_eq!(Question::meant_by(Path::new(word), exists).is_some(), host, "{word}");
+        assert_eq!(HostQuestion::meant_by(Path::new(word), exists).is_some(), host, "{word}");
     }
     for wrong in
         ["", "https://example.com", "user@example.com", "*.example.com", "10.0.0.0/8", "a:1-2"]
     {
-        let failure = Question::parse(wrong).unwrap_err();
+        let failure = HostQuestion::parse(wrong).unwrap_err();
         assert!(!failure.help.is_empty(), "{wrong}");
     }
 }
@@ -122,7 +122,7 @@ net.publish = [8080]
         ("localhost:1080", false, &["the gatekeeper listens there"]),
         ("localhost", true, &["`5432` in `net.host_ports`"]),
     ] {
-        let answer = about_host(&policy, &Question::parse(asked).unwrap());
+        let answer = about_host(&policy, &HostQuestion::parse(asked).unwrap());
         assert_eq!(answer.yes, yes, "{asked}: {}", answer.text);
         for part in parts {
             assert!(answer.text.contains(part), "{asked}: no `{part}` in: {}", answer.text);
@@ -135,9 +135,9 @@ net.publish = [8080]
 fn a_cage_without_network_says_so() {
     let closed = policy("net.deny = [\"a.example\"]\nnet.reasons = { \"b.example\" = \"never\" }");
     for asked in ["a.example:443", "b.example", "192.0.2.1", "localhost:80", "localhost"] {
-        let answer = about_host(&closed, &Question::parse(asked).unwrap());
+        let answer = about_host(&closed, &HostQuestion::parse(asked).unwrap());
         assert!(!answer.yes, "{asked}: {}", answer.text);
     }
-    let answer = about_host(&closed, &Question::parse("a.example:443").unwrap());
+    let answer = about_host(&closed, &HostQuestion::parse("a.example:443").unwrap());
     assert!(answer.text.contains("no network but its own loopback"), "{}", answer.text);
 }

@@ -1,0 +1,260 @@
+//! Why something was not done, as it is told to whoever asked: whose fault it is, one message and
+//! what to do about it. Every error of the crates below becomes one of these here and nowhere else.
+
+use std::fmt;
+
+use cage::SpawnError;
+use cage::prepare::{Approvals, Definition, PrepareError, SelectionError, WayOutError};
+use cage::project::ProjectError;
+use cage::resolve::{PathProblem, ResolveError, SurroundingsError};
+use plan::render::for_shell;
+use plan::{ByteString, HostPath};
+use policy::CompileError;
+
+/// Something that was not done.
+#[derive(Debug)]
+pub struct Failure {
+    /// Whose fault it is.
+    pub fault: Fault,
+    /// What went wrong, in one sentence or several lines.
+    pub message: Message,
+    /// What to do about it.
+    pub help: Vec<String>,
+}
+
+/// Whose fault a failure is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// What was asked for makes no sense.
+    Usage,
+    /// The policy is wrong, or names what does not exist.
+    BadPolicy,
+    /// The policy asks for more than it may have.
+    Refused,
+    /// A cage cannot be built here.
+    CannotBuild,
+    /// The program was found and cannot be executed.
+    NotExecutable,
+    /// The program was not found.
+    NotFound,
+}
+
+/// The text of a failure.
+#[derive(Debug)]
+pub enum Message {
+    /// A sentence.
+    Sentence(String),
+    /// Errors of a policy text, which are drawn.
+    Policy(Box<policy::text::Diagnostics>),
+}
+
+impl Failure {
+    /// A failure with one sentence.
+    pub fn new(fault: Fault, message: impl Into<String>) -> Self {
+        Self { fault, message: Message::Sentence(message.into()), help: Vec::new() }
+    }
+
+    /// The same with one more line of help.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help.push(help.into());
+        self
+    }
+
+    /// The failure as plain text, for a program.
+    pub fn text(&self) -> String {
+        self.message.to_string()
+    }
+}
+
+impl fmt::Display for Message {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sentence(text) => formatter.write_str(text),
+            Self::Policy(diagnostics) => {
+                formatter.write_str(&diagnostics.render(policy::text::Style::Plain))
+            }
+        }
+    }
+}
+
+/// An error and its causes in one line.
+pub fn with_causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    let mut text = error.to_string();
+    for cause in causes {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+    }
+    text
+}
+
+impl From<ProjectError> for Failure {
+    fn from(error: ProjectError) -> Self {
+        unreadable_policy(&error)
+    }
+}
+
+impl From<cage::project::PolicyFileError> for Failure {
+    fn from(error: cage::project::PolicyFileError) -> Self {
+        unreadable_policy(&error)
+    }
+}
+
+/// A kernel that lacks a call is no fault of the policy: inside a cage, and on old kernels.
+fn unreadable_policy(error: &(dyn std::error::Error + 'static)) -> Failure {
+    let mut causes = std::iter::successors(Some(error), |error| error.source());
+    let lacks_call = causes.any(|cause| cause.downcast_ref() == Some(&rustix::io::Errno::NOSYS));
+    if lacks_call {
+        Failure::new(Fault::CannotBuild, with_causes(error))
+            .help("`stockade doctor` tells what this kernel lacks")
+    } else {
+        Failure::new(Fault::BadPolicy, with_causes(error))
+    }
+}
+
+impl From<policy::text::Diagnostics> for Failure {
+    fn from(diagnostics: policy::text::Diagnostics) -> Self {
+        let message = Message::Policy(Box::new(diagnostics));
+        Self { fault: Fault::BadPolicy, message, help: Vec::new() }
+    }
+}
+
+/// A shell stays in a directory that somebody removed and goes on showing its name.
+impl From<SurroundingsError> for Failure {
+    fn from(error: SurroundingsError) -> Self {
+        match &error {
+            SurroundingsError::WorkingDirectory(cause)
+                if cause.kind() == std::io::ErrorKind::NotFound =>
+            {
+                Self::new(Fault::CannotBuild, "the working directory does not exist any more")
+                    .help("go to one that does; if it was made again, `cd .` enters the new one")
+            }
+            _ => Self::new(Fault::CannotBuild, with_causes(&error)),
+        }
+    }
+}
+
+impl From<SelectionError> for Failure {
+    fn from(error: SelectionError) -> Self {
+        let sentence = error.to_string();
+        match error {
+            SelectionError::Surroundings(error) => error.into(),
+            SelectionError::Project(error) => error.into(),
+            SelectionError::Configuration(error) => error.into(),
+            SelectionError::Text(diagnostics) => (*diagnostics).into(),
+            SelectionError::Trust(error) => error.into(),
+            SelectionError::NotApproved { file, approvals, .. } => {
+                not_approved(Self::new(Fault::Refused, sentence), &file, approvals)
+            }
+            SelectionError::TooBroad(refusal) => {
+                Self::new(Fault::Refused, sentence).help(refusal.hint())
+            }
+            SelectionError::Undefined { what, name, defined } => {
+                undefined(Self::new(Fault::BadPolicy, sentence), what, &name, &defined)
+            }
+            SelectionError::DefinedTwice { .. } => {
+                Self::new(Fault::BadPolicy, sentence).help("rename one of them")
+            }
+            SelectionError::TooManyPorts { .. } => Self::new(Fault::Usage, sentence),
+        }
+    }
+}
+
+fn not_approved(failure: Failure, file: &HostPath, approvals: Approvals) -> Failure {
+    let word = for_shell(&ByteString::from(file.as_bytes().to_vec()));
+    match approvals {
+        Approvals::Possible => failure
+            .help(format!("read the file, then approve this very text: `stockade allow {word}`"))
+            .help("or raise `[ceiling]` in your own configuration"),
+        Approvals::NoPlace => failure.help("approvals need a home directory: set HOME"),
+    }
+}
+
+fn undefined(failure: Failure, what: Definition, name: &str, defined: &[String]) -> Failure {
+    let meant = policy::text::words::meant(name, defined.iter().map(String::as_str));
+    match (meant, defined) {
+        (Some(meant), _) => failure.help(format!("did you mean `--{what} {meant}`?")),
+        (None, []) => failure.help(format!("no policy file defines any {what}")),
+        (None, names) => {
+            let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+            failure.help(format!("there are: {}; pass `--{what} NAME`", names.join(", ")))
+        }
+    }
+}
+
+impl From<PrepareError> for Failure {
+    fn from(error: PrepareError) -> Self {
+        let sentence = error.to_string();
+        match error {
+            PrepareError::Resolve(error) => error.into(),
+            PrepareError::Compile(error) => error.into(),
+            PrepareError::BeyondCeiling(_) => Self::new(Fault::Refused, sentence).help(
+                "name the real path in the policy, or raise `[ceiling]` in your own configuration",
+            ),
+            PrepareError::NoRandomBytes(_) => Self::new(Fault::CannotBuild, sentence),
+        }
+    }
+}
+
+impl From<WayOutError> for Failure {
+    fn from(error: WayOutError) -> Self {
+        Self::new(Fault::BadPolicy, error.to_string())
+            .help("your configuration has `proxy = \"environment\"` in `[network]`")
+    }
+}
+
+impl From<ResolveError> for Failure {
+    fn from(error: ResolveError) -> Self {
+        let fault = if error.is_policy_fault() { Fault::BadPolicy } else { Fault::CannotBuild };
+        let failure = Self::new(fault, with_causes(&error));
+        if names_what_is_missing(&error) {
+            failure.help(
+                "a path must exist before it is granted: correct its spelling, or create it \
+                 (`mkdir` for a directory, `touch` for a file)",
+            )
+        } else {
+            failure
+        }
+    }
+}
+
+fn names_what_is_missing(error: &ResolveError) -> bool {
+    let ResolveError::Rules(problems) = error else { return false };
+    problems.iter().any(|rule| matches!(rule.problem, PathProblem::Missing { .. }))
+}
+
+impl From<CompileError> for Failure {
+    fn from(error: CompileError) -> Self {
+        let fault = match &error {
+            CompileError::Rules(_) => Fault::BadPolicy,
+            CompileError::NoProgram | CompileError::NulInArgument => Fault::Usage,
+            CompileError::RootWithoutPrivilege { .. }
+            | CompileError::NoScratchDirectory
+            | CompileError::Bug(_) => Fault::CannotBuild,
+        };
+        Self::new(fault, with_causes(&error))
+    }
+}
+
+impl From<cage::trust::TrustError> for Failure {
+    fn from(error: cage::trust::TrustError) -> Self {
+        Self::new(Fault::Refused, with_causes(&error))
+    }
+}
+
+impl From<SpawnError> for Failure {
+    fn from(error: SpawnError) -> Self {
+        let fault = match &error {
+            SpawnError::NotFound { .. } => Fault::NotFound,
+            SpawnError::NotExecutable { .. } => Fault::NotExecutable,
+            SpawnError::Stream { .. } => Fault::Usage,
+            SpawnError::Start(_)
+            | SpawnError::Supervise(_)
+            | SpawnError::Gatekeeper { .. }
+            | SpawnError::Published { .. }
+            | SpawnError::Helper { .. } => Fault::CannotBuild,
+        };
+        Self::new(fault, with_causes(&error))
+    }
+}

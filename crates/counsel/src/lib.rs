@@ -1,0 +1,15 @@
+//! What a caller is told, whoever asks: a command line or a client of the daemon. Errors of the
+//! crates below become one kind of failure with help, words become rules, questions get answers.
+//!
+//! Decides nothing about a cage and never prints.
+#![forbid(unsafe_code)]
+
+pub mod doctor;
+pub mod failure;
+pub mod flags;
+mod hints;
+pub mod view;
+pub mod why;
+
+pub use failure::{Failure, Fault, with_causes};
+pub use hints::failed_start;
