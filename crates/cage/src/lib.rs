@@ -23,6 +23,7 @@ pub mod probe;
 pub mod project;
 pub mod quarantine;
 pub mod resolve;
+pub mod session;
 pub mod trust;
 
 mod protected_names;

@@ -1,0 +1,88 @@
+//! Who uses a session: one file for each, named after its process and locked as long as it lives.
+//! The kernel gives the lock back whatever happens to the process, so nobody has to be trusted to
+//! have cleaned up.
+
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RawDir};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags};
+
+/// This process's use of a session. Dropping it ends the use.
+#[derive(Debug)]
+pub(super) struct User {
+    users: OwnedFd,
+    name: String,
+    _locked: OwnedFd,
+}
+
+impl User {
+    /// Begins to use the session whose directory of users this is.
+    pub(super) fn enter(users: OwnedFd) -> Result<Self, Errno> {
+        let process = rustix::process::getpid();
+        for number in 0_u32.. {
+            let name = format!("{process}-{number}");
+            let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+            match rustix::fs::openat(&users, &name, flags, Mode::RUSR | Mode::WUSR) {
+                Ok(file) => {
+                    rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+                    return Ok(Self { users, name, _locked: file });
+                }
+                // Another use by this process, or what one with the same number has left.
+                Err(Errno::EXIST) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+        Err(Errno::MFILE)
+    }
+}
+
+impl Drop for User {
+    fn drop(&mut self) {
+        // One that stays behind is not locked, and so counts for nothing.
+        let _gone = rustix::fs::unlinkat(&self.users, &self.name, AtFlags::empty());
+    }
+}
+
+/// The processes that use a session now.
+pub(super) fn living(users: BorrowedFd<'_>) -> Result<Vec<Pid>, Errno> {
+    rustix::fs::seek(users, rustix::fs::SeekFrom::Start(0))?;
+    let mut buffer = [MaybeUninit::uninit(); 4096];
+    let mut entries = RawDir::new(users, &mut buffer);
+    let mut living = Vec::new();
+    while let Some(entry) = entries.next() {
+        let entry = entry?;
+        let Ok(name) = entry.file_name().to_str() else { continue };
+        let process = name.split('-').next().and_then(|number| number.parse().ok());
+        let Some(process) = process.and_then(Pid::from_raw) else { continue };
+        if is_locked(users, name)? && !living.contains(&process) {
+            living.push(process);
+        }
+    }
+    Ok(living)
+}
+
+/// Asks a process that uses a session to end.
+pub(super) fn ask_to_end(process: Pid, users: BorrowedFd<'_>) {
+    let Ok(handle) = rustix::process::pidfd_open(process, PidfdFlags::empty()) else { return };
+    // Whoever still has the lock is the process that the handle was opened for, and not another
+    // one with the same number.
+    if living(users).is_ok_and(|living| living.contains(&process)) {
+        let _gone = sys::signal::send_by_handle(handle.as_fd(), libc::SIGTERM);
+    }
+}
+
+fn is_locked(users: BorrowedFd<'_>, name: &str) -> Result<bool, Errno> {
+    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = match rustix::fs::openat(users, name, flags, Mode::empty()) {
+        Ok(file) => file,
+        Err(Errno::NOENT) => return Ok(false),
+        Err(errno) => return Err(errno),
+    };
+    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(false),
+        Err(Errno::WOULDBLOCK) => Ok(true),
+        Err(errno) => Err(errno),
+    }
+}
