@@ -69,7 +69,7 @@ impl World {
             command.arg("--preserve-credentials");
         }
         command.arg(program).current_dir(self.project()).env("HOME", self.home());
-        command.env_remove("XDG_CONFIG_HOME").env_remove("XDG_STATE_HOME");
+        command.env_remove("XDG_CONFIG_HOME").env("XDG_STATE_HOME", self.home().join("state"));
         command.stdin(Stdio::null());
         command
     }

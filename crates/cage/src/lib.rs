@@ -24,6 +24,7 @@ pub mod project;
 pub mod quarantine;
 pub mod resolve;
 pub mod session;
+pub mod state;
 pub mod trust;
 
 mod protected_names;

@@ -36,6 +36,7 @@ fn check(mut command: Command, field: &Path) {
         .arg("prove")
         .env("TMPDIR", field)
         .env("HOME", field)
+        .env("XDG_STATE_HOME", field.join("state"))
         .current_dir(field)
         .output()
         .expect("stockade");

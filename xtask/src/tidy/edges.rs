@@ -10,14 +10,18 @@ use super::tree::Tree;
 const EDGES: &[(&str, &[&str])] = &[
     ("plan", &[]),
     ("sys", &[]),
+    ("audit", &[]),
     ("policy", &["plan"]),
     ("jail", &["plan", "sys"]),
     ("gate", &["plan", "sys"]),
     ("limits", &["plan"]),
-    ("cage", &["gate", "jail", "limits", "plan", "policy", "sys"]),
+    ("cage", &["audit", "gate", "jail", "limits", "plan", "policy", "sys"]),
     ("attacks", &["sys"]),
     ("counsel", &["cage", "gate", "jail", "plan", "policy"]),
-    ("cli", &["attacks", "cage", "counsel", "gate", "jail", "limits", "plan", "policy", "sys"]),
+    (
+        "cli",
+        &["attacks", "audit", "cage", "counsel", "gate", "jail", "limits", "plan", "policy", "sys"],
+    ),
 ];
 
 /// Tables of a manifest that make it into what is shipped.

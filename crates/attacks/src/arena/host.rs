@@ -170,6 +170,7 @@ impl HostArena {
         command
             .env("HOME", &self.arena.home)
             .env("XDG_CONFIG_HOME", self.arena.home.join(".config"))
+            .env("XDG_STATE_HOME", self.arena.home.join(".local/state"))
             .env("SSH_AUTH_SOCK", outside.join("agent.sock"))
             .env("DBUS_SESSION_BUS_ADDRESS", bus)
             .env("DISPLAY", ":99")

@@ -11,8 +11,11 @@ use plan::{ByteString, HostPath};
 pub struct Locations {
     /// The configuration file; none for a user without a home.
     pub configuration: Option<HostPath>,
-    /// The directory for approvals and kept scratch directories; none for a user without a home.
+    /// The state directory, see [`crate::state`]; none for a user without a home.
     pub state: Option<HostPath>,
+    /// The directory of the daemon's socket; none for a user without one, whose socket is in the
+    /// state directory.
+    pub runtime: Option<HostPath>,
     /// Variables that were set and not used.
     pub warnings: Vec<LocationWarning>,
 }
@@ -57,33 +60,40 @@ impl Locations {
         let home = directory("HOME");
         let below_home = |relative: &str| home.as_ref()?.join(relative).ok();
         let configuration = directory("XDG_CONFIG_HOME").or_else(|| below_home(".config"));
-        let state = directory("XDG_STATE_HOME").or_else(|| below_home(".local/state"));
-        let state = match (state, account) {
+        // Root's state is the system's: whoever became root in a user's session would otherwise leave
+        // files of root in that user's home.
+        let state = match (directory("XDG_STATE_HOME"), account) {
             (Some(state), _) => state.join("stockade").ok(),
             (None, Account::Root) => HostPath::new("/var/lib/stockade").ok(),
-            (None, Account::User) => None,
+            (None, Account::User) => below_home(".local/state/stockade"),
         };
         let configuration = match (configuration, account) {
             (Some(directory), _) => directory.join("stockade/config.toml").ok(),
             (None, Account::Root) => HostPath::new("/etc/stockade/config.toml").ok(),
             (None, Account::User) => None,
         };
-        Self { configuration, state, warnings }
+        let runtime = match account {
+            Account::Root => HostPath::new("/run/stockade").ok(),
+            Account::User => {
+                directory("XDG_RUNTIME_DIR").and_then(|path| path.join("stockade").ok())
+            }
+        };
+        Self { configuration, state, runtime, warnings }
     }
 
     /// The directories that hold these, which no cage may be granted.
     pub fn own_state(&self) -> Vec<HostPath> {
         let configuration = self.configuration.as_ref().and_then(HostPath::parent);
-        configuration.into_iter().chain(self.state.clone()).collect()
+        configuration.into_iter().chain(self.state.clone()).chain(self.runtime.clone()).collect()
     }
 }
 
-/// Whether the system's own places stand in for a missing home.
+/// Whose places are meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Account {
-    /// They do.
+    /// The system's, where no variable names another.
     Root,
-    /// They do not.
+    /// Those below the user's home.
     User,
 }
 

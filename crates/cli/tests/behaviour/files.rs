@@ -192,7 +192,11 @@ fn a_run_leaves_a_repository_as_it_was() {
     );
     let git = |words: &[&str]| {
         let mut command = std::process::Command::new("git");
-        command.args(words).current_dir(&place.project).env("HOME", &place.home);
+        command
+            .args(words)
+            .current_dir(&place.project)
+            .env("HOME", &place.home)
+            .env("XDG_STATE_HOME", place.state());
         String::from_utf8(command.output().unwrap().stdout).unwrap()
     };
     git(&["init", "-q"]);
@@ -326,7 +330,11 @@ fn grants_are_not_bounded_by_the_limit_of_descriptors() {
     line.push_str(" -- sh -c 'ulimit -Sn; ls -d d399'");
     let stockade = place.stockade();
     let mut command = std::process::Command::new("sh");
-    command.current_dir(&place.project).env_clear().env("HOME", &place.home);
+    command
+        .current_dir(&place.project)
+        .env_clear()
+        .env("HOME", &place.home)
+        .env("XDG_STATE_HOME", place.state());
     command.args(["-c", &line]).arg(stockade.get_program());
     let ended = Ended::of(command.output().unwrap());
     ended.expect_code(0).prints("300\nd399\n");

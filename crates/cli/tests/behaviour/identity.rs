@@ -71,7 +71,11 @@ fn the_umask_is_the_callers() {
             super::support::stockade_binary().display()
         );
         let mut command = std::process::Command::new("sh");
-        command.args(["-c", &line]).current_dir(&place.project).env("HOME", &place.home);
+        command
+            .args(["-c", &line])
+            .current_dir(&place.project)
+            .env("HOME", &place.home)
+            .env("XDG_STATE_HOME", place.state());
         let ended = super::support::Ended::of(command.output().unwrap());
         assert_eq!(ended.stdout.trim(), mask, "{}", ended.stderr);
     }

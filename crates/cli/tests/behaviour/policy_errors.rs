@@ -244,7 +244,11 @@ fn a_working_directory_that_was_removed() {
         let binary = super::support::stockade_binary();
         let line = format!("rmdir ../gone && exec '{}' {words}", binary.display());
         let mut command = std::process::Command::new("sh");
-        command.args(["-c", &line]).current_dir(&gone).env("HOME", &place.home);
+        command
+            .args(["-c", &line])
+            .current_dir(&gone)
+            .env("HOME", &place.home)
+            .env("XDG_STATE_HOME", place.state());
         super::support::Ended::of(command.output().unwrap())
     };
     for words in ["run -- true", &format!("run --project {project} -- true"), "check", "allow"] {

@@ -86,6 +86,6 @@ fn a_hard_limit_of_no_core_dumps_is_no_obstacle() {
     let line = "ulimit -c 0; exec \"$0\" run -- true";
     let mut shell = std::process::Command::new("sh");
     shell.args(["-c", line]).arg(stockade_binary()).current_dir(&project.project);
-    shell.env("HOME", &project.home);
+    shell.env("HOME", &project.home).env("XDG_STATE_HOME", project.state());
     Ended::of(shell.output().unwrap()).expect_code(0);
 }

@@ -52,12 +52,20 @@ fn a_closed_stream_is_dev_null_inside() {
         binary.display()
     );
     let mut command = std::process::Command::new("sh");
-    command.args(["-c", &line]).current_dir(&place.project).env("HOME", &place.home);
+    command
+        .args(["-c", &line])
+        .current_dir(&place.project)
+        .env("HOME", &place.home)
+        .env("XDG_STATE_HOME", place.state());
     let ended = Ended::of(command.output().unwrap());
     ended.expect_code(5).prints("/dev/null\nout");
     let line = line.replace("0<&-", "1>&- 2>&-").replace("readlink /proc/self/fd/0; ", "");
     let mut command = std::process::Command::new("sh");
-    command.args(["-c", &line]).current_dir(&place.project).env("HOME", &place.home);
+    command
+        .args(["-c", &line])
+        .current_dir(&place.project)
+        .env("HOME", &place.home)
+        .env("XDG_STATE_HOME", place.state());
     Ended::of(command.stdin(Stdio::null()).output().unwrap()).expect_code(5);
 }
 
@@ -80,7 +88,11 @@ fn other_descriptors_do_not_get_in() {
         binary.display()
     );
     let mut command = std::process::Command::new("sh");
-    command.args(["-c", &line]).current_dir(&place.project).env("HOME", &place.home);
+    command
+        .args(["-c", &line])
+        .current_dir(&place.project)
+        .env("HOME", &place.home)
+        .env("XDG_STATE_HOME", place.state());
     let ended = Ended::of(command.stdin(Stdio::null()).output().unwrap());
     // The fourth is the directory that `ls` lists.
     ended.expect_code(0).prints("0\n1\n2\n3\n");
@@ -94,7 +106,11 @@ fn a_broken_pipe_ends_the_program() {
     let binary = super::support::stockade_binary();
     let line = format!("'{}' run -- yes | head -n 1", binary.display());
     let mut command = std::process::Command::new("sh");
-    command.args(["-c", &line]).current_dir(&place.project).env("HOME", &place.home);
+    command
+        .args(["-c", &line])
+        .current_dir(&place.project)
+        .env("HOME", &place.home)
+        .env("XDG_STATE_HOME", place.state());
     let ended = Ended::of(command.stdin(Stdio::null()).output().unwrap());
     ended.expect_code(0);
     assert_eq!(ended.stdout, "y\n");

@@ -37,6 +37,11 @@ impl Place {
         outside
     }
 
+    /// Where state is kept: named to the program, because root's is the system's otherwise.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.home.join(".local/state")
+    }
+
     /// Writes a file below the project, with the directories above it.
     pub(crate) fn write(&self, path: &str, contents: impl AsRef<[u8]>) -> PathBuf {
         let path = self.project.join(path);
@@ -62,6 +67,7 @@ impl Place {
             .current_dir(&self.project)
             .env_clear()
             .env("HOME", &self.home)
+            .env("XDG_STATE_HOME", self.state())
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .stdin(Stdio::null());
         command

@@ -11,7 +11,11 @@ use super::support::{Ended, Place, has, stockade_binary};
 pub(super) fn on_terminal(place: &Place, line: &str) -> Command {
     let mut command = Command::new("script");
     command.args(["-qefc", line, "/dev/null"]).current_dir(&place.project).env_clear();
-    command.env("HOME", &place.home).env("PATH", "/usr/bin:/bin").env("TERM", "xterm-256color");
+    command
+        .env("HOME", &place.home)
+        .env("XDG_STATE_HOME", place.state())
+        .env("PATH", "/usr/bin:/bin")
+        .env("TERM", "xterm-256color");
     command.env("SHELL", "/bin/sh").stdin(Stdio::null());
     command
 }
@@ -217,7 +221,11 @@ impl Screen {
         let screen = Self { socket: place.outside().join("tmux") };
         let mut command = screen.command(&["new-session", "-d", "-x", "100", "-y", "30"]);
         command.current_dir(&place.project).env_clear();
-        command.env("HOME", &place.home).env("PATH", "/usr/bin:/bin").env("LANG", "C.UTF-8");
+        command
+            .env("HOME", &place.home)
+            .env("XDG_STATE_HOME", place.state())
+            .env("PATH", "/usr/bin:/bin")
+            .env("LANG", "C.UTF-8");
         command.env("SHELL", "/bin/bash");
         let ended = Ended::of(command.arg("bash --norc").output().unwrap());
         ended.expect_code(0);

@@ -168,6 +168,7 @@ impl World {
             .current_dir(&self.place.project)
             .env_clear()
             .env("HOME", &self.place.home)
+            .env("XDG_STATE_HOME", self.place.state())
             .env("PATH", PATH)
             .stdin(Stdio::null());
         command

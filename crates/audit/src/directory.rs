@@ -1,0 +1,186 @@
+//! The directory of a log: its files, who may touch them, and the lock that orders writers. Never
+//! follows a link, and never uses what somebody else could have written.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FileType, FlockOperation, Mode, OFlags, RawDir};
+use rustix::io::Errno;
+
+use crate::error::AuditError;
+
+/// An opened directory.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    pub(crate) descriptor: OwnedFd,
+    pub(crate) path: PathBuf,
+}
+
+/// The log is this process's alone until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Locked<'a>(&'a OwnedFd);
+
+impl Directory {
+    /// Opens the directory, and makes it for its owner alone if it is missing.
+    pub(crate) fn make(path: &Path) -> Result<Self, AuditError> {
+        match Self::open(path) {
+            Err(AuditError::Kernel { call: "open", source: Errno::NOENT, .. }) => {}
+            opened => return opened,
+        }
+        use std::os::unix::fs::DirBuilderExt as _;
+        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
+        made.map_err(|error| AuditError::Kernel {
+            call: "mkdir",
+            path: path.to_owned(),
+            source: Errno::from_io_error(&error).unwrap_or(Errno::IO),
+        })?;
+        let made = Self::open(path)?;
+        // The new name is durable with the directory above it.
+        if let Ok(above) = rustix::fs::openat(&made.descriptor, "..", DIRECTORY, Mode::empty()) {
+            rustix::fs::fsync(above).map_err(made.failed("fsync", ".."))?;
+        }
+        Ok(made)
+    }
+
+    /// Opens the directory.
+    pub(crate) fn open(path: &Path) -> Result<Self, AuditError> {
+        let flags = DIRECTORY | OFlags::NOFOLLOW;
+        let descriptor = rustix::fs::open(path, flags, Mode::empty())
+            .map_err(|source| AuditError::Kernel { call: "open", path: path.to_owned(), source })?;
+        let directory = Self { descriptor, path: path.to_owned() };
+        directory.check_owner(&directory.descriptor, "")?;
+        Ok(directory)
+    }
+
+    /// Opens a file of the log that exists.
+    pub(crate) fn file(&self, name: &str, access: OFlags) -> Result<OwnedFd, AuditError> {
+        // A FIFO must not hang whoever opens it: hence NONBLOCK, which regular files ignore.
+        let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let mode = Mode::RUSR | Mode::WUSR;
+        let file = rustix::fs::openat(&self.descriptor, name, flags, mode)
+            .map_err(self.failed("open", name))?;
+        self.check_owner(&file, name)?;
+        Ok(file)
+    }
+
+    /// The same, or none if it does not exist.
+    pub(crate) fn file_if_any(
+        &self,
+        name: &str,
+        access: OFlags,
+    ) -> Result<Option<OwnedFd>, AuditError> {
+        match self.file(name, access) {
+            Ok(file) => Ok(Some(file)),
+            Err(AuditError::Kernel { call: "open", source: Errno::NOENT, .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The numbers of the log's files, in order.
+    pub(crate) fn numbers(&self) -> Result<Vec<u32>, AuditError> {
+        // A second descriptor, because reading moves the offset that all threads share.
+        let flags = DIRECTORY | OFlags::NOFOLLOW;
+        let reading = rustix::fs::openat(&self.descriptor, ".", flags, Mode::empty())
+            .map_err(self.failed("open", ""))?;
+        let mut buffer = Vec::with_capacity(4096);
+        let mut entries = RawDir::new(reading, buffer.spare_capacity_mut());
+        let mut numbers = Vec::new();
+        while let Some(entry) = entries.next() {
+            let entry = entry.map_err(self.failed("getdents", ""))?;
+            numbers.extend(entry.file_name().to_str().ok().and_then(number_of));
+        }
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+
+    /// Makes names in the directory durable.
+    pub(crate) fn sync(&self) -> Result<(), AuditError> {
+        rustix::fs::fsync(&self.descriptor).map_err(self.failed("fsync", ""))
+    }
+
+    /// Waits until no other process writes. Bounded: a process that was stopped at the wrong moment
+    /// must not hold up everybody for ever.
+    pub(crate) fn lock<'a>(
+        &self,
+        lock: &'a OwnedFd,
+        how: FlockOperation,
+    ) -> Result<Locked<'a>, AuditError> {
+        let mut pause = Duration::from_micros(20);
+        let mut began = None;
+        loop {
+            match rustix::fs::flock(lock, how) {
+                Ok(()) => return Ok(Locked(lock)),
+                Err(Errno::WOULDBLOCK) => {}
+                Err(errno) => return Err(self.failed("flock", LOCK_FILE)(errno)),
+            }
+            if began.get_or_insert_with(Instant::now).elapsed() > LONGEST_WAIT {
+                let seconds = LONGEST_WAIT.as_secs();
+                return Err(AuditError::Busy { path: self.path.clone(), seconds });
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(1));
+        }
+    }
+
+    /// Makes an error about something in the directory.
+    pub(crate) fn failed(
+        &self,
+        call: &'static str,
+        name: &str,
+    ) -> impl FnOnce(Errno) -> AuditError + use<> {
+        let path = if name.is_empty() { self.path.clone() } else { self.path.join(name) };
+        move |source| AuditError::Kernel { call, path, source }
+    }
+
+    /// A log that is no longer what was written.
+    pub(crate) fn damaged(&self, problem: String) -> AuditError {
+        AuditError::Damaged { path: self.path.clone(), problem }
+    }
+
+    fn check_owner(&self, object: impl AsFd, name: &str) -> Result<(), AuditError> {
+        let status = rustix::fs::fstat(object).map_err(self.failed("fstat", name))?;
+        let path = if name.is_empty() { self.path.clone() } else { self.path.join(name) };
+        let own = rustix::process::geteuid().as_raw();
+        let (why, fix) = if status.st_uid != own {
+            let why = format!("it belongs to user {} and you are user {own}", status.st_uid);
+            (why, format!("chown {own} {}", path.display()))
+        } else if status.st_mode & WRITABLE_BY_OTHERS != 0 {
+            ("others may write to it".to_owned(), format!("chmod go-w {}", path.display()))
+        } else if !name.is_empty()
+            && FileType::from_raw_mode(status.st_mode) != FileType::RegularFile
+        {
+            ("it is not a regular file".to_owned(), format!("rm {}", path.display()))
+        } else {
+            return Ok(());
+        };
+        Err(AuditError::Untrustworthy { path, why, fix })
+    }
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        // Closing the descriptor would do the same.
+        let _ = rustix::fs::flock(self.0, FlockOperation::Unlock);
+    }
+}
+
+/// The name of a file of the log.
+pub(crate) fn file_name(number: u32) -> String {
+    format!("{number:06}.jsonl")
+}
+
+/// The number of a file of the log; none for any other name.
+pub(crate) fn number_of(name: &str) -> Option<u32> {
+    let number = name.strip_suffix(".jsonl")?.parse().ok()?;
+    (number > 0 && file_name(number) == name).then_some(number)
+}
+
+/// The file whose lock orders writers. Empty.
+pub(crate) const LOCK_FILE: &str = "lock";
+
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+const WRITABLE_BY_OTHERS: u32 = 0o022;
+
+/// A writer needs some microseconds.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);

@@ -1,0 +1,122 @@
+//! The log as its writers see it: append, wait until it is durable, state how far it is.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustix::io::Errno;
+
+use crate::commit::Commit;
+use crate::error::AuditError;
+use crate::event::Event;
+use crate::writer::Writer;
+
+#[cfg(test)]
+mod tests;
+
+/// A log that records can be appended to.
+///
+/// Many threads may share one, and many processes may have the same directory open: their records
+/// make one chain.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let parent = tempfile::tempdir()?;
+/// # let directory = parent.path().join("audit");
+/// use stockade_audit::{Event, Log};
+///
+/// let log = Log::open(&directory)?;
+/// log.record(&Event::SessionBegun { session_id: "s1".into(), project_id: "/srv/app".into() })?;
+/// log.checkpoint()?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Log {
+    path: PathBuf,
+    writer: Mutex<Writer>,
+    commit: Commit,
+}
+
+/// A record's place in the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Position {
+    /// The record's number, from 1.
+    pub sequence: u64,
+}
+
+impl Log {
+    /// Opens the log in a directory, which is made for its owner alone if it is missing. Nothing is
+    /// written before the first record.
+    pub fn open(directory: &Path) -> Result<Self, AuditError> {
+        Self::open_with_file_limit(directory, FILE_LIMIT)
+    }
+
+    /// The same with files that end when they have so many bytes.
+    pub fn open_with_file_limit(directory: &Path, bytes: u64) -> Result<Self, AuditError> {
+        Ok(Self {
+            path: directory.to_owned(),
+            writer: Mutex::new(Writer::open(directory, bytes)?),
+            commit: Commit::default(),
+        })
+    }
+
+    /// Where it is.
+    pub fn directory(&self) -> &Path {
+        &self.path
+    }
+
+    /// Adds a record, which others can read at once and which is not durable yet.
+    pub fn append(&self, event: &Event) -> Result<Position, AuditError> {
+        if event.is_of_log() {
+            return Err(AuditError::Reserved);
+        }
+        if let Some(errno) = self.commit.failure() {
+            return Err(self.storage_failed(errno));
+        }
+        let mut writer = self.writer();
+        let written = writer.append(event)?;
+        let position = Position { sequence: written.reached.sequence };
+        // Under the writer's lock, so that what was written last is noted last.
+        self.commit.note_written(written);
+        Ok(position)
+    }
+
+    /// Returns when a record and all before it are durable.
+    pub fn make_durable(&self, position: Position) -> Result<(), AuditError> {
+        self.commit.wait_for(position.sequence).map_err(|errno| self.storage_failed(errno))
+    }
+
+    /// Adds a record and returns when it is durable.
+    pub fn record(&self, event: &Event) -> Result<Position, AuditError> {
+        let position = self.append(event)?;
+        self.make_durable(position)?;
+        Ok(position)
+    }
+
+    /// States, signed, how far the log is durable, so that nobody can cut off what is before. Makes
+    /// it durable first.
+    pub fn checkpoint(&self) -> Result<(), AuditError> {
+        let written = match self.commit.written() {
+            Some(written) => written,
+            None => {
+                let mut writer = self.writer();
+                let end = writer.end()?;
+                self.commit.note_written(end.clone());
+                end
+            }
+        };
+        self.make_durable(Position { sequence: written.reached.sequence })?;
+        self.writer().move_head(&written.reached)
+    }
+
+    fn writer(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn storage_failed(&self, source: Errno) -> AuditError {
+        AuditError::StorageFailed { path: self.path.clone(), source }
+    }
+}
+
+/// When a file ends and the next one begins.
+const FILE_LIMIT: u64 = 64 * 1024 * 1024;

@@ -1,0 +1,169 @@
+//! The log through its front door: one chain, whoever writes and whatever was left behind.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use super::*;
+use crate::{Hash, Line};
+
+fn begun(session: &str) -> Event {
+    Event::SessionBegun { session_id: session.into(), project_id: "/srv/app".into() }
+}
+
+fn place() -> (tempfile::TempDir, PathBuf) {
+    let parent = tempfile::tempdir().unwrap();
+    let directory = parent.path().join("audit");
+    (parent, directory)
+}
+
+fn text(directory: &Path, file: &str) -> String {
+    fs::read_to_string(directory.join(file)).unwrap()
+}
+
+/// Reads a file and checks that it is one chain after a record.
+fn chain(text: &str, mut previous: Hash, mut sequence: u64) -> Vec<String> {
+    let mut events = Vec::new();
+    for line in text.lines() {
+        let line = Line::parse(line.as_bytes()).unwrap();
+        assert_eq!((line.sequence, line.previous), (sequence + 1, previous));
+        (sequence, previous) = (line.sequence, line.hash);
+        events.push(line.event.to_owned());
+    }
+    events
+}
+
+fn events(directory: &Path) -> Vec<String> {
+    chain(&text(directory, "000001.jsonl"), Hash::NONE, 0)
+}
+
+/// K170
+#[test]
+fn a_record_follows_the_ones_before_it() {
+    let (_parent, directory) = place();
+    let log = Log::open(&directory).unwrap();
+    assert_eq!(log.record(&begun("a")).unwrap().sequence, 2);
+    assert_eq!(log.record(&begun("b")).unwrap().sequence, 3);
+    let other = Log::open(&directory).unwrap();
+    assert_eq!(other.record(&begun("c")).unwrap().sequence, 4);
+    assert_eq!(log.record(&begun("d")).unwrap().sequence, 5);
+    let expected =
+        ["log.begun", "session.begun", "session.begun", "session.begun", "session.begun"];
+    assert_eq!(events(&directory), expected);
+}
+
+#[test]
+fn the_log_is_its_owners_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (_parent, directory) = place();
+    Log::open(&directory).unwrap().record(&begun("a")).unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&directory), 0o700);
+    for name in ["000001.jsonl", "head", "key", "lock"] {
+        assert_eq!(mode(&directory.join(name)), 0o600, "{name}");
+    }
+    fs::set_permissions(&directory, fs::Permissions::from_mode(0o770)).unwrap();
+    assert!(matches!(Log::open(&directory), Err(AuditError::Untrustworthy { .. })));
+}
+
+/// T54
+#[test]
+fn a_torn_line_is_set_apart_and_never_continued() {
+    let (_parent, directory) = place();
+    let log = Log::open(&directory).unwrap();
+    log.record(&begun("a")).unwrap();
+    let file = directory.join("000001.jsonl");
+    let whole = fs::read_to_string(&file).unwrap();
+    let torn = &whole.lines().next_back().unwrap()[..100];
+    fs::OpenOptions::new().append(true).open(&file).unwrap().write_all(torn.as_bytes()).unwrap();
+    log.record(&begun("b")).unwrap();
+    let now = fs::read_to_string(&file).unwrap();
+    let rest = now.strip_prefix(&format!("{whole}{torn}\n")).unwrap();
+    let last = Line::parse(whole.lines().next_back().unwrap().as_bytes()).unwrap();
+    assert_eq!(chain(rest, last.hash, last.sequence), ["log.recovered", "session.begun"]);
+    let expected = format!(
+        "\"offset\":{},\"bytes\":101,\"sha256\":\"{}\"",
+        whole.len(),
+        Hash::of(format!("{torn}\n").as_bytes())
+    );
+    assert!(rest.contains(&expected), "{rest}");
+}
+
+#[test]
+fn a_log_that_lost_durable_records_takes_no_more() {
+    let (_parent, directory) = place();
+    let log = Log::open(&directory).unwrap();
+    log.record(&begun("a")).unwrap();
+    log.record(&begun("b")).unwrap();
+    log.checkpoint().unwrap();
+    let file = directory.join("000001.jsonl");
+    let whole = fs::read_to_string(&file).unwrap();
+    let first_two: String = whole.split_inclusive('\n').take(2).collect();
+    fs::write(&file, first_two).unwrap();
+    let refused = Log::open(&directory).unwrap().append(&begun("c")).unwrap_err();
+    assert!(matches!(refused, AuditError::Damaged { .. }), "{refused}");
+    assert!(matches!(log.append(&begun("c")), Err(AuditError::Damaged { .. })));
+    fs::write(&file, whole).unwrap();
+    log.record(&begun("c")).unwrap();
+}
+
+#[test]
+fn files_end_and_the_chain_goes_on() {
+    let (_parent, directory) = place();
+    let log = Log::open_with_file_limit(&directory, 1024).unwrap();
+    let other = Log::open_with_file_limit(&directory, 1024).unwrap();
+    for _ in 0..5 {
+        log.record(&begun("a")).unwrap();
+        other.record(&begun("b")).unwrap();
+    }
+    let mut files: Vec<_> = fs::read_dir(&directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.ends_with(".jsonl"))
+        .collect();
+    files.sort();
+    assert!(files.len() > 2, "{files:?}");
+    let all: String = files.iter().map(|name| text(&directory, name)).collect();
+    let events = chain(&all, Hash::NONE, 0);
+    assert_eq!(events.iter().filter(|name| *name == "session.begun").count(), 10);
+    assert_eq!(events.iter().filter(|name| *name == "log.rotated").count(), files.len() - 1);
+    assert_eq!(events.iter().filter(|name| *name == "log.continued").count(), files.len() - 1);
+}
+
+#[test]
+fn every_1024th_record_is_a_checkpoint() {
+    let (_parent, directory) = place();
+    let log = Log::open(&directory).unwrap();
+    for _ in 0..2100 {
+        log.append(&begun("a")).unwrap();
+    }
+    let events = events(&directory);
+    for (index, event) in events.iter().enumerate() {
+        assert_eq!((index + 1) % 1024 == 0, event == "log.checkpoint", "{index}");
+    }
+}
+
+#[test]
+fn only_the_log_records_its_own_events() {
+    let (_parent, directory) = place();
+    let log = Log::open(&directory).unwrap();
+    let forged = Event::LogBegun { public_key: "00".into() };
+    assert!(matches!(log.append(&forged), Err(AuditError::Reserved)));
+}
+
+#[test]
+fn threads_share_one_chain() {
+    let (_parent, directory) = place();
+    let log = Log::open(&directory).unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                for _ in 0..50 {
+                    log.record(&begun("a")).unwrap();
+                }
+            });
+        }
+    });
+    log.checkpoint().unwrap();
+    assert_eq!(events(&directory).len(), 401);
+}
