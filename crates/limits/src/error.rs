@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
+use crate::dbus::BusError;
 use crate::numbers::{Limit, listed};
 
 /// Why a cage's limits cannot be held.
@@ -28,6 +29,23 @@ pub enum LimitsError {
         subject: PathBuf,
         /// The kernel's answer.
         errno: Errno,
+    },
+    /// systemd could not be asked.
+    #[error("systemd cannot be asked to hold limits: {0}")]
+    Bus(#[from] BusError),
+    /// systemd has not made the scope.
+    #[error("systemd has not made `{unit}`: {result}")]
+    Scope {
+        /// The unit.
+        unit: String,
+        /// What became of it instead.
+        result: String,
+    },
+    /// A limit is not what was asked for.
+    #[error("`{}` is not what was asked for", path.display())]
+    NotHeld {
+        /// The file that says so.
+        path: PathBuf,
     },
     /// An invocation id that cannot be part of a file's name.
     #[error("`{0}` cannot be part of a control group's name")]

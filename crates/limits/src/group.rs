@@ -5,17 +5,30 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
-use crate::numbers::Limit;
+use crate::numbers::{Limit, Numbers};
 use crate::rlimits::Rlimits;
+use crate::scope::Scope;
+use crate::way::Obstacle;
 use crate::{LimitsError, Usage, v1, v2};
 
 /// The limits of one cage, from before its birth until after its end. Dropping it removes what was
 /// made for it, as far as no process is left in it.
 #[derive(Debug)]
 pub struct Group {
-    pub(crate) holder: Holder,
-    pub(crate) rlimits: Option<Rlimits>,
-    pub(crate) degradation: Option<Degradation>,
+    holder: Holder,
+    numbers: Numbers,
+    /// What to do if the cage's first process cannot be taken in.
+    failure: Failure,
+    rlimits: Option<Rlimits>,
+    degradation: Option<Degradation>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Failure {
+    /// Say so.
+    Tell,
+    /// Hold what resource limits can hold.
+    Degrade,
 }
 
 /// Which limits of a cage are not held as they should be.
@@ -37,18 +50,33 @@ pub(crate) enum Holder {
     Nothing,
     One(v1::Group),
     Two(v2::Group),
+    Scope(Box<Scope>),
 }
 
 impl Group {
-    pub(crate) fn new(holder: Holder) -> Self {
-        Self { holder, rlimits: None, degradation: None }
+    pub(crate) fn new(holder: Holder, numbers: Numbers) -> Self {
+        Self { holder, numbers, failure: Failure::Tell, rlimits: None, degradation: None }
+    }
+
+    /// Has resource limits take the place of a control group that does not take processes in.
+    pub(crate) fn with_fallback(self) -> Self {
+        Self { failure: Failure::Degrade, ..self }
+    }
+
+    /// Has resource limits take the place of these.
+    pub(crate) fn degraded(self, limits: Vec<Limit>, obstacle: Obstacle) -> Self {
+        let rlimits = Rlimits::of(&self.numbers.only(&limits));
+        let consequences = Rlimits::consequences(&limits);
+        let Obstacle { why: reason, fix } = obstacle;
+        let degradation = Degradation { limits, reason, consequences, fix };
+        Self { rlimits: Some(rlimits), degradation: Some(degradation), ..self }
     }
 
     /// The group into which the cage's first process can be born (`CLONE_INTO_CGROUP`). It has to be
     /// adopted all the same.
     pub fn birthplace(&self) -> Option<BorrowedFd<'_>> {
         match &self.holder {
-            Holder::Nothing | Holder::One(_) => None,
+            Holder::Nothing | Holder::One(_) | Holder::Scope(_) => None,
             Holder::Two(group) => Some(group.birthplace()),
         }
     }
@@ -56,10 +84,19 @@ impl Group {
     /// Takes in the cage's first process. It must not have started anything yet, and must not before
     /// this has returned.
     pub fn adopt(&mut self, pid: Pid) -> Result<(), LimitsError> {
-        match &self.holder {
-            Holder::Nothing => {}
-            Holder::One(group) => group.adopt(pid)?,
-            Holder::Two(group) => group.adopt(pid)?,
+        let adopted = match &mut self.holder {
+            Holder::Nothing => Ok(()),
+            Holder::One(group) => group.adopt(pid),
+            Holder::Two(group) => group.adopt(pid),
+            Holder::Scope(scope) => scope.adopt(pid),
+        };
+        match adopted {
+            Err(error) if self.failure == Failure::Degrade => {
+                let group = Self::new(Holder::Nothing, self.numbers);
+                let group = group.degraded(self.numbers.limits(), Obstacle::without_fix(&error));
+                (self.rlimits, self.degradation) = (group.rlimits, group.degradation.clone());
+            }
+            other => other?,
         }
         self.rlimits.map_or(Ok(()), |rlimits| rlimits.set(pid))
     }
@@ -75,6 +112,7 @@ impl Group {
             Holder::Nothing => None,
             Holder::One(group) => group.watch(),
             Holder::Two(group) => group.watch(),
+            Holder::Scope(scope) => scope.watch(),
         }
     }
 
@@ -84,6 +122,7 @@ impl Group {
             Holder::Nothing => Usage::default(),
             Holder::One(group) => group.usage(),
             Holder::Two(group) => group.usage(),
+            Holder::Scope(scope) => scope.usage(),
         }
     }
 
@@ -94,6 +133,7 @@ impl Group {
             Holder::Nothing => Ok(()),
             Holder::One(group) => group.kill(Instant::now() + LONGEST_END),
             Holder::Two(group) => group.kill(Instant::now() + LONGEST_END),
+            Holder::Scope(scope) => scope.kill(Instant::now() + LONGEST_END),
         }
     }
 
@@ -105,6 +145,7 @@ impl Group {
             Holder::Nothing => {}
             Holder::One(group) => group.remove(Instant::now() + LONGEST_END)?,
             Holder::Two(group) => group.remove(Instant::now() + LONGEST_END)?,
+            Holder::Scope(scope) => scope.remove(Instant::now() + LONGEST_END)?,
         }
         Ok(usage)
     }

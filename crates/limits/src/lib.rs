@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod ancestry;
+pub mod dbus;
 mod directory;
 mod error;
 mod group;
@@ -20,11 +21,13 @@ mod limiter;
 mod name;
 mod numbers;
 mod rlimits;
+mod scope;
 mod sweep;
 mod usage;
 mod v1;
 mod v2;
 mod watch;
+mod way;
 
 pub use error::LimitsError;
 pub use group::{Degradation, Group};

@@ -63,6 +63,11 @@ impl Numbers {
         }
     }
 
+    /// The quota as microseconds of processor time in each second.
+    pub(crate) fn quota_per_second(&self) -> Option<u64> {
+        self.quota.map(|quota| quota.saturating_mul(1_000_000 / PERIOD))
+    }
+
     /// Which controllers are needed.
     pub(crate) fn limits(&self) -> Vec<Limit> {
         let wanted = |limit: &Limit| match limit {

@@ -13,10 +13,10 @@ use rustix::process::Pid;
 
 use crate::directory::{Directory, PROCESSES, Version};
 use crate::hierarchy::{Absent, Hierarchies, Place};
-use crate::limiter::Obstacle;
 use crate::numbers::{Limit, Numbers, PERIOD, shares_of_weight};
 use crate::usage::{counter, number};
 use crate::watch::Watch;
+use crate::way::Obstacle;
 use crate::{LimitsError, Usage};
 
 /// The groups that this process is in, as far as it may make others below them.

@@ -14,10 +14,10 @@ use rustix::process::Pid;
 use crate::ancestry::descends_from_this_process;
 use crate::directory::{Directory, PROCESSES, Version};
 use crate::hierarchy::{Hierarchies, Place};
-use crate::limiter::Obstacle;
 use crate::numbers::{Limit, Numbers, PERIOD};
 use crate::usage::{counter, number};
 use crate::watch::Watch;
+use crate::way::Obstacle;
 use crate::{LimitsError, Usage};
 
 /// The group below which this process may make others.
@@ -43,6 +43,14 @@ impl Base {
         let mut base = Self { directory, held: Vec::new(), obstacles: Vec::new() };
         base.examine();
         Some(base)
+    }
+
+    /// Whether systemd has marked the group as this caller's to divide (`Delegate=`).
+    pub(crate) fn is_delegated(&self) -> bool {
+        ["user.delegate", "trusted.delegate"].into_iter().any(|name| {
+            let mut value = [0_u8; 2];
+            rustix::fs::fgetxattr(&self.directory, name, &mut value) == Ok(1) && value == [b'1', 0]
+        })
     }
 
     fn examine(&mut self) {
@@ -316,7 +324,8 @@ fn delegation(path: &str) -> String {
     )
 }
 
-fn has_word(text: &str, word: &str) -> bool {
+/// Whether a list has a word.
+pub(crate) fn has_word(text: &str, word: &str) -> bool {
     text.split_ascii_whitespace().any(|one| one == word)
 }
 
