@@ -1,68 +1,12 @@
-//! What became of a cage's network, for a person in a few lines and for a program as data.
+//! What became of a cage's network, for a person in a few lines.
 
 use std::net::IpAddr;
 
 use cage::{NetworkEnd, NetworkOutcome};
 use gate::account::DeniedTarget;
-use gate::event::Way;
 use policy::shown::shown;
-use serde::Serialize;
 
 use crate::message::Messages;
-
-/// The network in the result of a run.
-#[derive(Debug, Serialize)]
-pub(crate) struct NetworkResult {
-    /// Connections made.
-    allowed: u64,
-    /// Connections, questions about names and datagrams refused.
-    denied: u64,
-    bytes_in: u64,
-    bytes_out: u64,
-    /// By target, most frequent first.
-    denials: Vec<Denied>,
-    /// Refusals of targets that are not listed, because there were too many.
-    unlisted_denials: u64,
-    /// Which resolvers did not answer.
-    upstream_unreachable: Option<String>,
-    /// Whether the gatekeeper ended before the cage, which had no network from then on.
-    gatekeeper_gone: bool,
-}
-
-#[derive(Debug, Serialize)]
-struct Denied {
-    target: String,
-    port: Option<u16>,
-    count: u64,
-    code: Option<String>,
-    rule: Option<String>,
-    reason: String,
-    way: Option<Way>,
-}
-
-impl From<&NetworkOutcome> for NetworkResult {
-    fn from(outcome: &NetworkOutcome) -> Self {
-        let NetworkOutcome { end, account, upstream_unreachable } = outcome;
-        let counters = account.counters;
-        Self {
-            allowed: counters.tcp_allowed,
-            denied: counters.tcp_denied + counters.dns_denied + counters.udp_denied,
-            bytes_in: counters.bytes_in,
-            bytes_out: counters.bytes_out,
-            denials: account.denials.iter().map(Denied::from).collect(),
-            unlisted_denials: account.unlisted_denials,
-            upstream_unreachable: upstream_unreachable.clone(),
-            gatekeeper_gone: *end == NetworkEnd::GatekeeperGone,
-        }
-    }
-}
-
-impl From<&DeniedTarget> for Denied {
-    fn from(denied: &DeniedTarget) -> Self {
-        let DeniedTarget { target, port, rule, code, reason, way, count } = denied.clone();
-        Self { target, port, count, code, rule, reason, way }
-    }
-}
 
 /// Tells a person what was refused, and what would allow it.
 pub(crate) fn tell(outcome: &NetworkOutcome, messages: Messages) {

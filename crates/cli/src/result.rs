@@ -6,15 +6,15 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use cage::Outcome;
 use cage::quarantine::Finding;
-use cage::{DeniedCall, Outcome};
+use counsel::result::{DeniedCallResult, NetworkResult, Quarantined};
 use plan::Plan;
 use rustix::fs::{Mode, OFlags};
 use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::network::NetworkResult;
 
 /// Where the result goes.
 #[derive(Debug)]
@@ -40,27 +40,13 @@ pub(crate) struct RunResult {
     /// The signal that ended the program.
     signal: Option<i32>,
     reason: &'static str,
-    denials: Vec<Denied>,
+    denials: Vec<DeniedCallResult>,
     quarantined: Vec<Quarantined>,
     layers: Option<jail::Layers>,
     /// What became of the network; none in a cage without one.
     network: Option<NetworkResult>,
     duration_ms: Option<u64>,
     error: Option<Told>,
-}
-
-#[derive(Debug, Serialize)]
-struct Denied {
-    syscall: String,
-    count: u64,
-    killed: bool,
-}
-
-#[derive(Debug, Serialize)]
-struct Quarantined {
-    path: String,
-    moved_to: Option<String>,
-    what: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -81,7 +67,7 @@ impl RunResult {
             exit_code: Exit::of_run(outcome.end, outcome.reason).number(),
             signal,
             reason: outcome.reason.word(),
-            denials: outcome.denials.iter().map(Denied::from).collect(),
+            denials: outcome.denials.iter().map(DeniedCallResult::from).collect(),
             quarantined: findings.iter().map(Quarantined::from).collect(),
             layers: Some(outcome.layers),
             network: outcome.network.as_ref().map(NetworkResult::from),
@@ -190,29 +176,6 @@ impl Destination {
         }
         file.set_len(0).map_err(|error| refused(&error))?;
         Ok(Self::File(file))
-    }
-}
-
-impl From<&DeniedCall> for Denied {
-    fn from(denial: &DeniedCall) -> Self {
-        let DeniedCall { name, count, killed } = denial;
-        Self { syscall: name.clone(), count: *count, killed: *killed }
-    }
-}
-
-impl From<&Finding> for Quarantined {
-    fn from(finding: &Finding) -> Self {
-        let (path, moved_to) = match finding {
-            Finding::Quarantined { path, moved_to, .. } => (path, Some(moved_to)),
-            Finding::Modified { path, .. }
-            | Finding::NotMoved { path, .. }
-            | Finding::NotSearched { path, .. } => (path, None),
-        };
-        Self {
-            path: path.to_string(),
-            moved_to: moved_to.map(ToString::to_string),
-            what: finding.to_string(),
-        }
     }
 }
 

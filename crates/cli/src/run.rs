@@ -4,14 +4,14 @@
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::time::SystemTime;
 
-use cage::quarantine::{self, Finding, Whereabouts};
+use cage::quarantine::Finding;
 use cage::{Attended, DeniedCall, Gatekeeper, Outcome, SpawnError};
+use counsel::aftermath::{Aftermath, Findings, Note};
 use jail::{Nursery, StartError};
-use plan::{Access, ByteString, Plan, Source};
-use policy::shown::{shortened, shown};
+use plan::{ByteString, Plan};
+use policy::shown::shown;
 use policy::{EnvironmentRule, Policy, RuleOrigin};
 
 use crate::arguments::{Backend, RunArguments};
@@ -178,53 +178,17 @@ fn pass_terminal_on(policy: &mut Policy) {
 
 /// What has to be looked at on the host when a cage has ended.
 fn after(prepared: &Prepared, started: SystemTime, messages: Messages) -> Vec<Finding> {
-    let plan = &prepared.plan;
-    let suffix = plan.invocation.to_ascii_lowercase();
-    let findings = if plan.watched.is_empty() {
-        Vec::new()
-    } else {
-        quarantine::sweep(&plan.watched, &prepared.at_start(), started, &suffix)
-    };
-    for finding in &findings {
+    let Findings { found, notes } = Aftermath::of(prepared).look(started);
+    for finding in &found {
         messages.warning(&finding.to_string());
     }
-    for source in prepared.covered() {
-        match quarantine::whereabouts(source) {
-            // Of what is gone nothing is left to look at.
-            Whereabouts::Same | Whereabouts::Removed => {}
-            Whereabouts::SetAside(place) => messages.note(&format!(
-                "`{}` had appeared during the run of another cage, which has ended and set it aside \
-                 as `{}`",
-                shortened(&source.path),
-                shortened(&place)
-            )),
-            Whereabouts::Replaced => messages.warning(&format!(
-                "`{}` was replaced on the host during the run, which took away what hid it or kept \
-                 it read-only; look at it before you use it",
-                shortened(&source.path)
-            )),
+    for note in notes {
+        match note {
+            Note::Worth(text) => messages.note(&text),
+            Note::Warning(text) => messages.warning(&text),
         }
     }
-    for (source, access) in prepared.single_files() {
-        if !is_same(source) {
-            let path = shortened(&source.path);
-            let lost = match access {
-                Access::ReadOnly => "the program saw the old file",
-                Access::ReadWrite => "what the program wrote went to the old file",
-            };
-            messages.warning(&format!(
-                "`{path}` was replaced or removed on the host during the run; {lost}; grant its \
-                 directory instead"
-            ));
-        }
-    }
-    findings
-}
-
-/// Whether a path still leads to the object that was resolved.
-fn is_same(source: &Source) -> bool {
-    let now = std::fs::symlink_metadata(source.path.as_path());
-    now.is_ok_and(|now| (now.dev(), now.ino()) == (source.device, source.inode))
+    found
 }
 
 /// Refused system calls in one line; programs often try and go on without.

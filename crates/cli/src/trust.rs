@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use cage::prepare::PolicyFiles;
 use cage::project::PROJECT_FILE_NAME;
 use plan::HostPath;
 use policy::shown::shown;
@@ -33,7 +32,7 @@ pub(crate) fn allow(arguments: &AllowArguments, messages: Messages) -> Result<Ex
         .help("name the file: `stockade allow PATH`"));
     };
     let path = shown(&file.path);
-    let asked = asked_beyond_ceiling(&files)?;
+    let asked = files.asked_beyond_ceiling()?;
     if asked.is_empty() {
         messages
             .note(&format!("`{path}` asks for nothing beyond your ceiling; it needs no approval"));
@@ -82,19 +81,6 @@ pub(crate) fn deny(arguments: &DenyArguments, messages: Messages) -> Result<Exit
         format!("`{path}` was not approved")
     });
     Ok(Exit::Success)
-}
-
-/// What each cage asks for beyond the ceiling, by the cage's name.
-fn asked_beyond_ceiling(files: &PolicyFiles) -> Result<BTreeMap<String, Vec<String>>, Failure> {
-    let documents = files.parse()?;
-    let mut asked = BTreeMap::new();
-    for (name, cage) in documents.project.iter().flat_map(|document| &document.cages) {
-        if let Err(excess) = documents.ceiling.apply_to_cage(cage) {
-            let lines = excess.asked.iter().map(ToString::to_string).collect();
-            asked.insert(name.clone(), lines);
-        }
-    }
-    Ok(asked)
 }
 
 fn describe(path: &str, asked: &BTreeMap<String, Vec<String>>) -> String {

@@ -4,10 +4,12 @@
 //! Decides nothing about a cage and never prints.
 #![forbid(unsafe_code)]
 
+pub mod aftermath;
 pub mod doctor;
 pub mod failure;
 pub mod flags;
 mod hints;
+pub mod result;
 pub mod view;
 pub mod why;
 

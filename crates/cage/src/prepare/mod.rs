@@ -29,7 +29,7 @@ pub use documents::{Choice, Documents};
 pub use error::{Approvals, Definition, PrepareError, SelectionError};
 pub use invocation::Name;
 pub use policy_files::PolicyFiles;
-pub use selection::{Selected, Selection, TooBroad, UncagedSelection, select};
+pub use selection::{Selected, Selection, TooBroad, UncagedSelection, select, select_from};
 pub use way_out::{WayOut, WayOutError};
 
 /// A cage that is ready to be built.

@@ -1,6 +1,7 @@
 //! The files that say what a cage may do, and whether the user's ceiling or approval covers what a
 //! project's file asks for.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use plan::HostPath;
@@ -83,6 +84,26 @@ impl PolicyFiles {
             (Some(trust), Some(file)) => trust.is_allowed(&file.path, file.text.as_bytes()),
             _ => Ok(false),
         }
+    }
+
+    /// What each cage of the project's file asks for beyond the ceiling, by the cage's name.
+    pub fn asked_beyond_ceiling(&self) -> Result<BTreeMap<String, Vec<String>>, SelectionError> {
+        let documents = self.parse()?;
+        let mut asked = BTreeMap::new();
+        for (name, cage) in documents.project.iter().flat_map(|document| &document.cages) {
+            if let Err(excess) = documents.ceiling.apply_to_cage(cage) {
+                let lines = excess.asked.iter().map(ToString::to_string).collect();
+                asked.insert(name.clone(), lines);
+            }
+        }
+        Ok(asked)
+    }
+
+    /// Puts another text in the place of the project's file, as if it had been read there.
+    #[must_use]
+    pub fn with_project_text(mut self, path: HostPath, text: String) -> Self {
+        self.project.file = Some(PolicyFile { path, text });
+        self
     }
 
     /// A chosen cage, if the ceiling or an approval covers it.

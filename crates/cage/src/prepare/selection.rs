@@ -70,6 +70,17 @@ pub fn select(
     too_broad: TooBroad,
 ) -> Result<Selected, SelectionError> {
     let files = PolicyFiles::read(caller, choice.project.as_deref())?;
+    select_from(files, caller, choice, flags, too_broad)
+}
+
+/// As [`select`], from files that were read before.
+pub fn select_from(
+    files: PolicyFiles,
+    caller: &Caller,
+    choice: &Choice,
+    flags: &Flags,
+    too_broad: TooBroad,
+) -> Result<Selected, SelectionError> {
     let documents = files.parse()?;
     let chosen = documents.choose(choice)?;
     let agent = chosen.as_ref().and_then(|chosen| chosen.agent);

@@ -1,0 +1,101 @@
+//! What has to be looked at on the host when a cage has ended: files that would run code there, and
+//! covers that somebody took away from outside. Renames what was planted, as `cage::quarantine` does;
+//! changes nothing else.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::time::SystemTime;
+
+use cage::prepare::Prepared;
+use cage::quarantine::{self, AtStart, Finding, Whereabouts};
+use plan::{Access, HostPath, Source};
+use policy::shown::shortened;
+
+/// What a look after the end has to know of a cage.
+#[derive(Debug)]
+pub struct Aftermath {
+    watched: Vec<HostPath>,
+    at_start: AtStart,
+    covered: Vec<Source>,
+    single_files: Vec<(Source, Access)>,
+    suffix: String,
+}
+
+/// What a look came upon.
+#[derive(Debug, Default)]
+pub struct Findings {
+    /// Files that run code on the host.
+    pub found: Vec<Finding>,
+    /// The rest, in words.
+    pub notes: Vec<Note>,
+}
+
+/// A sentence for a person.
+#[derive(Debug)]
+pub enum Note {
+    /// Worth knowing.
+    Worth(String),
+    /// May not be wanted.
+    Warning(String),
+}
+
+impl Aftermath {
+    /// What is known of a cage before it ends.
+    pub fn of(prepared: &Prepared) -> Self {
+        let single_files = prepared.single_files();
+        Self {
+            watched: prepared.plan.watched.clone(),
+            at_start: prepared.at_start(),
+            covered: prepared.covered().cloned().collect(),
+            single_files: single_files.map(|(source, access)| (source.clone(), access)).collect(),
+            suffix: prepared.plan.invocation.to_ascii_lowercase(),
+        }
+    }
+
+    /// Looks, after the end of a run that began at a moment.
+    pub fn look(&self, started: SystemTime) -> Findings {
+        let found = if self.watched.is_empty() {
+            Vec::new()
+        } else {
+            quarantine::sweep(&self.watched, &self.at_start, started, &self.suffix)
+        };
+        let covered = self.covered.iter().filter_map(of_covered);
+        let replaced = self.single_files.iter().filter_map(|(source, access)| {
+            let lost = match access {
+                Access::ReadOnly => "the program saw the old file",
+                Access::ReadWrite => "what the program wrote went to the old file",
+            };
+            let path = shortened(&source.path);
+            (!is_same(source)).then(|| {
+                Note::Warning(format!(
+                    "`{path}` was replaced or removed on the host during the run; {lost}; grant its \
+                     directory instead"
+                ))
+            })
+        });
+        Findings { found, notes: covered.chain(replaced).collect() }
+    }
+}
+
+fn of_covered(source: &Source) -> Option<Note> {
+    match quarantine::whereabouts(source) {
+        // Of what is gone nothing is left to look at.
+        Whereabouts::Same | Whereabouts::Removed => None,
+        Whereabouts::SetAside(place) => Some(Note::Worth(format!(
+            "`{}` had appeared during the run of another cage, which has ended and set it aside as \
+             `{}`",
+            shortened(&source.path),
+            shortened(&place)
+        ))),
+        Whereabouts::Replaced => Some(Note::Warning(format!(
+            "`{}` was replaced on the host during the run, which took away what hid it or kept it \
+             read-only; look at it before you use it",
+            shortened(&source.path)
+        ))),
+    }
+}
+
+/// Whether a path still leads to the object that was resolved.
+fn is_same(source: &Source) -> bool {
+    let now = std::fs::symlink_metadata(source.path.as_path());
+    now.is_ok_and(|now| (now.dev(), now.ino()) == (source.device, source.inode))
+}
