@@ -20,6 +20,9 @@ use crate::watch::Watch;
 use crate::way::Obstacle;
 use crate::{LimitsError, Usage};
 
+#[cfg(test)]
+mod tests;
+
 /// The group below which this process may make others.
 #[derive(Debug)]
 pub(crate) struct Base {

@@ -14,8 +14,9 @@ mod support;
 
 use std::time::Duration;
 
-use limits::{Degraded, Limit};
+use limits::{Degraded, Limit, Mechanism};
 use plan::LimitsPlan;
+use support::delegated::Delegated;
 use support::{Held, invocation, limiter, only};
 
 fn prepare(plan: &LimitsPlan) -> Option<limits::Group> {
@@ -73,6 +74,56 @@ fn processor_time_is_rationed() {
     assert!(!group.remove().unwrap().throttled.is_zero());
 }
 
+/// K53: files in a memory file system are memory, whoever has mounted it.
+#[test]
+fn files_in_memory_count() {
+    let plan = LimitsPlan { memory_mb: Some(32), ..LimitsPlan::default() };
+    let Some(mut group) = prepare(&plan) else { return };
+    let file = format!("/dev/shm/stockade-{}", invocation());
+    let script = format!("head -c 100000000 /dev/zero > {file}; echo survived");
+    let mut held = Held::start(&mut group, &script);
+    held.go();
+    support::until("out of memory", || group.usage().is_out_of_memory());
+    group.kill().unwrap();
+    held.finish();
+    let written = std::fs::metadata(&file).unwrap().len();
+    std::fs::remove_file(&file).unwrap();
+    assert!(written <= 32 << 20, "{written}");
+    assert!(group.remove().unwrap().is_out_of_memory());
+}
+
+/// T28: what left its session and its parent is still in the group, and dies with it.
+#[test]
+fn no_process_gets_away() {
+    let plan = LimitsPlan { pids: Some(100), ..LimitsPlan::default() };
+    let Some(mut group) = prepare(&plan) else { return };
+    let script =
+        "for i in 1 2 3; do (setsid sh -c 'echo $$; exec sleep 600 >/dev/null' &); done; wait";
+    let mut held = Held::start(&mut group, script);
+    held.go();
+    let away: Vec<i32> = held.finish().lines().map(|line| line.parse().unwrap()).collect();
+    assert_eq!(away.len(), 3);
+    let lives = |pid: &i32| std::path::Path::new(&format!("/proc/{pid}")).exists();
+    assert!(away.iter().all(lives), "{away:?}");
+    group.kill().unwrap();
+    group.remove().unwrap();
+    support::until("gone", || !away.iter().any(lives));
+}
+
+/// T30: who says that another should be killed first is in the group all the same.
+#[test]
+fn a_score_does_not_help() {
+    let plan = LimitsPlan { memory_mb: Some(32), ..LimitsPlan::default() };
+    let Some(mut group) = prepare(&plan) else { return };
+    let script = format!("echo -1000 > /proc/self/oom_score_adj; {BOMB}");
+    let mut held = Held::start(&mut group, &script);
+    held.go();
+    support::until("out of memory", || group.usage().is_out_of_memory());
+    group.kill().unwrap();
+    assert!(!held.finish().contains("survived"));
+    group.remove().unwrap();
+}
+
 /// K56: a limit on time alone makes no group.
 #[test]
 fn without_limits_nothing_is_made() {
@@ -104,5 +155,28 @@ fn where_nothing_holds_limits_they_are_refused_or_told() {
     group.remove().unwrap();
 }
 
+/// K144: an ordinary user to whom groups of version 1 were handed over. Every test of this file
+/// runs there once more.
+#[test]
+fn a_user_with_delegated_groups() {
+    let Some(limiter) = limiter() else { return };
+    let layer = limiter.layer();
+    if !rustix::process::geteuid().is_root() || layer.mechanism != Some(Mechanism::CgroupV1) {
+        return only("root with control groups of version 1", &layer.why);
+    }
+    let delegated = Delegated::make(USER);
+    let output = delegated.run_this_program_again();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text}{error}");
+    assert!(!error.contains("only for callers with a"), "{error}");
+    assert!(text.contains("too_much_memory_is_the_end ... ok"), "{text}");
+}
+
+/// Somebody who is nobody.
+const USER: u32 = 12_345;
+
 /// A pipeline of which one end has to remember everything that the other end says.
-const BOMB: &str = "head -c 200000000 /dev/zero | tail -c 200000000 | wc -c; echo survived";
+/// The shell itself may live until it is killed with the rest.
+const BOMB: &str =
+    "head -c 200000000 /dev/zero | tail -c 200000000 | wc -c | grep -q 200000000 && echo survived";
