@@ -53,6 +53,13 @@ impl Directory {
         Ok(Self { descriptor: opened.map_err(failed)?, path })
     }
 
+    /// Any directory, for tests of what only reads files.
+    #[cfg(test)]
+    pub(crate) fn of_test(path: &Path) -> Self {
+        let descriptor = rustix::fs::openat(CWD, path, DIRECTORY, Mode::empty()).unwrap();
+        Self { descriptor, path: path.to_owned() }
+    }
+
     /// The same group, opened once more.
     pub(crate) fn again(&self) -> Result<Self, LimitsError> {
         let copied = self.descriptor.try_clone();

@@ -144,6 +144,7 @@ fn nonsense_ends_the_conversation() {
     let (connection, peer) = with_peer(|mut stream| {
         accept(&mut stream);
         stream.write_all(&[0xff; 64]).unwrap();
+        hear(&mut stream, b"never");
     });
     assert!(matches!(connection.unwrap().hello(), Err(BusError::Malformed)));
     peer.join().unwrap();
