@@ -1,5 +1,5 @@
 //! The directory of a log: its files, who may touch them, and the lock that orders writers. Never
-//! follows a link, and never uses what somebody else could have written.
+//! follows a link; a writer never uses what somebody else could have written.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -15,6 +15,16 @@ use crate::error::AuditError;
 pub(crate) struct Directory {
     pub(crate) descriptor: OwnedFd,
     pub(crate) path: PathBuf,
+    purpose: Purpose,
+}
+
+/// What a directory is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// Everything in it must be the caller's alone.
+    Writing,
+    /// Whose it is does not matter: reading trusts nothing.
+    Reading,
 }
 
 /// The log is this process's alone until this is dropped.
@@ -43,13 +53,21 @@ impl Directory {
         Ok(made)
     }
 
-    /// Opens the directory.
-    pub(crate) fn open(path: &Path) -> Result<Self, AuditError> {
+    /// Opens the directory to read in it.
+    pub(crate) fn open_to_read(path: &Path) -> Result<Self, AuditError> {
+        Self::open_for(path, Purpose::Reading)
+    }
+
+    fn open(path: &Path) -> Result<Self, AuditError> {
+        Self::open_for(path, Purpose::Writing)
+    }
+
+    fn open_for(path: &Path, purpose: Purpose) -> Result<Self, AuditError> {
         let flags = DIRECTORY | OFlags::NOFOLLOW;
         let descriptor = rustix::fs::open(path, flags, Mode::empty())
             .map_err(|source| AuditError::Kernel { call: "open", path: path.to_owned(), source })?;
-        let directory = Self { descriptor, path: path.to_owned() };
-        directory.check_owner(&directory.descriptor, "")?;
+        let directory = Self { descriptor, path: path.to_owned(), purpose };
+        directory.check(&directory.descriptor, "")?;
         Ok(directory)
     }
 
@@ -60,7 +78,7 @@ impl Directory {
         let mode = Mode::RUSR | Mode::WUSR;
         let file = rustix::fs::openat(&self.descriptor, name, flags, mode)
             .map_err(self.failed("open", name))?;
-        self.check_owner(&file, name)?;
+        self.check(&file, name)?;
         Ok(file)
     }
 
@@ -138,19 +156,19 @@ impl Directory {
         AuditError::Damaged { path: self.path.clone(), problem }
     }
 
-    fn check_owner(&self, object: impl AsFd, name: &str) -> Result<(), AuditError> {
+    fn check(&self, object: impl AsFd, name: &str) -> Result<(), AuditError> {
         let status = rustix::fs::fstat(object).map_err(self.failed("fstat", name))?;
         let path = if name.is_empty() { self.path.clone() } else { self.path.join(name) };
+        let is_file = FileType::from_raw_mode(status.st_mode) == FileType::RegularFile;
+        let for_writing = self.purpose == Purpose::Writing;
         let own = rustix::process::geteuid().as_raw();
-        let (why, fix) = if status.st_uid != own {
+        let (why, fix) = if !is_file && !name.is_empty() {
+            ("it is not a regular file".to_owned(), format!("rm {}", path.display()))
+        } else if for_writing && status.st_uid != own {
             let why = format!("it belongs to user {} and you are user {own}", status.st_uid);
             (why, format!("chown {own} {}", path.display()))
-        } else if status.st_mode & WRITABLE_BY_OTHERS != 0 {
+        } else if for_writing && status.st_mode & WRITABLE_BY_OTHERS != 0 {
             ("others may write to it".to_owned(), format!("chmod go-w {}", path.display()))
-        } else if !name.is_empty()
-            && FileType::from_raw_mode(status.st_mode) != FileType::RegularFile
-        {
-            ("it is not a regular file".to_owned(), format!("rm {}", path.display()))
         } else {
             return Ok(());
         };

@@ -328,7 +328,7 @@ pub enum Event {
         signature: Name,
     },
     /// What a writer left that was cut short was found and set apart: the bytes right before this
-    /// record. They were never durable.
+    /// record. They were never durable. Signed like a checkpoint.
     #[serde(rename = "log.recovered")]
     LogRecovered {
         /// Where they begin in the file.
@@ -337,6 +337,10 @@ pub enum Event {
         bytes: u64,
         /// Their SHA-256.
         sha256: Name,
+        /// The key.
+        public_key: Name,
+        /// Over this record's number, the hash of the one before it, and what is set apart.
+        signature: Name,
     },
 }
 

@@ -2,28 +2,45 @@
 //!
 //! One line of JSON for each event, each with the hash of the one before it; a signed statement of how
 //! far the log was durable; files of bounded size. [`Log`] appends, for many threads and processes at
-//! once. Never decides what is worth recording, and never finds its directory itself.
+//! once; [`Reader`] and [`follow`] read; [`verify`] says whether the log is what was written, here or,
+//! with what [`export`] made of it, elsewhere. Never decides what is worth recording, and never finds
+//! its directory itself.
 #![forbid(unsafe_code)]
 
+mod archive;
 mod commit;
 mod directory;
 mod error;
 mod event;
+mod export;
+mod filter;
+mod follow;
 mod hash;
 mod head;
 mod key;
 mod line;
+mod lines;
 mod log;
+mod reader;
+mod record;
 mod tail;
 mod text;
 mod time;
+mod verify;
 mod writer;
 
+pub use archive::ReadError;
 pub use error::AuditError;
 pub use event::{DaemonMode, Event, Limit, LimitValue, Reason, UncagedReason, Usage};
+pub use export::{ExportError, anchor, export};
+pub use filter::Filter;
+pub use follow::{Follower, Start, follow};
 pub use hash::Hash;
 pub use head::Head;
 pub use line::{LONGEST_LINE, Line, LineError};
 pub use log::{Log, Position};
+pub use reader::{Reader, RecordError, Records};
+pub use record::Record;
 pub use text::{Bounded, LongText, Name, Text, Unescaped};
 pub use time::Timestamp;
+pub use verify::{Broken, Expected, Fault, Recovered, Verified, VerifyError, verify};

@@ -14,7 +14,7 @@ use crate::commit::Written;
 use crate::directory::{Directory, LOCK_FILE, file_name};
 use crate::error::AuditError;
 use crate::event::Event;
-use crate::hash::hexadecimal;
+use crate::hash::{Hash, hexadecimal};
 use crate::head::{Head, HeadFile, Reached, read_at};
 use crate::key::Key;
 use crate::line;
@@ -217,7 +217,7 @@ impl Writer {
     /// Ends a file and begins the next one.
     fn rotate(&mut self, mut tail: Tail) -> Result<Tail, AuditError> {
         let mut lines = Lines::after(tail.last);
-        let (public_key, signature) = self.signed(&lines)?;
+        let (public_key, signature) = self.signed(&lines.next_message())?;
         let next = Name::from(file_name(tail.number + 1));
         lines.push(&Event::LogRotated { next, public_key, signature })?;
         self.write(&mut tail, &lines)?;
@@ -291,11 +291,12 @@ impl Writer {
             lines.bytes.push(b'\n');
             position += 1;
         }
-        lines.push(&Event::LogRecovered {
-            offset,
-            bytes: position - offset,
-            sha256: Name::from(hexadecimal(&hash.finalize())),
-        })?;
+        let (bytes, sha256) = (position - offset, hexadecimal(&hash.finalize()));
+        let (sequence, previous) = (lines.last.sequence + 1, lines.last.hash);
+        let message = recovered_message(sequence, previous, offset, bytes, &sha256);
+        let (public_key, signature) = self.signed(&message)?;
+        let sha256 = Name::from(sha256);
+        lines.push(&Event::LogRecovered { offset, bytes, sha256, public_key, signature })?;
         self.write(tail, &lines)
     }
 
@@ -333,15 +334,14 @@ impl Writer {
     }
 
     fn checkpoint_event(&mut self, lines: &Lines) -> Result<Event, AuditError> {
-        let (public_key, signature) = self.signed(lines)?;
+        let (public_key, signature) = self.signed(&lines.next_message())?;
         Ok(Event::LogCheckpoint { public_key, signature })
     }
 
-    /// The key, and its signature for the record that comes next.
-    fn signed(&mut self, lines: &Lines) -> Result<(Name, Name), AuditError> {
+    /// The key, and its signature of a message.
+    fn signed(&mut self, message: &str) -> Result<(Name, Name), AuditError> {
         self.load_key()?;
-        let message = checkpoint_message(lines.last.sequence + 1, lines.last.hash);
-        let signature = self.key.as_ref().map(|key| key.sign(&message)).unwrap_or_default();
+        let signature = self.key.as_ref().map(|key| key.sign(message)).unwrap_or_default();
         Ok((self.public_key(), Name::from(signature)))
     }
 
@@ -372,6 +372,11 @@ impl Lines {
         (self.last.sequence + 1).is_multiple_of(CHECKPOINT_INTERVAL)
     }
 
+    /// What the next record signs, if it signs something.
+    fn next_message(&self) -> String {
+        checkpoint_message(self.last.sequence + 1, self.last.hash)
+    }
+
     fn push(&mut self, event: &Event) -> Result<(), AuditError> {
         let sequence = self.last.sequence + 1;
         let hash = line::write(&mut self.bytes, sequence, Timestamp::now(), self.last.hash, event)?;
@@ -382,8 +387,20 @@ impl Lines {
 }
 
 /// What a signed record signs.
-pub(crate) fn checkpoint_message(sequence: u64, previous: crate::Hash) -> String {
+pub(crate) fn checkpoint_message(sequence: u64, previous: Hash) -> String {
     format!("stockade audit checkpoint 1\n{sequence}\n{previous}\n")
+}
+
+/// What a record signs that sets something apart.
+pub(crate) fn recovered_message(
+    sequence: u64,
+    previous: Hash,
+    offset: u64,
+    bytes: u64,
+    sha256: &str,
+) -> String {
+    let checkpoint = checkpoint_message(sequence, previous);
+    format!("{checkpoint}{offset}\n{bytes}\n{sha256}\n")
 }
 
 /// Whether the last record of a file may be at or behind what the head states.

@@ -1,0 +1,165 @@
+//! A log that is read: a directory, or one file that was exported from one. What is read is the log
+//! as it was at one moment, even while others write to it. Trusts nothing that it finds.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, OFlags};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use crate::directory::{Directory, LOCK_FILE, file_name, number_of};
+use crate::error::AuditError;
+use crate::head::{Head, HeadFile};
+use crate::key::Key;
+use crate::lines::Part;
+
+/// Why a log cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// There is none.
+    #[error("nothing has been recorded in `{}`", .0.display())]
+    NoLog(PathBuf),
+    /// It cannot be opened, or a file in it.
+    #[error(transparent)]
+    Log(#[from] AuditError),
+    /// The file is not what was exported from a log.
+    #[error("`{}` is not an exported log: {why}", path.display())]
+    NotAnExport {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+/// A log as it was at one moment.
+#[derive(Debug)]
+pub(crate) struct Archive {
+    pub(crate) path: PathBuf,
+    /// Its files, in order.
+    pub(crate) parts: Vec<Part>,
+    pub(crate) head: HeadFound,
+    /// The public half of the key that lies beside the log; none in an export.
+    pub(crate) key_beside: Option<String>,
+}
+
+/// What was found of a head.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum HeadFound {
+    /// Nothing.
+    Absent,
+    /// Something that is not a head.
+    Unreadable,
+    /// A head, genuine or not.
+    Stated(Head),
+}
+
+/// The first line of an exported log. The files follow as they are, one behind the other.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ExportHeader {
+    pub(crate) stockade_audit_export: u32,
+    pub(crate) head: Head,
+    pub(crate) files: Vec<ExportedFile>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ExportedFile {
+    pub(crate) name: String,
+    pub(crate) bytes: u64,
+}
+
+impl Archive {
+    /// Opens a directory, or an exported file.
+    pub(crate) fn open(path: &Path) -> Result<Self, ReadError> {
+        if path.is_file() { Self::of_export(path) } else { Self::of_directory(path) }
+    }
+
+    /// Opens a directory.
+    pub(crate) fn of_directory(path: &Path) -> Result<Self, ReadError> {
+        let directory = match Directory::open_to_read(path) {
+            Err(AuditError::Kernel { call: "open", source: Errno::NOENT, .. }) => {
+                return Err(ReadError::NoLog(path.to_owned()));
+            }
+            opened => opened?,
+        };
+        // A copy of a log has no lock, and whoever may only read it may not open it.
+        let lock = directory.file_if_any(LOCK_FILE, OFlags::RDONLY).ok().flatten();
+        let locked = match &lock {
+            Some(lock) => Some(directory.lock(lock, FlockOperation::NonBlockingLockShared)?),
+            None => None,
+        };
+        let head = match HeadFile::open(&directory, OFlags::RDONLY)? {
+            None => HeadFound::Absent,
+            Some(file) => match file.read(&directory)?.head {
+                None => HeadFound::Unreadable,
+                Some(head) => HeadFound::Stated(head),
+            },
+        };
+        let numbers = directory.numbers()?;
+        let parts: Result<Vec<Part>, AuditError> =
+            numbers.iter().map(|number| part_of(&directory, *number)).collect();
+        let parts = parts?;
+        drop(locked);
+        if parts.is_empty() && head == HeadFound::Absent {
+            return Err(ReadError::NoLog(path.to_owned()));
+        }
+        let key_beside = Key::load(&directory).ok().map(|key| key.public());
+        Ok(Self { path: path.to_owned(), parts, head, key_beside })
+    }
+
+    /// Opens an exported file.
+    fn of_export(path: &Path) -> Result<Self, ReadError> {
+        let kernel = |call: &'static str| {
+            move |error: std::io::Error| AuditError::Kernel {
+                call,
+                path: path.to_owned(),
+                source: Errno::from_io_error(&error).unwrap_or(Errno::IO),
+            }
+        };
+        let not_one = |why: String| ReadError::NotAnExport { path: path.to_owned(), why };
+        let file = File::open(path).map_err(kernel("open"))?;
+        let size = file.metadata().map_err(kernel("fstat"))?.len();
+        let mut line = Vec::new();
+        BufReader::new(&file)
+            .take(LONGEST_HEADER)
+            .read_until(b'\n', &mut line)
+            .map_err(kernel("read"))?;
+        let header: ExportHeader =
+            serde_json::from_slice(&line).map_err(|_| not_one("it has no header".to_owned()))?;
+        if header.stockade_audit_export != EXPORT_VERSION {
+            return Err(not_one(format!("its version is {}", header.stockade_audit_export)));
+        }
+        let mut begin = line.len() as u64;
+        let mut parts = Vec::new();
+        for ExportedFile { name, bytes: length } in header.files {
+            let number = number_of(&name);
+            let number = number.ok_or_else(|| not_one("it names a file of no log".to_owned()))?;
+            let file = OwnedFd::from(file.try_clone().map_err(kernel("dup"))?);
+            // An export that was cut off is a log whose end is missing.
+            let length = length.min(size.saturating_sub(begin));
+            parts.push(Part { number, file, begin, length });
+            begin += length;
+        }
+        let head = HeadFound::Stated(header.head);
+        Ok(Self { path: path.to_owned(), parts, head, key_beside: None })
+    }
+}
+
+/// A file of a log, as long as it is now.
+pub(crate) fn part_of(directory: &Directory, number: u32) -> Result<Part, AuditError> {
+    let name = file_name(number);
+    let file = directory.file(&name, OFlags::RDONLY)?;
+    let status = rustix::fs::fstat(&file).map_err(directory.failed("fstat", &name))?;
+    let length = u64::try_from(status.st_size).unwrap_or(0);
+    Ok(Part { number, file, begin: 0, length })
+}
+
+pub(crate) const EXPORT_VERSION: u32 = 1;
+
+/// Room for the names of some hundred thousand files.
+const LONGEST_HEADER: u64 = 16 * 1024 * 1024;

@@ -1,0 +1,340 @@
+//! Says whether a log is what was written: every line as its hash says, every record behind the one
+//! before it, every signature by the log's key, and nothing gone that the head states. Never changes
+//! anything, and takes nothing that it reads for granted.
+
+mod fault;
+mod search;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use crate::archive::{Archive, HeadFound, ReadError};
+use crate::directory::file_name;
+use crate::error::AuditError;
+use crate::event::Event;
+use crate::hash::Hash;
+use crate::head::{Head, Reached};
+use crate::key::is_signed;
+use crate::line::Line;
+use crate::lines::{Lines, Part, RawLine};
+use crate::record::Record;
+use crate::time::Timestamp;
+use crate::writer::{CHECKPOINT_INTERVAL, checkpoint_message};
+pub use fault::{Broken, Fault, VerifyError};
+
+/// What somebody knows of the log from elsewhere.
+#[derive(Clone, Debug, Default)]
+pub struct Expected {
+    /// The key that signs it, in hexadecimal digits.
+    pub public_key: Option<String>,
+    /// A head that was exported before.
+    pub anchor: Option<Head>,
+}
+
+/// A log that is what was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verified {
+    /// How many records it has.
+    pub records: u64,
+    /// In how many files.
+    pub files: usize,
+    /// How many of the records are signed.
+    pub checkpoints: u64,
+    /// When the first was written.
+    pub first: Option<Timestamp>,
+    /// When the last was written.
+    pub last: Option<Timestamp>,
+    /// The key that signs it, in hexadecimal digits.
+    pub public_key: String,
+    /// How many records the head covers: none of them can have been cut off. Those after it cannot
+    /// have been changed one by one, but the last of them could be gone.
+    pub covered: u64,
+    /// What dead writers left, and was set apart.
+    pub recovered: Vec<Recovered>,
+    /// Bytes behind the last record: somebody was writing, or died while doing so.
+    pub unfinished: u64,
+}
+
+/// Something that a dead writer left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recovered {
+    /// The record that sets it apart.
+    pub sequence: u64,
+    /// The file.
+    pub file: String,
+    /// How many bytes.
+    pub bytes: u64,
+}
+
+/// Verifies a log's directory, or a file that was exported from one.
+pub fn verify(path: &Path, expected: &Expected) -> Result<Verified, VerifyError> {
+    let archive = Archive::open(path)?;
+    Verification::begin(&archive, expected)?.run()
+}
+
+struct Verification<'a> {
+    archive: &'a Archive,
+    /// Heads whose record must be there: the log's own, and one that was exported before.
+    stated: Vec<(Reached, Statement)>,
+    last_sequence: u64,
+    last_hash: Hash,
+    /// The key of the first record.
+    public_key: Option<String>,
+    verified: Verified,
+}
+
+/// Whose head it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Statement {
+    Own,
+    Anchor,
+}
+
+/// Where in the log something is.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    part: &'a Part,
+    line: u64,
+}
+
+impl<'a> Verification<'a> {
+    /// Looks at the heads and keys before any record.
+    fn begin(archive: &'a Archive, expected: &Expected) -> Result<Self, VerifyError> {
+        let about_head = |fault| Broken { file: "head".to_owned(), line: 0, sequence: 0, fault };
+        let own = match &archive.head {
+            HeadFound::Absent => None,
+            HeadFound::Unreadable => return Err(about_head(Fault::ForgedHead).into()),
+            HeadFound::Stated(head) => Some((head, Statement::Own)),
+        };
+        let anchor = expected.anchor.as_ref().map(|head| (head, Statement::Anchor));
+        let mut stated = Vec::new();
+        let mut public_key = expected.public_key.clone();
+        for (head, statement) in anchor.into_iter().chain(own) {
+            let broken = |fault| Broken { sequence: head.sequence(), ..about_head(fault) };
+            let reached = head.reached().filter(|_| head.is_genuine());
+            let reached = reached.ok_or_else(|| match statement {
+                Statement::Own => broken(Fault::ForgedHead),
+                Statement::Anchor => broken(Fault::ForgedAnchor),
+            })?;
+            let key = public_key.get_or_insert_with(|| head.public_key().to_owned());
+            if key != head.public_key() {
+                return Err(broken(Fault::OtherKey).into());
+            }
+            stated.push((reached, statement));
+        }
+        if let (Some(beside), Some(key)) = (&archive.key_beside, &public_key)
+            && beside != key
+        {
+            let file = "key".to_owned();
+            return Err(Broken { file, line: 0, sequence: 0, fault: Fault::OtherKey }.into());
+        }
+        let verified = Verified {
+            records: 0,
+            files: archive.parts.len(),
+            checkpoints: 0,
+            first: None,
+            last: None,
+            public_key: String::new(),
+            covered: 0,
+            recovered: Vec::new(),
+            unfinished: 0,
+        };
+        let (last_sequence, last_hash) = (0, Hash::NONE);
+        Ok(Self { archive, stated, last_sequence, last_hash, public_key, verified })
+    }
+
+    fn run(mut self) -> Result<Verified, VerifyError> {
+        for (index, part) in self.archive.parts.iter().enumerate() {
+            let expected = u32::try_from(index + 1).unwrap_or(u32::MAX);
+            if part.number != expected {
+                let missing = file_name(expected);
+                return Err(self.broken(&missing, 0, Fault::FileMissing).into());
+            }
+            self.read_part(part)?;
+        }
+        self.end()
+    }
+
+    fn read_part(&mut self, part: &Part) -> Result<(), VerifyError> {
+        let is_last = self.archive.parts.last().is_some_and(|last| last.number == part.number);
+        let mut lines = Lines::from(0);
+        let mut place = Place { part, line: 0 };
+        let mut is_first = true;
+        let mut is_over = false;
+        loop {
+            let read = lines.next(part).map_err(|errno| self.unreadable(part, errno))?;
+            let Some(raw) = read else { return Ok(()) };
+            place.line += 1;
+            if is_over {
+                return Err(self.broken_at(place, Fault::Misplaced).into());
+            }
+            if !raw.is_ended && is_last {
+                self.verified.unfinished = raw.end - raw.offset;
+                return Ok(());
+            }
+            let follows = |line: &Line<'_>| {
+                (line.sequence, line.previous) == (self.last_sequence + 1, self.last_hash)
+            };
+            match Line::parse(raw.bytes) {
+                Ok(line) if raw.is_ended && follows(&line) => {
+                    let record = Record::parse(raw.bytes);
+                    let record = record.map_err(|_| self.broken_at(place, Fault::Changed))?;
+                    self.accept(&record, place, is_first)?;
+                    is_over = record.name == "log.rotated";
+                }
+                _ => {
+                    let skipped = self.set_apart(part, &raw, place)?;
+                    (lines, place.line) = (Lines::from(skipped.end), skipped.line);
+                }
+            }
+            is_first = false;
+        }
+    }
+
+    /// Takes the next record.
+    fn accept(
+        &mut self,
+        record: &Record,
+        place: Place<'_>,
+        is_first: bool,
+    ) -> Result<(), VerifyError> {
+        let fault = self.fault_of(record, place, is_first);
+        if let Some(fault) = fault {
+            return Err(self.broken_at(place, fault).into());
+        }
+        self.count(record);
+        for (reached, statement) in &self.stated {
+            if reached.sequence == record.sequence && reached.hash != record.hash {
+                let fault = match statement {
+                    Statement::Own => Fault::NotAsStated,
+                    Statement::Anchor => Fault::NotAsAnchored,
+                };
+                let file = file_name(place.part.number);
+                let (line, sequence) = (place.line, record.sequence);
+                return Err(Broken { file, line, sequence, fault }.into());
+            }
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, record: &Record) {
+        self.verified.records += 1;
+        self.verified.first.get_or_insert(record.time);
+        self.verified.last = Some(record.time);
+        (self.last_sequence, self.last_hash) = (record.sequence, record.hash);
+    }
+
+    /// What is wrong with a record that follows the one before it: the log's own ones have a place.
+    fn fault_of(&mut self, record: &Record, place: Place<'_>, is_first: bool) -> Option<Fault> {
+        let first_of_log = record.sequence == 1;
+        let checkpoint_due = record.sequence.is_multiple_of(CHECKPOINT_INTERVAL);
+        let event = if record.name.starts_with("log.") { record.event() } else { None };
+        match event {
+            Some(Event::LogBegun { public_key }) if first_of_log => {
+                let key = self.public_key.get_or_insert_with(|| public_key.to_string());
+                (*key != public_key.as_str()).then_some(Fault::OtherKey)
+            }
+            _ if first_of_log => Some(Fault::Misplaced),
+            Some(
+                Event::LogCheckpoint { public_key, signature }
+                | Event::LogRotated { public_key, signature, .. },
+            ) => {
+                self.verified.checkpoints += 1;
+                let is_misplaced = record.name == "log.checkpoint" && !checkpoint_due;
+                let message = checkpoint_message(record.sequence, record.previous);
+                if self.public_key.as_deref() != Some(public_key.as_str()) {
+                    Some(Fault::OtherKey)
+                } else if !is_signed(public_key.as_str(), &message, signature.as_str()) {
+                    Some(Fault::ForgedCheckpoint)
+                } else {
+                    is_misplaced.then_some(Fault::Misplaced)
+                }
+            }
+            _ if checkpoint_due => Some(Fault::ForgedCheckpoint),
+            Some(Event::LogContinued { after, public_key }) => {
+                let before = file_name(place.part.number.saturating_sub(1));
+                // A checkpoint that was due comes before it.
+                let may_begin = is_first || place.line == 2;
+                if self.public_key.as_deref() != Some(public_key.as_str()) {
+                    Some(Fault::OtherKey)
+                } else {
+                    (!may_begin || after.as_str() != before).then_some(Fault::Misplaced)
+                }
+            }
+            Some(_) => Some(Fault::Misplaced),
+            None if record.name.starts_with("log.") => Some(Fault::Misplaced),
+            None => None,
+        }
+    }
+
+    /// Passes over what a dead writer left, if the next record sets it apart; else tells what is
+    /// wrong with it.
+    fn set_apart(
+        &mut self,
+        part: &Part,
+        raw: &RawLine<'_>,
+        place: Place<'_>,
+    ) -> Result<search::Sealed, VerifyError> {
+        let after = search::After { sequence: self.last_sequence, hash: self.last_hash };
+        let sealed = search::seal(part, raw.offset, place.line, after)
+            .map_err(|errno| self.unreadable(part, errno))?;
+        let Some(sealed) = sealed else {
+            let parts = &self.archive.parts;
+            let fault = search::classify(parts, part, raw, after)
+                .map_err(|errno| self.unreadable(part, errno))?;
+            return Err(self.broken_at(place, fault).into());
+        };
+        if self.public_key.as_ref() != Some(&sealed.public_key) {
+            return Err(self.broken_at(place, Fault::OtherKey).into());
+        }
+        if !sealed.is_signed {
+            return Err(self.broken_at(place, Fault::ForgedCheckpoint).into());
+        }
+        self.count(&sealed.record);
+        self.verified.recovered.push(Recovered {
+            sequence: sealed.record.sequence,
+            file: file_name(part.number),
+            bytes: sealed.bytes,
+        });
+        Ok(sealed)
+    }
+
+    /// What can be said only when everything was read.
+    fn end(mut self) -> Result<Verified, VerifyError> {
+        let file = self.archive.parts.last().map_or(0, |part| part.number);
+        for (reached, statement) in &self.stated {
+            if reached.sequence > self.last_sequence {
+                let fault = match statement {
+                    Statement::Own => Fault::Truncated { stated: reached.sequence },
+                    Statement::Anchor => Fault::TruncatedSinceAnchor { stated: reached.sequence },
+                };
+                return Err(self.broken(&file_name(file), 0, fault).into());
+            }
+            if *statement == Statement::Own {
+                self.verified.covered = reached.sequence;
+            }
+        }
+        // A log gets its head right after its first record.
+        if self.archive.head == HeadFound::Absent && self.last_sequence > 1 {
+            return Err(self.broken("head", 0, Fault::HeadMissing).into());
+        }
+        self.verified.public_key = self.public_key.unwrap_or_default();
+        Ok(self.verified)
+    }
+
+    /// Something is wrong where the next record should be.
+    fn broken_at(&self, place: Place<'_>, fault: Fault) -> Broken {
+        self.broken(&file_name(place.part.number), place.line, fault)
+    }
+
+    fn broken(&self, file: &str, line: u64, fault: Fault) -> Broken {
+        Broken { file: file.to_owned(), line, sequence: self.last_sequence + 1, fault }
+    }
+
+    fn unreadable(&self, part: &Part, source: rustix::io::Errno) -> ReadError {
+        let path = self.archive.path.join(file_name(part.number));
+        AuditError::Kernel { call: "read", path, source }.into()
+    }
+}
