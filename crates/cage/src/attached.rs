@@ -6,58 +6,81 @@ pub mod filter;
 mod relay;
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::Duration;
 
-use jail::{LimitsHolder, Nursery};
-use plan::{LimitsPlan, Plan};
+use jail::{Nursery, StartError};
+use limits::LimitsError;
+use plan::Plan;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use sys::signal::SignalSet;
 
+use crate::bounds::Bounds;
 use crate::gatekeeper::{Gatekeeper, Registration};
 use crate::outcome::{EndReason, Outcome, SpawnError};
+use crate::session::Session;
 use crate::spawn::{Event, Running, connect};
-use crate::watchdog::{Ring, Watchdog};
+use crate::watchdog::Ring;
 use console::Console;
 use relay::Relay;
 
-/// Runs the Plan's program to its end on the standard streams of this process, which must have a
-/// single thread. Signals that this process gets go to the program.
-///
-/// A Plan with a network needs a gatekeeper, which is best started as soon as that is known.
-pub fn run_attached(
-    nursery: Nursery,
-    plan: &Plan,
-    sources: Vec<OwnedFd>,
-    gatekeeper: Option<Gatekeeper>,
-) -> Result<Attended, SpawnError> {
-    let prepared = Gatekeeper::prepare(plan)?;
-    let signals = Signals::take().map_err(SpawnError::Supervise)?;
-    let (mut console, streams) = Console::inspect()?;
-    let mut born = nursery.start(plan, &sources, streams, limits_holder(plan))?;
-    // The cage has what it needs of them. They are given back while it is being built, and not when
-    // somebody waits for this process to end.
-    drop(sources);
-    let network = connect(&mut born, &prepared, gatekeeper.as_ref())?;
-    let walltime = plan.limits.walltime_sec.map(Duration::from_secs);
-    let watchdog = walltime.map(Watchdog::arm).transpose().map_err(SpawnError::Supervise)?;
-    let mut running = if console.is_interactive() {
-        Running::begin_on_terminal(born, network, |terminal| console.connect(terminal))?
-    } else {
-        Running::begin(born, network)?
-    };
-    running.keep(gatekeeper);
-    let (network_is_heard, program_is_stopped) = (true, false);
-    Attendance { running, console, signals, watchdog, network_is_heard, program_is_stopped }
-        .attend()
+/// A program to be run on the standard streams of this process, which must have a single thread.
+/// Signals that this process gets go to the program.
+#[derive(Debug)]
+pub struct AttachedRun<'a> {
+    /// Namespaces for the cage.
+    pub nursery: Nursery,
+    /// The cage.
+    pub plan: &'a Plan,
+    /// What the Plan's sources are, open, in their order.
+    pub sources: Vec<OwnedFd>,
+    /// Needed by a Plan with a network, and best started as soon as that is known.
+    pub gatekeeper: Option<Gatekeeper>,
+    /// What holds it to its limits.
+    pub bounds: Bounds,
+    /// The session that it belongs to. If that is ended, so is the program.
+    pub session: Option<&'a Session>,
 }
 
-/// Time is what this file can hold a program to.
-fn limits_holder(plan: &Plan) -> LimitsHolder<'static> {
-    let time_alone = LimitsPlan { walltime_sec: plan.limits.walltime_sec, ..LimitsPlan::default() };
-    match plan.limits == time_alone {
-        true => LimitsHolder::Caller { birthplace: None },
-        false => LimitsHolder::Nobody,
+impl AttachedRun<'_> {
+    /// Runs the program to its end.
+    pub fn run(self) -> Result<Attended, SpawnError> {
+        let Self { nursery, plan, sources, gatekeeper, mut bounds, session } = self;
+        let prepared = Gatekeeper::prepare(plan)?;
+        let signals = Signals::take().map_err(SpawnError::Supervise)?;
+        let (mut console, streams) = Console::inspect()?;
+        let mut born = nursery.start(plan, &sources, streams, bounds.holder())?;
+        // The cage has what it needs of them. They are given back while it is being built, and not
+        // when somebody waits for this process to end.
+        drop(sources);
+        bounds.take_in(born.pid())?;
+        let network = connect(&mut born, &prepared, gatekeeper.as_ref())?;
+        let begun = if console.is_interactive() {
+            Running::begin_on_terminal(born, network, |terminal| console.connect(terminal))
+        } else {
+            Running::begin(born, network)
+        };
+        let mut running = begun.map_err(|error| why_not_begun(error, plan, &bounds))?;
+        running.keep(gatekeeper);
+        let attendance = Attendance {
+            running,
+            console,
+            signals,
+            bounds,
+            session,
+            network_is_heard: true,
+            program_is_stopped: false,
+        };
+        attendance.attend()
+    }
+}
+
+/// The kernel ends a cage that needs too much memory without a word.
+fn why_not_begun(error: SpawnError, plan: &Plan, bounds: &Bounds) -> SpawnError {
+    match (error, plan.limits.memory_mb) {
+        (SpawnError::Start(StartError::Vanished), Some(limit_mb)) if bounds.is_out_of_memory() => {
+            SpawnError::TooLittleMemory { limit_mb }
+        }
+        (error, _) => error,
     }
 }
 
@@ -73,15 +96,17 @@ pub struct Attended {
     pub outcome: Outcome,
     /// Its cage.
     pub cage: Running,
+    bounds: Bounds,
     signals: Signals,
 }
 
 impl Attended {
     /// Waits until the cage is taken down, and holds signals back for good: for a process that has
     /// told how the program ended and is about to end itself.
-    pub fn finish(self) {
+    pub fn finish(self) -> Result<(), LimitsError> {
         drop(self.cage);
         std::mem::forget(self.signals);
+        self.bounds.remove()
     }
 }
 
@@ -107,18 +132,19 @@ impl Drop for Signals {
     }
 }
 
-struct Attendance {
+struct Attendance<'a> {
     running: Running,
     console: Console,
     signals: Signals,
-    watchdog: Option<Watchdog>,
+    bounds: Bounds,
+    session: Option<&'a Session>,
     /// Whether the gatekeeper may still have something to say.
     network_is_heard: bool,
     /// Whether the program has stopped itself where this process does not stop with it.
     program_is_stopped: bool,
 }
 
-impl Attendance {
+impl Attendance<'_> {
     fn attend(mut self) -> Result<Attended, SpawnError> {
         loop {
             let (event, signal) = self.wait().map_err(SpawnError::Supervise)?;
@@ -135,11 +161,9 @@ impl Attendance {
                     Event::Stopped => self.program_is_stopped = true,
                     Event::Ended(mut outcome) => {
                         self.console.drain();
-                        if self.watchdog.as_ref().is_some_and(Watchdog::has_rung) {
-                            outcome.reason = EndReason::WalltimeExceeded;
-                        }
-                        let (cage, signals) = (self.running, self.signals);
-                        return Ok(Attended { outcome, cage, signals });
+                        self.bounds.judge(&mut outcome);
+                        let Self { running: cage, bounds, signals, .. } = self;
+                        return Ok(Attended { outcome: *outcome, cage, bounds, signals });
                     }
                 }
             }
@@ -155,8 +179,8 @@ impl Attendance {
         ];
         let network = self.running.network().filter(|_| self.network_is_heard);
         let resolvers = self.running.own_gatekeeper().and_then(Gatekeeper::resolver_changes);
-        let watchdog = self.watchdog.as_ref().map(Watchdog::descriptor);
-        let beside = [network.map(Registration::events), resolvers, watchdog];
+        let [time, limits] = self.bounds.descriptors();
+        let beside = [network.map(Registration::events), resolvers, time, limits];
         for descriptor in beside.into_iter().flatten() {
             descriptors.push(PollFd::from_borrowed_fd(descriptor, PollFlags::IN));
         }
@@ -183,26 +207,35 @@ impl Attendance {
         Ok((event, signal))
     }
 
-    /// Hears the gatekeeper, tells it which resolvers the host has now, and looks at the time.
-    fn hear(&mut self, [network, resolvers, watchdog]: [bool; 3]) -> Result<(), Errno> {
+    /// Hears the gatekeeper, tells it which resolvers the host has now, and looks at the limits.
+    fn hear(&mut self, [network, resolvers, time, limits]: [bool; 4]) -> Result<(), Errno> {
         if network && let Some(registration) = self.running.network() {
             self.network_is_heard = registration.hear();
         }
         if resolvers && let Some(gatekeeper) = self.running.own_gatekeeper() {
             gatekeeper.look_at_resolvers();
         }
-        if watchdog && let Some(watchdog) = &mut self.watchdog {
-            match watchdog.listen()? {
-                Some(Ring::Terminate) => {
-                    let _gone = self.running.signal(libc::SIGTERM);
-                    // Whoever has stopped would not hear of it.
-                    self.resume();
-                }
-                Some(Ring::Kill) => self.running.kill(),
-                None => {}
-            }
+        if time || limits {
+            let ring = self.bounds.listen()?;
+            self.obey(ring);
         }
         Ok(())
+    }
+
+    /// Ends the program as its bounds say.
+    fn obey(&mut self, ring: Option<Ring>) {
+        match ring {
+            Some(Ring::Terminate) => {
+                let _gone = self.running.signal(libc::SIGTERM);
+                // Whoever has stopped would not hear of it.
+                self.resume();
+            }
+            Some(Ring::Kill) => {
+                self.running.kill();
+                self.bounds.kill();
+            }
+            None => {}
+        }
     }
 
     fn forward_signals(&mut self) -> Result<(), Errno> {
@@ -214,6 +247,10 @@ impl Attendance {
                     self.stop_with_program()?;
                 }
                 libc::SIGCONT => self.resume(),
+                libc::SIGTERM if self.session.is_some_and(Session::is_ending) => {
+                    let ring = self.bounds.end(EndReason::SessionEnded)?;
+                    self.obey(ring);
+                }
                 // The cage may have ended a moment ago, which its own report tells.
                 _ => {
                     let _gone = self.running.signal(signal);

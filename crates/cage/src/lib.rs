@@ -4,12 +4,13 @@
 //! what finds and approves a project's policy file ([`project`], [`trust`]), what tells whether a
 //! cage can be built here ([`probe`]), and what looks after one that has ended ([`quarantine`]).
 //!
-//! [`run_attached`] runs a compiled Plan on this process's own streams, [`spawn`] hands back a
+//! an [`AttachedRun`] runs a compiled Plan on this process's own streams, [`spawn`] hands back a
 //! [`Running`] cage, and a [`Launcher`] does the same for processes with many threads. A cage with a
 //! network is held to its rules by a [`Gatekeeper`], which can serve many.
 #![forbid(unsafe_code)]
 
 mod attached;
+mod bounds;
 mod captured;
 mod gatekeeper;
 mod launcher;
@@ -29,10 +30,12 @@ pub mod trust;
 
 mod protected_names;
 
-pub use attached::{Attended, filter as terminal_filter, run_attached};
+pub use attached::{AttachedRun, Attended, filter as terminal_filter};
+pub use bounds::Bounds;
 pub use captured::{Captured, run_captured};
 pub use gatekeeper::{Gatekeeper, NetworkEnd, NetworkOutcome, Registration};
 pub use launcher::Launcher;
+pub use limits::{Degradation, Degraded, LimitsError, Usage};
 pub use outcome::{DeniedCall, EndReason, Outcome, SpawnError};
 pub use spawn::{Event, Running, spawn, spawn_through};
 pub use watchdog::{GRACE, Ring, Watchdog};

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use jail::{Denial, End, Layers, SetupFailure, StartError, Step};
+use limits::{LimitsError, Usage};
 use plan::seccomp::{Arch, syscall_name};
 use rustix::io::Errno;
 
@@ -23,6 +24,8 @@ pub struct Outcome {
     pub duration: Duration,
     /// What became of its network, if it had one.
     pub network: Option<NetworkOutcome>,
+    /// What it has used, if it had limits other than that of time.
+    pub usage: Option<Usage>,
 }
 
 /// Why a program that ran has ended.
@@ -36,6 +39,12 @@ pub enum EndReason {
     Seccomp,
     /// Its time was over.
     WalltimeExceeded,
+    /// It ran into its limit of memory.
+    Oom,
+    /// Its session was ended.
+    SessionEnded,
+    /// Somebody wanted it to end.
+    Cancelled,
 }
 
 impl EndReason {
@@ -55,6 +64,9 @@ impl EndReason {
             Self::Signalled => "signalled",
             Self::Seccomp => "seccomp",
             Self::WalltimeExceeded => "walltime_exceeded",
+            Self::Oom => "oom",
+            Self::SessionEnded => "session_ended",
+            Self::Cancelled => "cancelled",
         }
     }
 }
@@ -106,6 +118,15 @@ pub enum SpawnError {
     /// The cage could not be built.
     #[error(transparent)]
     Start(#[from] StartError),
+    /// The cage cannot be held to its limits, so it did not start.
+    #[error(transparent)]
+    Limits(#[from] LimitsError),
+    /// The cage ran into its limit of memory while it was built.
+    #[error("a memory limit of {limit_mb} MiB is not enough to build the cage")]
+    TooLittleMemory {
+        /// The limit.
+        limit_mb: u64,
+    },
     /// The supervisor lost hold of the cage, which has been ended.
     #[error("cannot supervise the cage: {}", std::io::Error::from(*.0))]
     Supervise(Errno),

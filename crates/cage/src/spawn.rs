@@ -31,7 +31,7 @@ pub enum Event {
     Stopped,
     /// The program ended and nothing that it started is left. Pid 1 may still be taking the cage
     /// down, which [`Running::wait_until_gone`] waits for, and dropping as well.
-    Ended(Outcome),
+    Ended(Box<Outcome>),
 }
 
 /// Starts the Plan's program in a cage, from a process with a single thread. `sources` are the
@@ -201,12 +201,12 @@ impl Running {
         }
     }
 
-    fn outcome(&self, end: End, denials: &[Denial]) -> Outcome {
+    fn outcome(&self, end: End, denials: &[Denial]) -> Box<Outcome> {
         let (layers, duration) = (self.layers, self.started.elapsed());
         let denials: Vec<DeniedCall> = denials.iter().map(DeniedCall::from).collect();
         let reason = EndReason::of(end, &denials);
         let network = self.finish_network();
-        Outcome { end, reason, layers, denials, duration, network }
+        Box::new(Outcome { end, reason, layers, denials, duration, network, usage: None })
     }
 
     fn finish_network(&self) -> Option<NetworkOutcome> {
@@ -228,7 +228,7 @@ impl Running {
         loop {
             if let Event::Ended(outcome) = self.next_event()? {
                 self.wait_until_gone()?;
-                return Ok(outcome);
+                return Ok(*outcome);
             }
         }
     }

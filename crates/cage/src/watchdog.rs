@@ -48,14 +48,14 @@ impl Watchdog {
         Ok(Self { timer, stage: Stage::Running })
     }
 
+    /// A timer for a program that has just been asked to end.
+    pub fn in_grace() -> Result<Self, Errno> {
+        Ok(Self { stage: Stage::Grace, ..Self::arm(GRACE)? })
+    }
+
     /// Readable when [`Self::listen`] has something to say.
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         self.timer.as_fd()
-    }
-
-    /// Whether the time is over.
-    pub fn has_rung(&self) -> bool {
-        self.stage != Stage::Running
     }
 
     /// What is to be done now; nothing if the timer has not rung. From the first ring on the

@@ -123,6 +123,9 @@ pub(crate) struct RunArguments {
     pub(crate) program: ProgramArguments,
     #[command(flatten)]
     pub(crate) network: NetworkArguments,
+    /// Start the program even where memory, processes or processor time cannot be limited in full
+    #[arg(long, help_heading = "Limits")]
+    pub(crate) degraded_limits: bool,
     /// What builds the cage
     #[arg(long, value_enum, default_value_t)]
     pub(crate) backend: Backend,
@@ -296,13 +299,13 @@ pub(crate) struct ProgramArguments {
     /// Whether /scratch is kept for the next run of the same cage of the same project
     #[arg(long, value_name = "STATE", value_enum, help_heading = "Program")]
     pub(crate) state: Option<State>,
-    /// Most memory, such as `512M` or `2G` (not enforced by this build: such a cage is refused)
+    /// Most memory, such as `512M` or `2G`; what lies in memory file systems counts
     #[arg(long, value_name = "SIZE", help_heading = "Limits")]
     pub(crate) memory: Option<String>,
-    /// Most processes and threads (as above)
+    /// Most processes and threads
     #[arg(long, value_name = "COUNT", help_heading = "Limits")]
     pub(crate) pids: Option<String>,
-    /// Most processors' worth of time, such as `1.5` (as above)
+    /// Most processors' worth of time, such as `1.5`
     #[arg(long, value_name = "COUNT", help_heading = "Limits")]
     pub(crate) cpus: Option<String>,
     /// Longest life, such as `90s`, `10m` or `2h`

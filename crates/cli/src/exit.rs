@@ -64,7 +64,13 @@ impl Exit {
     pub(crate) fn of_run(end: jail::End, reason: EndReason) -> Self {
         match reason {
             EndReason::WalltimeExceeded => Self::TimeExceeded,
-            EndReason::Exited | EndReason::Signalled | EndReason::Seccomp => Self::of_program(end),
+            // Also where the kernel killed one process of several and the others went on for a moment.
+            EndReason::Oom => Self::of_program(jail::End::Signalled(libc::SIGKILL)),
+            EndReason::Exited
+            | EndReason::Signalled
+            | EndReason::Seccomp
+            | EndReason::SessionEnded
+            | EndReason::Cancelled => Self::of_program(end),
         }
     }
 

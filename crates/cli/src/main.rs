@@ -9,7 +9,6 @@ mod check;
 mod doctor;
 mod exit;
 mod failure;
-mod limits;
 mod message;
 mod network;
 mod notes;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use cage::Outcome;
 use cage::quarantine::Finding;
-use counsel::result::{DeniedCallResult, NetworkResult, Quarantined};
+use counsel::result::{DeniedCallResult, NetworkResult, Quarantined, UsageResult};
 use plan::Plan;
 use rustix::fs::{Mode, OFlags};
 use serde::Serialize;
@@ -45,6 +45,8 @@ pub(crate) struct RunResult {
     layers: Option<jail::Layers>,
     /// What became of the network; none in a cage without one.
     network: Option<NetworkResult>,
+    /// What the program has used; none without limits on it.
+    usage: Option<UsageResult>,
     duration_ms: Option<u64>,
     error: Option<Told>,
 }
@@ -71,6 +73,7 @@ impl RunResult {
             quarantined: findings.iter().map(Quarantined::from).collect(),
             layers: Some(outcome.layers),
             network: outcome.network.as_ref().map(NetworkResult::from),
+            usage: outcome.usage.as_ref().map(UsageResult::from),
             duration_ms: Some(milliseconds(outcome.duration)),
             ..Self::of_plan(plan)
         }
@@ -123,6 +126,7 @@ impl RunResult {
             quarantined: Vec::new(),
             layers: None,
             network: None,
+            usage: None,
             duration_ms: None,
             error: None,
         }

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::time::SystemTime;
 
 use cage::quarantine::Finding;
-use cage::{Attended, DeniedCall, Gatekeeper, Outcome, SpawnError};
+use cage::{AttachedRun, Attended, Bounds, Degraded, DeniedCall, Gatekeeper, Outcome, SpawnError};
 use counsel::aftermath::{Aftermath, Findings, Note};
 use jail::{Nursery, StartError};
 use plan::{ByteString, Plan};
@@ -17,7 +17,6 @@ use policy::{EnvironmentRule, Policy, RuleOrigin};
 use crate::arguments::{Backend, RunArguments};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::limits;
 use crate::message::Messages;
 use crate::network;
 use crate::notes;
@@ -40,7 +39,11 @@ pub(crate) fn run(
     };
     let started = SystemTime::now();
     let ended = match arguments.backend {
-        Backend::Native => run_native(nursery, &mut prepared, gatekeeper),
+        Backend::Native => {
+            let degraded =
+                if arguments.degraded_limits { Degraded::Allow } else { Degraded::Refuse };
+            run_native(nursery, &mut prepared, gatekeeper, degraded, messages)
+        }
         Backend::Bwrap => {
             drop(nursery);
             messages.note(
@@ -60,7 +63,7 @@ pub(crate) fn run(
     let findings = after(&prepared, started, messages);
     if let Ended::Native(attended) = &ended {
         let outcome = &attended.outcome;
-        limits::tell(&prepared.plan, outcome, messages);
+        tell_limits(&prepared.plan, outcome, messages);
         tell_denials(&prepared.plan, outcome, messages);
         if let Some(network) = &outcome.network {
             network::tell(network, messages);
@@ -71,8 +74,10 @@ pub(crate) fn run(
         messages.error(&format!("the result cannot be written: {error}"));
     }
     let exit = ended.exit();
-    if let Ended::Native(attended) = ended {
-        attended.finish();
+    if let Ended::Native(attended) = ended
+        && let Err(error) = attended.finish()
+    {
+        messages.warning(&format!("a control group is left behind: {error}"));
     }
     Ok(exit)
 }
@@ -81,11 +86,23 @@ fn run_native(
     nursery: Option<Result<Nursery, StartError>>,
     prepared: &mut Prepared,
     gatekeeper: Option<Gatekeeper>,
+    degraded: Degraded,
+    messages: Messages,
 ) -> Result<Ended, SpawnError> {
-    let nursery = nursery.unwrap_or_else(Nursery::open)?;
-    let sources = std::mem::take(&mut prepared.sources);
-    let attended = cage::run_attached(nursery, &prepared.plan, sources, gatekeeper)?;
-    Ok(Ended::Native(Box::new(attended)))
+    let bounds = Bounds::prepare(&prepared.plan, degraded)?;
+    if let Some(degradation) = bounds.degradation() {
+        messages.warning(&counsel::limits::not_held(degradation));
+        messages.help(&degradation.fix);
+    }
+    let run = AttachedRun {
+        nursery: nursery.unwrap_or_else(Nursery::open)?,
+        plan: &prepared.plan,
+        sources: std::mem::take(&mut prepared.sources),
+        gatekeeper,
+        bounds,
+        session: None,
+    };
+    Ok(Ended::Native(Box::new(run.run()?)))
 }
 
 /// How a program ended, by what ran it.
@@ -189,6 +206,17 @@ fn after(prepared: &Prepared, started: SystemTime, messages: Messages) -> Vec<Fi
         }
     }
     found
+}
+
+/// Which limits the program ran into.
+fn tell_limits(plan: &Plan, outcome: &Outcome, messages: Messages) {
+    let Outcome { reason, usage, .. } = outcome;
+    if let Some(sentence) = counsel::limits::ended_by(&plan.limits, *reason, usage.as_ref()) {
+        messages.error(&sentence);
+    }
+    for sentence in counsel::limits::met(&plan.limits, outcome) {
+        messages.note(&sentence);
+    }
 }
 
 /// Refused system calls in one line; programs often try and go on without.

@@ -250,6 +250,8 @@ impl From<SpawnError> for Failure {
             SpawnError::NotExecutable { .. } => Fault::NotExecutable,
             SpawnError::Stream { .. } => Fault::Usage,
             SpawnError::Start(_)
+            | SpawnError::Limits(_)
+            | SpawnError::TooLittleMemory { .. }
             | SpawnError::Supervise(_)
             | SpawnError::Gatekeeper { .. }
             | SpawnError::Published { .. }

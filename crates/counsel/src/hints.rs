@@ -42,6 +42,13 @@ fn for_start(error: &SpawnError, plan: &Plan) -> Vec<String> {
         }
         SpawnError::Start(StartError::Setup(failure)) => setup(failure),
         SpawnError::Start(StartError::Unsupported(_)) => Vec::new(),
+        SpawnError::Limits(error) if error.to_string().contains(DEGRADED) => Vec::new(),
+        SpawnError::Limits(_) => {
+            vec![format!("`{DEGRADED}` starts it with as much as can be held here")]
+        }
+        SpawnError::TooLittleMemory { limit_mb } => {
+            vec![format!("raise it with --memory {}M", limit_mb.saturating_mul(2))]
+        }
         SpawnError::Start(StartError::Vanished)
         | SpawnError::Supervise(_)
         | SpawnError::Gatekeeper { .. } => {
@@ -297,5 +304,8 @@ const PROGRAM_DIRECTORIES: &[&str] =
 /// What people type first that only a shell knows.
 const SHELL_WORDS: &[&str] =
     &["alias", "cd", "eval", "exec", "exit", "export", "set", "source", "ulimit", "umask", "unset"];
+
+/// The flag that accepts limits which are not held in full.
+const DEGRADED: &str = "--degraded-limits";
 
 const DOCTOR: &str = "`stockade doctor` says which layer is missing here and how to get it";

@@ -9,6 +9,7 @@ pub mod doctor;
 pub mod failure;
 pub mod flags;
 mod hints;
+pub mod limits;
 pub mod result;
 pub mod view;
 pub mod why;

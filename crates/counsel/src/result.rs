@@ -1,8 +1,10 @@
 //! What a run came to, as data for a program: the same fields in the result of `run` and in the
 //! answers of the daemon.
 
+use std::time::Duration;
+
 use cage::quarantine::Finding;
-use cage::{DeniedCall, NetworkEnd, NetworkOutcome};
+use cage::{DeniedCall, NetworkEnd, NetworkOutcome, Usage};
 use gate::account::DeniedTarget;
 use gate::event::Way;
 use serde::Serialize;
@@ -53,6 +55,23 @@ struct DeniedTargetResult {
     way: Option<Way>,
 }
 
+/// What a program has used, in the result of a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct UsageResult {
+    /// Bytes.
+    memory_peak: Option<u64>,
+    /// Bytes.
+    memory_limit: Option<u64>,
+    /// Processes that the kernel killed for want of memory.
+    oom_kills: u64,
+    /// Processes and threads that were refused.
+    pids_refused: u64,
+    /// Processor time, in microseconds.
+    cpu_us: Option<u64>,
+    /// How long the program had to wait because its processor time was used up, in microseconds.
+    throttled_us: u64,
+}
+
 impl From<&NetworkOutcome> for NetworkResult {
     fn from(outcome: &NetworkOutcome) -> Self {
         let NetworkOutcome { end, account, upstream_unreachable } = outcome;
@@ -96,6 +115,20 @@ impl From<&Finding> for Quarantined {
             path: path.to_string(),
             moved_to: moved_to.map(ToString::to_string),
             what: finding.to_string(),
+        }
+    }
+}
+
+impl From<&Usage> for UsageResult {
+    fn from(usage: &Usage) -> Self {
+        let microseconds = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        Self {
+            memory_peak: usage.memory_peak,
+            memory_limit: usage.memory_limit,
+            oom_kills: usage.oom_kills,
+            pids_refused: usage.pids_refused,
+            cpu_us: usage.cpu.map(microseconds),
+            throttled_us: microseconds(usage.throttled),
         }
     }
 }

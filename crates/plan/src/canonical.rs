@@ -8,8 +8,9 @@ use sha2::{Digest, Sha256};
 
 use crate::seccomp::hexadecimal;
 use crate::{
-    ByteString, EnvironmentVariable, GuestPath, HostIds, HostPath, Identity, IdentityMap,
-    LandlockPlan, LimitsPlan, MountOp, NetworkPlan, Plan, SeccompPlan, Source, Summary,
+    BindPurpose, ByteString, EnvironmentVariable, GuestPath, HostIds, HostPath, Identity,
+    IdentityMap, LandlockPlan, LimitsPlan, MountOp, NetworkPlan, Plan, SeccompPlan, Source,
+    Summary,
 };
 
 #[cfg(test)]
@@ -36,7 +37,8 @@ impl fmt::Display for PlanHash {
 impl Plan {
     /// JSON without white space, fields in the order in which [`Plan`] declares them, and without
     /// what belongs to one start alone: the invocation, the host name and the summary line that
-    /// carry its prefix, and the ids of a privileged caller's cage, which are derived from it.
+    /// carry its prefix, the ids of a privileged caller's cage, which are derived from it, and which
+    /// session's directory it is that `/scratch` shows.
     ///
     /// The order is that of the type and not of any text that a Plan was read from, so it needs no
     /// sorting, which would cost more than the rest together.
@@ -57,7 +59,7 @@ struct CanonicalPlan<'plan> {
     version: u32,
     cage: &'plan str,
     identity: CanonicalIdentity<'plan>,
-    sources: &'plan [Source],
+    sources: Vec<CanonicalSource<'plan>>,
     mounts: &'plan [MountOp],
     network: &'plan NetworkPlan,
     seccomp: &'plan SeccompPlan,
@@ -71,6 +73,14 @@ struct CanonicalPlan<'plan> {
     must_not_exist: &'plan [GuestPath],
     watched: &'plan [HostPath],
     summary: CanonicalSummary<'plan>,
+}
+
+/// A [`Source`] without what belongs to one start.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum CanonicalSource<'plan> {
+    Source(&'plan Source),
+    Session,
 }
 
 /// An [`Identity`] without what belongs to one start.
@@ -124,11 +134,16 @@ impl<'plan> CanonicalPlan<'plan> {
             IdentityMap::Caller(ids) => CanonicalMap::Caller(*ids),
             IdentityMap::Unowned(_) => CanonicalMap::Unowned,
         };
+        let session = mounts.iter().find_map(session_source);
+        let canonical = |(index, source)| match session {
+            Some(session) if session == index => CanonicalSource::Session,
+            _ => CanonicalSource::Source(source),
+        };
         Self {
             version: *version,
             cage,
             identity: CanonicalIdentity { uid: *uid, gid: *gid, user, home, map },
-            sources,
+            sources: sources.iter().enumerate().map(canonical).collect(),
             mounts,
             network,
             seccomp,
@@ -143,5 +158,17 @@ impl<'plan> CanonicalPlan<'plan> {
             watched,
             summary: CanonicalSummary { reduced_isolation },
         }
+    }
+}
+
+/// Which source is the directory of a session, if this operation shows one.
+fn session_source(operation: &MountOp) -> Option<usize> {
+    match operation {
+        MountOp::Bind { source, at, purpose: BindPurpose::Base, .. }
+            if at.as_bytes() == b"/scratch" =>
+        {
+            usize::try_from(source.0).ok()
+        }
+        _ => None,
     }
 }

@@ -18,10 +18,8 @@ fn it_rings_twice_and_then_no_more() {
     let began = Instant::now();
     let mut watchdog = Watchdog::arm(Duration::from_millis(30)).unwrap();
     assert_eq!(watchdog.listen().unwrap(), None);
-    assert!(!watchdog.has_rung());
     assert_eq!(wait(&mut watchdog), Some(Ring::Terminate));
     assert!(began.elapsed() >= Duration::from_millis(30));
-    assert!(watchdog.has_rung());
     assert_eq!(watchdog.listen().unwrap(), None, "the grace has only begun");
     set(&watchdog.timer, Duration::ZERO).unwrap();
     assert_eq!(wait(&mut watchdog), Some(Ring::Kill));

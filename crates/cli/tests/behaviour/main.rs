@@ -13,6 +13,7 @@ mod environment;
 mod exit_codes;
 mod files;
 mod identity;
+mod limits;
 mod notes;
 mod pages;
 mod policy_errors;

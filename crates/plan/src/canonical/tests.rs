@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::*;
-use crate::GatekeeperPlan;
 use crate::sample::{directory, guest, plan};
 use crate::seccomp::Profile;
+use crate::{Access, Execution, GatekeeperPlan, Mapping, SourceIndex};
 
 /// K241
 #[test]
@@ -20,6 +20,30 @@ fn what_belongs_to_one_start_does_not_count() {
     assert_ne!(first, second);
     assert_eq!(first.hash(), second.hash());
     assert_eq!(first.hash().as_str().len(), 64);
+}
+
+/// K38, K241: a cage is the same whichever session it is in.
+#[test]
+fn the_session_does_not_count() {
+    let with_scratch = |at: &str| {
+        let scratch = MountOp::Bind {
+            source: SourceIndex(0),
+            at: guest(at),
+            access: Access::ReadWrite,
+            execution: Execution::Allowed,
+            mapping: Mapping::Plain,
+            purpose: BindPurpose::Base,
+        };
+        let first = plan(vec![scratch]);
+        let mut second = first.clone();
+        second.sources[0].path = HostPath::new("/elsewhere").unwrap();
+        second.sources[0].inode += 1;
+        (first.hash(), second.hash())
+    };
+    let (first, second) = with_scratch("/scratch");
+    assert_eq!(first, second);
+    let (first, second) = with_scratch("/usr");
+    assert_ne!(first, second);
 }
 
 /// K241

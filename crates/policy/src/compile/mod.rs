@@ -18,8 +18,8 @@ pub use error::{CompileError, RuleConflict};
 
 use plan::seccomp::Profile;
 use plan::{
-    ByteString, GatekeeperPlan, HostIds, LimitsPlan, NetworkPlan, PLAN_VERSION, Plan, SeccompPlan,
-    Summary,
+    ByteString, GatekeeperPlan, HostIds, LimitsPlan, MountOp, NetworkPlan, PLAN_VERSION, Plan,
+    SeccompPlan, Summary,
 };
 
 use crate::net::Destination;
@@ -59,7 +59,8 @@ pub fn compile(
     let working_directory = expectations::working_directory(&tree, facts, &areas, &identity.home);
     let must_exist = expectations::must_exist(&tree, &areas, &identity.home);
     let must_not_exist = expectations::must_not_exist(&tree, facts, &areas, &identity.home);
-    let mounts = tree.into_operations();
+    let mut mounts = tree.into_operations();
+    cap_memory(&mut mounts, policy.limits.memory_mb);
     let mut plan = Plan {
         version: PLAN_VERSION,
         cage: policy.name.clone(),
@@ -141,6 +142,17 @@ fn limits(policy: &Policy) -> LimitsPlan {
         cpu_millis: limits.cpu_millis,
         pids: limits.pids,
         walltime_sec: limits.walltime_sec,
+    }
+}
+
+/// K225: files in memory count as memory, so no such file system is larger than all memory that the
+/// cage may have.
+fn cap_memory(mounts: &mut [MountOp], memory_mb: Option<u64>) {
+    let Some(most) = memory_mb.map(|mebibytes| mebibytes.saturating_mul(1 << 20)) else { return };
+    for operation in mounts {
+        if let MountOp::Tmpfs { size, .. } = operation {
+            size.bytes = size.bytes.min(most);
+        }
     }
 }
 

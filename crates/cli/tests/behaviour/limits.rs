@@ -1,0 +1,226 @@
+//! Limits on memory, processes and processor time, and what becomes of a program that meets them.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::support::{Ended, Place, is_root, stockade_binary};
+
+/// Whether this caller can hold limits here. Root always can where tests run; a user can where the
+/// system has given it a part of the control groups.
+fn are_held(place: &Place) -> bool {
+    let ended = place.shell(&["--memory", "64M", "--pids", "9", "--cpus", "1"], "true");
+    if ended.code == 0 {
+        return true;
+    }
+    ended.expect_code(122).says("cannot be limited here").says("--degraded-limits");
+    assert!(!is_root(), "{}", ended.stderr);
+    false
+}
+
+fn result(ended: &Ended) -> Value {
+    serde_json::from_str(ended.stderr.lines().last().unwrap()).unwrap()
+}
+
+/// Control groups with a name that has this text in it.
+fn groups_with(text: &str) -> Vec<PathBuf> {
+    fn search(directory: &Path, text: &str, found: &mut Vec<PathBuf>) {
+        let Ok(entries) = std::fs::read_dir(directory) else { return };
+        for entry in entries.flatten().filter(|entry| entry.file_type().unwrap().is_dir()) {
+            if entry.file_name().to_string_lossy().contains(text) {
+                found.push(entry.path());
+            }
+            search(&entry.path(), text, found);
+        }
+    }
+    let mut found = Vec::new();
+    search(Path::new("/sys/fs/cgroup"), text, &mut found);
+    found
+}
+
+/// K53, K145, K147, K188, K215, T29, T66: a program that takes too much memory is ended, and told
+/// how to get more.
+#[test]
+fn too_much_memory() {
+    let place = Place::new();
+    if !are_held(&place) {
+        return;
+    }
+    let bomb = ["run", "--json", "--memory", "32M", "--", "perl", "-e", "$x = 'x' x (200 << 20)"];
+    let ended = place.ask(bomb);
+    ended.expect_code(137).says("memory limit 32 MiB exceeded, peak ");
+    ended.says("; raise it with --memory 64M");
+    let result = result(&ended);
+    assert_eq!(result["reason"], "oom");
+    assert_eq!(result["usage"]["memory_limit"], 32 << 20);
+    assert!(result["usage"]["memory_peak"].as_u64().unwrap() > 16 << 20, "{result}");
+    assert!(result["usage"]["oom_kills"].as_u64().unwrap() > 0, "{result}");
+    let left = groups_with(result["invocation"].as_str().unwrap());
+    assert!(left.is_empty(), "{left:?}");
+}
+
+/// K145, K188: all of the cage ends, not only the process that the kernel has chosen.
+#[test]
+fn want_of_memory_ends_the_whole_cage() {
+    let place = Place::new();
+    if !are_held(&place) {
+        return;
+    }
+    let line = "(perl -e '$x = \"x\" x (200 << 20)'; true) & wait; sleep 30; echo survived";
+    let began = Instant::now();
+    let ended = place.shell(&["--memory", "32M"], line);
+    ended.expect_code(137).says("memory limit 32 MiB exceeded");
+    assert!(!ended.stdout.contains("survived"));
+    assert!(began.elapsed() < Duration::from_secs(15));
+}
+
+/// K225, T29: files in memory count as memory.
+#[test]
+fn files_in_memory_are_memory() {
+    let place = Place::new();
+    if !are_held(&place) {
+        return;
+    }
+    let fill = "head -c 200M /dev/zero > /tmp/a; head -c 200M /dev/zero > /scratch/b; sleep 30";
+    place.shell(&["--memory", "48M"], fill).expect_code(137).says("memory limit 48 MiB exceeded");
+    place.shell(&["--memory", "48M"], "df -m /tmp | tail -1").expect_code(0).prints(" 48 ");
+}
+
+/// K225, T29: without a limit they are bounded all the same, in bytes and in number.
+#[test]
+fn files_in_memory_are_bounded() {
+    let place = Place::new();
+    let ended = place.shell(&[], "head -c 300M /dev/zero > /dev/shm/file");
+    ended.expect_code(1).says("No space left on device");
+    let many =
+        "i=0; while : > /dev/shm/$i; do i=$((i+1)); done 2>&1 | tail -1; ls /dev/shm | wc -l";
+    let ended = place.shell(&[], many);
+    let count: usize = ended.stdout.lines().last().unwrap().trim().parse().unwrap();
+    assert!((60_000..66_000).contains(&count), "{}", ended.stdout);
+}
+
+/// K55, K63: the number is that of the program's own processes.
+#[test]
+fn processes_are_counted_without_ours() {
+    let place = Place::new();
+    if !are_held(&place) {
+        return;
+    }
+    place.ask(["run", "--pids", "1", "--", "true"]).expect_code(0);
+    let three = "sleep 0.2 & sleep 0.2 & wait";
+    place.shell(&["--pids", "3"], three).expect_code(0);
+    let ended = place.ask(["run", "--json", "--pids", "2", "--", "sh", "-c", three]);
+    assert_ne!(ended.code, 0);
+    ended.says("limit of 2 processes and threads reached, refused ");
+    ended.says("raise it with --pids 4");
+    assert!(result(&ended)["usage"]["pids_refused"].as_u64().unwrap() > 0);
+}
+
+/// K55, T29: a fork bomb stays in its cage and ends with its time.
+#[test]
+fn a_fork_bomb() {
+    let place = Place::new();
+    if !are_held(&place) {
+        return;
+    }
+    let bomb = "bomb() { bomb | bomb & bomb; }; bomb 2> /dev/null; sleep 30";
+    let began = Instant::now();
+    let limits = ["--pids", "40", "--memory", "256M", "--time", "2s"];
+    let ended = place.shell(&[&limits[..], &["--json"]].concat(), bomb);
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    let result = result(&ended);
+    assert!(result["usage"]["pids_refused"].as_u64().unwrap() > 0, "{result}");
+    let left = groups_with(result["invocation"].as_str().unwrap());
+    assert!(left.is_empty(), "{left:?}");
+}
+
+/// K54, T29: a program that may use a fifth of a processor uses a fifth of one.
+#[test]
+fn processor_time() {
+    let place = Place::new();
+    if !are_held(&place) {
+        return;
+    }
+    let busy =
+        "perl -e 'my $end = time + 4; 1 while time < $end; my ($u, $s) = times; print $u + $s'";
+    let ended = place.shell(&["--cpus", "0.2", "--json"], busy);
+    ended.expect_code(0).says("for the processor because of its limit 0.2");
+    let used: f64 = ended.stdout.trim().parse().unwrap();
+    assert!(used < 1.6, "{used}");
+    assert!(result(&ended)["usage"]["throttled_us"].as_u64().unwrap() > 1_000_000);
+}
+
+/// T29: a program that opens all descriptors that it can get does no harm to others.
+#[test]
+fn all_descriptors() {
+    let place = Place::new();
+    let script = "my @all; my $file; while (open($file, '<', '/dev/null')) { push @all, $file; \
+                  undef $file } print scalar(@all) > 100 ? 'many' : 'few'; print \" $!\";";
+    let ended = place.ask(["run", "--", "perl", "-e", script]);
+    ended.expect_code(0).prints("many Too many open files");
+}
+
+/// T30: what the kernel kills first is not the program's to choose, nor its share of the processor.
+#[test]
+fn a_program_cannot_put_itself_above_others() {
+    let place = Place::new();
+    let line = "echo -1000 > /proc/self/oom_score_adj || echo refused; nice -n -5 true 2>&1; \
+                ls /sys/fs/cgroup 2>&1; cat /proc/self/cgroup";
+    let ended = place.shell(&[], line);
+    ended.prints("refused").prints("ermission denied").prints("No such file");
+    // A namespace of its own begins where the cage does.
+    let elsewhere = ended.stdout.lines().filter(|line| line.contains(":/")).any(|line| {
+        let path = line.rsplit(':').next().unwrap();
+        path.contains("stockade") || path.len() > 200
+    });
+    assert!(!elsewhere, "{}", ended.stdout);
+}
+
+/// K54, K62, K63, K64: a limit in a policy is as good as a flag.
+#[test]
+fn limits_of_a_policy() {
+    let place = Place::new();
+    if !are_held(&place) {
+        return;
+    }
+    let limits = "limits = { memory_mb = 32, cpu_shares = 512, pids = 20, walltime_sec = 60 }";
+    place.default_cage(&format!("fs = [{{ ro = \".\" }}]\n{limits}"));
+    let bomb = ["run", "--", "perl", "-e", "$x = 'x' x (200 << 20)"];
+    place.ask(bomb).expect_code(137).says("memory limit 32 MiB exceeded");
+    let more = ["run", "--memory", "512M", "--", "perl", "-e", "$x = 'x' x (100 << 20)"];
+    place.ask(more).expect_code(0);
+}
+
+/// K148, K149, K182: where limits cannot be held a cage is refused, unless that is allowed.
+#[test]
+fn limits_that_cannot_be_held() {
+    let place = Place::new();
+    let stockade = stockade_binary();
+    let run = |flags: &str, program: &str| {
+        let line = format!("exec {} run {flags} -- {program}", stockade.display());
+        let mut shell = if is_root() {
+            let mut shell = Command::new("unshare");
+            shell.args(["-m", "sh", "-c"]);
+            shell.arg(format!("umount -R /sys/fs/cgroup; {line}"));
+            shell
+        } else {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &line]);
+            shell
+        };
+        shell.current_dir(&place.project).env("HOME", &place.home).stdin(Stdio::null());
+        Ended::of(shell.output().unwrap())
+    };
+    if !is_root() && are_held(&place) {
+        return;
+    }
+    let bomb = "perl -e '$x = \"x\" x (200 << 20); print 1'";
+    run("--memory 64M", "true").expect_code(122).says("--degraded-limits");
+    let ended = run("--memory 64M --degraded-limits", bomb);
+    assert_ne!(ended.code, 0, "{}", ended.stderr);
+    ended.says("limits are not held in full");
+    run("--memory 512M --pids 100 --degraded-limits", "true").expect_code(0);
+    run("--time 60s", "true").expect_code(0);
+}
