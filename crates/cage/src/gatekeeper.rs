@@ -16,9 +16,11 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use gate::control::{Channel, Order, ProcessReport, Waiting, write_plan};
 use gate::settings::Settings;
-use jail::attendant::{self, AttendantJail};
+use jail::attendant::{self as jailed, AttendantJail};
+use jail::launcher::{Attending, Launcher};
 use plan::Plan;
 use plan::network::{NetworkPlan, SocketKind};
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::Pid;
@@ -39,6 +41,16 @@ pub struct Gatekeeper {
     resolvers: Resolvers,
     pid: Pid,
     pidfd: OwnedFd,
+    parentage: Parentage,
+}
+
+/// Whose child the process is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Parentage {
+    /// This process's, which has to reap it.
+    Own,
+    /// A launcher's, which has the kernel reap it.
+    Launcher,
 }
 
 impl Gatekeeper {
@@ -63,11 +75,39 @@ impl Gatekeeper {
                 sys::exec::exit_now(1)
             }
             Forked::Parent { pid, pidfd } => {
-                let gatekeeper = Self { control, settings, resolvers, pid, pidfd };
+                let parentage = Parentage::Own;
+                let gatekeeper = Self { control, settings, resolvers, pid, pidfd, parentage };
                 gatekeeper.send_resolvers();
                 Ok(gatekeeper)
             }
         }
+    }
+
+    /// As [`Self::start`], for a process with many threads: a launcher that was given
+    /// [`attendant`] forks it.
+    pub(crate) fn start_through(
+        launcher: &Launcher,
+        resolvers: &[SocketAddr],
+        settings: Settings,
+    ) -> Result<Self, SpawnError> {
+        let Attending { pid, pidfd, control } = launcher.start_attendant()?;
+        let (control, parentage) = (Channel::from_fd(control), Parentage::Launcher);
+        let resolvers = Resolvers::new(resolvers);
+        let gatekeeper = Self { control, settings, resolvers, pid, pidfd, parentage };
+        gatekeeper.send_resolvers();
+        Ok(gatekeeper)
+    }
+
+    /// Readable when the process is gone.
+    pub(crate) fn gone(&self) -> BorrowedFd<'_> {
+        self.pidfd.as_fd()
+    }
+
+    /// Whether the process is gone.
+    pub(crate) fn is_gone(&self) -> bool {
+        let mut process = [PollFd::new(&self.pidfd, PollFlags::IN)];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        rustix::event::poll(&mut process, Some(&now)) != Ok(0)
     }
 
     /// The process's id.
@@ -156,8 +196,10 @@ impl Gatekeeper {
 impl Drop for Gatekeeper {
     fn drop(&mut self) {
         self.end();
-        let options = rustix::process::WaitOptions::empty();
-        while let Err(Errno::INTR) = rustix::process::waitpid(Some(self.pid), options) {}
+        if self.parentage == Parentage::Own {
+            let options = rustix::process::WaitOptions::empty();
+            while let Err(Errno::INTR) = rustix::process::waitpid(Some(self.pid), options) {}
+        }
     }
 }
 
@@ -175,13 +217,18 @@ impl Prepared<'_> {
     }
 }
 
+/// The whole life of a gatekeeper's process that a launcher has forked.
+pub(crate) fn attendant(control: OwnedFd, launcher: Pid) {
+    live(Channel::from_fd(control), launcher);
+}
+
 /// The whole life of the gatekeeper's process. Returns when there is nothing left to do.
 fn live(control: Channel, parent: Pid) {
     let jailed = leave_the_supervisor(&control)
         .map_err(|errno| std::io::Error::from(errno).to_string())
         .and_then(|()| {
             let jail = AttendantJail { parent, descriptors: DESCRIPTORS };
-            attendant::confine(&jail).map_err(|failure| failure.to_string())
+            jailed::confine(&jail).map_err(|failure| failure.to_string())
         });
     if let Err(reason) = jailed {
         let failed = ProcessReport::Failed { reason };

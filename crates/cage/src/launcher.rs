@@ -17,7 +17,7 @@ pub struct Launcher(jail::launcher::Launcher);
 impl Launcher {
     /// Starts the launcher. Must be called while this process has a single thread.
     pub fn start() -> Result<Self, SpawnError> {
-        Ok(Self(jail::launcher::Launcher::start()?))
+        Ok(Self(jail::launcher::Launcher::start(None)?))
     }
 
     /// Starts the Plan's program in a cage without a network, from any thread.

@@ -24,6 +24,7 @@ pub mod probe;
 pub mod project;
 pub mod quarantine;
 pub mod resolve;
+pub mod runner;
 pub mod session;
 pub mod state;
 pub mod trust;

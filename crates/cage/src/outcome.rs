@@ -45,6 +45,8 @@ pub enum EndReason {
     SessionEnded,
     /// Somebody wanted it to end.
     Cancelled,
+    /// Whoever held its cage died.
+    SupervisorLost,
 }
 
 impl EndReason {
@@ -67,6 +69,7 @@ impl EndReason {
             Self::Oom => "oom",
             Self::SessionEnded => "session_ended",
             Self::Cancelled => "cancelled",
+            Self::SupervisorLost => "supervisor_lost",
         }
     }
 }

@@ -70,7 +70,8 @@ impl Exit {
             | EndReason::Signalled
             | EndReason::Seccomp
             | EndReason::SessionEnded
-            | EndReason::Cancelled => Self::of_program(end),
+            | EndReason::Cancelled
+            | EndReason::SupervisorLost => Self::of_program(end),
         }
     }
 

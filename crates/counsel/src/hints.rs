@@ -49,7 +49,7 @@ fn for_start(error: &SpawnError, plan: &Plan) -> Vec<String> {
         SpawnError::TooLittleMemory { limit_mb } => {
             vec![format!("raise it with --memory {}M", limit_mb.saturating_mul(2))]
         }
-        SpawnError::Start(StartError::Vanished)
+        SpawnError::Start(StartError::Vanished | StartError::LauncherGone)
         | SpawnError::Supervise(_)
         | SpawnError::Gatekeeper { .. } => {
             vec![DOCTOR.to_owned()]

@@ -24,9 +24,11 @@ pub fn ended_by(limits: &LimitsPlan, reason: EndReason, usage: Option<&Usage>) -
         EndReason::WalltimeExceeded => limits.walltime_sec.map(time_exceeded),
         EndReason::Oom => Some(memory_exceeded(limits, usage)),
         EndReason::SessionEnded => Some("the program was ended with its session".to_owned()),
-        EndReason::Exited | EndReason::Signalled | EndReason::Seccomp | EndReason::Cancelled => {
-            None
-        }
+        EndReason::Exited
+        | EndReason::Signalled
+        | EndReason::Seccomp
+        | EndReason::Cancelled
+        | EndReason::SupervisorLost => None,
     }
 }
 

@@ -18,6 +18,9 @@ pub enum StartError {
     /// The control channel to the cage broke.
     #[error("the cage's first process ended without saying why")]
     Vanished,
+    /// The launcher ended, and every cage that it bore with it.
+    #[error("the launcher process is gone")]
+    LauncherGone,
 }
 
 /// One step that failed.

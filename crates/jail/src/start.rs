@@ -278,6 +278,11 @@ impl Born {
         self.control.as_fd()
     }
 
+    /// Readable when pid 1 is gone, and with it everything in the cage.
+    pub fn gone(&self) -> BorrowedFd<'_> {
+        self.pidfd.as_fd()
+    }
+
     /// Waits until nothing of the cage is left running.
     pub fn wait_until_gone(&self) -> Result<(), Errno> {
         match self.parentage {

@@ -43,7 +43,7 @@ fn run(launcher: &Launcher, prepared: &Prepared) -> (End, String) {
 
 /// V8, K237
 fn cages_born_at_once_see_only_their_own() {
-    let launcher = Launcher::start().unwrap();
+    let launcher = Launcher::start(None).unwrap();
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().canonicalize().unwrap();
     let barrier = Barrier::new(16);
@@ -71,7 +71,7 @@ fn cages_born_at_once_see_only_their_own() {
 
 /// K185
 fn a_launcher_survives_what_it_cannot_do() {
-    let launcher = Launcher::start().unwrap();
+    let launcher = Launcher::start(None).unwrap();
     let mut broken = Prepared::new(&["true"]);
     broken.plan.version = 99;
     assert!(
@@ -91,7 +91,7 @@ fn a_launcher_survives_what_it_cannot_do() {
 
 /// K43, K156: the cage ends with the process that asked for it, and with its launcher.
 fn a_cage_ends_with_its_launcher() {
-    let launcher = Launcher::start().unwrap();
+    let launcher = Launcher::start(None).unwrap();
     let prepared = Prepared::new(&["sleep", "1000"]);
     let born = launcher
         .start_cage(&prepared.plan, &prepared.sources, ProgramStreams::null(), LimitsHolder::Nobody)
@@ -104,7 +104,7 @@ fn a_cage_ends_with_its_launcher() {
 
 /// K185, T54: a launcher keeps nothing of the cages that it gave away.
 fn a_launcher_keeps_no_descriptor_of_a_cage() {
-    let launcher = Launcher::start().unwrap();
+    let launcher = Launcher::start(None).unwrap();
     let open = || {
         let descriptors = format!("/proc/{}/fd", launcher.pid().as_raw_nonzero());
         std::fs::read_dir(descriptors).unwrap().count()
@@ -120,7 +120,7 @@ fn a_launcher_keeps_no_descriptor_of_a_cage() {
 
 /// T51: more sources than fit in one packet arrive in order.
 fn many_grants_arrive_in_order() {
-    let launcher = Launcher::start().unwrap();
+    let launcher = Launcher::start(None).unwrap();
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().canonicalize().unwrap();
     let mut prepared = Prepared::new(&[

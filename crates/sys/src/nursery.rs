@@ -30,6 +30,15 @@ pub struct Nursery {
     _stack: Stack,
 }
 
+// SAFETY: the record that the pointer leads to must be usable from whichever thread owns the value:
+// it is on the heap, its atomics may be used by any, and `birth` is touched in `bear` alone, which
+// borrows the value mutably.
+unsafe impl Send for Nursery {}
+
+// SAFETY: what takes a shared reference must bear being called by two threads at once: `wait` reads
+// atomics and waits on a futex, nothing more.
+unsafe impl Sync for Nursery {}
+
 /// A child that was born in a nursery.
 #[derive(Debug)]
 pub struct Newborn {

@@ -13,6 +13,13 @@ pub struct Stack {
     length: usize,
 }
 
+// SAFETY: memory that a value owns may be given back by any thread if no thread has a reference into
+// it: nothing here hands one out, and `top` is an address that only the kernel is told.
+unsafe impl Send for Stack {}
+
+// SAFETY: sharing a value must not let two threads change it: its fields are written in `new` alone.
+unsafe impl Sync for Stack {}
+
 impl Stack {
     /// Reserves a stack of this many bytes, rounded down to whole kilobytes.
     pub fn new(length: usize) -> Result<Self, Errno> {

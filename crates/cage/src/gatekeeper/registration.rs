@@ -93,13 +93,23 @@ impl Registration {
 
     /// Ends the cage's network and tells what became of it.
     pub(crate) fn finish(&self) -> NetworkOutcome {
-        let asked = self.channel.send(&CageOrder::Unregister, &[], Waiting::Allowed).is_ok();
+        let asked = self.begin_finish();
         let end = Instant::now() + ACCOUNT;
-        while asked && self.hear() && self.lacks_account() {
+        while asked && self.hear() && !self.has_account() {
             if wait_readable(self.channel.as_fd(), end).is_err() {
                 break;
             }
         }
+        self.outcome()
+    }
+
+    /// Has the gatekeeper end the cage's network; false where it is gone. The account comes later.
+    pub(crate) fn begin_finish(&self) -> bool {
+        self.channel.send(&CageOrder::Unregister, &[], Waiting::Refused).is_ok()
+    }
+
+    /// What became of the cage's network, as far as it is known.
+    pub(crate) fn outcome(&self) -> NetworkOutcome {
         let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         NetworkOutcome {
             end: match heard.account {
@@ -111,8 +121,9 @@ impl Registration {
         }
     }
 
-    fn lacks_account(&self) -> bool {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner).account.is_none()
+    /// Whether the gatekeeper has told the account.
+    pub(crate) fn has_account(&self) -> bool {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner).account.is_some()
     }
 }
 

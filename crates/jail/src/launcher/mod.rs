@@ -1,6 +1,7 @@
 //! A process that bears cages for callers with many threads: forked while there is still one
 //! thread, it takes Plans and descriptors over a socket and gives back handles. The same code as a
-//! direct [`crate::start`]; it knows nothing else.
+//! direct [`crate::start`]. It also forks the process that attends to cages, whose life is a
+//! function that the caller named at the start; it knows nothing else.
 
 mod wire;
 
@@ -8,6 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Mutex, PoisonError};
 
 use plan::Plan;
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::process::Pid;
 use sys::clone::{Forked, Namespaces};
@@ -17,6 +19,22 @@ use crate::control::Channel;
 use crate::{
     Born, LimitsHolder, ProgramStreams, SetupFailure, StartError, Step, privileges, start,
 };
+use wire::Request;
+
+/// The whole life of a process that attends to cages: its end of a channel to the caller, and the
+/// launcher, with which it has to end. The process ends when it returns.
+pub type Attendant = fn(OwnedFd, Pid);
+
+/// A process that attends to cages. Whoever holds it ends it.
+#[derive(Debug)]
+pub struct Attending {
+    /// Its id. The kernel reaps it.
+    pub pid: Pid,
+    /// A handle on it that cannot come to mean another process.
+    pub pidfd: OwnedFd,
+    /// The caller's end of the channel.
+    pub control: OwnedFd,
+}
 
 /// A running launcher process. Dropping it ends the process, and with it every cage it bore.
 #[derive(Debug)]
@@ -24,11 +42,12 @@ pub struct Launcher {
     /// One request at a time: a request can be several packets.
     socket: Mutex<OwnedFd>,
     pid: Pid,
+    pidfd: OwnedFd,
 }
 
 impl Launcher {
     /// Forks the launcher. Refused in a process that already has more than one thread.
-    pub fn start() -> Result<Self, StartError> {
+    pub fn start(attendant: Option<Attendant>) -> Result<Self, StartError> {
         let failed = |errno| match errno {
             Errno::BUSY => StartError::Unsupported(
                 "a launcher must be started before the first thread: it is a copy of this process"
@@ -40,10 +59,12 @@ impl Launcher {
         match sys::clone::fork_into(Namespaces::NONE, None).map_err(failed)? {
             Forked::Child => {
                 drop(ours);
-                serve(&theirs.into_fd());
+                serve(&theirs.into_fd(), attendant);
                 sys::exec::exit_now(0)
             }
-            Forked::Parent { pid, .. } => Ok(Self { socket: Mutex::new(ours.into_fd()), pid }),
+            Forked::Parent { pid, pidfd } => {
+                Ok(Self { socket: Mutex::new(ours.into_fd()), pid, pidfd })
+            }
         }
     }
 
@@ -57,9 +78,24 @@ impl Launcher {
     ) -> Result<Born, StartError> {
         // A thread that panicked while it held the lock has aborted the process.
         let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
-        let gone = |_| StartError::Unsupported("the launcher process is gone".to_owned());
+        let gone = |_| StartError::LauncherGone;
         wire::send_request(socket.as_fd(), plan, sources, &streams, limits).map_err(gone)?;
         wire::receive_answer(socket.as_fd(), plan).map_err(gone)?
+    }
+
+    /// Forks the process that attends to cages, from any thread.
+    pub fn start_attendant(&self) -> Result<Attending, StartError> {
+        let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
+        let gone = |_| StartError::LauncherGone;
+        wire::send_attendant_request(socket.as_fd()).map_err(gone)?;
+        wire::receive_attendant(socket.as_fd()).map_err(gone)?
+    }
+
+    /// Whether the process is gone, and with it every cage that it bore.
+    pub fn is_gone(&self) -> bool {
+        let mut process = [PollFd::new(&self.pidfd, PollFlags::IN)];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        rustix::event::poll(&mut process, Some(&now)) != Ok(0)
     }
 
     /// The launcher's process id.
@@ -77,21 +113,44 @@ impl Drop for Launcher {
 }
 
 /// The launcher's whole life: bear what is asked for until the caller is gone.
-fn serve(socket: &OwnedFd) {
+fn serve(socket: &OwnedFd, attendant: Option<Attendant>) {
     if prepare(socket).is_err() {
         return;
     }
     while let Ok(Some(request)) = wire::receive_request(socket.as_fd()) {
-        let answer = match request {
-            Ok(request) => {
-                let limits = request.limits.as_holder();
-                start(&request.plan, &request.sources, request.streams, limits)
+        let sent = match request {
+            Ok(Request::Cage(cage)) => {
+                let limits = cage.limits.as_holder();
+                let born = start(&cage.plan, &cage.sources, cage.streams, limits);
+                wire::send_answer(socket.as_fd(), born)
             }
-            Err(refusal) => Err(refusal),
+            Ok(Request::Attendant) => {
+                wire::send_attendant(socket.as_fd(), fork_attendant(attendant))
+            }
+            Err(refusal) => wire::send_answer(socket.as_fd(), Err(refusal)),
         };
-        if wire::send_answer(socket.as_fd(), answer).is_err() {
+        if sent.is_err() {
             return;
         }
+    }
+}
+
+/// Forks the process that attends to cages. It has copies of the launcher's descriptors, which it
+/// has to close.
+fn fork_attendant(attendant: Option<Attendant>) -> Result<Attending, StartError> {
+    let live = attendant.ok_or_else(|| {
+        StartError::Unsupported("the launcher was given no attendant to start".to_owned())
+    })?;
+    let failed = |errno| SetupFailure::kernel(Step::Namespaces, "the attendant", errno);
+    let (ours, theirs) = Channel::pair().map_err(failed)?;
+    let launcher = rustix::process::getpid();
+    match sys::clone::fork_into(Namespaces::NONE, None).map_err(failed)? {
+        Forked::Child => {
+            drop(ours);
+            live(theirs.into_fd(), launcher);
+            sys::exec::exit_now(1)
+        }
+        Forked::Parent { pid, pidfd } => Ok(Attending { pid, pidfd, control: ours.into_fd() }),
     }
 }
 

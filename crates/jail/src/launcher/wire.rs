@@ -9,11 +9,20 @@ use rustix::io::Errno;
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 
+use super::Attending;
 use crate::control::{MAX_DESCRIPTORS, receive_packet, send_packet};
 use crate::{Born, LimitsHolder, ProgramStreams, SetupFailure, StartError, Stream};
 
+/// What a caller wants.
+pub(super) enum Request {
+    /// A cage.
+    Cage(Box<CageRequest>),
+    /// The process that attends to cages.
+    Attendant,
+}
+
 /// A cage to bear.
-pub(super) struct Request {
+pub(super) struct CageRequest {
     pub(super) plan: Plan,
     pub(super) sources: Vec<OwnedFd>,
     pub(super) streams: ProgramStreams,
@@ -67,10 +76,16 @@ pub(super) fn send_request(
         }
     };
     descriptors.extend(sources.iter().map(AsFd::as_fd));
-    let mut bytes = kinds.map(|kind| kind as u8).to_vec();
+    let mut bytes = vec![RequestKind::Cage as u8];
+    bytes.extend(kinds.map(|kind| kind as u8));
     bytes.push(holder as u8);
     bytes.extend(plan::encode(plan));
     send_parts(socket, &bytes, &descriptors)
+}
+
+/// Asks for the process that attends to cages.
+pub(super) fn send_attendant_request(socket: BorrowedFd<'_>) -> Result<(), Errno> {
+    send_parts(socket, &[RequestKind::Attendant as u8], &[])
 }
 
 /// The next request: none when the caller is gone, an error inside when it cannot be taken.
@@ -83,7 +98,10 @@ pub(super) fn receive_request(
 
 fn read_request(bytes: &[u8], descriptors: Vec<OwnedFd>) -> Result<Request, StartError> {
     let malformed = |what: &str| StartError::Unsupported(format!("the request {what}"));
-    let Some((kinds, encoded)) = bytes.split_first_chunk::<4>() else {
+    if bytes == [RequestKind::Attendant as u8] {
+        return Ok(Request::Attendant);
+    }
+    let Some((kinds, encoded)) = bytes.split_first_chunk::<5>() else {
         return Err(malformed("is too short"));
     };
     let plan = plan::decode(encoded).map_err(|error| {
@@ -100,7 +118,10 @@ fn read_request(bytes: &[u8], descriptors: Vec<OwnedFd>) -> Result<Request, Star
         kind if kind == StreamKind::Null as u8 => Ok(Stream::Null),
         _ => Err(malformed("names an unknown stream")),
     };
-    let [stdin, stdout, stderr, holder] = *kinds;
+    let [request, stdin, stdout, stderr, holder] = *kinds;
+    if request != RequestKind::Cage as u8 {
+        return Err(malformed("is of an unknown kind"));
+    }
     let streams =
         ProgramStreams { stdin: stream(stdin)?, stdout: stream(stdout)?, stderr: stream(stderr)? };
     let limits = match holder {
@@ -112,7 +133,8 @@ fn read_request(bytes: &[u8], descriptors: Vec<OwnedFd>) -> Result<Request, Star
         }
         _ => return Err(malformed("names an unknown holder of limits")),
     };
-    Ok(Request { plan, sources: descriptors.collect(), streams, limits })
+    let sources = descriptors.collect();
+    Ok(Request::Cage(Box::new(CageRequest { plan, sources, streams, limits })))
 }
 
 /// Sends what became of a request.
@@ -125,13 +147,23 @@ pub(super) fn send_answer(
         Ok((pid, pidfd, control)) => {
             (Answer::Born { pid: pid.as_raw_nonzero().get() }, vec![pidfd, control])
         }
-        Err(StartError::Unsupported(reason)) => (Answer::Unsupported { reason }, Vec::new()),
-        Err(StartError::Setup(failure)) => (Answer::Setup { failure }, Vec::new()),
-        Err(StartError::Vanished) => (Answer::Vanished, Vec::new()),
+        Err(error) => (Answer::of_error(error), Vec::new()),
     };
-    let bytes = serde_json::to_vec(&answer).map_err(|_| Errno::INVAL)?;
-    let borrowed: Vec<BorrowedFd<'_>> = descriptors.iter().map(AsFd::as_fd).collect();
-    send_parts(socket, &bytes, &borrowed)
+    answer.send(socket, &descriptors)
+}
+
+/// Sends the process that attends to cages, or why there is none.
+pub(super) fn send_attendant(
+    socket: BorrowedFd<'_>,
+    answer: Result<Attending, StartError>,
+) -> Result<(), Errno> {
+    match answer {
+        Ok(Attending { pid, pidfd, control }) => {
+            let answer = Answer::Born { pid: pid.as_raw_nonzero().get() };
+            answer.send(socket, &[pidfd, control])
+        }
+        Err(error) => Answer::of_error(error).send(socket, &[]),
+    }
 }
 
 /// What became of the request that was just sent; an error outside means that the launcher is
@@ -140,11 +172,27 @@ pub(super) fn receive_answer(
     socket: BorrowedFd<'_>,
     plan: &Plan,
 ) -> Result<Result<Born, StartError>, Errno> {
+    let received = receive_process(socket)?;
+    Ok(received.map(|(pid, pidfd, control)| Born::from_launcher(plan, pid, pidfd, control)))
+}
+
+/// The process that was just asked for.
+pub(super) fn receive_attendant(
+    socket: BorrowedFd<'_>,
+) -> Result<Result<Attending, StartError>, Errno> {
+    let received = receive_process(socket)?;
+    Ok(received.map(|(pid, pidfd, control)| Attending { pid, pidfd, control }))
+}
+
+/// A process, a handle on it, and a channel to it.
+type Process = (Pid, OwnedFd, OwnedFd);
+
+fn receive_process(socket: BorrowedFd<'_>) -> Result<Result<Process, StartError>, Errno> {
     let (bytes, descriptors) = receive_parts(socket)?.ok_or(Errno::PIPE)?;
     let answer = serde_json::from_slice(&bytes).map_err(|_| Errno::BADMSG)?;
     Ok(match (answer, <[OwnedFd; 2]>::try_from(descriptors)) {
         (Answer::Born { pid }, Ok([pidfd, control])) => match Pid::from_raw(pid) {
-            Some(pid) => Ok(Born::from_launcher(plan, pid, pidfd, control)),
+            Some(pid) => Ok((pid, pidfd, control)),
             None => Err(StartError::Vanished),
         },
         (Answer::Unsupported { reason }, _) => Err(StartError::Unsupported(reason)),
@@ -159,6 +207,28 @@ enum Answer {
     Unsupported { reason: String },
     Setup { failure: SetupFailure },
     Vanished,
+}
+
+impl Answer {
+    fn of_error(error: StartError) -> Self {
+        match error {
+            StartError::Unsupported(reason) => Self::Unsupported { reason },
+            StartError::Setup(failure) => Self::Setup { failure },
+            StartError::Vanished | StartError::LauncherGone => Self::Vanished,
+        }
+    }
+
+    fn send(&self, socket: BorrowedFd<'_>, descriptors: &[OwnedFd]) -> Result<(), Errno> {
+        let bytes = serde_json::to_vec(self).map_err(|_| Errno::INVAL)?;
+        let borrowed: Vec<BorrowedFd<'_>> = descriptors.iter().map(AsFd::as_fd).collect();
+        send_parts(socket, &bytes, &borrowed)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum RequestKind {
+    Cage = 0,
+    Attendant = 1,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -1,0 +1,122 @@
+//! Why a program did not start. Whatever was begun for it has been undone when a caller sees one of
+//! these. K185
+
+use jail::StartError;
+use rustix::io::Errno;
+
+use crate::outcome::SpawnError;
+use crate::prepare::{PrepareError, SelectionError};
+use crate::resolve::{PathProblem, ResolveError};
+
+/// Why a program did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// No policy holds.
+    #[error(transparent)]
+    Selection(#[from] SelectionError),
+    /// The policy makes no cage here. K180
+    #[error("the cage cannot be compiled")]
+    Compile(#[source] PrepareError),
+    /// The policy grants what does not exist. K184
+    #[error("a path of the policy does not exist")]
+    PathMissing(#[source] ResolveError),
+    /// The cage's network cannot be had. K181
+    #[error("the cage's network cannot be had")]
+    Network(#[source] SpawnError),
+    /// The cage's limits cannot be held. K182
+    #[error("the cage's limits cannot be held: {0}")]
+    Limits(String),
+    /// The cage cannot be built, or the program in it not be started. K183
+    #[error(transparent)]
+    Spawn(SpawnError),
+    /// A program without a cage cannot be started.
+    #[error("cannot start `{program}`: {}", std::io::Error::from(*errno))]
+    Uncaged {
+        /// The program as it was asked for.
+        program: String,
+        /// The kernel's answer.
+        errno: Errno,
+    },
+    /// This runner starts nothing without a cage.
+    #[error("programs without a cage are not allowed here")]
+    UncagedNotAllowed,
+    /// Another start of this runner has the same name.
+    #[error("there is a cage `{invocation_id}` already")]
+    Duplicate {
+        /// The name.
+        invocation_id: String,
+    },
+    /// The request makes no sense.
+    #[error("{0}")]
+    Unsupported(&'static str),
+    /// The kernel refused what a supervisor needs.
+    #[error("cannot {call}: {}", std::io::Error::from(*errno))]
+    Kernel {
+        /// What for.
+        call: &'static str,
+        /// The kernel's answer.
+        errno: Errno,
+    },
+    /// The launcher process is gone: this runner starts nothing any more.
+    #[error("the launcher process is gone, so this supervisor can start no more cages")]
+    LauncherGone,
+    /// The runner is being closed.
+    #[error("the supervisor is closing")]
+    Closing,
+}
+
+impl RunError {
+    /// The kind of error in a word that does not change, for a program to compare.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Selection(_) => "policy_error",
+            Self::Compile(_) => "compile_error",
+            Self::PathMissing(_) => "path_missing",
+            Self::Network(_) => "network_error",
+            Self::Limits(_) => "limits_error",
+            Self::Spawn(SpawnError::NotFound { .. }) => "program_not_found",
+            Self::Spawn(SpawnError::NotExecutable { .. }) => "program_not_executable",
+            Self::Spawn(_) | Self::Uncaged { .. } => "spawn_error",
+            Self::UncagedNotAllowed => "uncaged_not_allowed",
+            Self::Duplicate { .. } => "duplicate",
+            Self::Unsupported(_) => "unsupported",
+            Self::Kernel { .. } => "kernel_error",
+            Self::LauncherGone => "launcher_gone",
+            Self::Closing => "closing",
+        }
+    }
+}
+
+impl From<PrepareError> for RunError {
+    fn from(error: PrepareError) -> Self {
+        let is_missing = |error: &ResolveError| {
+            let ResolveError::Rules(problems) = error else { return false };
+            problems.iter().any(|rule| matches!(rule.problem, PathProblem::Missing { .. }))
+        };
+        match error {
+            PrepareError::Resolve(error) if is_missing(&error) => Self::PathMissing(error),
+            error => Self::Compile(error),
+        }
+    }
+}
+
+impl From<SpawnError> for RunError {
+    fn from(error: SpawnError) -> Self {
+        match error {
+            SpawnError::Start(StartError::LauncherGone) => Self::LauncherGone,
+            SpawnError::Gatekeeper { .. } | SpawnError::Published { .. } => Self::Network(error),
+            error => Self::Spawn(error),
+        }
+    }
+}
+
+impl From<StartError> for RunError {
+    fn from(error: StartError) -> Self {
+        SpawnError::from(error).into()
+    }
+}
+
+/// For [`Result::map_err`]: the call that a kernel refused.
+pub(super) fn kernel(call: &'static str) -> impl Fn(Errno) -> RunError {
+    move |errno| RunError::Kernel { call, errno }
+}

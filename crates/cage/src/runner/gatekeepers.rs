@@ -1,0 +1,104 @@
+//! The gatekeeper that serves every cage of a runner: started when the first cage with a network
+//! comes, and another one after it has ended. K15, K192
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use jail::launcher::Launcher;
+use rustix::process::Pid;
+
+use super::error::RunError;
+use super::watch::{Key, Subject, Watch};
+use crate::gatekeeper::Gatekeeper;
+use crate::outcome::SpawnError;
+use crate::prepare::WayOut;
+
+/// Starts gatekeepers, one at a time.
+#[derive(Debug)]
+pub(super) struct Gatekeepers {
+    /// A process that bears gatekeepers alone. It never sees a Plan, so what it forks has nothing of
+    /// one in its memory.
+    launcher: Mutex<Option<Launcher>>,
+    way_out: WayOut,
+    current: Mutex<Option<Current>>,
+}
+
+#[derive(Debug)]
+struct Current {
+    key: Key,
+    gatekeeper: Arc<Gatekeeper>,
+}
+
+impl Gatekeepers {
+    pub(super) fn new(launcher: Launcher, way_out: WayOut) -> Self {
+        Self { launcher: Mutex::new(Some(launcher)), way_out, current: Mutex::default() }
+    }
+
+    /// The one that serves cages now. `key` is for one that has to be started.
+    pub(super) fn one(&self, key: Key, watch: &Watch) -> Result<Arc<Gatekeeper>, RunError> {
+        let mut current = self.current();
+        match current.take() {
+            Some(Current { gatekeeper, .. }) if gatekeeper.is_gone() => {
+                stop_watching(&gatekeeper, watch);
+            }
+            Some(serving) => {
+                let gatekeeper = Arc::clone(&serving.gatekeeper);
+                *current = Some(serving);
+                return Ok(gatekeeper);
+            }
+            None => {}
+        }
+        let launcher = self.launcher.lock().unwrap_or_else(PoisonError::into_inner);
+        let launcher = launcher.as_ref().ok_or(RunError::Closing)?;
+        let WayOut { resolvers, settings } = &self.way_out;
+        let started = Gatekeeper::start_through(launcher, resolvers, settings.clone())?;
+        let watched = watch.add(started.gone(), key, Subject::Gone).and_then(|()| {
+            match started.resolver_changes() {
+                Some(changes) => watch.add(changes, key, Subject::Resolvers),
+                None => Ok(()),
+            }
+        });
+        watched.map_err(SpawnError::Supervise)?;
+        let gatekeeper = Arc::new(started);
+        *current = Some(Current { key, gatekeeper: Arc::clone(&gatekeeper) });
+        Ok(gatekeeper)
+    }
+
+    /// The process that serves cages now.
+    pub(super) fn pid(&self) -> Option<Pid> {
+        self.current().as_ref().map(|current| current.gatekeeper.pid())
+    }
+
+    /// What the keeper saw about one.
+    pub(super) fn attend(&self, key: Key, subject: Subject, watch: &Watch) {
+        let mut current = self.current();
+        let Some(Current { gatekeeper, .. }) = current.as_ref().filter(|one| one.key == key) else {
+            return;
+        };
+        match subject {
+            Subject::Resolvers => gatekeeper.look_at_resolvers(),
+            Subject::Gone => {
+                stop_watching(gatekeeper, watch);
+                *current = None;
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends the one that runs, and starts no more.
+    pub(super) fn close(&self) {
+        *self.current() = None;
+        *self.launcher.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    fn current(&self) -> MutexGuard<'_, Option<Current>> {
+        // A thread that panicked while it held the lock has left the state as it was.
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn stop_watching(gatekeeper: &Gatekeeper, watch: &Watch) {
+    watch.remove(gatekeeper.gone());
+    if let Some(changes) = gatekeeper.resolver_changes() {
+        watch.remove(changes);
+    }
+}

@@ -1,0 +1,163 @@
+//! One started program in the hands of its caller.
+
+use std::os::fd::OwnedFd;
+use std::pin::Pin;
+use std::sync::{Arc, PoisonError};
+use std::task::{Context, Poll};
+
+use plan::Plan;
+use rustix::io::Errno;
+use rustix::process::Pid;
+use rustix::termios::Winsize;
+
+use super::ended::Ended;
+use super::keeper::Keeper;
+use super::kept::Kept;
+use super::output::OutputBuffer;
+use super::pump::Pump;
+use super::request::{Labels, TerminalSize};
+use crate::outcome::EndReason;
+
+/// A program that was started. Dropping it closes its cage without waiting: the program is asked to
+/// end, and killed if it does not.
+///
+/// All methods can be called from any thread, and from several at once.
+#[derive(Debug)]
+pub struct Handle {
+    kept: Arc<Kept>,
+    keeper: Arc<Keeper>,
+}
+
+impl Handle {
+    pub(super) fn new(kept: Arc<Kept>, keeper: Arc<Keeper>) -> Self {
+        Self { kept, keeper }
+    }
+
+    /// The name of this start; no other has it.
+    pub fn invocation_id(&self) -> &str {
+        &self.kept.invocation_id
+    }
+
+    /// The first process, as the host counts: pid 1 of the cage, or the program itself without one.
+    pub fn pid(&self) -> Pid {
+        self.kept.pid
+    }
+
+    /// Whether there is a cage around the program. K164
+    pub fn caged(&self) -> bool {
+        self.kept.plan.is_some()
+    }
+
+    /// The cage as it was built; none without one.
+    pub fn plan(&self) -> Option<&Plan> {
+        self.kept.plan.as_deref()
+    }
+
+    /// Whom the program is for.
+    pub fn labels(&self) -> &Labels {
+        &self.kept.labels
+    }
+
+    /// The writing end of standard input, once: the program reads the end of its input when it is
+    /// dropped. None where standard input is no pipe. With a terminal it is the terminal, and
+    /// dropping it ends nothing.
+    pub fn take_stdin(&self) -> Option<OwnedFd> {
+        self.kept.stdin.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// What the program has written to standard output, or to its terminal; none if it is not kept.
+    pub fn stdout(&self) -> Option<&Arc<OutputBuffer>> {
+        self.kept.stdout.as_ref().map(|pump| &pump.buffer)
+    }
+
+    /// What the program has written to standard error; none if it is not kept.
+    pub fn stderr(&self) -> Option<&Arc<OutputBuffer>> {
+        self.kept.stderr.as_ref().map(|pump| &pump.buffer)
+    }
+
+    /// Gives the program's terminal another size. `ENOTTY` where it has none.
+    pub fn resize_terminal(&self, size: TerminalSize) -> Result<(), Errno> {
+        let terminal = self.kept.terminal.as_ref().ok_or(Errno::NOTTY)?;
+        set_size(terminal, size)
+    }
+
+    /// Sends a signal to the program; without a cage, to its process group. `ESRCH` after its end.
+    pub fn signal(&self, signal: i32) -> Result<(), Errno> {
+        self.kept.signal(signal)
+    }
+
+    /// Kills everything in the cage at once; without one, the program and its process group.
+    pub fn kill(&self) {
+        self.kept.kill(EndReason::Cancelled);
+    }
+
+    /// Asks the program to end and kills it if it has not after
+    /// [`GRACE`](crate::GRACE), without waiting for either. The reason is told as the
+    /// reason of the end, unless the program ends for another one first.
+    pub fn begin_close(&self, reason: EndReason) {
+        self.keeper.ask_to_end(&self.kept, reason);
+    }
+
+    /// Ends the program as [`Self::begin_close`] does and waits until nothing of it is left.
+    pub fn close(&self) -> Arc<Ended> {
+        self.begin_close(EndReason::Cancelled);
+        self.wait()
+    }
+
+    /// Waits until the program has ended and nothing of its cage is left.
+    pub fn wait(&self) -> Arc<Ended> {
+        self.kept.wait()
+    }
+
+    /// The end, if it has come.
+    pub fn try_wait(&self) -> Option<Arc<Ended>> {
+        self.kept.result()
+    }
+
+    /// The end as a future of any runtime. Does not keep the program alive: dropping the handle
+    /// closes it all the same.
+    pub fn ended(&self) -> Ending {
+        Ending(Arc::clone(&self.kept))
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.begin_close(EndReason::Cancelled);
+        self.keeper.abandon(&self.kept);
+    }
+}
+
+/// The future of [`Handle::ended`].
+#[derive(Debug)]
+pub struct Ending(Arc<Kept>);
+
+impl Future for Ending {
+    type Output = Arc<Ended>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Arc<Ended>> {
+        match self.0.result_or_wake(context.waker()) {
+            Some(ended) => Poll::Ready(ended),
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl Kept {
+    /// Lets go of what has been written and nobody will read.
+    pub(super) fn abandon_output(&self) {
+        let has_ended = self.result().is_some();
+        for pump in self.pumps() {
+            pump.buffer.abandon();
+            if has_ended {
+                Pump::stop(pump);
+            }
+        }
+    }
+}
+
+pub(super) fn set_size(terminal: &OwnedFd, size: TerminalSize) -> Result<(), Errno> {
+    let TerminalSize { rows, columns } = size;
+    let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    rustix::termios::tcsetwinsize(terminal, size)
+}

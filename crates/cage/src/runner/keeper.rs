@@ -1,0 +1,333 @@
+//! Watches over all programs of a runner, in one thread: what their cages report, what they write,
+//! what their gatekeeper says, and when their time is over. Nothing in it waits for one of them.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use jail::launcher::Launcher;
+use jail::{End, Report};
+use rustix::io::Errno;
+
+use super::ended::Ended;
+use super::error::RunError;
+use super::gatekeepers::Gatekeepers;
+use super::kept::{Body, Kept, ProgramEnd};
+use super::pump::SCRATCH;
+use super::watch::{Alarm, Key, Subject, Watch};
+use crate::GRACE;
+use crate::outcome::{DeniedCall, EndReason};
+
+/// What the threads of a runner share.
+#[derive(Debug)]
+pub(super) struct Keeper {
+    pub(super) watch: Arc<Watch>,
+    pub(super) gatekeepers: Gatekeepers,
+    /// The process that bears cages; none when the runner is closed.
+    launcher: Mutex<Option<Arc<Launcher>>>,
+    table: Mutex<Table>,
+    /// Told when a program has ended.
+    fewer: Condvar,
+    next_key: AtomicU64,
+}
+
+/// The programs of a runner.
+#[derive(Debug, Default)]
+struct Table {
+    kept: BTreeMap<Key, Arc<Kept>>,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    #[default]
+    Open,
+    /// Nothing more is started.
+    Closing,
+    /// The keeper's thread ends.
+    Closed,
+}
+
+impl Keeper {
+    pub(super) fn new(watch: Arc<Watch>, launcher: Launcher, gatekeepers: Gatekeepers) -> Self {
+        Self {
+            watch,
+            gatekeepers,
+            launcher: Mutex::new(Some(Arc::new(launcher))),
+            table: Mutex::default(),
+            fewer: Condvar::new(),
+            next_key: AtomicU64::new(1),
+        }
+    }
+
+    /// A key that nothing else has.
+    pub(super) fn new_key(&self) -> Key {
+        self.next_key.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The process that bears cages.
+    pub(super) fn launcher(&self) -> Result<Arc<Launcher>, RunError> {
+        let launcher = self.launcher.lock().unwrap_or_else(PoisonError::into_inner);
+        launcher.clone().ok_or(RunError::Closing)
+    }
+
+    fn launcher_is_gone(&self) -> bool {
+        self.launcher().is_ok_and(|launcher| launcher.is_gone())
+    }
+
+    /// Whether a program can be started, by this name.
+    pub(super) fn check_free(&self, invocation_id: &str) -> Result<(), RunError> {
+        let table = self.table();
+        if table.stage != Stage::Open {
+            return Err(RunError::Closing);
+        }
+        if table.kept.values().any(|kept| kept.invocation_id == invocation_id) {
+            return Err(RunError::Duplicate { invocation_id: invocation_id.to_owned() });
+        }
+        Ok(())
+    }
+
+    /// Takes a program in whose gate is still shut. From now on its time runs.
+    pub(super) fn take_in(
+        &self,
+        kept: &Arc<Kept>,
+        walltime: Option<Duration>,
+    ) -> Result<(), RunError> {
+        let mut table = self.table();
+        if table.stage != Stage::Open {
+            return Err(RunError::Closing);
+        }
+        if table.kept.values().any(|other| other.invocation_id == kept.invocation_id) {
+            let invocation_id = kept.invocation_id.clone();
+            return Err(RunError::Duplicate { invocation_id });
+        }
+        table.kept.insert(kept.key, Arc::clone(kept));
+        drop(table);
+        if let Some(over) = walltime.and_then(|time| Instant::now().checked_add(time)) {
+            self.watch.set_alarm(over, kept.key, Alarm::Walltime);
+        }
+        Ok(())
+    }
+
+    /// Begins to listen to a program that runs.
+    pub(super) fn listen(&self, kept: &Kept) -> Result<(), Errno> {
+        let Some(body) = kept.body() else { return Ok(()) };
+        for pump in kept.pumps() {
+            pump.begin()?;
+        }
+        if let Some(network) = body.network() {
+            self.watch.add(network.events(), kept.key, Subject::Network)?;
+        }
+        match &*body {
+            Body::Caged(cage) => self.watch.add(cage.born.reports(), kept.key, Subject::Report),
+            Body::Uncaged(direct) => self.watch.add(direct.gone(), kept.key, Subject::Gone),
+        }
+    }
+
+    /// Forgets a program that did not start after all.
+    pub(super) fn let_go(&self, kept: &Kept) {
+        self.watch.clear_alarms(kept.key);
+        self.table().kept.remove(&kept.key);
+        self.fewer.notify_all();
+    }
+
+    /// Asks a program to end, and kills it later if it does not.
+    pub(super) fn ask_to_end(&self, kept: &Kept, why: EndReason) {
+        kept.ask_to_end(why);
+        self.watch.set_alarm(Instant::now() + GRACE, kept.key, Alarm::Grace);
+    }
+
+    /// Nobody will read what a program writes.
+    pub(super) fn abandon(&self, kept: &Arc<Kept>) {
+        kept.abandon_output();
+        self.forget_if_done(kept);
+    }
+
+    /// Starts nothing more.
+    pub(super) fn begin_closing(&self) {
+        let mut table = self.table();
+        if table.stage == Stage::Open {
+            table.stage = Stage::Closing;
+        }
+    }
+
+    /// Every program that has not ended.
+    pub(super) fn living(&self) -> Vec<Arc<Kept>> {
+        let table = self.table();
+        table.kept.values().filter(|kept| kept.result().is_none()).cloned().collect()
+    }
+
+    /// Waits until every program has ended.
+    pub(super) fn wait_for_all(&self) {
+        let mut table = self.table();
+        while table.kept.values().any(|kept| kept.result().is_none()) {
+            table = self.fewer.wait(table).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Has the thread end.
+    pub(super) fn close(&self) {
+        self.table().stage = Stage::Closed;
+        self.watch.wake();
+    }
+
+    /// Ends the processes that bear cages and gatekeepers.
+    pub(super) fn end_processes(&self) {
+        *self.launcher.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.gatekeepers.close();
+    }
+
+    /// The thread's life.
+    pub(super) fn run(&self) {
+        let mut ready = Vec::new();
+        let mut scratch = vec![0_u8; SCRATCH];
+        while self.table().stage != Stage::Closed {
+            if self.watch.wait(&mut ready).is_err() {
+                return;
+            }
+            for (key, subject) in ready.drain(..) {
+                self.attend(key, subject, &mut scratch);
+            }
+            for (key, alarm) in self.watch.due() {
+                self.ring(key, alarm, &mut scratch);
+            }
+        }
+    }
+
+    fn attend(&self, key: Key, subject: Subject, scratch: &mut [u8]) {
+        let Some(kept) = self.find(key) else {
+            self.gatekeepers.attend(key, subject, &self.watch);
+            return;
+        };
+        match subject {
+            Subject::Report => self.hear_report(&kept),
+            Subject::Gone => self.note_gone(&kept, scratch),
+            Subject::Network => self.hear_network(&kept, scratch),
+            Subject::Stdout | Subject::Stderr => {
+                let pump = if subject == Subject::Stdout { &kept.stdout } else { &kept.stderr };
+                if let Some(pump) = pump {
+                    pump.take(scratch);
+                }
+                self.forget_if_done(&kept);
+            }
+            Subject::Wake | Subject::Limits | Subject::Resolvers => {}
+        }
+    }
+
+    fn ring(&self, key: Key, alarm: Alarm, scratch: &mut [u8]) {
+        let Some(kept) = self.find(key) else { return };
+        match alarm {
+            Alarm::Walltime => self.ask_to_end(&kept, EndReason::WalltimeExceeded),
+            Alarm::Grace => kept.kill(EndReason::Cancelled),
+            Alarm::Account => {
+                kept.life().network_is_told = true;
+                self.conclude_if_done(&kept, scratch);
+            }
+        }
+    }
+
+    /// Takes what pid 1 says. It lives in the cage: whatever makes no sense is its end.
+    fn hear_report(&self, kept: &Kept) {
+        let Some(body) = kept.body() else { return };
+        let Body::Caged(cage) = &*body else { return };
+        let born = &cage.born;
+        let (end, denials) = match born.next_report() {
+            Ok(Some((Report::Ended { end, denials }, _))) => (end, denials),
+            Ok(Some((Report::Stopped, _))) | Err(Errno::INTR) => return,
+            Ok(Some(_) | None) | Err(_) => {
+                born.kill();
+                (End::Signalled(libc::SIGKILL), Vec::new())
+            }
+        };
+        self.watch.remove(born.reports());
+        let denials = denials.iter().map(DeniedCall::from).collect();
+        kept.life().end = Some(ProgramEnd { end, denials, at: Instant::now() });
+        if let Some(network) = body.network() {
+            network.begin_finish();
+            self.watch.set_alarm(Instant::now() + ACCOUNT, kept.key, Alarm::Account);
+        }
+        if self.watch.add(born.gone(), kept.key, Subject::Gone).is_err() {
+            // Without a descriptor left to wait for, waiting here is what remains.
+            let _gone = born.wait_until_gone();
+            kept.life().gone = true;
+        }
+    }
+
+    fn note_gone(&self, kept: &Arc<Kept>, scratch: &mut [u8]) {
+        let Some(body) = kept.body() else { return };
+        self.watch.remove(body.gone());
+        let mut life = kept.life();
+        if let (Body::Uncaged(direct), None) = (&*body, &life.end) {
+            let (end, denials) = (direct.reap(), Vec::new());
+            life.end = Some(ProgramEnd { end, denials, at: Instant::now() });
+        }
+        life.gone = true;
+        drop(life);
+        // The last one who holds it lets it go before anybody is told.
+        drop(body);
+        self.conclude_if_done(kept, scratch);
+    }
+
+    fn hear_network(&self, kept: &Arc<Kept>, scratch: &mut [u8]) {
+        let Some(body) = kept.body() else { return };
+        let Some(network) = body.network() else { return };
+        let is_there = network.hear();
+        if !is_there || network.has_account() {
+            self.watch.remove(network.events());
+            kept.life().network_is_told = true;
+            drop(body);
+            self.conclude_if_done(kept, scratch);
+        }
+    }
+
+    /// Lets go of a program of which nothing is left, and tells whoever waits. K173 to K178
+    fn conclude_if_done(&self, kept: &Arc<Kept>, scratch: &mut [u8]) {
+        let life = kept.life();
+        let (Some(program), true, true) = (life.end.clone(), life.gone, life.network_is_told)
+        else {
+            return;
+        };
+        let (started, layers, why) = (life.started, life.layers, life.why);
+        drop(life);
+        let Some(body) = kept.body() else { return };
+        self.watch.clear_alarms(kept.key);
+        // Nobody writes any more, so this is the rest, as far as readers leave room for it.
+        for pump in kept.pumps() {
+            pump.take_all(scratch);
+        }
+        let ProgramEnd { end, denials, at } = program;
+        let is_orphan = kept.plan.is_some() && self.launcher_is_gone();
+        let reason = why.unwrap_or_else(|| match end {
+            End::Signalled(libc::SIGKILL) if is_orphan => EndReason::SupervisorLost,
+            end => EndReason::of(end, &denials),
+        });
+        let duration = started.map_or(Duration::ZERO, |started| at - started);
+        let network = body.network().map(crate::gatekeeper::Registration::outcome);
+        drop(body);
+        kept.conclude(Ended { end, reason, duration, layers, denials, network });
+        self.forget_if_done(kept);
+        // Whoever waits for all looks at them under this lock.
+        drop(self.table());
+        self.fewer.notify_all();
+    }
+
+    /// Forgets a program that has ended and has nothing more to say.
+    fn forget_if_done(&self, kept: &Arc<Kept>) {
+        if kept.result().is_some() && kept.pumps().all(super::pump::Pump::is_done) {
+            self.table().kept.remove(&kept.key);
+        }
+    }
+
+    fn find(&self, key: Key) -> Option<Arc<Kept>> {
+        self.table().kept.get(&key).cloned()
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        // A thread that panicked while it held the lock has left the table as it was.
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How long a gatekeeper may take to tell the account of a cage that has ended.
+const ACCOUNT: Duration = Duration::from_secs(2);

@@ -1,0 +1,247 @@
+//! One program that a runner watches over, from before its gate opens until nothing of it is left.
+//! Holds its handles and its state; decides nothing about when what happens.
+
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+use std::time::Instant;
+
+use jail::{Born, End, Layers};
+use plan::Plan;
+use rustix::io::Errno;
+use rustix::process::Pid;
+
+use super::ended::Ended;
+use super::pump::Pump;
+use super::request::Labels;
+use super::uncaged::Direct;
+use super::watch::Key;
+use crate::gatekeeper::Registration;
+use crate::outcome::{DeniedCall, EndReason};
+
+/// One program.
+#[derive(Debug)]
+pub(super) struct Kept {
+    pub(super) key: Key,
+    pub(super) invocation_id: String,
+    pub(super) labels: Labels,
+    pub(super) plan: Option<Box<Plan>>,
+    pub(super) pid: Pid,
+    pub(super) stdin: Mutex<Option<OwnedFd>>,
+    pub(super) stdout: Option<Pump>,
+    pub(super) stderr: Option<Pump>,
+    /// The program's terminal, if it has one.
+    pub(super) terminal: Option<OwnedFd>,
+    body: Mutex<Option<Arc<Body>>>,
+    life: Mutex<Life>,
+    changed: Condvar,
+}
+
+/// What holds a program.
+#[derive(Debug)]
+pub(super) enum Body {
+    /// A cage.
+    Caged(Box<Caged>),
+    /// Nothing but its process group.
+    Uncaged(Direct),
+}
+
+/// A cage.
+#[derive(Debug)]
+pub(super) struct Caged {
+    pub(super) born: Born,
+    /// At its gatekeeper, if it has a network.
+    pub(super) network: Option<Registration>,
+}
+
+/// How far a program's life has come.
+#[derive(Debug, Default)]
+pub(super) struct Life {
+    /// When its first instruction ran; none as long as it has not.
+    pub(super) started: Option<Instant>,
+    pub(super) layers: Option<Layers>,
+    /// Why it was ended, if that was decided here. The first reason stays.
+    pub(super) why: Option<EndReason>,
+    /// How the program ended.
+    pub(super) end: Option<ProgramEnd>,
+    /// Whether nothing of its cage runs any more.
+    pub(super) gone: bool,
+    /// Whether its gatekeeper has nothing more to say, or there is none.
+    pub(super) network_is_told: bool,
+    result: Option<Arc<Ended>>,
+    wakers: Vec<Waker>,
+}
+
+/// What is known when a program has ended.
+#[derive(Clone, Debug)]
+pub(super) struct ProgramEnd {
+    pub(super) end: End,
+    pub(super) denials: Vec<DeniedCall>,
+    pub(super) at: Instant,
+}
+
+impl Body {
+    /// Readable when nothing of it runs any more.
+    pub(super) fn gone(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Caged(cage) => cage.born.gone(),
+            Self::Uncaged(direct) => direct.gone(),
+        }
+    }
+
+    /// The cage at its gatekeeper.
+    pub(super) fn network(&self) -> Option<&Registration> {
+        match self {
+            Self::Caged(cage) => cage.network.as_ref(),
+            Self::Uncaged(_) => None,
+        }
+    }
+
+    fn signal(&self, signal: i32) -> Result<(), Errno> {
+        match self {
+            Self::Caged(cage) => cage.born.signal(signal),
+            Self::Uncaged(direct) => direct.signal(signal),
+        }
+    }
+
+    fn kill(&self) {
+        match self {
+            Self::Caged(cage) => cage.born.kill(),
+            Self::Uncaged(direct) => {
+                // Already gone is what was wanted.
+                let _gone = direct.signal(libc::SIGKILL);
+            }
+        }
+    }
+}
+
+/// The ends of a program's streams that stay outside.
+#[derive(Debug, Default)]
+pub(super) struct Ends {
+    pub(super) stdin: Option<OwnedFd>,
+    pub(super) stdout: Option<Pump>,
+    pub(super) stderr: Option<Pump>,
+    pub(super) terminal: Option<OwnedFd>,
+}
+
+impl Kept {
+    pub(super) fn new(
+        key: Key,
+        invocation_id: String,
+        labels: Labels,
+        plan: Option<Box<Plan>>,
+        (pid, body): (Pid, Body),
+        ends: Ends,
+    ) -> Self {
+        let network_is_told = body.network().is_none();
+        let Ends { stdin, stdout, stderr, terminal } = ends;
+        Self {
+            key,
+            invocation_id,
+            labels,
+            plan,
+            pid,
+            stdin: Mutex::new(stdin),
+            stdout,
+            stderr,
+            terminal,
+            body: Mutex::new(Some(Arc::new(body))),
+            life: Mutex::new(Life { network_is_told, ..Life::default() }),
+            changed: Condvar::new(),
+        }
+    }
+
+    /// What holds the program; none once it has been let go.
+    pub(super) fn body(&self) -> Option<Arc<Body>> {
+        self.body.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn life(&self) -> MutexGuard<'_, Life> {
+        // A thread that panicked while it held the lock has left the state as it was.
+        self.life.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn pumps(&self) -> impl Iterator<Item = &Pump> {
+        self.stdout.iter().chain(&self.stderr)
+    }
+
+    /// Sends a signal to the program, if it still runs.
+    pub(super) fn signal(&self, signal: i32) -> Result<(), Errno> {
+        self.while_it_runs(|_, body| body.signal(signal)).unwrap_or(Err(Errno::SRCH))
+    }
+
+    /// Kills everything that can be killed of it.
+    pub(super) fn kill(&self, why: EndReason) {
+        self.while_it_runs(|life, body| {
+            life.why.get_or_insert(why);
+            body.kill();
+        });
+    }
+
+    /// Asks the program to end; a stopped one is let go on, or it would not hear.
+    pub(super) fn ask_to_end(&self, why: EndReason) {
+        self.while_it_runs(|life, body| {
+            life.why.get_or_insert(why);
+            if life.started.is_none() {
+                // Nobody is there yet who could be asked.
+                return body.kill();
+            }
+            // One that is gone by now was asked for.
+            let _gone = body.signal(libc::SIGTERM);
+            let _gone = body.signal(libc::SIGCONT);
+        });
+    }
+
+    /// Does something to a program that has not ended, which it cannot do meanwhile: the number of
+    /// one that was reaped may be another's.
+    pub(super) fn while_it_runs<T>(&self, act: impl FnOnce(&mut Life, &Body) -> T) -> Option<T> {
+        let body = self.body()?;
+        let mut life = self.life();
+        if life.end.is_some() {
+            return None;
+        }
+        Some(act(&mut life, &body))
+    }
+
+    /// Lets go of what holds the program, which ends it.
+    pub(super) fn release(&self) {
+        let held = self.body.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(held);
+    }
+
+    /// Lets go of what held the program and tells everybody who waits.
+    pub(super) fn conclude(&self, ended: Ended) {
+        self.release();
+        let mut life = self.life();
+        life.result = Some(Arc::new(ended));
+        let wakers = std::mem::take(&mut life.wakers);
+        drop(life);
+        self.changed.notify_all();
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// The end, if it has come.
+    pub(super) fn result(&self) -> Option<Arc<Ended>> {
+        self.life().result.clone()
+    }
+
+    /// Waits for the end.
+    pub(super) fn wait(&self) -> Arc<Ended> {
+        let mut life = self.life();
+        loop {
+            if let Some(result) = &life.result {
+                return Arc::clone(result);
+            }
+            life = self.changed.wait(life).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// The end, or a waker for when it comes.
+    pub(super) fn result_or_wake(&self, waker: &Waker) -> Option<Arc<Ended>> {
+        let mut life = self.life();
+        if life.result.is_none() && !life.wakers.iter().any(|known| known.will_wake(waker)) {
+            life.wakers.push(waker.clone());
+        }
+        life.result.clone()
+    }
+}

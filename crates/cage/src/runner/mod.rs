@@ -1,0 +1,220 @@
+//! The library's front door: a [`Runner`] starts programs in cages, from any thread, watches over
+//! them and hands out a [`Handle`] for each.
+//!
+//! A runner has two small processes, forked before the first thread: one bears cages, the other
+//! gatekeepers. One thread of its own, the keeper, watches over everything that runs: its time, its
+//! output, its network, its end. Whatever is dropped is ended: a handle its program, a runner all of
+//! them. Were this process killed, its cages would die with it.
+
+mod ended;
+mod error;
+mod gatekeepers;
+mod handle;
+mod keeper;
+mod kept;
+mod output;
+mod pump;
+mod request;
+mod start;
+mod uncaged;
+mod watch;
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use jail::launcher::Launcher;
+use rustix::io::Errno;
+use rustix::process::Pid;
+use sys::signal::SignalSet;
+
+pub use ended::Ended;
+pub use error::RunError;
+pub use handle::{Ending, Handle};
+pub use output::{OutputBuffer, OutputReader, ReadOutput};
+pub use request::{
+    Confinement, Input, Keep, Labels, Output, Overflow, Request, Streams, TerminalSize,
+    UncagedProgram, UncagedReason,
+};
+
+use crate::outcome::EndReason;
+use crate::prepare::WayOut;
+use error::kernel;
+use gatekeepers::Gatekeepers;
+use keeper::Keeper;
+use watch::Watch;
+
+/// How a runner works.
+#[derive(Clone, Default)]
+pub struct RunnerOptions {
+    /// How connections of cages leave this machine.
+    pub way_out: WayOut,
+    /// Whether programs may run without a cage.
+    pub uncaged: Uncaged,
+    /// Called before each step of a start. An error fails the step, and so the start: for tests of
+    /// what a failed start leaves behind.
+    pub before_step: Option<StepHook>,
+}
+
+impl std::fmt::Debug for RunnerOptions {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { way_out, uncaged, before_step: _ } = self;
+        formatter
+            .debug_struct("RunnerOptions")
+            .field("way_out", way_out)
+            .field("uncaged", uncaged)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Whether programs may run without a cage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Uncaged {
+    /// They may not.
+    #[default]
+    Refuse,
+    /// They may, where a request says so.
+    Allow,
+}
+
+/// Called before a step of a start.
+pub type StepHook = Arc<dyn Fn(StartStep) -> Result<(), Errno> + Send + Sync>;
+
+/// The steps of a start, in their order. K165
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StartStep {
+    /// Listening on published ports; starting a gatekeeper.
+    Network,
+    /// Finding out whether the limits can be held.
+    Limits,
+    /// Making pipes.
+    Streams,
+    /// Bearing the cage, behind its gate.
+    Birth,
+    /// Handing the cage's sockets to the gatekeeper.
+    Connect,
+    /// Beginning to count the program's time.
+    Watchdog,
+    /// Letting the program run.
+    Gate,
+    /// Beginning to listen to what it says.
+    Listen,
+}
+
+impl StartStep {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Network,
+        Self::Limits,
+        Self::Streams,
+        Self::Birth,
+        Self::Connect,
+        Self::Watchdog,
+        Self::Gate,
+        Self::Listen,
+    ];
+}
+
+/// Starts programs and watches over them. Dropping it ends all of them and waits until nothing of
+/// them is left.
+pub struct Runner {
+    keeper: Arc<Keeper>,
+    thread: Option<JoinHandle<()>>,
+    uncaged: Uncaged,
+    before_step: Option<StepHook>,
+}
+
+impl Runner {
+    /// Starts a runner. Must be called while this process has a single thread: what it forks is a
+    /// copy of this process.
+    pub fn start(options: RunnerOptions) -> Result<Self, RunError> {
+        let RunnerOptions { way_out, uncaged, before_step } = options;
+        let for_gatekeepers = Launcher::start(Some(crate::gatekeeper::attendant))?;
+        let launcher = Launcher::start(None)?;
+        let watch = Arc::new(Watch::new().map_err(kernel("make an epoll descriptor"))?);
+        let gatekeepers = Gatekeepers::new(for_gatekeepers, way_out);
+        let keeper = Arc::new(Keeper::new(watch, launcher, gatekeepers));
+        let thread = {
+            let keeper = Arc::clone(&keeper);
+            std::thread::Builder::new().name("stockade-keeper".to_owned()).spawn(move || {
+                // Signals to the process are for its other threads.
+                let _unmasked = sys::signal::set_mask(&SignalSet::full());
+                keeper.run();
+            })
+        };
+        let thread = thread.map_err(|error| {
+            let errno = Errno::from_io_error(&error).unwrap_or(Errno::AGAIN);
+            kernel("start a thread")(errno)
+        })?;
+        Ok(Self { keeper, thread: Some(thread), uncaged, before_step })
+    }
+
+    /// Starts a program and returns when it runs. Any number of threads may do so at once. When it
+    /// fails, everything that was begun has been undone.
+    pub fn spawn(&self, request: Request) -> Result<Handle, RunError> {
+        let Request { confinement, labels, streams } = request;
+        match confinement {
+            Confinement::Caged { plan, sources } => {
+                self.start_caged(plan, sources, labels, streams)
+            }
+            Confinement::Uncaged(_) if self.uncaged == Uncaged::Refuse => {
+                Err(RunError::UncagedNotAllowed)
+            }
+            Confinement::Uncaged(program) => self.start_uncaged(&program, labels, streams),
+        }
+    }
+
+    /// Asks every program to end, kills those that have not after
+    /// [`GRACE`](crate::GRACE), and returns when nothing of them is left. Nothing can be
+    /// started any more. K190
+    pub fn drain(&self, reason: EndReason) {
+        self.keeper.begin_closing();
+        for kept in self.keeper.living() {
+            self.keeper.ask_to_end(&kept, reason);
+        }
+        self.keeper.wait_for_all();
+    }
+
+    /// How many programs run.
+    pub fn count(&self) -> usize {
+        self.keeper.living().len()
+    }
+
+    /// The process that bears cages. When it is gone, so are all cages, and no more can be started.
+    pub fn launcher_pid(&self) -> Option<Pid> {
+        self.keeper.launcher().ok().map(|launcher| launcher.pid())
+    }
+
+    /// The gatekeeper that serves cages now, if there is one.
+    pub fn gatekeeper_pid(&self) -> Option<Pid> {
+        self.keeper.gatekeepers.pid()
+    }
+
+    fn begin(&self, step: StartStep) -> Result<(), RunError> {
+        match &self.before_step {
+            Some(hook) => hook(step).map_err(kernel("take a step that a test lets fail")),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Runner {
+    fn drop(&mut self) {
+        self.keeper.begin_closing();
+        for kept in self.keeper.living() {
+            kept.kill(EndReason::Cancelled);
+        }
+        self.keeper.wait_for_all();
+        self.keeper.close();
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has nothing left to do.
+            let _ended = thread.join();
+        }
+        self.keeper.end_processes();
+    }
+}
+
+impl std::fmt::Debug for Runner {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Runner").field("uncaged", &self.uncaged).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,188 @@
+//! What a caller asks a [`Runner`](super::Runner) to start, as plain data and descriptors.
+
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use plan::Plan;
+
+use crate::prepare::Prepared;
+
+/// A program to start.
+#[derive(Debug)]
+pub struct Request {
+    /// In a cage, or without one.
+    pub confinement: Confinement,
+    /// Whom it is for.
+    pub labels: Labels,
+    /// Where its standard streams lead.
+    pub streams: Streams,
+}
+
+impl Request {
+    /// A program in a cage, without input, whose output is kept.
+    pub fn caged(plan: Plan, sources: Vec<OwnedFd>) -> Self {
+        let confinement = Confinement::Caged { plan: Box::new(plan), sources };
+        Self { confinement, labels: Labels::default(), streams: Streams::default() }
+    }
+
+    /// A program without a cage, without input, whose output is kept. Runners refuse it unless they
+    /// were told to allow it.
+    pub fn uncaged(program: UncagedProgram) -> Self {
+        let confinement = Confinement::Uncaged(program);
+        Self { confinement, labels: Labels::default(), streams: Streams::default() }
+    }
+}
+
+impl From<Prepared> for Request {
+    fn from(prepared: Prepared) -> Self {
+        Self::caged(prepared.plan, prepared.sources)
+    }
+}
+
+/// What is around a program.
+#[derive(Debug)]
+pub enum Confinement {
+    /// A cage.
+    Caged {
+        /// The cage, compiled. Its `invocation` names the start.
+        plan: Box<Plan>,
+        /// What its sources are, open, in their order.
+        sources: Vec<OwnedFd>,
+    },
+    /// Nothing.
+    Uncaged(UncagedProgram),
+}
+
+/// A program that runs as the caller, with the caller's files and network. K157
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UncagedProgram {
+    /// The program and its arguments. A name without a slash is looked up in this process's `PATH`.
+    pub argv: Vec<OsString>,
+    /// Its whole environment.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Where it starts.
+    pub working_directory: PathBuf,
+    /// Its longest life, which holds without a cage as well. K162
+    pub walltime: Option<Duration>,
+    /// Who said that it needs no cage.
+    pub reason: UncagedReason,
+}
+
+/// Who let a program run without a cage. K161
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UncagedReason {
+    /// The policy: `cage = "disabled"`.
+    DslDisabled,
+    /// The supervisor's `--no-sandbox`.
+    DaemonNoSandbox,
+}
+
+/// Whom a program is for, in words of the caller's that the record repeats.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Labels {
+    /// The project.
+    pub project_id: String,
+    /// The session, if it belongs to one.
+    pub session_id: Option<String>,
+    /// The agent of the policy file, if one was named.
+    pub subagent_name: Option<String>,
+}
+
+/// Where a program's standard streams lead.
+#[derive(Debug)]
+pub enum Streams {
+    /// Each its own way.
+    Separate {
+        /// Standard input.
+        stdin: Input,
+        /// Standard output.
+        stdout: Output,
+        /// Standard error.
+        stderr: Output,
+    },
+    /// All three to a terminal that is made for the cage. What is written to it is kept as standard
+    /// output. Not for programs without a cage.
+    Terminal {
+        /// Its size before the program starts.
+        size: TerminalSize,
+        /// How much of what is written is kept.
+        keep: Keep,
+    },
+}
+
+impl Streams {
+    pub(super) fn terminal_size(&self) -> Option<(TerminalSize, Keep)> {
+        match self {
+            Self::Terminal { size, keep } => Some((*size, *keep)),
+            Self::Separate { .. } => None,
+        }
+    }
+}
+
+impl Default for Streams {
+    /// No input, and both outputs kept.
+    fn default() -> Self {
+        let keep = || Output::Keep(Keep::default());
+        Self::Separate { stdin: Input::Null, stdout: keep(), stderr: keep() }
+    }
+}
+
+/// Where standard input comes from.
+#[derive(Debug)]
+pub enum Input {
+    /// Nowhere.
+    Null,
+    /// From [`Handle::take_stdin`](super::Handle::take_stdin).
+    Pipe,
+    /// From something that the caller opened. Never a terminal of the host and never a directory:
+    /// the caller sees to that.
+    Descriptor(OwnedFd),
+}
+
+/// Where standard output or error goes.
+#[derive(Debug)]
+pub enum Output {
+    /// Nowhere.
+    Null,
+    /// Into memory, for any number of readers.
+    Keep(Keep),
+    /// To something that the caller opened. Never a terminal of the host and never a directory: the
+    /// caller sees to that.
+    Descriptor(OwnedFd),
+}
+
+/// How much of an output is kept. K238
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keep {
+    /// Most bytes; memory is taken as it is needed.
+    pub bytes: usize,
+    /// What happens when there are more.
+    pub overflow: Overflow,
+}
+
+impl Default for Keep {
+    /// The last 8 MiB.
+    fn default() -> Self {
+        Self { bytes: 8 << 20, overflow: Overflow::Discard }
+    }
+}
+
+/// What happens to output that nobody has read when there is no more room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overflow {
+    /// The program waits until every reader has read on. With no reader at all it waits for one.
+    Backpressure,
+    /// The oldest bytes are dropped, and readers that have not had them are told how many.
+    Discard,
+}
+
+/// The size of a terminal, in characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TerminalSize {
+    /// Lines.
+    pub rows: u16,
+    /// Characters in each.
+    pub columns: u16,
+}

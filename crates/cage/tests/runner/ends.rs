@@ -1,0 +1,147 @@
+//! How programs end: by themselves, by their time, by whoever holds them, and with whatever they
+//! depend on.
+
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use cage::runner::Request;
+use jail::End;
+use plan::LimitsPlan;
+
+use crate::support::{descendants, eventually, is_alive, runner, shell, small};
+
+pub(crate) const TESTS: &[(&str, fn())] = &[
+    ("a_program_is_asked_to_end_and_then_killed", a_program_is_asked_to_end_and_then_killed),
+    ("a_program_has_its_time_and_no_more", a_program_has_its_time_and_no_more),
+    ("a_dropped_handle_ends_its_cage", a_dropped_handle_ends_its_cage),
+    ("a_dropped_runner_ends_all", a_dropped_runner_ends_all),
+    ("draining_lets_programs_finish", draining_lets_programs_finish),
+    ("the_end_wakes_a_task", the_end_wakes_a_task),
+    ("killed_from_outside", killed_from_outside),
+    ("signals_reach_the_program", signals_reach_the_program),
+];
+
+/// K174
+fn a_program_is_asked_to_end_and_then_killed() {
+    let runner = runner();
+    let polite = runner.spawn(shell("trap 'exit 9' TERM; sleep 1000 & wait")).unwrap();
+    let deaf = runner.spawn(shell("trap '' TERM; while :; do sleep 0.1; done")).unwrap();
+    let stopped = runner.spawn(shell("kill -STOP $$")).unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    let started = Instant::now();
+    let ended = polite.close();
+    assert_eq!((ended.end, ended.reason.word()), (End::Exited(9), "cancelled"));
+    let ended = stopped.close();
+    assert_eq!(ended.end, End::Signalled(libc::SIGTERM));
+    assert!(started.elapsed() < Duration::from_secs(2));
+    let ended = deaf.close();
+    assert_eq!((ended.end, ended.reason.word()), (End::Signalled(libc::SIGKILL), "cancelled"));
+    assert!(started.elapsed() >= cage::GRACE);
+}
+
+/// K162, K188's neighbour: time is over for the whole tree.
+fn a_program_has_its_time_and_no_more() {
+    let runner = runner();
+    let mut prepared = small(&["sh", "-c", "sleep 1000 & sleep 1000"]);
+    prepared.plan.limits = LimitsPlan { walltime_sec: Some(1), ..LimitsPlan::default() };
+    let started = Instant::now();
+    let handle = runner.spawn(prepared.into()).unwrap();
+    let ended = handle.wait();
+    assert_eq!(ended.reason.word(), "walltime_exceeded");
+    let took = started.elapsed();
+    assert!(took >= Duration::from_secs(1) && took < Duration::from_secs(3), "{took:?}");
+    assert!(!is_alive(handle.pid().as_raw_nonzero().get()));
+}
+
+fn a_dropped_handle_ends_its_cage() {
+    let runner = runner();
+    let handle = runner.spawn(shell("setsid sleep 1000 & sleep 1000")).unwrap();
+    let pid = handle.pid().as_raw_nonzero().get();
+    drop(handle);
+    eventually("the cage is gone", || !is_alive(pid));
+    eventually("the runner knows", || runner.count() == 0);
+}
+
+/// K190, T62
+fn a_dropped_runner_ends_all() {
+    let before = descendants();
+    let runner = runner();
+    let script = "trap '' TERM; setsid sleep 1000 & sleep 1000";
+    let handles: Vec<_> = (0..8).map(|_| runner.spawn(shell(script)).unwrap()).collect();
+    let started = Instant::now();
+    drop(runner);
+    assert!(started.elapsed() < Duration::from_secs(4));
+    for handle in handles {
+        assert_eq!(handle.wait().end, End::Signalled(libc::SIGKILL));
+    }
+    eventually("nothing is left", || descendants() == before);
+}
+
+/// K190
+fn draining_lets_programs_finish() {
+    let runner = runner();
+    let script = "trap 'echo bye; exit 0' TERM; sleep 1000 & wait";
+    let handle = runner.spawn(shell(script)).unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    runner.drain(cage::EndReason::SessionEnded);
+    let ended = handle.try_wait().unwrap();
+    assert_eq!((ended.end, ended.reason.word()), (End::Exited(0), "session_ended"));
+    assert_eq!(crate::support::stdout_of(&handle), "bye\n");
+    assert_eq!(runner.spawn(shell("true")).unwrap_err().code(), "closing");
+}
+
+/// A future needs nothing but a thread that can be woken.
+fn the_end_wakes_a_task() {
+    struct Unpark(std::thread::Thread);
+    impl std::task::Wake for Unpark {
+        fn wake(self: std::sync::Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    fn block_on<F: Future>(future: F) -> F::Output {
+        let waker = std::sync::Arc::new(Unpark(std::thread::current())).into();
+        let mut future = std::pin::pin!(future);
+        loop {
+            match future.as_mut().poll(&mut std::task::Context::from_waker(&waker)) {
+                Poll::Ready(output) => return output,
+                Poll::Pending => std::thread::park(),
+            }
+        }
+    }
+    let runner = runner();
+    let handle = runner.spawn(shell("echo one; sleep 0.2; echo two; exit 5")).unwrap();
+    let (text, ended) = block_on(async {
+        let mut reader = handle.stdout().unwrap().reader();
+        let (mut text, mut buffer) = (Vec::new(), [0; 64]);
+        while let count @ 1.. = reader.read_async(&mut buffer).await {
+            text.extend_from_slice(&buffer[..count]);
+        }
+        (text, handle.ended().await)
+    });
+    assert_eq!((text.as_slice(), ended.exit_code()), (&b"one\ntwo\n"[..], 5));
+}
+
+/// T54, K192: pid 1 of one cage, and the launcher of all.
+fn killed_from_outside() {
+    let runner = runner();
+    let one = runner.spawn(shell("sleep 1000")).unwrap();
+    let other = runner.spawn(shell("sleep 1000")).unwrap();
+    sys::signal::send(one.pid(), libc::SIGKILL).unwrap();
+    let ended = one.wait();
+    assert_eq!((ended.end, ended.reason.word()), (End::Signalled(libc::SIGKILL), "signalled"));
+    assert!(other.try_wait().is_none());
+    sys::signal::send(runner.launcher_pid().unwrap(), libc::SIGKILL).unwrap();
+    let ended = other.wait();
+    assert_eq!(ended.end, End::Signalled(libc::SIGKILL));
+    assert_eq!(ended.reason.word(), "supervisor_lost");
+    assert_eq!(runner.spawn(shell("true")).unwrap_err().code(), "launcher_gone");
+}
+
+fn signals_reach_the_program() {
+    let runner = runner();
+    let script = "trap 'exit 11' USR1; echo ready; while :; do sleep 0.05; done";
+    let handle = runner.spawn(Request::from(small(&["sh", "-c", script]))).unwrap();
+    eventually("it is ready", || handle.stdout().unwrap().kept().end > 0);
+    handle.signal(libc::SIGUSR1).unwrap();
+    assert_eq!(handle.wait().exit_code(), 11);
+}

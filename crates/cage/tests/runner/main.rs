@@ -1,0 +1,26 @@
+//! Runners: many cages from many threads, their output, their time, their end, and what is left of
+//! them when something fails.
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a test fails by panicking"
+)]
+
+mod ends;
+mod output;
+#[path = "../../../jail/tests/support/mod.rs"]
+#[allow(dead_code, reason = "each test file uses its own part")]
+mod single;
+mod starts;
+mod support;
+mod uncaged;
+
+fn main() {
+    let tests: Vec<(&str, fn())> =
+        [starts::TESTS, output::TESTS, ends::TESTS, uncaged::TESTS].concat();
+    single::run_single_threaded(&tests);
+}

@@ -1,0 +1,108 @@
+//! Starting programs: many at once, and none of them by halves.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use cage::runner::{RunError, Runner, RunnerOptions, StartStep};
+use jail::End;
+use rustix::io::Errno;
+
+use crate::support::{
+    descendants, eventually, open_descriptors, runner, runner_with, shell, small, stdout_of,
+};
+
+pub(crate) const TESTS: &[(&str, fn())] = &[
+    ("a_program_runs_and_its_end_is_told", a_program_runs_and_its_end_is_told),
+    ("many_starts_at_once_are_kept_apart", many_starts_at_once_are_kept_apart),
+    ("a_failed_step_leaves_nothing", a_failed_step_leaves_nothing),
+    ("what_cannot_start_is_told_by_kind", what_cannot_start_is_told_by_kind),
+    ("a_runner_is_refused_beside_threads", a_runner_is_refused_beside_threads),
+];
+
+/// K16, K172, K186
+fn a_program_runs_and_its_end_is_told() {
+    let runner = runner();
+    let handle = runner.spawn(shell("echo out; echo err >&2; exit 7")).unwrap();
+    assert!(handle.caged());
+    assert_eq!(handle.plan().unwrap().invocation, handle.invocation_id());
+    let ended = handle.wait();
+    assert_eq!((ended.end, ended.exit_code(), ended.is_success()), (End::Exited(7), 7, false));
+    assert_eq!(ended.reason.word(), "exited");
+    assert_eq!(stdout_of(&handle), "out\n");
+    assert_eq!(crate::support::text_of(handle.stderr()), "err\n");
+    assert!(handle.try_wait().is_some());
+    assert_eq!(handle.signal(libc::SIGTERM), Err(Errno::SRCH));
+}
+
+/// K237
+fn many_starts_at_once_are_kept_apart() {
+    let runner = runner();
+    let seen = Mutex::new(HashSet::new());
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..16 {
+            scope.spawn(|| {
+                while let number @ ..200 = next.fetch_add(1, Ordering::Relaxed) {
+                    let handle = runner.spawn(shell(&format!("echo {number}"))).unwrap();
+                    let id = handle.invocation_id().to_owned();
+                    assert_eq!(stdout_of(&handle), format!("{number}\n"));
+                    assert!(handle.wait().is_success());
+                    assert!(seen.lock().unwrap().insert(id));
+                }
+            });
+        }
+    });
+    assert_eq!(seen.lock().unwrap().len(), 200);
+    assert_eq!(runner.count(), 0);
+}
+
+/// K185: whichever step fails, no process and no descriptor of the start is left.
+fn a_failed_step_leaves_nothing() {
+    let failing = Arc::new(Mutex::new(None));
+    let asked = Arc::clone(&failing);
+    let before_step = Arc::new(move |step: StartStep| match *asked.lock().unwrap() {
+        Some(failing) if failing == step => Err(Errno::IO),
+        _ => Ok(()),
+    });
+    let options = RunnerOptions { before_step: Some(before_step), ..RunnerOptions::default() };
+    let runner = runner_with(options);
+    assert!(runner.spawn(shell("true")).unwrap().wait().is_success());
+    eventually("the first cage is gone", || runner.count() == 0);
+    for step in StartStep::ALL {
+        let (processes, descriptors) = (descendants(), open_descriptors());
+        *failing.lock().unwrap() = Some(step);
+        let error = runner.spawn(shell("sleep 1000")).unwrap_err();
+        assert!(matches!(error, RunError::Kernel { errno: Errno::IO, .. }), "{step:?}: {error}");
+        *failing.lock().unwrap() = None;
+        assert_eq!(runner.count(), 0, "{step:?}");
+        eventually(&format!("no process is left after {step:?}"), || descendants() == processes);
+        assert_eq!(open_descriptors(), descriptors, "{step:?}");
+        assert!(runner.spawn(shell("true")).unwrap().wait().is_success(), "{step:?}");
+    }
+}
+
+/// K183, K237
+fn what_cannot_start_is_told_by_kind() {
+    let runner = runner();
+    let error = runner.spawn(small(&["/nowhere/at/all"]).into()).unwrap_err();
+    assert_eq!(error.code(), "program_not_found", "{error}");
+    let error = runner.spawn(small(&["/usr"]).into()).unwrap_err();
+    assert_eq!(error.code(), "program_not_executable", "{error}");
+    let prepared = small(&["sleep", "1000"]);
+    let again = prepared.plan.clone();
+    let handle = runner.spawn(prepared.into()).unwrap();
+    let mut twin = small(&["true"]);
+    twin.plan.invocation = again.invocation;
+    assert_eq!(runner.spawn(twin.into()).unwrap_err().code(), "duplicate");
+    assert!(handle.try_wait().is_none());
+}
+
+fn a_runner_is_refused_beside_threads() {
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let error = Runner::start(RunnerOptions::default()).unwrap_err();
+            assert!(error.to_string().contains("before the first thread"), "{error}");
+        });
+    });
+}

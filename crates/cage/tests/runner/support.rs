@@ -1,0 +1,103 @@
+//! Small cages for tests, and what a process has open and running.
+
+use std::ffi::OsString;
+use std::io::Read as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use cage::prepare::{Prepared, Selection, prepare};
+use cage::resolve::Surroundings;
+use cage::runner::{Handle, OutputBuffer, Request, Runner, RunnerOptions};
+use plan::HostPath;
+use policy::{NetworkSettings, Place, Policy};
+
+pub(crate) fn runner() -> Runner {
+    runner_with(RunnerOptions::default())
+}
+
+pub(crate) fn runner_with(options: RunnerOptions) -> Runner {
+    // Threads of the test before, which were joined, may still be on their way out.
+    eventually("this is the only thread", || sys::clone::thread_count() == Ok(1));
+    Runner::start(options).unwrap()
+}
+
+/// A cage that sees nothing of the host but the base layer.
+pub(crate) fn small(argv: &[&str]) -> Prepared {
+    with_policy(Policy::closed("test"), argv)
+}
+
+pub(crate) fn with_policy(policy: Policy, argv: &[&str]) -> Prepared {
+    let project = HostPath::new("/usr").unwrap();
+    let surroundings = Surroundings::of_this_process(project.clone()).unwrap();
+    let selection = Selection {
+        policy,
+        agent_command: Vec::new(),
+        place: Place { project, home: None, own_state: Vec::new() },
+        surroundings,
+        ceiling: None,
+        network: NetworkSettings::default(),
+    };
+    let argv: Vec<OsString> = argv.iter().map(OsString::from).collect();
+    prepare(&selection, &argv).unwrap()
+}
+
+pub(crate) fn shell(script: &str) -> Request {
+    Request::from(small(&["sh", "-c", script]))
+}
+
+pub(crate) fn text_of(output: Option<&Arc<OutputBuffer>>) -> String {
+    let mut text = String::new();
+    output.unwrap().reader().read_to_string(&mut text).unwrap();
+    text
+}
+
+pub(crate) fn stdout_of(handle: &Handle) -> String {
+    text_of(handle.stdout())
+}
+
+/// Waits until something holds.
+pub(crate) fn eventually(what: &str, holds: impl Fn() -> bool) {
+    let end = Instant::now() + Duration::from_secs(10);
+    while !holds() {
+        assert!(Instant::now() < end, "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// What this process has open, by what it leads to.
+pub(crate) fn open_descriptors() -> Vec<String> {
+    let mut open: Vec<String> = std::fs::read_dir("/proc/self/fd")
+        .unwrap()
+        .filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok())
+        .map(|target| target.display().to_string())
+        .filter(|target| !target.starts_with("/proc/"))
+        .collect();
+    open.sort();
+    open
+}
+
+/// Every process below this one.
+pub(crate) fn descendants() -> Vec<i32> {
+    let mut found = Vec::new();
+    let mut parents = vec![i32::try_from(std::process::id()).unwrap()];
+    while let Some(parent) = parents.pop() {
+        let tasks = std::fs::read_dir(format!("/proc/{parent}/task"));
+        for task in tasks.into_iter().flatten().flatten() {
+            let children = std::fs::read_to_string(task.path().join("children"));
+            for child in children.unwrap_or_default().split_whitespace() {
+                let child: i32 = child.parse().unwrap();
+                found.push(child);
+                parents.push(child);
+            }
+        }
+    }
+    found.sort_unstable();
+    found
+}
+
+pub(crate) fn is_alive(pid: i32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = status.rsplit(") ").next().and_then(|rest| rest.chars().next());
+    Path::new(&format!("/proc/{pid}")).exists() && state != Some('Z')
+}
