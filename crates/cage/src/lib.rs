@@ -23,6 +23,7 @@ pub mod prepare;
 pub mod probe;
 pub mod project;
 pub mod quarantine;
+pub mod record;
 pub mod resolve;
 pub mod runner;
 pub mod session;

@@ -15,8 +15,9 @@ use super::keeper::Keeper;
 use super::kept::Kept;
 use super::output::OutputBuffer;
 use super::pump::Pump;
-use super::request::{Labels, TerminalSize};
+use super::request::TerminalSize;
 use crate::outcome::EndReason;
+use crate::record::Labels;
 
 /// A program that was started. Dropping it closes its cage without waiting: the program is asked to
 /// end, and killed if it does not.

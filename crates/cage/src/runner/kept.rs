@@ -13,11 +13,11 @@ use rustix::process::Pid;
 
 use super::ended::Ended;
 use super::pump::Pump;
-use super::request::Labels;
 use super::uncaged::Direct;
 use super::watch::Key;
 use crate::gatekeeper::Registration;
 use crate::outcome::{DeniedCall, EndReason};
+use crate::record::Labels;
 
 /// One program.
 #[derive(Debug)]

@@ -32,9 +32,11 @@ pub use error::RunError;
 pub use handle::{Ending, Handle};
 pub use output::{OutputBuffer, OutputReader, ReadOutput};
 pub use request::{
-    Confinement, Input, Keep, Labels, Output, Overflow, Request, Streams, TerminalSize,
-    UncagedProgram, UncagedReason,
+    Confinement, Input, Keep, Output, Overflow, Request, Streams, TerminalSize, UncagedProgram,
 };
+
+pub use crate::record::Labels;
+pub use audit::UncagedReason;
 
 use crate::outcome::EndReason;
 use crate::prepare::WayOut;

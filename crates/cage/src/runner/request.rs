@@ -5,9 +5,11 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use audit::UncagedReason;
 use plan::Plan;
 
 use crate::prepare::Prepared;
+use crate::record::Labels;
 
 /// A program to start.
 #[derive(Debug)]
@@ -66,28 +68,8 @@ pub struct UncagedProgram {
     pub working_directory: PathBuf,
     /// Its longest life, which holds without a cage as well. K162
     pub walltime: Option<Duration>,
-    /// Who said that it needs no cage.
+    /// Who said that it needs no cage. K161
     pub reason: UncagedReason,
-}
-
-/// Who let a program run without a cage. K161
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UncagedReason {
-    /// The policy: `cage = "disabled"`.
-    DslDisabled,
-    /// The supervisor's `--no-sandbox`.
-    DaemonNoSandbox,
-}
-
-/// Whom a program is for, in words of the caller's that the record repeats.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Labels {
-    /// The project.
-    pub project_id: String,
-    /// The session, if it belongs to one.
-    pub session_id: Option<String>,
-    /// The agent of the policy file, if one was named.
-    pub subagent_name: Option<String>,
 }
 
 /// Where a program's standard streams lead.

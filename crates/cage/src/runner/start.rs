@@ -15,13 +15,14 @@ use super::handle::{Handle, set_size};
 use super::keeper::Keeper;
 use super::kept::{Body, Caged, Ends, Kept};
 use super::pump::Pump;
-use super::request::{Input, Labels, Output, Streams, TerminalSize, UncagedProgram};
+use super::request::{Input, Output, Streams, TerminalSize, UncagedProgram};
 use super::uncaged::Direct;
 use super::watch::{Key, Subject};
 use super::{Runner, StartStep};
 use crate::gatekeeper::{Gatekeeper, Prepared, Registration};
 use crate::outcome::SpawnError;
 use crate::prepare::Name;
+use crate::record::Labels;
 
 impl Runner {
     /// Starts a program in its cage.
