@@ -181,7 +181,12 @@ impl Bus {
         };
         let mut line = String::new();
         BufReader::new(daemon.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        Some(Self { daemon, directory })
+        let bus = Self { daemon, directory };
+        if line.is_empty() && !rustix::process::geteuid().is_root() {
+            eprintln!("only for users whom the system knows by name: others get no bus");
+            return None;
+        }
+        Some(bus)
     }
 
     fn connect(&self) -> Connection {
@@ -192,7 +197,8 @@ impl Bus {
 
 impl Drop for Bus {
     fn drop(&mut self) {
-        self.daemon.kill().unwrap();
+        // It may have ended by itself.
+        let _ended = self.daemon.kill();
         self.daemon.wait().unwrap();
     }
 }
