@@ -3,6 +3,7 @@
 //! is the one that the caller builds for the last line.
 
 mod kernel;
+mod limits;
 mod machine;
 mod namespaces;
 mod network;
@@ -84,7 +85,7 @@ pub fn probe(subject: &Subject, build_cage: impl FnOnce() -> Result<(), String>)
         kernel::seccomp_layer(&files),
         kernel::landlock_layer(&files),
         network::network_layer(jail::probe_network()),
-        machine::cgroup_layer(&files),
+        limits::limits_layer(::limits::Limiter::discover().layer()),
         machine::bubblewrap_layer(&files),
         cage_layer(build_cage()),
     ];

@@ -24,6 +24,8 @@ use crate::{LimitsError, Usage};
 pub(crate) struct Base {
     usable: Vec<(Vec<Limit>, Directory)>,
     obstacles: Vec<(Limit, Obstacle)>,
+    /// Groups in which this caller may not make others.
+    foreign: Vec<(Limit, Place, Errno)>,
 }
 
 impl Base {
@@ -36,7 +38,20 @@ impl Base {
                 Err(absent) => base.obstacles.push((limit, absence(limit, absent))),
             }
         }
+        base.tell_how_to_delegate();
         base
+    }
+
+    /// One command for all groups that are not this caller's.
+    fn tell_how_to_delegate(&mut self) {
+        let paths: Vec<String> =
+            self.foreign.iter().map(|(_, place, _)| place.path().display().to_string()).collect();
+        let fix = delegation(&paths.join(" "));
+        for (limit, place, errno) in std::mem::take(&mut self.foreign) {
+            let (path, error) = (place.path(), std::io::Error::from(errno));
+            let why = format!("`{}` may not be written: {error}", path.display());
+            self.obstacles.push((limit, Obstacle { why, fix: fix.clone() }));
+        }
     }
 
     fn consider(&mut self, limit: Limit, place: &Place) {
@@ -48,7 +63,7 @@ impl Base {
         match Directory::open(place, Version::One) {
             Ok(directory) => match directory.may_make() {
                 Ok(()) => self.usable.push((vec![limit], directory)),
-                Err(errno) => self.obstacles.push((limit, not_delegated(limit, place, errno))),
+                Err(errno) => self.foreign.push((limit, place.clone(), errno)),
             },
             Err(error) => {
                 let fix = Obstacle::ELSEWHERE.to_owned();
@@ -266,17 +281,13 @@ fn absence(limit: Limit, absent: Absent) -> Obstacle {
     Obstacle { why, fix }
 }
 
-fn not_delegated(limit: Limit, place: &Place, errno: Errno) -> Obstacle {
-    let path = place.path();
-    let path = path.display();
+/// The shell that the command is given to goes on in the new groups.
+fn delegation(paths: &str) -> String {
     let user = rustix::process::geteuid().as_raw();
-    Obstacle {
-        why: format!("`{path}` may not be written: {}", std::io::Error::from(errno)),
-        fix: format!(
-            "sudo sh -c 'mkdir -p {path}/user-{user} && chown -R {user} {path}/user-{user} && \
-             echo '$$' > {path}/user-{user}/cgroup.procs' # for `{limit}`"
-        ),
-    }
+    format!(
+        "sudo sh -c 'for d in {paths}; do mkdir -p $d/user-{user} && \
+         chown -R {user} $d/user-{user} && echo '$$' > $d/user-{user}/{PROCESSES}; done'"
+    )
 }
 
 /// The kernel charges up to 64 pages at once.

@@ -1,20 +1,7 @@
-//! What kind of machine this is: control groups, containers, WSL, other launchers. Explains the
+//! What kind of machine this is: containers, WSL, other launchers. Explains the
 //! other layers; a cage needs none of it.
 
 use super::{Layer, LayerState, SystemFiles};
-
-pub(super) fn cgroup_layer(files: &SystemFiles) -> Layer {
-    let (state, why) = if files.exists("/sys/fs/cgroup/cgroup.controllers") {
-        (LayerState::Present, "version 2")
-    } else if files.exists("/sys/fs/cgroup/unified/cgroup.controllers") {
-        (LayerState::Degraded, "versions 1 and 2 side by side")
-    } else if files.exists("/sys/fs/cgroup/memory") || files.exists("/sys/fs/cgroup/pids") {
-        (LayerState::Degraded, "version 1")
-    } else {
-        (LayerState::Absent, "no hierarchy is mounted at /sys/fs/cgroup")
-    };
-    Layer { name: "control groups", state, required: false, why: why.to_owned(), fix: None }
-}
 
 pub(super) fn bubblewrap_layer(files: &SystemFiles) -> Layer {
     let directories = ["/usr/local/bin", "/usr/bin", "/bin"];

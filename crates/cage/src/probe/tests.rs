@@ -103,18 +103,27 @@ fn kernel_versions_are_compared_as_numbers() {
     assert_eq!(kernel::version_layer(None).state, LayerState::Degraded);
 }
 
+/// K149
 #[test]
-fn control_groups_are_told_apart() {
-    let table: [(Files<'_>, &str); 4] = [
-        (&[("/sys/fs/cgroup/cgroup.controllers", "")], "version 2"),
-        (&[("/sys/fs/cgroup/unified/cgroup.controllers", "")], "versions 1 and 2 side by side"),
-        (&[("/sys/fs/cgroup/memory/tasks", "")], "version 1"),
-        (&[], "no hierarchy is mounted at /sys/fs/cgroup"),
+fn limits_are_held_in_full_in_part_or_not_at_all() {
+    use ::limits::{Limit, Mechanism};
+    let found = |mechanism, held: &[Limit], missing: &[Limit]| ::limits::Layer {
+        mechanism,
+        held: held.to_vec(),
+        missing: missing.to_vec(),
+        why: "the reason".to_owned(),
+        fix: Some("the fix".to_owned()),
+    };
+    let all = [Limit::Memory, Limit::Pids, Limit::Cpu];
+    let table = [
+        (found(Some(Mechanism::CgroupV2), &all, &[]), LayerState::Present),
+        (found(Some(Mechanism::Systemd), &all[..2], &all[2..]), LayerState::Degraded),
+        (found(None, &[], &all), LayerState::Absent),
     ];
-    for (files, expected) in table {
-        let (_directory, files) = machine(files);
-        let layer = machine::cgroup_layer(&files);
-        assert_eq!(layer.why, expected);
+    for (found, expected) in table {
+        let layer = limits::limits_layer(found);
+        assert_eq!(layer.state, expected);
+        assert!(layer.why.contains("the reason") && layer.fix.as_deref() == Some("the fix"));
         assert!(!layer.required);
     }
 }

@@ -1,69 +1,73 @@
-//! Control groups of version 1 that root hands over to a user, below those in which the test runs.
+//! Control groups of version 1 that root hands over to a user, below those in which the test runs: by
+//! the very command that such a user is told to run.
 
 use std::fs;
-use std::io::Write;
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
 
-/// A group in each hierarchy, until this is dropped.
-pub(crate) struct Delegated {
-    user: u32,
-    groups: Vec<PathBuf>,
+/// A user without groups, until this is dropped.
+pub(crate) struct User {
+    id: u32,
+    directory: tempfile::TempDir,
 }
 
-impl Delegated {
-    pub(crate) fn make(user: u32) -> Self {
+impl User {
+    /// Somebody whom nobody else is while this test runs.
+    pub(crate) fn nobody_else() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let user = Self { id: 1_000_000 + std::process::id(), directory };
+        fs::set_permissions(user.directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        fs::copy(std::env::current_exe().unwrap(), user.program()).unwrap();
+        // Root is who runs this already.
+        user.write("sudo", "#!/bin/sh\nexec \"$@\"\n");
+        user
+    }
+
+    fn program(&self) -> PathBuf {
+        self.directory.path().join("again")
+    }
+
+    fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.directory.path().join(name);
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    }
+
+    /// Runs one test of this program as the user, where this test is.
+    pub(crate) fn run(&self, test: &str) -> Output {
+        let mut command = Command::new(self.program());
+        command.args(["--exact", test, "--ignored", "--nocapture"]).current_dir("/");
+        command.uid(self.id).gid(self.id).output().unwrap()
+    }
+
+    /// Gives a command to a shell, and runs every test of this program from there as the user, but
+    /// for the one that is running.
+    pub(crate) fn run_all_after(&self, fix: &str, but: &str) -> Output {
+        let id = self.id;
+        let again = format!(
+            "{fix} && exec setpriv --reuid={id} --regid={id} --clear-groups {} --skip {but} --nocapture",
+            self.program().display()
+        );
+        let path = format!("{}:/usr/bin:/bin", self.directory.path().display());
+        let script = self.write("fix", &again);
+        let mut command = Command::new("/bin/sh");
+        command.arg(script).env("PATH", path).env(super::DELEGATED, "yes").current_dir("/");
+        command.output().unwrap()
+    }
+}
+
+impl Drop for User {
+    fn drop(&mut self) {
         let groups = fs::read_to_string("/proc/self/cgroup").unwrap();
-        let name = format!("stockade-test-{}", super::invocation());
-        let mut made = Self { user, groups: Vec::new() };
         for controller in ["memory", "pids", "cpu"] {
             let marked = format!(":{controller}:/");
             let own = groups.lines().find_map(|line| line.split_once(&marked)).unwrap().1;
-            let group = PathBuf::from("/sys/fs/cgroup").join(controller).join(own).join(&name);
-            fs::create_dir(&group).unwrap();
-            chown(&group, Some(user), Some(user)).unwrap();
-            for file in ["cgroup.procs", "tasks"] {
-                chown(group.join(file), Some(user), Some(user)).unwrap();
-            }
-            made.groups.push(group);
-        }
-        made
-    }
-
-    /// Runs every other test of this program as that user, from within.
-    pub(crate) fn run_this_program_again(&self) -> Output {
-        let directory = tempfile::tempdir().unwrap();
-        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let program = directory.path().join("again");
-        fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-        let mut child = Command::new("/bin/sh")
-            .args(["-c", "read go; exec \"$@\"", "sh"])
-            .arg(&program)
-            .args(["--skip", "a_user_with_delegated_groups", "--nocapture"])
-            .env(super::DELEGATED, "yes")
-            .current_dir("/")
-            .uid(self.user)
-            .gid(self.user)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        for group in &self.groups {
-            fs::write(group.join("cgroup.procs"), child.id().to_string()).unwrap();
-        }
-        child.stdin.take().unwrap().write_all(b"go\n").unwrap();
-        child.wait_with_output().unwrap()
-    }
-}
-
-impl Drop for Delegated {
-    fn drop(&mut self) {
-        for group in &self.groups {
-            super::until("empty", || fs::remove_dir(group).is_ok());
+            let group = Path::new("/sys/fs/cgroup").join(controller).join(own);
+            let group = group.join(format!("user-{}", self.id));
+            super::until("empty", || !group.exists() || fs::remove_dir(&group).is_ok());
         }
     }
 }
