@@ -17,7 +17,7 @@ use crate::dns::{CageNames, Outside, ResolveFailure, Resolver};
 use crate::event::{EventKind, Way};
 use crate::limits;
 use crate::record::Record;
-use crate::relay::{Meter, Pipes};
+use crate::relay::{HeldBack, Meter, Pipes};
 use crate::rules::Rules;
 use crate::settings::Proxy;
 use crate::synthetic::{MapFull, SyntheticMap, SyntheticPair, is_synthetic};
@@ -39,6 +39,7 @@ pub(crate) struct Cage {
     /// Room for connections.
     pub(crate) connections: Arc<Semaphore>,
     dials: Semaphore,
+    held_back: HeldBack,
     pub(crate) record: Record,
     shared: Arc<Shared>,
 }
@@ -68,6 +69,7 @@ impl Cage {
             synthetic: Mutex::new(SyntheticMap::new(RandomState::new().build_hasher().finish())),
             connections: Arc::new(Semaphore::new(limits::CONNECTIONS)),
             dials: Semaphore::new(limits::DIALS),
+            held_back: HeldBack::default(),
             record: Record::new(invocation, settings.log_allowed, channel),
             shared,
         }
@@ -150,7 +152,8 @@ impl Cage {
 
     /// What one connection is measured with.
     pub(crate) fn meter(&self) -> Meter<'_> {
-        Meter::new(&self.shared.pipes, &self.record.inward, &self.record.outward)
+        let Record { inward, outward, .. } = &self.record;
+        Meter::new(&self.shared.pipes, inward, outward, &self.held_back)
     }
 }
 

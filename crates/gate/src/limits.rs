@@ -36,6 +36,11 @@ pub const GREETING_BYTES: usize = 64 * 1024;
 /// The head of an HTTP request, and a TLS hello.
 pub const OPENING_BYTES: usize = 64 * 1024;
 
+/// What the connections of one cage may hold back together, to look at it before it is passed on.
+pub const HELD_BACK: usize = 16 * 1024 * 1024;
+/// What each of them may hold back even so.
+pub const HELD_BACK_ALWAYS: usize = 4 * 1024;
+
 /// How long a connection for questions may be silent, or take for one of them.
 pub const QUERY_IDLE: Duration = Duration::from_secs(10);
 /// How long it is not told again that no resolver answers.

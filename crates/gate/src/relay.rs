@@ -2,11 +2,11 @@
 //! all they have to say. The bytes go from socket to socket through a pipe and are not copied; an
 //! idle connection holds neither pipe nor buffer. Never looks at what it moves.
 
+mod meter;
 mod pipes;
 
 use std::io;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -14,83 +14,11 @@ use rustix::net::{RecvFlags, SendFlags};
 use rustix::pipe::SpliceFlags;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
-use tokio::time::Instant;
 
 use crate::limits;
+pub(crate) use meter::{Direction, HeldBack, Meter};
 use pipes::Pipe;
 pub(crate) use pipes::Pipes;
-
-/// What one connection moves through, counts with and is timed by.
-#[derive(Debug)]
-pub(crate) struct Meter<'a> {
-    pub(crate) pipes: &'a Pipes,
-    /// Bytes that came to the cage, of all its connections.
-    pub(crate) inward: &'a AtomicU64,
-    /// Bytes that left it.
-    pub(crate) outward: &'a AtomicU64,
-    started: Instant,
-    /// Milliseconds after the start.
-    last_moved: AtomicU64,
-    /// Whether anything came from outside on this connection.
-    answered: AtomicBool,
-}
-
-/// Which way bytes go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Direction {
-    /// Into the cage.
-    Inward,
-    /// Out of it.
-    Outward,
-}
-
-impl<'a> Meter<'a> {
-    pub(crate) fn new(pipes: &'a Pipes, inward: &'a AtomicU64, outward: &'a AtomicU64) -> Self {
-        Self {
-            pipes,
-            inward,
-            outward,
-            started: Instant::now(),
-            last_moved: AtomicU64::new(0),
-            answered: AtomicBool::new(false),
-        }
-    }
-
-    /// Counts what was moved.
-    pub(crate) fn count(&self, direction: Direction, bytes: usize) {
-        self.took(direction);
-        let counter = match direction {
-            Direction::Inward => self.inward,
-            Direction::Outward => self.outward,
-        };
-        counter.fetch_add(u64::try_from(bytes).unwrap_or(u64::MAX), Ordering::Relaxed);
-        let elapsed = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.last_moved.store(elapsed, Ordering::Relaxed);
-    }
-
-    /// Whether anything came from outside on this connection, be it on its way still.
-    pub(crate) fn was_answered(&self) -> bool {
-        self.answered.load(Ordering::Relaxed)
-    }
-
-    fn took(&self, direction: Direction) {
-        if direction == Direction::Inward {
-            self.answered.store(true, Ordering::Relaxed);
-        }
-    }
-
-    /// Returns once nothing has been moved for so long.
-    pub(crate) async fn idle_for(&self, longest: Duration) {
-        loop {
-            let last = Duration::from_millis(self.last_moved.load(Ordering::Relaxed));
-            let end = self.started + last + longest;
-            if end <= Instant::now() {
-                return;
-            }
-            tokio::time::sleep_until(end).await;
-        }
-    }
-}
 
 /// Moves everything both ways. An error means that one side broke off, or that both were silent for
 /// too long; the caller resets the other.

@@ -49,6 +49,8 @@ pub enum DenialCode {
     HttpRefused,
     /// A SOCKS request that is not understood.
     SocksRefused,
+    /// The beginning of a message that cannot be kept, because the cage has too many of them.
+    TooMuchHeldBack,
 }
 
 impl DenialCode {
@@ -68,6 +70,7 @@ impl DenialCode {
             Self::HostDiffers => "host_differs",
             Self::HttpRefused => "http_refused",
             Self::SocksRefused => "socks_refused",
+            Self::TooMuchHeldBack => "too_much_held_back",
         }
     }
 }

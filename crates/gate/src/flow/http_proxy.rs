@@ -17,11 +17,13 @@ use crate::inspect::http::{
     self, Answer, Failure, Form, RequestHead, ResponseReader, Scheme, failure,
 };
 use crate::limits;
-use crate::relay::{Direction, pump_to_end, reset, send, until_idle};
+use crate::relay::{Direction, Meter, pump_to_end, reset, send, until_idle};
 
 /// Serves one client.
 pub(super) async fn serve(cage: Arc<Cage>, stream: TcpStream) {
-    let read = timeout(limits::GREETING, Speaker::read_first_head(&stream, Vec::new())).await;
+    let meter = cage.meter();
+    let reading = Speaker::read_first_head(&stream, Vec::new(), &meter);
+    let read = timeout(limits::GREETING, reading).await;
     let mut speaker = match read {
         Ok(Ok(speaker)) => speaker,
         Ok(Err(Stop::DeniedRequest(denial) | Stop::Denied(denial))) => {
@@ -50,7 +52,7 @@ pub(super) async fn serve(cage: Arc<Cage>, stream: TcpStream) {
     };
     match way {
         Way::HttpConnect => tunnel(&cage, stream, outside, speaker, target, port).await,
-        _ => pass_on(&cage, stream, outside, speaker, &head).await,
+        _ => pass_on(&cage, stream, outside, speaker, &head, &meter).await,
     }
 }
 
@@ -93,12 +95,12 @@ async fn pass_on(
     outside: TcpStream,
     mut speaker: Speaker,
     head: &RequestHead,
+    meter: &Meter<'_>,
 ) {
-    let meter = cage.meter();
-    let ends = Ends { inside: &stream, outside: &outside, meter: &meter };
+    let ends = Ends { inside: &stream, outside: &outside, meter };
     let outward = async {
         let head = head.in_origin_form();
-        send(&outside, &head, Direction::Outward, &meter).await?;
+        send(&outside, &head, Direction::Outward, meter).await?;
         match speaker.pass_body(ends).await {
             Err(denied @ (Stop::Denied(_) | Stop::DeniedRequest(_))) => Err(denied),
             // A server may answer and close before it has read all.
@@ -111,7 +113,7 @@ async fn pass_on(
             answered = pass_answer(ends) => answered,
         }
     };
-    match until_idle(&meter, exchange).await {
+    match until_idle(meter, exchange).await {
         Ok(()) => farewell(stream, b"").await,
         Err(Stop::Denied(denial) | Stop::DeniedRequest(denial)) => {
             cage.deny(&head.host, 0, denial, Way::HttpProxy);
@@ -133,7 +135,12 @@ async fn pass_answer(ends: Ends<'_>) -> Result<(), Stop> {
         }
         let news = said.get(looked_at..).unwrap_or_default();
         match reader.next(news) {
-            Ok(Answer::NeedMore) => looked_at = said.len(),
+            Ok(Answer::NeedMore) => {
+                looked_at = said.len();
+                // The reader keeps it as well.
+                let kept = 2 * looked_at;
+                ends.meter.hold_back(Direction::Inward, kept).map_err(Stop::DeniedRequest)?;
+            }
             Ok(Answer::Head { consumed, head }) => {
                 let words = if head.is_interim() { head.bytes.clone() } else { head.closing() };
                 send(ends.inside, &words, Direction::Inward, ends.meter).await?;
@@ -149,6 +156,7 @@ async fn pass_answer(ends: Ends<'_>) -> Result<(), Stop> {
     }
     send(ends.inside, &said, Direction::Inward, ends.meter).await?;
     drop(said);
+    ends.meter.hold_back(Direction::Inward, 0).map_err(Stop::DeniedRequest)?;
     Ok(pump_to_end(ends.outside, ends.inside, Direction::Inward, ends.meter).await?)
 }
 

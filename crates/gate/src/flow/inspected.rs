@@ -159,6 +159,7 @@ impl Ends<'_> {
     async fn rest(self, said: Vec<u8>) -> Result<(), Stop> {
         send(self.outside, &said, Direction::Outward, self.meter).await?;
         drop(said);
+        self.meter.hold_back(Direction::Outward, 0).map_err(Stop::Denied)?;
         Ok(pump_to_end(self.inside, self.outside, Direction::Outward, self.meter).await?)
     }
 }

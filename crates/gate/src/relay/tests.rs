@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::{Meter, Pipes, relay, reset};
+use super::{Direction, HeldBack, Meter, Pipes, relay, reset};
 use crate::limits;
 
 async fn pair() -> (TcpStream, TcpStream) {
@@ -28,7 +28,8 @@ async fn check_transfer(pipes: &Pipes, length: usize) {
     let (mut client, inside) = pair().await;
     let (outside, mut server) = pair().await;
     let (inward, outward) = (AtomicU64::new(0), AtomicU64::new(0));
-    let meter = Meter::new(pipes, &inward, &outward);
+    let held_back = HeldBack::default();
+    let meter = Meter::new(pipes, &inward, &outward, &held_back);
     let (request, answer) = (pattern(length, 1), pattern(length + 17, 2));
     let client_side = async {
         let (mut read, mut write) = client.split();
@@ -90,7 +91,8 @@ async fn a_slow_receiver_slows_the_sender() {
     let (mut client, inside) = pair().await;
     let (outside, _server) = pair().await;
     let (inward, outward) = (AtomicU64::new(0), AtomicU64::new(0));
-    let meter = Meter::new(&pipes, &inward, &outward);
+    let held_back = HeldBack::default();
+    let meter = Meter::new(&pipes, &inward, &outward, &held_back);
     let flood = async {
         let chunk = vec![0_u8; 1 << 20];
         let mut sent = 0;
@@ -114,7 +116,8 @@ async fn a_reset_is_passed_on() {
     let (mut client, inside) = pair().await;
     let (outside, server) = pair().await;
     let (inward, outward) = (AtomicU64::new(0), AtomicU64::new(0));
-    let meter = Meter::new(&pipes, &inward, &outward);
+    let held_back = HeldBack::default();
+    let meter = Meter::new(&pipes, &inward, &outward, &held_back);
     reset(server);
     let relayed = relay(&inside, &outside, &meter).await;
     assert_eq!(relayed.unwrap_err().kind(), std::io::ErrorKind::ConnectionReset);
@@ -130,7 +133,30 @@ async fn silence_ends_a_connection() {
     let (_client, inside) = pair().await;
     let (outside, _server) = pair().await;
     let (inward, outward) = (AtomicU64::new(0), AtomicU64::new(0));
-    let meter = Meter::new(&pipes, &inward, &outward);
+    let held_back = HeldBack::default();
+    let meter = Meter::new(&pipes, &inward, &outward, &held_back);
     let relayed = relay(&inside, &outside, &meter).await;
     assert_eq!(relayed.unwrap_err().kind(), std::io::ErrorKind::TimedOut);
+}
+
+/// What connections hold back is counted together, and counted off with them.
+#[test]
+fn held_back_bytes_are_counted() {
+    let (pipes, held_back) = (Pipes::new(), HeldBack::default());
+    let (inward, outward) = (AtomicU64::new(0), AtomicU64::new(0));
+    let meter = || Meter::new(&pipes, &inward, &outward, &held_back);
+    let (one, other) = (meter(), meter());
+    let (small, half) = (limits::HELD_BACK_ALWAYS, limits::HELD_BACK / 2);
+    one.hold_back(Direction::Outward, half).unwrap();
+    one.hold_back(Direction::Inward, half - small).unwrap();
+    // Saying it again is not holding back more.
+    one.hold_back(Direction::Outward, half).unwrap();
+    other.hold_back(Direction::Outward, small).unwrap();
+    let refused = other.hold_back(Direction::Outward, small + 1).unwrap_err();
+    assert_eq!(refused.code.as_str(), "too_much_held_back");
+    other.hold_back(Direction::Outward, small).unwrap();
+    one.hold_back(Direction::Inward, 0).unwrap();
+    other.hold_back(Direction::Outward, half - small).unwrap();
+    drop(one);
+    other.hold_back(Direction::Outward, 2 * half).unwrap();
 }

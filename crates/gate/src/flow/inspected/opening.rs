@@ -33,9 +33,9 @@ pub(super) async fn read_opening(
         let news = said.get(seen..).unwrap_or_default();
         match classifier.feed(news) {
             FirstBytes::Other => return Ok(Opening::Free(said.split_off(seen))),
-            FirstBytes::Tls => return read_hello(ends.inside, name, said, seen).await,
+            FirstBytes::Tls => return read_hello(ends, name, said, seen).await,
             FirstBytes::Http => {
-                let mut speaker = Speaker::read_first_head(ends.inside, said).await?;
+                let mut speaker = Speaker::read_first_head(ends.inside, said, ends.meter).await?;
                 speaker.has_passed_on(seen);
                 return Ok(Opening::Http(Box::new(speaker)));
             }
@@ -47,12 +47,13 @@ pub(super) async fn read_opening(
         if read_more(ends.inside, &mut said).await? == 0 {
             return Ok(Opening::Free(Vec::new()));
         }
+        ends.meter.hold_back(Direction::Outward, said.len()).map_err(Stop::Denied)?;
     }
 }
 
 /// Reads a ClientHello, of which the first bytes may have been passed on.
 async fn read_hello(
-    inside: &TcpStream,
+    ends: Ends<'_>,
     name: &Name,
     said: Vec<u8>,
     passed_on: usize,
@@ -69,9 +70,11 @@ async fn read_hello(
         }
         seen = said.len();
         // Whoever stops in the middle of what has to be looked at has said nothing.
-        if read_more(inside, &mut said).await? == 0 {
+        if read_more(ends.inside, &mut said).await? == 0 {
             return Err(Stop::Broken);
         }
+        // The reader keeps it as well.
+        ends.meter.hold_back(Direction::Outward, 2 * said.len()).map_err(Stop::Denied)?;
     }
 }
 

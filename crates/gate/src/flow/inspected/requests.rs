@@ -8,7 +8,7 @@ use super::{Ends, Stop, read_more};
 use crate::decision::{Denial, DenialCode};
 use crate::inspect::check_request;
 use crate::inspect::http::{Answer, HttpError, RequestHead, Requests, ResponseReader, Step};
-use crate::relay::{Direction, pump, send};
+use crate::relay::{Direction, Meter, pump, send};
 
 /// A program that speaks HTTP.
 #[derive(Debug)]
@@ -39,6 +39,7 @@ impl Speaker {
     pub(in crate::flow) async fn read_first_head(
         inside: &TcpStream,
         said: Vec<u8>,
+        meter: &Meter<'_>,
     ) -> Result<Self, Stop> {
         let mut speaker = Self { requests: Requests::new(), head: None, passed_on: 0, said };
         loop {
@@ -53,6 +54,7 @@ impl Speaker {
             if read_more(inside, &mut speaker.said).await? == 0 {
                 return Err(Stop::Broken);
             }
+            speaker.hold_back(meter)?;
         }
     }
 
@@ -92,7 +94,8 @@ impl Speaker {
         let Some(head) = self.head.take() else { return Ok(()) };
         check_request(name, port, &head).map_err(Stop::DeniedRequest)?;
         let words = head.bytes.get(std::mem::take(&mut self.passed_on)..).unwrap_or_default();
-        Ok(send(ends.outside, words, Direction::Outward, ends.meter).await?)
+        send(ends.outside, words, Direction::Outward, ends.meter).await?;
+        self.hold_back(ends.meter)
     }
 
     /// Passes on what is left of a body.
@@ -104,6 +107,7 @@ impl Speaker {
             if let Step::Body { consumed } = self.requests.next(&self.said)? {
                 self.pass_said(ends, consumed).await?;
             }
+            self.hold_back(ends.meter)?;
         }
         Ok(())
     }
@@ -127,6 +131,7 @@ impl Speaker {
                 self.head = Some(head);
             }
         }
+        self.hold_back(ends.meter)?;
         Ok(true)
     }
 
@@ -154,6 +159,13 @@ impl Speaker {
         Ok(())
     }
 
+    /// Says how much is kept of what the program said.
+    fn hold_back(&self, meter: &Meter<'_>) -> Result<(), Stop> {
+        let head = self.head.as_ref().map_or(0, |head| head.bytes.len());
+        let kept = self.said.len() + self.requests.kept() + head;
+        meter.hold_back(Direction::Outward, kept).map_err(Stop::DeniedRequest)
+    }
+
     fn took(&mut self, length: usize) {
         if length >= self.said.len() {
             self.said = Vec::new();
@@ -177,6 +189,8 @@ pub(super) async fn answer_to_offer(ends: Ends<'_>) -> Result<Answered, Stop> {
         if let Some(answered) = answered {
             return Ok(answered);
         }
+        let kept = reader.kept().len();
+        ends.meter.hold_back(Direction::Inward, kept).map_err(Stop::DeniedRequest)?;
     }
 }
 

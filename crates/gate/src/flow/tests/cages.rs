@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::support::{Gate, ask, echo_server, report};
 use crate::control::{CageOrder, CageReport, Order, Waiting};
+use crate::limits;
 
 async fn connected(cage: &super::support::TestCage, port: u16) -> TcpStream {
     let mut stream = TcpStream::connect(cage.socks).await.unwrap();
@@ -157,4 +158,42 @@ async fn dials_beyond_the_bound_wait_their_turn() {
     assert_eq!(cage.unregister().await.counters.tcp_allowed, 2000);
 }
 
+/// Heads that do not end are kept only so far; short ones of the same cage, and other cages, go on.
+#[tokio::test]
+async fn unfinished_messages_are_bounded() {
+    let gate = Gate::start().await;
+    let port = echo_server().await;
+    let (busy, other) = (gate.cage(&["a.test"]).await, gate.cage(&["127.0.0.1"]).await);
+    let long =
+        [b"GET / HTTP/1.1\r\nHost: a.test\r\nX: ", vec![b'x'; LONG_HEAD].as_slice()].concat();
+    let mut unfinished = Vec::new();
+    for _ in 0..2 * limits::HELD_BACK / LONG_HEAD {
+        let mut stream = TcpStream::connect(busy.http).await.unwrap();
+        // Those that are refused may be gone before all is said.
+        let _refused = stream.write_all(&long).await;
+        unfinished.push(stream);
+    }
+    let refused = async {
+        let (mut refused, mut answer) = (0, [0; 12]);
+        for stream in &mut unfinished {
+            let said = timeout(Duration::from_millis(5), stream.read_exact(&mut answer)).await;
+            refused += usize::from(matches!(said, Ok(Ok(_)) if answer == *b"HTTP/1.1 400"));
+        }
+        refused
+    };
+    let (refused, opened) = (refused.await, unfinished.len());
+    let kept = (opened - refused) * long.len();
+    assert!(kept <= limits::HELD_BACK, "{kept} bytes are kept, {refused} of {opened} refused");
+    assert!(kept > limits::HELD_BACK / 2, "{refused} of {opened} refused");
+    let mut short = TcpStream::connect(busy.http).await.unwrap();
+    let words = b"GET http://b.test/ HTTP/1.1\r\nHost: b.test\r\n\r\n";
+    assert_eq!(ask(&mut short, words, 12).await, b"HTTP/1.1 403");
+    connected(&other, port).await;
+    drop(unfinished);
+    let account = busy.unregister().await;
+    let denied = account.denials.iter().find(|denied| denied.target == "-").unwrap();
+    assert_eq!(denied.code.as_deref(), Some("too_much_held_back"));
+}
+
+const LONG_HEAD: usize = 60 * 1024;
 const IDLE_CONNECTIONS: usize = 10_000;

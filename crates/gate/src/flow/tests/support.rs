@@ -218,10 +218,9 @@ fn name_in(query: &[u8]) -> (String, usize) {
     (labels.join("."), position + 1)
 }
 
-/// Lets this process have so many descriptors; false where its hard limit is lower.
+/// Lets this process have so many descriptors; false where its hard limit is lower and holds.
 pub(super) fn raise_descriptor_limit(wanted: u64) -> bool {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let hard = getrlimit(Resource::Nofile).maximum;
-    let limit = Rlimit { current: Some(wanted), maximum: hard };
-    hard.is_none_or(|hard| hard >= wanted) && setrlimit(Resource::Nofile, limit).is_ok()
+    let hard = getrlimit(Resource::Nofile).maximum.map(|hard| hard.max(wanted));
+    setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum: hard }).is_ok()
 }

@@ -38,6 +38,11 @@ impl Chunks {
         matches!(self.0, State::Done)
     }
 
+    /// How many bytes of the fields behind the body were kept.
+    pub(super) fn kept(&self) -> usize {
+        if let State::Trailer(lines) = &self.0 { lines.bytes().len() } else { 0 }
+    }
+
     /// How much of the current chunk is still to come.
     pub(super) fn data_left(&self) -> u64 {
         if let State::Data { left } = self.0 { left } else { 0 }

@@ -72,6 +72,15 @@ impl Requests {
         matches!(&self.state, State::Head(lines) if lines.bytes().is_empty())
     }
 
+    /// How many bytes were kept, of a head or of the fields behind a body.
+    pub fn kept(&self) -> usize {
+        match &self.state {
+            State::Head(lines) => lines.bytes().len(),
+            State::Chunked(chunks) => chunks.kept(),
+            State::Sized { .. } | State::Tunnel | State::Failed(_) => 0,
+        }
+    }
+
     /// How many bytes are sure to belong to a body and may be passed on unseen.
     pub fn unseen(&self) -> u64 {
         match &self.state {
