@@ -23,13 +23,21 @@ pub(crate) enum Failure {
         /// How it ended.
         status: std::process::ExitStatus,
     },
+    /// A program took too long and was killed.
+    #[error("`{program}` was killed after {seconds} s")]
+    Time {
+        /// Which one.
+        program: String,
+        /// How long it had.
+        seconds: u64,
+    },
     /// Files could not be read or copied.
     #[error(transparent)]
     Files(#[from] io::Error),
     /// What cargo printed was not what it documents.
     #[error("cargo printed something else than JSON messages: {0}")]
     Messages(#[from] serde_json::Error),
-    /// The command line makes no sense.
+    /// The command line makes no sense, or the machine lacks what it asks for.
     #[error("{0}")]
     Usage(String),
 }

@@ -8,6 +8,7 @@ mod command;
 mod fuzz;
 mod suite;
 mod tidy;
+mod vm;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -20,7 +21,13 @@ usage: cargo xtask COMMAND
   tidy                   what the project asks of its own text
   test [WORD...]         all tests, or those whose crate or name has one of the words
   fuzz [--minutes N] [TARGET...]
-                         all fuzz targets, or those named, for N minutes together (10)";
+                         all fuzz targets, or those named, for N minutes together (10)
+  vm [--minutes N] [WORD...]
+                         boots a Debian with systemd in a virtual machine and runs there what
+                         depends on it, or the tests that have one of the words
+  vm [--minutes N] -- COMMAND...
+                         runs a command there, as root
+  vm --shell             opens a shell there";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -34,6 +41,10 @@ fn main() -> ExitCode {
             totals.failed == 0
         }),
         ["fuzz", options @ ..] => fuzz::run(&root, options),
+        ["vm", options @ ..] => vm::run(&root, options),
+        // The machine's own side of it.
+        ["vm-guest"] => vm::run_inside(),
+        ["vm-pass", name] => vm::run_pass_inside(name),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);

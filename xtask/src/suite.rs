@@ -16,10 +16,12 @@ mod tests;
 
 use std::path::Path;
 
+pub(crate) use binaries::{Built, TestBinary, build_packages};
+pub(crate) use run::{Context, all_of};
+pub(crate) use stage::{copy_tree, give_away};
 pub(crate) use totals::Totals;
 
 use crate::command::Failure;
-use binaries::TestBinary;
 
 /// Crates whose tests touch the kernel, and so depend on who runs them.
 const TOUCHES_THE_KERNEL: &[&str] = &[

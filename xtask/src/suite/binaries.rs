@@ -8,31 +8,41 @@ use crate::command::{Failure, cargo, printed_by};
 
 /// What one build produced.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Built {
+pub(crate) struct Built {
     /// All test programs, sorted by package and name.
-    pub(super) tests: Vec<TestBinary>,
+    pub(crate) tests: Vec<TestBinary>,
     /// The program itself, which integration tests start.
-    pub(super) stockade: Option<PathBuf>,
+    pub(crate) stockade: Option<PathBuf>,
 }
 
 /// One program full of tests.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct TestBinary {
+pub(crate) struct TestBinary {
     /// The package's name.
-    pub(super) package: String,
+    pub(crate) package: String,
     /// The target's name within the package.
-    pub(super) target: String,
+    pub(crate) target: String,
     /// The program.
-    pub(super) executable: PathBuf,
+    pub(crate) executable: PathBuf,
     /// The directory that holds the package's manifest, in which its tests run.
-    pub(super) directory: PathBuf,
+    pub(crate) directory: PathBuf,
 }
 
 /// Builds everything that tests need. Compiler errors go to standard error.
 pub(super) fn build(root: &Path) -> Result<Built, Failure> {
-    let arguments = ["test", "--no-run", "--locked", "--workspace", "--quiet"];
+    build_selected(root, &["--workspace"])
+}
+
+/// Builds what the tests of the named packages need.
+pub(crate) fn build_packages(root: &Path, packages: &[&str]) -> Result<Built, Failure> {
+    let selection: Vec<&str> = packages.iter().flat_map(|name| ["--package", name]).collect();
+    build_selected(root, &selection)
+}
+
+fn build_selected(root: &Path, selection: &[&str]) -> Result<Built, Failure> {
+    let arguments = ["test", "--no-run", "--locked", "--quiet"];
     let format = "--message-format=json-render-diagnostics";
-    read_messages(&printed_by(cargo(root).args(arguments).arg(format))?)
+    read_messages(&printed_by(cargo(root).args(arguments).args(selection).arg(format))?)
 }
 
 /// Picks the test programs and `stockade` out of cargo's messages.

@@ -16,17 +16,17 @@ use super::{TestBinary, Totals};
 use crate::command::{Failure, start_failure};
 
 /// As whom and where tests run.
-pub(super) struct Context {
+pub(crate) struct Context {
     /// What the person reads: as whom.
-    pub(super) label: &'static str,
+    pub(crate) label: &'static str,
     /// User and group to become; none to stay who we are.
-    pub(super) identity: Option<(u32, u32)>,
+    pub(crate) identity: Option<(u32, u32)>,
     /// The project, or its copy.
-    pub(super) root: PathBuf,
+    pub(crate) root: PathBuf,
     /// The complete environment, or none to hand ours on.
-    pub(super) environment: Option<Vec<(&'static str, PathBuf)>>,
+    pub(crate) environment: Option<Vec<(&'static str, PathBuf)>>,
     /// The `stockade` that tests start.
-    pub(super) stockade: Option<PathBuf>,
+    pub(crate) stockade: Option<PathBuf>,
 }
 
 impl Context {
@@ -67,7 +67,7 @@ impl Context {
 }
 
 /// Runs every test of one program whose name, or whose program's name, has one of the words.
-pub(super) fn all_of(
+pub(crate) fn all_of(
     binary: &TestBinary,
     context: &Context,
     words: &[&str],

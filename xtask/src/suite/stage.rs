@@ -37,9 +37,9 @@ impl Stage {
         if let Some(stockade) = &built.stockade {
             fs::copy(stockade, stage.at(PROGRAMS).join("stockade"))?;
         }
-        give_away(stage.temporary.path())?;
+        give_away(stage.temporary.path(), USER)?;
         for name in [PROJECT, HOME] {
-            give_away(&stage.at(name))?;
+            give_away(&stage.at(name), USER)?;
         }
         Ok(stage)
     }
@@ -72,7 +72,7 @@ impl Stage {
 
 /// Copies files, directories and symbolic links; leaves out what git keeps for itself and what
 /// builds produce.
-pub(super) fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
+pub(crate) fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;
@@ -89,12 +89,12 @@ pub(super) fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes the user without privilege the owner of a path and all below it.
-fn give_away(path: &Path) -> io::Result<()> {
-    lchown(path, Some(USER), Some(USER))?;
+/// Makes a user and the group with the same number the owner of a path and all below it.
+pub(crate) fn give_away(path: &Path, user: u32) -> io::Result<()> {
+    lchown(path, Some(user), Some(user))?;
     if fs::symlink_metadata(path)?.is_dir() {
         for entry in fs::read_dir(path)? {
-            give_away(&entry?.path())?;
+            give_away(&entry?.path(), user)?;
         }
     }
     Ok(())
