@@ -9,6 +9,8 @@ use crate::text::{LongText, Name, Text};
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(crate) use tests::samples;
 
 /// Something that happened.
 ///

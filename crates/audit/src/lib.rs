@@ -23,6 +23,7 @@ mod lines;
 mod log;
 mod reader;
 mod record;
+pub mod schema;
 mod tail;
 mod text;
 mod time;

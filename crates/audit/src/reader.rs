@@ -1,6 +1,7 @@
 //! Reads the records of a log, oldest first. Gives every record that is whole; whether nothing was
 //! changed around them is what [`verify`](crate::verify) tells.
 
+use std::collections::VecDeque;
 use std::path::Path;
 
 use rustix::io::Errno;
@@ -30,6 +31,8 @@ pub struct Records<'a> {
     lines: Lines,
     line: u64,
     has_failed: bool,
+    /// Lines that are no records, and the record behind them.
+    held: VecDeque<Result<Record, RecordError>>,
 }
 
 /// What stands in the log where a record should.
@@ -69,28 +72,28 @@ impl Reader {
             lines: Lines::from(0),
             line: 0,
             has_failed: false,
+            held: VecDeque::new(),
         }
     }
 }
 
 impl Records<'_> {
+    /// The next line, whatever it is. What a dead writer left is passed over.
     fn next_line(&mut self) -> Option<Result<Record, RecordError>> {
         loop {
             let part = self.archive.parts.get(self.part)?;
             match self.lines.next(part) {
                 Ok(Some(line)) => {
                     self.line += 1;
+                    if !line.is_ended && self.part + 1 == self.archive.parts.len() {
+                        return None;
+                    }
                     let damaged = |problem| RecordError::Damaged {
                         file: file_name(part.number),
                         line: self.line,
                         problem,
                     };
-                    let parsed = if line.is_ended {
-                        Record::parse(line.bytes)
-                    } else {
-                        Err(LineError::Malformed)
-                    };
-                    return Some(parsed.map_err(damaged));
+                    return Some(Record::parse(line.bytes).map_err(damaged));
                 }
                 Ok(None) => {
                     (self.part, self.line, self.lines) = (self.part + 1, 0, Lines::from(0));
@@ -99,6 +102,27 @@ impl Records<'_> {
                     self.has_failed = true;
                     return Some(Err(RecordError::Unreadable(self.unreadable(part, source))));
                 }
+            }
+        }
+    }
+
+    /// Reads up to the next record. Lines before it that are none are told, unless it sets them apart.
+    fn read_on(&mut self) {
+        while !self.has_failed {
+            match self.next_line() {
+                Some(Ok(record)) => {
+                    if record.name == "log.recovered" {
+                        self.held.clear();
+                    }
+                    self.held.push_back(Ok(record));
+                    return;
+                }
+                Some(Err(error)) => self.held.push_back(Err(error)),
+                None => return,
+            }
+            // A file of nonsense must not be held as a whole.
+            if self.held.len() > MOST_HELD {
+                return;
             }
         }
     }
@@ -113,13 +137,15 @@ impl Iterator for Records<'_> {
     type Item = Result<Record, RecordError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        while !self.has_failed {
-            match self.next_line()? {
+        loop {
+            if self.held.is_empty() {
+                self.read_on();
+            }
+            match self.held.pop_front()? {
                 Ok(record) if !self.matcher.wants(&record) => {}
                 item => return Some(item),
             }
         }
-        None
     }
 }
 
@@ -132,3 +158,5 @@ fn first_with(parts: &[Part], since: Timestamp) -> usize {
     };
     parts.iter().rposition(begins_before).unwrap_or(0)
 }
+
+const MOST_HELD: usize = 1024;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::audit_command::AuditArguments;
 use crate::exit::EXIT_CODES;
 use crate::message::Colour;
 
@@ -86,6 +87,8 @@ pub(crate) enum Command {
     Deny(DenyArguments),
     /// Attack a cage with every known escape and show which walls held
     Prove(Box<ProveArguments>),
+    /// Show, follow, verify and export the record of what happened to cages
+    Audit(Box<AuditArguments>),
     /// Print the JSON schema of `stockade.toml`
     Schema(SchemaArguments),
     /// Print a completion script for a shell
@@ -103,6 +106,7 @@ impl Command {
             Self::Why(arguments) => arguments.json,
             Self::Doctor(arguments) => arguments.json,
             Self::Prove(arguments) => arguments.json,
+            Self::Audit(arguments) => arguments.answers_in_json(),
             Self::Run(_)
             | Self::Allow(_)
             | Self::Deny(_)

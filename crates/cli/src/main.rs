@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod audit_command;
 mod check;
 mod doctor;
 mod exit;
@@ -61,6 +62,7 @@ fn main() -> ExitCode {
         Command::Allow(arguments) => trust::allow(&arguments, messages),
         Command::Deny(arguments) => trust::deny(&arguments, messages),
         Command::Prove(arguments) => prove::prove(*arguments, messages),
+        Command::Audit(arguments) => audit_command::audit(*arguments, messages),
         Command::Schema(arguments) => pages::schema(&arguments),
         Command::Completions(arguments) => pages::completions(&arguments),
         Command::Man(arguments) => pages::man(&arguments),

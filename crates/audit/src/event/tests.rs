@@ -58,3 +58,157 @@ fn reasons_have_stable_words() {
         assert_eq!(serde_json::to_value(reason).unwrap(), word);
     }
 }
+
+/// Every event comes back from its record.
+#[test]
+fn events_come_back() {
+    for event in samples() {
+        let mut line = Vec::new();
+        write(&mut line, 5, Timestamp::now(), Hash::NONE, &event).unwrap();
+        let record = crate::Record::parse(line.trim_ascii_end()).unwrap();
+        assert_eq!(record.event().as_ref(), Some(&event));
+        assert_eq!(record.name.starts_with("log."), event.is_of_log());
+    }
+}
+
+/// One event of each kind.
+pub(crate) fn samples() -> Vec<Event> {
+    let invocation_id = || Name::from("01ARZ3NDEKTSV4RRFFQ69G5FAV");
+    let name = |text: &str| Name::from(text);
+    let text = |text: &str| Text::from(text);
+    let address = || "192.0.2.1".parse().unwrap();
+    vec![
+        Event::SubagentIntent {
+            invocation_id: invocation_id(),
+            project_id: text("/srv/app"),
+            session_id: None,
+            subagent_name: Some(name("helper")),
+            cage: Some(name("default")),
+            effective_cage_hash: Some(name("00")),
+            argv0: text("sh"),
+            caged: true,
+        },
+        Event::SubagentSpawn {
+            invocation_id: invocation_id(),
+            project_id: text("/srv/app"),
+            session_id: Some(name("s")),
+            subagent_name: None,
+            cage: name("default"),
+            cage_summary: "cage[default@01ARZ3ND] fs=none".into(),
+            effective_cage_hash: name("00"),
+            pid: 7,
+        },
+        Event::SubagentSpawnUncaged {
+            invocation_id: invocation_id(),
+            project_id: text("/srv/app"),
+            session_id: None,
+            subagent_name: None,
+            reason: UncagedReason::DslDisabled,
+            pid: 7,
+        },
+        Event::SubagentSpawnLimitsSkipped { invocation_id: invocation_id(), reason: text("none") },
+        Event::SubagentSpawnFailed {
+            invocation_id: invocation_id(),
+            error_code: name("not_found"),
+            details: text("`nothing` is not in the cage"),
+        },
+        Event::SubagentExit {
+            invocation_id: invocation_id(),
+            exit_code: 137,
+            signal: Some(9),
+            reason: Reason::Oom,
+            duration_ms: 12,
+            usage: Usage { memory_peak: Some(1), oom_kills: Some(1), ..Usage::default() },
+        },
+        Event::SubagentKilled { invocation_id: invocation_id(), reason: Reason::Cancelled },
+        Event::GatekeeperDnsAllowed {
+            invocation_id: invocation_id(),
+            hostname: text("example.com"),
+            resolved_ip: address(),
+        },
+        Event::GatekeeperDnsDenied {
+            invocation_id: invocation_id(),
+            hostname: text("example.org"),
+            rule: None,
+            code: name("not_allowed"),
+            reason: text("no entry allows it"),
+        },
+        Event::GatekeeperTcpAllowed {
+            invocation_id: invocation_id(),
+            target: text("example.com"),
+            port: 443,
+            rule: text("example.com:443"),
+            way: name("socks"),
+        },
+        Event::GatekeeperTcpDenied {
+            invocation_id: invocation_id(),
+            target: text("192.0.2.1"),
+            port: 22,
+            rule: Some(text("192.0.2.0/24")),
+            code: name("denied"),
+            reason: text("an entry denies it"),
+            way: name("transparent"),
+        },
+        Event::GatekeeperUdpDenied {
+            invocation_id: invocation_id(),
+            target: "2001:db8::1".parse().unwrap(),
+            port: 9,
+        },
+        Event::GatekeeperUpstreamUnreachable { invocation_id: invocation_id(), error: text("x") },
+        Event::GatekeeperAccount {
+            invocation_id: invocation_id(),
+            dns_allowed: 1,
+            dns_denied: 2,
+            tcp_allowed: 3,
+            tcp_denied: 4,
+            udp_denied: 5,
+            bytes_in: 6,
+            bytes_out: 7,
+            events_lost: 8,
+        },
+        Event::GatekeeperLost { details: text("killed by signal 9"), cages: 3 },
+        Event::SandboxCompileError {
+            invocation_id: invocation_id(),
+            error_code: name("path_missing"),
+            details: text("`/none` does not exist"),
+        },
+        Event::SandboxLimitsNotEnforced { reason: text("no delegated group") },
+        Event::PolicyViolation {
+            invocation_id: invocation_id(),
+            limit: Limit::Seccomp,
+            value: LimitValue::Name(name("ptrace")),
+            count: 2,
+        },
+        Event::PolicyViolation {
+            invocation_id: invocation_id(),
+            limit: Limit::Memory,
+            value: LimitValue::Number(1 << 26),
+            count: 1,
+        },
+        Event::SessionBegun { session_id: name("s"), project_id: text("/srv/app") },
+        Event::SessionEnded { session_id: name("s"), killed: 0 },
+        Event::Sweep { what: name("cgroup"), subject: text("/x"), invocation_id: None },
+        Event::DaemonStarted {
+            pid: 7,
+            version: name("0.1.0"),
+            mode: DaemonMode::User,
+            sandbox: true,
+        },
+        Event::DaemonStopped { pid: 7, reason: text("SIGTERM"), killed: 1 },
+        Event::LogBegun { public_key: name("00") },
+        Event::LogContinued { after: name("000001.jsonl"), public_key: name("00") },
+        Event::LogCheckpoint { public_key: name("00"), signature: name("00") },
+        Event::LogRotated {
+            next: name("000002.jsonl"),
+            public_key: name("00"),
+            signature: name("00"),
+        },
+        Event::LogRecovered {
+            offset: 1,
+            bytes: 2,
+            sha256: name("00"),
+            public_key: name("00"),
+            signature: name("00"),
+        },
+    ]
+}

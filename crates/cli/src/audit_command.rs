@@ -1,0 +1,51 @@
+//! `stockade audit`: shows, follows, verifies and exports the record of what happened to cages.
+//! Reads; the one thing that it writes is the head of the log that it exports.
+
+mod arguments;
+mod export;
+mod show;
+mod verify;
+mod when;
+
+use std::path::PathBuf;
+
+use cage::project::Locations;
+
+use crate::exit::Exit;
+use crate::failure::{Failure, with_causes};
+use crate::message::Messages;
+use crate::output::print_json;
+
+pub(crate) use arguments::AuditArguments;
+use arguments::{AuditCommand, PlaceArguments};
+
+/// The command.
+pub(crate) fn audit(arguments: AuditArguments, messages: Messages) -> Result<Exit, Failure> {
+    match arguments.command {
+        AuditCommand::Show(arguments) => show::show(&arguments, messages),
+        AuditCommand::Follow(arguments) => show::follow(&arguments),
+        AuditCommand::Verify(arguments) => verify::verify(&arguments),
+        AuditCommand::Export(arguments) => export::export(&arguments, messages),
+        AuditCommand::Schema => {
+            print_json(&audit::schema::schema())?;
+            Ok(Exit::Success)
+        }
+    }
+}
+
+/// The log that is meant: the one that was named, else the user's own.
+fn place(arguments: &PlaceArguments) -> Result<PathBuf, Failure> {
+    if let Some(path) = &arguments.log {
+        return Ok(path.clone());
+    }
+    match Locations::of_this_process().state {
+        Some(state) => Ok(state.as_path().join("audit")),
+        None => Err(Failure::new(Exit::No, "there is no home that a log could be in")
+            .help("set HOME or XDG_STATE_HOME, or name the log with `--log`")),
+    }
+}
+
+/// A log that cannot be read.
+fn unreadable(error: &(dyn std::error::Error + 'static)) -> Failure {
+    Failure::new(Exit::No, with_causes(error))
+}

@@ -1,0 +1,123 @@
+//! `stockade audit verify`: says whether a log is what was written.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use audit::{Expected, Head, Verified, VerifyError};
+use policy::shown::shown;
+use serde_json::{Value, json};
+
+use super::arguments::VerifyArguments;
+use super::{place, unreadable};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{print, print_json};
+
+/// The command. Succeeds only if the log is whole.
+pub(super) fn verify(arguments: &VerifyArguments) -> Result<Exit, Failure> {
+    let path = match &arguments.path {
+        Some(path) => path.clone(),
+        None => place(&arguments.place)?,
+    };
+    let anchor = arguments.anchor.as_deref().map(read_anchor).transpose()?;
+    let public_key = arguments.key.clone().map(|key| key.to_ascii_lowercase());
+    if let Some(key) = &public_key
+        && (key.len() != 64 || !key.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    {
+        return Err(Failure::new(Exit::Usage, "a key has 64 hexadecimal digits"));
+    }
+    match audit::verify(&path, &Expected { public_key, anchor }) {
+        Ok(verified) => {
+            if arguments.json {
+                print_json(&as_json(&verified))?;
+            } else {
+                print(&describe(&verified))?;
+            }
+            Ok(Exit::Success)
+        }
+        Err(VerifyError::Broken(broken)) => {
+            if arguments.json {
+                print_json(&json!({
+                    "whole": false,
+                    "fault": broken.fault.code(),
+                    "file": broken.file,
+                    "line": broken.line,
+                    "sequence": broken.sequence,
+                    "message": broken.to_string(),
+                }))?;
+            } else {
+                print(&format!("the log is not what was written: {}\n", shown(&broken)))?;
+            }
+            Ok(Exit::No)
+        }
+        Err(VerifyError::Unreadable(error)) => Err(unreadable(&error)),
+    }
+}
+
+/// A file of one head, as `export --head` writes it.
+fn read_anchor(path: &Path) -> Result<Head, Failure> {
+    let failed = |why: String| {
+        let path = shown(path.display());
+        Failure::new(Exit::No, format!("`{path}` cannot be used as an anchor: {why}"))
+            .help("`stockade audit export --head FILE` writes one")
+    };
+    let mut text = String::new();
+    std::fs::File::open(path)
+        .and_then(|file| file.take(LONGEST_ANCHOR).read_to_string(&mut text))
+        .map_err(|error| failed(error.to_string()))?;
+    serde_json::from_str(&text).map_err(|_| failed("it is not an exported head".to_owned()))
+}
+
+fn describe(verified: &Verified) -> String {
+    let Verified { records, files, public_key, covered, recovered, unfinished, .. } = verified;
+    let files = if *files == 1 { "1 file".to_owned() } else { format!("{files} files") };
+    let time =
+        |time: Option<audit::Timestamp>| time.map(|time| time.to_string()).unwrap_or_default();
+    let (first, last) = (time(verified.first), time(verified.last));
+    let mut text = format!(
+        "the log is whole: {records} records in {files}\nfrom {first} to {last}\nsigned by {public_key}\n"
+    );
+    let beyond = records.saturating_sub(*covered);
+    text.push_str(&match beyond {
+        0 => "the head covers all of them\n".to_owned(),
+        _ => format!(
+            "the head covers records up to {covered}; of the {beyond} after it, the last could be \
+             missing unnoticed\n"
+        ),
+    });
+    for one in recovered {
+        text.push_str(&format!(
+            "record {} sets {} bytes in `{}` apart, which a writer left that was cut short\n",
+            one.sequence, one.bytes, one.file
+        ));
+    }
+    if *unfinished > 0 {
+        text.push_str(&format!(
+            "{unfinished} bytes at the end are of a record that is not whole\n"
+        ));
+    }
+    text
+}
+
+fn as_json(verified: &Verified) -> Value {
+    let time = |time: Option<audit::Timestamp>| time.map(|time| time.to_string());
+    let recovered = verified
+        .recovered
+        .iter()
+        .map(|one| json!({ "sequence": one.sequence, "file": one.file, "bytes": one.bytes }));
+    json!({
+        "whole": true,
+        "records": verified.records,
+        "files": verified.files,
+        "checkpoints": verified.checkpoints,
+        "first": time(verified.first),
+        "last": time(verified.last),
+        "public_key": verified.public_key,
+        "covered": verified.covered,
+        "recovered": recovered.collect::<Vec<_>>(),
+        "unfinished_bytes": verified.unfinished,
+    })
+}
+
+/// A head has some 400 bytes.
+const LONGEST_ANCHOR: u64 = 4096;
