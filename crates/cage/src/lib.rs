@@ -4,7 +4,7 @@
 //! what finds and approves a project's policy file ([`project`], [`trust`]), what tells whether a
 //! cage can be built here ([`probe`]), and what looks after one that has ended ([`quarantine`]).
 //!
-//! an [`AttachedRun`] runs a compiled Plan on this process's own streams, [`spawn`] hands back a
+//! An [`AttachedRun`] runs a compiled Plan on this process's own streams, [`spawn`] hands back a
 //! [`Running`] cage, and a [`Launcher`] does the same for processes with many threads. A cage with a
 //! network is held to its rules by a [`Gatekeeper`], which can serve many.
 #![forbid(unsafe_code)]
@@ -15,6 +15,7 @@ mod captured;
 mod gatekeeper;
 mod launcher;
 mod outcome;
+mod record;
 mod spawn;
 mod watchdog;
 
@@ -23,7 +24,6 @@ pub mod prepare;
 pub mod probe;
 pub mod project;
 pub mod quarantine;
-pub mod record;
 pub mod resolve;
 pub mod runner;
 pub mod session;
@@ -39,5 +39,6 @@ pub use gatekeeper::{Gatekeeper, NetworkEnd, NetworkOutcome, Registration};
 pub use launcher::Launcher;
 pub use limits::{Degradation, Degraded, LimitsError, Usage};
 pub use outcome::{DeniedCall, EndReason, Outcome, SpawnError};
+pub use record::{Labels, RecordError, RecordedEnd, Recorder, Recording};
 pub use spawn::{Event, Running, spawn, spawn_through};
 pub use watchdog::{GRACE, Ring, Watchdog};

@@ -8,6 +8,7 @@ use plan::seccomp::{Arch, syscall_name};
 use rustix::io::Errno;
 
 use crate::gatekeeper::NetworkOutcome;
+use crate::record::RecordError;
 
 /// A cage's end.
 #[derive(Clone, Debug)]
@@ -102,6 +103,12 @@ pub enum SpawnError {
         /// The program as it was asked for.
         program: String,
     },
+    /// The program, which was to run without a cage, is not on the host.
+    #[error("`{program}` is in no directory of `PATH`, or does not exist")]
+    NotFoundUncaged {
+        /// The program as it was asked for.
+        program: String,
+    },
     /// The program is there and cannot be started.
     #[error("cannot start `{program}`: {}", std::io::Error::from(*errno))]
     NotExecutable {
@@ -130,6 +137,9 @@ pub enum SpawnError {
         /// The limit.
         limit_mb: u64,
     },
+    /// The start cannot be recorded, so it did not happen; or the end of one that ran.
+    #[error(transparent)]
+    Record(#[from] RecordError),
     /// The supervisor lost hold of the cage, which has been ended.
     #[error("cannot supervise the cage: {}", std::io::Error::from(*.0))]
     Supervise(Errno),
@@ -155,6 +165,22 @@ pub enum SpawnError {
         /// What is wrong.
         problem: String,
     },
+}
+
+impl SpawnError {
+    /// The kind of error in a word that does not change, as the record has it.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NotFound { .. } | Self::NotFoundUncaged { .. } => "program_not_found",
+            Self::NotExecutable { .. } => "program_not_executable",
+            Self::Gatekeeper { .. } | Self::Published { .. } => "network_error",
+            Self::Limits(_) | Self::TooLittleMemory { .. } => "limits_error",
+            Self::Record(_) => "audit_error",
+            Self::Stream { .. } | Self::Start(_) | Self::Supervise(_) | Self::Helper { .. } => {
+                "spawn_error"
+            }
+        }
+    }
 }
 
 impl From<SetupFailure> for SpawnError {

@@ -1,16 +1,24 @@
-//! What the record says about a program: events, made of what is known about it. Appends nothing and
-//! decides nothing; whoever watches over the program does.
+//! One start in the record: what is written about it, and when. The intent is durable before the
+//! program's first instruction; what follows is durable when the end is.
+//!
+//! Texts that a program could have chosen are bounded and escaped by the log; how many records a
+//! program can cause is bounded here.
 
-use audit::{Event, Limit, LimitValue, Name, Reason, Text, UncagedReason};
-use gate::event::{EventKind, Way};
-use jail::End;
-use limits::{Degradation, Usage};
-use plan::{LimitsPlan, Plan, PlanHash};
-use rustix::process::Pid;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use crate::gatekeeper::NetworkOutcome;
-use crate::outcome::{DeniedCall, EndReason};
+use audit::{AuditError, Event, Limit, LimitValue, Log, Name, Position, UncagedReason};
+use gate::event::EventKind;
+use jail::End;
+use limits::{Degradation, Usage};
+use plan::{HostPath, LimitsPlan, Plan};
+
+use crate::gatekeeper::{NetworkEnd, NetworkOutcome};
+use crate::outcome::{DeniedCall, EndReason, Outcome, SpawnError};
+use crate::session::Session;
+use crate::state::{Directory, StateError};
 
 #[cfg(test)]
 mod tests;
@@ -26,116 +34,45 @@ pub struct Labels {
     pub subagent_name: Option<String>,
 }
 
-/// A program that is about to be started, as the record names it.
+/// Why there is no record of a start, which therefore does not happen.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// There is no place to keep it.
+    #[error("the record cannot be kept")]
+    State(#[from] StateError),
+    /// It cannot be written.
+    #[error("the record cannot be written")]
+    Audit(#[from] AuditError),
+}
+
+impl From<AuditError> for SpawnError {
+    fn from(error: AuditError) -> Self {
+        Self::Record(error.into())
+    }
+}
+
+/// Where a start is recorded, and for whom it is.
 #[derive(Clone, Debug)]
-pub struct Start {
-    invocation_id: Name,
-    project_id: Text,
-    session_id: Option<Name>,
-    subagent_name: Option<Name>,
-    argv0: Text,
-    caged: Option<Caged>,
+pub struct Recording {
+    /// The state directory; none where nothing says where it is.
+    pub state: Option<HostPath>,
+    /// Whom the program is for.
+    pub labels: Labels,
 }
 
-#[derive(Clone, Debug)]
-struct Caged {
-    cage: Name,
-    hash: PlanHash,
-    summary: audit::LongText,
+/// Writes about one start.
+#[derive(Debug)]
+pub struct Recorder {
+    log: Arc<Log>,
+    invocation: Name,
+    labels: Labels,
+    cage_hash: OnceLock<Name>,
+    network_records: AtomicU64,
 }
 
-impl Start {
-    /// A program in a cage. Hashes the Plan, once for all events.
-    pub fn caged(plan: &Plan, labels: &Labels) -> Self {
-        let argv0 = plan.argv.first().map(|word| Text::of(word.as_bytes()));
-        let caged = Caged {
-            cage: Name::from(&plan.cage),
-            hash: plan.hash(),
-            summary: (&plan.summary.line).into(),
-        };
-        let argv0 = argv0.unwrap_or_else(|| Text::of(b""));
-        Self { caged: Some(caged), ..Self::uncaged(&plan.invocation, argv0, labels) }
-    }
-
-    /// A program without a cage.
-    pub fn uncaged(invocation_id: &str, argv0: impl Into<Text>, labels: &Labels) -> Self {
-        let Labels { project_id, session_id, subagent_name } = labels;
-        Self {
-            invocation_id: invocation_id.into(),
-            project_id: project_id.into(),
-            session_id: session_id.as_ref().map(Name::from),
-            subagent_name: subagent_name.as_ref().map(Name::from),
-            argv0: argv0.into(),
-            caged: None,
-        }
-    }
-
-    /// It is about to be started. Durable before its first instruction. K170
-    pub fn intent(&self) -> Event {
-        let caged = self.caged.as_ref();
-        Event::SubagentIntent {
-            invocation_id: self.invocation_id.clone(),
-            project_id: self.project_id.clone(),
-            session_id: self.session_id.clone(),
-            subagent_name: self.subagent_name.clone(),
-            cage: caged.map(|caged| caged.cage.clone()),
-            effective_cage_hash: caged.map(|caged| caged.hash.as_str().into()),
-            argv0: self.argv0.clone(),
-            caged: caged.is_some(),
-        }
-    }
-
-    /// It runs. `reason` is for a program without a cage. K193, K194
-    pub fn spawned(&self, pid: Pid, reason: UncagedReason) -> Event {
-        let pid = u32::try_from(pid.as_raw_nonzero().get()).unwrap_or_default();
-        let invocation_id = self.invocation_id.clone();
-        let project_id = self.project_id.clone();
-        let (session_id, subagent_name) = (self.session_id.clone(), self.subagent_name.clone());
-        match &self.caged {
-            Some(Caged { cage, hash, summary }) => Event::SubagentSpawn {
-                invocation_id,
-                project_id,
-                session_id,
-                subagent_name,
-                cage: cage.clone(),
-                cage_summary: summary.clone(),
-                effective_cage_hash: hash.as_str().into(),
-                pid,
-            },
-            None => Event::SubagentSpawnUncaged {
-                invocation_id,
-                project_id,
-                session_id,
-                subagent_name,
-                reason,
-                pid,
-            },
-        }
-    }
-
-    /// It was not started after all.
-    pub fn failed(&self, error_code: &str, error: &dyn std::error::Error) -> Event {
-        Event::SubagentSpawnFailed {
-            invocation_id: self.invocation_id.clone(),
-            error_code: error_code.into(),
-            details: with_causes(error).into(),
-        }
-    }
-
-    /// It is started without limits that its policy asks for. K205
-    pub fn limits_skipped(&self, degradation: &Degradation) -> Event {
-        Event::SubagentSpawnLimitsSkipped {
-            invocation_id: self.invocation_id.clone(),
-            reason: (&degradation.reason).into(),
-        }
-    }
-}
-
-/// What is known about the end of a program.
+/// How a program ended, as far as it is recorded.
 #[derive(Clone, Copy, Debug)]
-pub struct EndFacts<'a> {
-    /// The start.
-    pub invocation_id: &'a str,
+pub struct RecordedEnd<'a> {
     /// How the program ended.
     pub end: End,
     /// Why.
@@ -150,137 +87,311 @@ pub struct EndFacts<'a> {
     pub denials: &'a [DeniedCall],
     /// What became of its network, if it had one.
     pub network: Option<&'a NetworkOutcome>,
+    /// Gatekeepers of this program alone that have ended before it.
+    pub gatekeepers_lost: u64,
 }
 
-impl EndFacts<'_> {
-    /// Everything that is recorded about the end, in order; the end itself comes last. K178, K195,
-    /// K196, K204
-    pub fn events(&self) -> Vec<Event> {
-        let mut events = self.violations();
-        let reason = reason(self.reason);
-        if !matches!(reason, Reason::Exited | Reason::Signalled) {
-            events.push(Event::SubagentKilled { invocation_id: self.invocation_id.into(), reason });
+impl<'a> RecordedEnd<'a> {
+    /// The end of a cage.
+    pub fn of(plan: &Plan, outcome: &'a Outcome) -> Self {
+        Self {
+            end: outcome.end,
+            reason: outcome.reason,
+            duration: outcome.duration,
+            limits: plan.limits,
+            usage: outcome.usage.as_ref(),
+            denials: &outcome.denials,
+            network: outcome.network.as_ref(),
+            gatekeepers_lost: match &outcome.network {
+                Some(network) if network.end == NetworkEnd::GatekeeperGone => 1,
+                _ => 0,
+            },
         }
-        events.extend(self.network.map(|network| self.account(network)));
-        let (exit_code, signal) = match self.end {
-            End::Exited(status) => (status, None),
-            End::Signalled(signal) => (signal.saturating_add(SIGNAL_BASE), Some(signal)),
-        };
-        events.push(Event::SubagentExit {
-            invocation_id: self.invocation_id.into(),
-            exit_code,
-            signal,
+    }
+}
+
+impl Recording {
+    /// Opens the log, which is made if it is missing.
+    pub fn open(&self) -> Result<Log, RecordError> {
+        let path = self.state.as_ref().ok_or(StateError::NoPlace)?;
+        let state = Directory::open(path)?;
+        Ok(Log::open(&state.audit())?)
+    }
+
+    /// Opens the log for one start.
+    pub fn of_start(&self, invocation: &str) -> Result<Recorder, RecordError> {
+        Ok(Recorder::new(Arc::new(self.open()?), invocation, self.labels.clone()))
+    }
+
+    /// The directory of the log, for messages.
+    pub fn directory(&self) -> Option<PathBuf> {
+        self.state.as_ref().map(|state| state.as_path().join("audit"))
+    }
+}
+
+impl Recorder {
+    /// Writes about a start to a log that is open already.
+    pub fn new(log: Arc<Log>, invocation: &str, labels: Labels) -> Self {
+        Self {
+            log,
+            invocation: invocation.into(),
+            labels,
+            cage_hash: OnceLock::new(),
+            network_records: AtomicU64::new(0),
+        }
+    }
+
+    /// A session has begun, if it has.
+    pub fn session_begun(&self, session: &Session) -> Result<(), AuditError> {
+        if !session.is_new() {
+            return Ok(());
+        }
+        let session_id = session.id().as_str().into();
+        let project_id = self.labels.project_id.as_str().into();
+        self.append(&Event::SessionBegun { session_id, project_id })
+    }
+
+    /// Whom the program is for.
+    pub fn labels(&self) -> &Labels {
+        &self.labels
+    }
+
+    /// A program is about to start in a cage. Durable when this returns.
+    pub(crate) fn intent(&self, plan: &Plan) -> Result<(), AuditError> {
+        let argv0 = plan.argv.first().map(|word| word.as_bytes()).unwrap_or_default();
+        self.log.record(&Event::SubagentIntent {
+            invocation_id: self.invocation.clone(),
+            project_id: self.labels.project_id.as_str().into(),
+            session_id: self.session(),
+            subagent_name: self.subagent(),
+            cage: Some(plan.cage.as_str().into()),
+            effective_cage_hash: Some(self.hash_of(plan)),
+            argv0: argv0.into(),
+            caged: true,
+        })?;
+        Ok(())
+    }
+
+    /// A program is about to start without a cage. Durable when this returns.
+    pub(crate) fn intent_uncaged(&self, argv0: &std::ffi::OsStr) -> Result<(), AuditError> {
+        self.log.record(&Event::SubagentIntent {
+            invocation_id: self.invocation.clone(),
+            project_id: self.labels.project_id.as_str().into(),
+            session_id: self.session(),
+            subagent_name: self.subagent(),
+            cage: None,
+            effective_cage_hash: None,
+            argv0: argv0.into(),
+            caged: false,
+        })?;
+        Ok(())
+    }
+
+    /// States how far the log is durable. Not needed for a program to start, so it is done while one
+    /// does.
+    pub fn checkpoint(&self) -> Result<(), AuditError> {
+        self.log.checkpoint()
+    }
+
+    /// The program has started in its cage.
+    pub(crate) fn spawned(&self, plan: &Plan, pid: rustix::process::Pid) -> Result<(), AuditError> {
+        self.append(&Event::SubagentSpawn {
+            invocation_id: self.invocation.clone(),
+            project_id: self.labels.project_id.as_str().into(),
+            session_id: self.session(),
+            subagent_name: self.subagent(),
+            cage: plan.cage.as_str().into(),
+            cage_summary: plan.summary.line.as_str().into(),
+            effective_cage_hash: self.hash_of(plan),
+            pid: pid.as_raw_nonzero().get().unsigned_abs(),
+        })
+    }
+
+    /// The program has started without a cage. Durable when this returns. K160
+    pub(crate) fn spawned_uncaged(
+        &self,
+        reason: UncagedReason,
+        pid: rustix::process::Pid,
+    ) -> Result<(), AuditError> {
+        self.log.record(&Event::SubagentSpawnUncaged {
+            invocation_id: self.invocation.clone(),
+            project_id: self.labels.project_id.as_str().into(),
+            session_id: self.session(),
+            subagent_name: self.subagent(),
             reason,
-            duration_ms: u64::try_from(self.duration.as_millis()).unwrap_or(u64::MAX),
-            usage: self.usage.map(recorded_usage).unwrap_or_default(),
-        });
+            pid: pid.as_raw_nonzero().get().unsigned_abs(),
+        })?;
+        Ok(())
+    }
+
+    /// The cage starts without limits that its policy asks for. K150
+    pub(crate) fn limits_skipped(&self, degradation: &Degradation) -> Result<(), AuditError> {
+        self.append(&Event::SubagentSpawnLimitsSkipped {
+            invocation_id: self.invocation.clone(),
+            reason: degradation.reason.as_str().into(),
+        })
+    }
+
+    /// The program has not started after all. Durable when this returns.
+    pub fn failed(&self, code: &str, details: &str) -> Result<(), AuditError> {
+        let (error_code, details) = (code.into(), details.into());
+        let invocation_id = self.invocation.clone();
+        let failed = Event::SubagentSpawnFailed { invocation_id, error_code, details };
+        self.log.record(&failed).map(drop)
+    }
+
+    /// The policy made no cage. Durable when this returns. K180
+    pub fn not_compiled(&self, code: &str, details: &str) -> Result<(), AuditError> {
+        let (error_code, details) = (code.into(), details.into());
+        let invocation_id = self.invocation.clone();
+        let failed = Event::SandboxCompileError { invocation_id, error_code, details };
+        self.log.record(&failed).map(drop)
+    }
+
+    /// What the gatekeeper has told. After so many of these for one start they are only counted.
+    pub(crate) fn network(&self, kind: EventKind) -> Result<(), AuditError> {
+        if self.network_records.fetch_add(1, Ordering::Relaxed) >= MOST_NETWORK_RECORDS {
+            return Ok(());
+        }
+        self.append(&network_event(self.invocation.clone(), kind))
+    }
+
+    /// The program has ended. Durable when this returns. K178
+    pub fn ended(&self, ended: &RecordedEnd<'_>) -> Result<(), AuditError> {
+        let position = self.append_end(ended)?;
+        self.log.make_durable(position)
+    }
+
+    /// The program has ended. Becomes durable with the record that the position names.
+    pub fn append_end(&self, ended: &RecordedEnd<'_>) -> Result<Position, AuditError> {
+        for event in self.before_end(ended) {
+            self.append(&event)?;
+        }
+        self.log.append(&self.exit(ended))
+    }
+
+    /// What is recorded before the end itself.
+    fn before_end(&self, ended: &RecordedEnd<'_>) -> Vec<Event> {
+        let mut events = self.violations(ended);
+        if let Some(network) = ended.network {
+            events.push(self.account(network));
+        }
+        if ended.gatekeepers_lost > 0 {
+            let (details, cages) = ("it ended before the cage".into(), ended.gatekeepers_lost);
+            events.push(Event::GatekeeperLost { details, cages });
+        }
+        if was_killed(ended.reason) {
+            let (invocation_id, reason) = (self.invocation.clone(), ended.reason.into());
+            events.push(Event::SubagentKilled { invocation_id, reason });
+        }
         events
     }
 
-    fn violations(&self) -> Vec<Event> {
-        let violation = |limit, value, count| Event::PolicyViolation {
-            invocation_id: self.invocation_id.into(),
-            limit,
-            value,
-            count,
+    fn exit(&self, ended: &RecordedEnd<'_>) -> Event {
+        let (exit_code, signal) = match ended.end {
+            End::Exited(code) => (code, None),
+            End::Signalled(signal) => (signal.saturating_add(SIGNAL_BASE), Some(signal)),
         };
-        let number = LimitValue::Number;
-        let mut events = Vec::new();
-        if let (Some(usage), Some(limit)) = (self.usage, self.limits.memory_mb)
-            && usage.is_out_of_memory()
+        Event::SubagentExit {
+            invocation_id: self.invocation.clone(),
+            exit_code,
+            signal,
+            reason: ended.reason.into(),
+            duration_ms: u64::try_from(ended.duration.as_millis()).unwrap_or(u64::MAX),
+            usage: ended.usage.map(used).unwrap_or_default(),
+        }
+    }
+
+    fn violations(&self, ended: &RecordedEnd<'_>) -> Vec<Event> {
+        let mut violations = Vec::new();
+        let mut add = |limit, value, count| {
+            let invocation_id = self.invocation.clone();
+            violations.push(Event::PolicyViolation { invocation_id, limit, value, count });
+        };
+        if let (EndReason::WalltimeExceeded, Some(seconds)) =
+            (ended.reason, ended.limits.walltime_sec)
         {
-            let bytes = limit.saturating_mul(MEBIBYTE);
-            events.push(violation(Limit::Memory, number(bytes), usage.oom_kills));
+            add(Limit::Walltime, LimitValue::Number(seconds), 1);
         }
-        if let (Some(usage), Some(limit)) = (self.usage, self.limits.pids)
-            && usage.pids_refused > 0
-        {
-            events.push(violation(Limit::Pids, number(limit.into()), usage.pids_refused));
+        if let Some(usage) = ended.usage {
+            if usage.is_out_of_memory() {
+                let bytes = usage.memory_limit.unwrap_or_default();
+                add(Limit::Memory, LimitValue::Number(bytes), usage.oom_kills);
+            }
+            if let (Some(most), 1..) = (ended.limits.pids, usage.pids_refused) {
+                add(Limit::Pids, LimitValue::Number(most.into()), usage.pids_refused);
+            }
         }
-        if let (EndReason::WalltimeExceeded, Some(limit)) = (self.reason, self.limits.walltime_sec)
-        {
-            events.push(violation(Limit::Walltime, number(limit), 1));
+        for denial in ended.denials.iter().take(MOST_DENIALS) {
+            add(Limit::Seccomp, LimitValue::Name(denial.name.as_str().into()), denial.count);
         }
-        for denied in self.denials.iter().take(MOST_CALLS) {
-            let name = LimitValue::Name((&denied.name).into());
-            events.push(violation(Limit::Seccomp, name, denied.count));
-        }
-        events
+        violations
     }
 
     fn account(&self, network: &NetworkOutcome) -> Event {
-        let account = &network.account;
+        let counters = network.account.counters;
+        let unrecorded =
+            self.network_records.load(Ordering::Relaxed).saturating_sub(MOST_NETWORK_RECORDS);
         Event::GatekeeperAccount {
-            invocation_id: self.invocation_id.into(),
-            dns_allowed: account.counters.dns_allowed,
-            dns_denied: account.counters.dns_denied,
-            tcp_allowed: account.counters.tcp_allowed,
-            tcp_denied: account.counters.tcp_denied,
-            udp_denied: account.counters.udp_denied,
-            bytes_in: account.counters.bytes_in,
-            bytes_out: account.counters.bytes_out,
-            events_lost: account.events_lost,
+            invocation_id: self.invocation.clone(),
+            dns_allowed: counters.dns_allowed,
+            dns_denied: counters.dns_denied,
+            tcp_allowed: counters.tcp_allowed,
+            tcp_denied: counters.tcp_denied,
+            udp_denied: counters.udp_denied,
+            bytes_in: counters.bytes_in,
+            bytes_out: counters.bytes_out,
+            events_lost: network.account.events_lost.saturating_add(unrecorded),
+        }
+    }
+
+    fn append(&self, event: &Event) -> Result<(), AuditError> {
+        self.log.append(event).map(drop)
+    }
+
+    /// It costs as much as compiling the cage.
+    fn hash_of(&self, plan: &Plan) -> Name {
+        self.cage_hash.get_or_init(|| plan.hash().as_str().into()).clone()
+    }
+
+    fn session(&self) -> Option<Name> {
+        self.labels.session_id.as_deref().map(Name::from)
+    }
+
+    fn subagent(&self) -> Option<Name> {
+        self.labels.subagent_name.as_deref().map(Name::from)
+    }
+}
+
+impl From<EndReason> for audit::Reason {
+    fn from(reason: EndReason) -> Self {
+        match reason {
+            EndReason::Exited => Self::Exited,
+            EndReason::Signalled => Self::Signalled,
+            EndReason::Seccomp => Self::Seccomp,
+            EndReason::WalltimeExceeded => Self::WalltimeExceeded,
+            EndReason::Oom => Self::Oom,
+            EndReason::SessionEnded => Self::SessionEnded,
+            EndReason::Cancelled => Self::Cancelled,
+            EndReason::SupervisorLost => Self::SupervisorLost,
         }
     }
 }
 
-/// What a gatekeeper has told about the cage of a start. The start is the supervisor's word, not the
-/// gatekeeper's. K197 to K201
-pub fn network(invocation_id: &str, told: &EventKind) -> Event {
-    let invocation_id = Name::from(invocation_id);
-    match told.clone() {
-        EventKind::DnsAllowed { hostname, resolved_ip } => {
-            Event::GatekeeperDnsAllowed { invocation_id, hostname: hostname.into(), resolved_ip }
-        }
-        EventKind::DnsDenied { hostname, rule, code, reason } => Event::GatekeeperDnsDenied {
-            invocation_id,
-            hostname: hostname.into(),
-            rule: rule.map(Text::from),
-            code: code.into(),
-            reason: reason.into(),
-        },
-        EventKind::TcpAllowed { target, port, rule, way } => Event::GatekeeperTcpAllowed {
-            invocation_id,
-            target: target.into(),
-            port,
-            rule: rule.into(),
-            way: word(way).into(),
-        },
-        EventKind::TcpDenied { target, port, rule, code, reason, way } => {
-            Event::GatekeeperTcpDenied {
-                invocation_id,
-                target: target.into(),
-                port,
-                rule: rule.map(Text::from),
-                code: code.into(),
-                reason: reason.into(),
-                way: word(way).into(),
-            }
-        }
-        EventKind::UdpDenied { target, port } => {
-            Event::GatekeeperUdpDenied { invocation_id, target, port }
-        }
-        EventKind::UpstreamUnreachable { error } => {
-            Event::GatekeeperUpstreamUnreachable { invocation_id, error: error.into() }
-        }
-    }
-}
-
-/// The record's word for why a program ended.
-pub fn reason(reason: EndReason) -> Reason {
+/// Whether somebody else than the program itself ended it. K196
+fn was_killed(reason: EndReason) -> bool {
     match reason {
-        EndReason::Exited => Reason::Exited,
-        EndReason::Signalled => Reason::Signalled,
-        EndReason::Seccomp => Reason::Seccomp,
-        EndReason::WalltimeExceeded => Reason::WalltimeExceeded,
-        EndReason::Oom => Reason::Oom,
-        EndReason::SessionEnded => Reason::SessionEnded,
-        EndReason::Cancelled => Reason::Cancelled,
-        EndReason::SupervisorLost => Reason::SupervisorLost,
+        EndReason::Exited | EndReason::Signalled => false,
+        EndReason::Seccomp
+        | EndReason::WalltimeExceeded
+        | EndReason::Oom
+        | EndReason::SessionEnded
+        | EndReason::Cancelled
+        | EndReason::SupervisorLost => true,
     }
 }
 
-fn recorded_usage(usage: &Usage) -> audit::Usage {
+fn used(usage: &Usage) -> audit::Usage {
     let microseconds = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
     audit::Usage {
         memory_peak: usage.memory_peak,
@@ -292,29 +403,52 @@ fn recorded_usage(usage: &Usage) -> audit::Usage {
     }
 }
 
-fn word(way: Way) -> &'static str {
-    match way {
-        Way::Transparent => "transparent",
-        Way::Socks => "socks",
-        Way::HttpConnect => "http_connect",
-        Way::HttpProxy => "http_proxy",
-        Way::HostPort => "host_port",
+/// What a gatekeeper told, under the name of the cage that it serves and not under the one that it
+/// says.
+fn network_event(invocation_id: Name, kind: EventKind) -> Event {
+    let way = |way: gate::event::Way| Name::from(way.word());
+    match kind {
+        EventKind::DnsAllowed { hostname, resolved_ip } => {
+            Event::GatekeeperDnsAllowed { invocation_id, hostname: hostname.into(), resolved_ip }
+        }
+        EventKind::DnsDenied { hostname, rule, code, reason } => Event::GatekeeperDnsDenied {
+            invocation_id,
+            hostname: hostname.into(),
+            rule: rule.map(Into::into),
+            code: code.into(),
+            reason: reason.into(),
+        },
+        EventKind::TcpAllowed { target, port, rule, way: by } => Event::GatekeeperTcpAllowed {
+            invocation_id,
+            target: target.into(),
+            port,
+            rule: rule.into(),
+            way: way(by),
+        },
+        EventKind::TcpDenied { target, port, rule, code, reason, way: by } => {
+            Event::GatekeeperTcpDenied {
+                invocation_id,
+                target: target.into(),
+                port,
+                rule: rule.map(Into::into),
+                code: code.into(),
+                reason: reason.into(),
+                way: way(by),
+            }
+        }
+        EventKind::UdpDenied { target, port } => {
+            Event::GatekeeperUdpDenied { invocation_id, target, port }
+        }
+        EventKind::UpstreamUnreachable { error } => {
+            Event::GatekeeperUpstreamUnreachable { invocation_id, error: error.into() }
+        }
     }
-}
-
-/// An error and its causes in one line.
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |cause| cause.source());
-    let mut text = error.to_string();
-    for cause in causes {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-    }
-    text
 }
 
 const SIGNAL_BASE: i32 = 128;
-const MEBIBYTE: u64 = 1 << 20;
 
-/// Most refused calls that have a record of their own.
-const MOST_CALLS: usize = 32;
+/// Records of a cage's network beyond which it is only counted: some megabytes.
+const MOST_NETWORK_RECORDS: u64 = 10_000;
+
+/// Kinds of refused system calls that have a record each.
+const MOST_DENIALS: usize = 64;

@@ -7,6 +7,7 @@ use cage::SpawnError;
 use cage::prepare::{Approvals, Definition, PrepareError, SelectionError, WayOutError};
 use cage::project::ProjectError;
 use cage::resolve::{PathProblem, ResolveError, SurroundingsError};
+use cage::state::StateError;
 use plan::render::for_shell;
 use plan::{ByteString, HostPath};
 use policy::CompileError;
@@ -243,15 +244,26 @@ impl From<cage::trust::TrustError> for Failure {
     }
 }
 
+impl From<StateError> for Failure {
+    fn from(error: StateError) -> Self {
+        let failure = Self::new(Fault::CannotBuild, with_causes(&error));
+        match error {
+            StateError::NoPlace => failure.help("set HOME or XDG_STATE_HOME"),
+            StateError::Kernel { .. } | StateError::Untrustworthy { .. } => failure,
+        }
+    }
+}
+
 impl From<SpawnError> for Failure {
     fn from(error: SpawnError) -> Self {
         let fault = match &error {
-            SpawnError::NotFound { .. } => Fault::NotFound,
+            SpawnError::NotFound { .. } | SpawnError::NotFoundUncaged { .. } => Fault::NotFound,
             SpawnError::NotExecutable { .. } => Fault::NotExecutable,
             SpawnError::Stream { .. } => Fault::Usage,
             SpawnError::Start(_)
             | SpawnError::Limits(_)
             | SpawnError::TooLittleMemory { .. }
+            | SpawnError::Record(_)
             | SpawnError::Supervise(_)
             | SpawnError::Gatekeeper { .. }
             | SpawnError::Published { .. }

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use cage::SpawnError;
+use cage::{RecordError, SpawnError};
 use jail::{SetupFailure, StartError, Step};
 use plan::render::for_shell;
 use plan::{BindPurpose, ByteString, GuestPath, HostPath, MountOp, Plan};
@@ -46,6 +46,8 @@ fn for_start(error: &SpawnError, plan: &Plan) -> Vec<String> {
         SpawnError::Limits(_) => {
             vec![format!("`{DEGRADED}` starts it with as much as can be held here")]
         }
+        SpawnError::Record(error) => vec![unrecorded(error)],
+        SpawnError::NotFoundUncaged { .. } => vec!["check the spelling".to_owned()],
         SpawnError::TooLittleMemory { limit_mb } => {
             vec![format!("raise it with --memory {}M", limit_mb.saturating_mul(2))]
         }
@@ -59,6 +61,24 @@ fn for_start(error: &SpawnError, plan: &Plan) -> Vec<String> {
             vec![format!("install {program}, or leave out `--backend`")]
         }
     }
+}
+
+/// What makes a record possible. Nothing runs without one.
+fn unrecorded(error: &RecordError) -> String {
+    let causes = std::iter::successors(Some(error as &dyn std::error::Error), |one| one.source());
+    let errno = causes.filter_map(|cause| cause.downcast_ref::<Errno>().copied()).last();
+    match errno {
+        Some(Errno::NOSPC | Errno::DQUOT) => {
+            "nothing runs without a record: make room on that file system, or set XDG_STATE_HOME to a \
+             directory on another one"
+        }
+        Some(Errno::ROFS | Errno::ACCESS | Errno::PERM) => {
+            "nothing runs without a record: make that directory writable for you, or set \
+             XDG_STATE_HOME to one that is"
+        }
+        _ => "nothing runs without a record: set XDG_STATE_HOME to a directory that can keep it",
+    }
+    .to_owned()
 }
 
 /// Why a port of the host cannot be had.

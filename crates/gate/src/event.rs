@@ -99,6 +99,19 @@ pub enum Way {
     HostPort,
 }
 
+impl Way {
+    /// Its word in the record.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Transparent => "transparent",
+            Self::Socks => "socks",
+            Self::HttpConnect => "http_connect",
+            Self::HttpProxy => "http_proxy",
+            Self::HostPort => "host_port",
+        }
+    }
+}
+
 /// What went through for one cage, and what did not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {

@@ -42,6 +42,8 @@ pub enum NetworkEnd {
 struct Heard {
     account: Option<Account>,
     unreachable: Option<String>,
+    events: Vec<EventKind>,
+    untaken: u64,
     gone: bool,
 }
 
@@ -91,6 +93,12 @@ impl Registration {
         !heard.gone
     }
 
+    /// The events that were heard since they were last taken, as far as they were kept.
+    pub(crate) fn take_events(&self) -> Vec<EventKind> {
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut heard.events)
+    }
+
     /// Ends the cage's network and tells what became of it.
     pub(crate) fn finish(&self) -> NetworkOutcome {
         let asked = self.begin_finish();
@@ -116,7 +124,7 @@ impl Registration {
                 Some(_) => NetworkEnd::WithCage,
                 None => NetworkEnd::GatekeeperGone,
             },
-            account: heard.account.clone().unwrap_or_default(),
+            account: heard.account(),
             upstream_unreachable: heard.unreachable.clone(),
         }
     }
@@ -128,12 +136,22 @@ impl Registration {
 }
 
 impl Heard {
+    fn account(&self) -> Account {
+        let account = self.account.clone().unwrap_or_default();
+        Account { events_lost: account.events_lost.saturating_add(self.untaken), ..account }
+    }
+
     fn take(&mut self, report: CageReport) {
         match report {
             CageReport::Account(account) => self.account = Some(account),
             CageReport::Event(event) => {
-                if let EventKind::UpstreamUnreachable { error } = event.kind {
-                    self.unreachable = Some(error);
+                if let EventKind::UpstreamUnreachable { error } = &event.kind {
+                    self.unreachable = Some(error.clone());
+                }
+                if self.events.len() < MOST_EVENTS {
+                    self.events.push(event.kind);
+                } else {
+                    self.untaken += 1;
                 }
             }
             CageReport::Registered | CageReport::Refused { .. } => {}
@@ -159,3 +177,5 @@ fn wait_readable(descriptor: BorrowedFd<'_>, end: Instant) -> Result<(), Errno> 
 const CONFIRMATION: Duration = Duration::from_secs(10);
 /// How long it may take to tell the account of one.
 const ACCOUNT: Duration = Duration::from_secs(2);
+/// Events that wait to be taken: what a gatekeeper tells in half a minute at most.
+const MOST_EVENTS: usize = 4096;

@@ -7,12 +7,19 @@ use jail::End;
 use limits::Usage;
 use plan::LimitsPlan;
 
-use super::{EndFacts, network};
+use std::sync::Arc;
+
+use super::{Labels, RecordedEnd, Recorder, network_event};
 use crate::outcome::{DeniedCall, EndReason};
 
-fn facts(reason: EndReason) -> EndFacts<'static> {
-    EndFacts {
-        invocation_id: "01TEST",
+fn recorder() -> (tempfile::TempDir, Recorder) {
+    let parent = tempfile::tempdir().unwrap();
+    let log = audit::Log::open(&parent.path().join("audit")).unwrap();
+    (parent, Recorder::new(Arc::new(log), "01TEST", Labels::default()))
+}
+
+fn ended(reason: EndReason) -> RecordedEnd<'static> {
+    RecordedEnd {
         end: End::Signalled(libc::SIGKILL),
         reason,
         duration: Duration::from_millis(1500),
@@ -20,6 +27,7 @@ fn facts(reason: EndReason) -> EndFacts<'static> {
         usage: None,
         denials: &[],
         network: None,
+        gatekeepers_lost: 0,
     }
 }
 
@@ -35,15 +43,16 @@ fn an_end_is_recorded_with_its_reason() {
         (EndReason::Cancelled, Reason::Cancelled, true),
         (EndReason::SupervisorLost, Reason::SupervisorLost, true),
     ] {
-        let events = facts(why).events();
-        let Some(Event::SubagentExit { exit_code, signal, reason, duration_ms, .. }) =
-            events.last()
+        let (_log, recorder) = recorder();
+        let Event::SubagentExit { exit_code, signal, reason, duration_ms, .. } =
+            recorder.exit(&ended(why))
         else {
-            panic!("{events:?}");
+            panic!("another event");
         };
-        assert_eq!((*exit_code, *signal, *duration_ms), (137, Some(9), 1500));
-        assert_eq!(*reason, recorded);
-        let has_killed = matches!(events.as_slice(), [Event::SubagentKilled { .. }, _]);
+        assert_eq!((exit_code, signal, duration_ms), (137, Some(9), 1500));
+        assert_eq!(reason, recorded);
+        let events = recorder.before_end(&ended(why));
+        let has_killed = matches!(events.as_slice(), [Event::SubagentKilled { .. }]);
         assert_eq!(has_killed, killed, "{events:?}");
     }
 }
@@ -59,14 +68,15 @@ fn each_limit_that_was_met_is_recorded() {
         walltime_sec: Some(1),
         ..LimitsPlan::default()
     };
-    let facts = EndFacts {
+    let ended = RecordedEnd {
         usage: Some(&usage),
         denials: &denials,
         limits,
-        ..facts(EndReason::WalltimeExceeded)
+        ..ended(EndReason::WalltimeExceeded)
     };
-    let violated: Vec<(Limit, u64)> = facts
-        .events()
+    let (_log, recorder) = recorder();
+    let violated: Vec<(Limit, u64)> = recorder
+        .before_end(&ended)
         .iter()
         .filter_map(|event| match event {
             Event::PolicyViolation { limit, count, .. } => Some((*limit, *count)),
@@ -74,7 +84,7 @@ fn each_limit_that_was_met_is_recorded() {
         })
         .collect();
     let expected =
-        [(Limit::Memory, 2), (Limit::Pids, 7), (Limit::Walltime, 1), (Limit::Seccomp, 3)];
+        [(Limit::Walltime, 1), (Limit::Memory, 2), (Limit::Pids, 7), (Limit::Seccomp, 3)];
     assert_eq!(violated, expected);
 }
 
@@ -87,7 +97,8 @@ fn what_a_gatekeeper_says_is_of_its_own_cage() {
         code: "not_allowed".to_owned(),
         reason: "no rule allows it".to_owned(),
     };
-    let Event::GatekeeperDnsDenied { invocation_id, hostname, .. } = network("01TEST", &told)
+    let Event::GatekeeperDnsDenied { invocation_id, hostname, .. } =
+        network_event("01TEST".into(), told)
     else {
         panic!("another event");
     };

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use jail::{End, Layers};
+use limits::Usage;
 
 use crate::gatekeeper::NetworkOutcome;
 use crate::outcome::{DeniedCall, EndReason};
@@ -22,6 +23,8 @@ pub struct Ended {
     pub denials: Vec<DeniedCall>,
     /// What became of its network, if it had one.
     pub network: Option<NetworkOutcome>,
+    /// What it has used, if it had limits other than that of time.
+    pub usage: Option<Usage>,
 }
 
 impl Ended {

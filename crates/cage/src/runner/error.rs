@@ -1,11 +1,14 @@
 //! Why a program did not start. Whatever was begun for it has been undone when a caller sees one of
 //! these. K185
 
+use audit::AuditError;
 use jail::StartError;
+use limits::LimitsError;
 use rustix::io::Errno;
 
 use crate::outcome::SpawnError;
 use crate::prepare::{PrepareError, SelectionError};
+use crate::record::RecordError;
 use crate::resolve::{PathProblem, ResolveError};
 
 /// Why a program did not start.
@@ -24,11 +27,14 @@ pub enum RunError {
     #[error("the cage's network cannot be had")]
     Network(#[source] SpawnError),
     /// The cage's limits cannot be held. K182
-    #[error("the cage's limits cannot be held: {0}")]
-    Limits(String),
+    #[error(transparent)]
+    Limits(#[from] LimitsError),
     /// The cage cannot be built, or the program in it not be started. K183
     #[error(transparent)]
     Spawn(SpawnError),
+    /// The start cannot be recorded, so it did not happen. K240
+    #[error(transparent)]
+    Record(#[from] RecordError),
     /// A program without a cage cannot be started.
     #[error("cannot start `{program}`: {}", std::io::Error::from(*errno))]
     Uncaged {
@@ -74,9 +80,9 @@ impl RunError {
             Self::PathMissing(_) => "path_missing",
             Self::Network(_) => "network_error",
             Self::Limits(_) => "limits_error",
-            Self::Spawn(SpawnError::NotFound { .. }) => "program_not_found",
-            Self::Spawn(SpawnError::NotExecutable { .. }) => "program_not_executable",
-            Self::Spawn(_) | Self::Uncaged { .. } => "spawn_error",
+            Self::Record(_) => "audit_error",
+            Self::Spawn(error) => error.code(),
+            Self::Uncaged { .. } => "spawn_error",
             Self::UncagedNotAllowed => "uncaged_not_allowed",
             Self::Duplicate { .. } => "duplicate",
             Self::Unsupported(_) => "unsupported",
@@ -104,9 +110,17 @@ impl From<SpawnError> for RunError {
     fn from(error: SpawnError) -> Self {
         match error {
             SpawnError::Start(StartError::LauncherGone) => Self::LauncherGone,
+            SpawnError::Limits(error) => Self::Limits(error),
+            SpawnError::Record(error) => Self::Record(error),
             SpawnError::Gatekeeper { .. } | SpawnError::Published { .. } => Self::Network(error),
             error => Self::Spawn(error),
         }
+    }
+}
+
+impl From<AuditError> for RunError {
+    fn from(error: AuditError) -> Self {
+        Self::Record(error.into())
     }
 }
 

@@ -28,6 +28,15 @@ struct Current {
     gatekeeper: Arc<Gatekeeper>,
 }
 
+/// What came of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Attended {
+    /// There is nothing more to do.
+    Done,
+    /// The gatekeeper is gone.
+    Lost,
+}
+
 impl Gatekeepers {
     pub(super) fn new(launcher: Launcher, way_out: WayOut) -> Self {
         Self { launcher: Mutex::new(Some(launcher)), way_out, current: Mutex::default() }
@@ -69,19 +78,21 @@ impl Gatekeepers {
     }
 
     /// What the keeper saw about one.
-    pub(super) fn attend(&self, key: Key, subject: Subject, watch: &Watch) {
+    pub(super) fn attend(&self, key: Key, subject: Subject, watch: &Watch) -> Attended {
         let mut current = self.current();
         let Some(Current { gatekeeper, .. }) = current.as_ref().filter(|one| one.key == key) else {
-            return;
+            return Attended::Done;
         };
         match subject {
             Subject::Resolvers => gatekeeper.look_at_resolvers(),
             Subject::Gone => {
                 stop_watching(gatekeeper, watch);
                 *current = None;
+                return Attended::Lost;
             }
             _ => {}
         }
+        Attended::Done
     }
 
     /// Ends the one that runs, and starts no more.

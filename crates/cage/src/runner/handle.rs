@@ -23,10 +23,20 @@ use crate::record::Labels;
 /// end, and killed if it does not.
 ///
 /// All methods can be called from any thread, and from several at once.
-#[derive(Debug)]
 pub struct Handle {
     kept: Arc<Kept>,
     keeper: Arc<Keeper>,
+}
+
+impl std::fmt::Debug for Handle {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Handle")
+            .field("invocation_id", &self.invocation_id())
+            .field("pid", &self.pid())
+            .field("caged", &self.caged())
+            .finish_non_exhaustive()
+    }
 }
 
 impl Handle {
@@ -56,7 +66,7 @@ impl Handle {
 
     /// Whom the program is for.
     pub fn labels(&self) -> &Labels {
-        &self.kept.labels
+        self.kept.recorder.labels()
     }
 
     /// The writing end of standard input, once: the program reads the end of its input when it is
@@ -130,8 +140,13 @@ impl Drop for Handle {
 }
 
 /// The future of [`Handle::ended`].
-#[derive(Debug)]
 pub struct Ending(Arc<Kept>);
+
+impl std::fmt::Debug for Ending {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_tuple("Ending").field(&self.0.invocation_id).finish()
+    }
+}
 
 impl Future for Ending {
     type Output = Arc<Ended>;

@@ -6,18 +6,23 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use audit::Log;
 use jail::launcher::Launcher;
 use jail::{End, Report};
+use limits::{Group, Usage};
+use plan::LimitsPlan;
 use rustix::io::Errno;
 
 use super::ended::Ended;
 use super::error::RunError;
-use super::gatekeepers::Gatekeepers;
+use super::gatekeepers::{Attended, Gatekeepers};
 use super::kept::{Body, Kept, ProgramEnd};
 use super::pump::SCRATCH;
+use super::scribe::Scribe;
 use super::watch::{Alarm, Key, Subject, Watch};
 use crate::GRACE;
 use crate::outcome::{DeniedCall, EndReason};
+use crate::record::RecordedEnd;
 
 /// What the threads of a runner share.
 #[derive(Debug)]
@@ -26,6 +31,8 @@ pub(super) struct Keeper {
     pub(super) gatekeepers: Gatekeepers,
     /// The process that bears cages; none when the runner is closed.
     launcher: Mutex<Option<Arc<Launcher>>>,
+    pub(super) log: Arc<Log>,
+    pub(super) scribe: Scribe,
     table: Mutex<Table>,
     /// Told when a program has ended.
     fewer: Condvar,
@@ -50,9 +57,16 @@ enum Stage {
 }
 
 impl Keeper {
-    pub(super) fn new(watch: Arc<Watch>, launcher: Launcher, gatekeepers: Gatekeepers) -> Self {
+    pub(super) fn new(
+        watch: Arc<Watch>,
+        launcher: Launcher,
+        gatekeepers: Gatekeepers,
+        (log, scribe): (Arc<Log>, Scribe),
+    ) -> Self {
         Self {
             watch,
+            log,
+            scribe,
             gatekeepers,
             launcher: Mutex::new(Some(Arc::new(launcher))),
             table: Mutex::default(),
@@ -120,7 +134,12 @@ impl Keeper {
             self.watch.add(network.events(), kept.key, Subject::Network)?;
         }
         match &*body {
-            Body::Caged(cage) => self.watch.add(cage.born.reports(), kept.key, Subject::Report),
+            Body::Caged(cage) => {
+                if let Some(limits) = cage.group().as_ref().and_then(Group::watch) {
+                    self.watch.add(limits, kept.key, Subject::Limits)?;
+                }
+                self.watch.add(cage.born.reports(), kept.key, Subject::Report)
+            }
             Body::Uncaged(direct) => self.watch.add(direct.gone(), kept.key, Subject::Gone),
         }
     }
@@ -134,8 +153,9 @@ impl Keeper {
 
     /// Asks a program to end, and kills it later if it does not.
     pub(super) fn ask_to_end(&self, kept: &Kept, why: EndReason) {
-        kept.ask_to_end(why);
-        self.watch.set_alarm(Instant::now() + GRACE, kept.key, Alarm::Grace);
+        if kept.ask_to_end(why) {
+            self.watch.set_alarm(Instant::now() + GRACE, kept.key, Alarm::Grace);
+        }
     }
 
     /// Nobody will read what a program writes.
@@ -197,7 +217,9 @@ impl Keeper {
 
     fn attend(&self, key: Key, subject: Subject, scratch: &mut [u8]) {
         let Some(kept) = self.find(key) else {
-            self.gatekeepers.attend(key, subject, &self.watch);
+            if self.gatekeepers.attend(key, subject, &self.watch) == Attended::Lost {
+                self.record_lost_gatekeeper();
+            }
             return;
         };
         match subject {
@@ -211,7 +233,8 @@ impl Keeper {
                 }
                 self.forget_if_done(&kept);
             }
-            Subject::Wake | Subject::Limits | Subject::Resolvers => {}
+            Subject::Limits => note_limits(&kept),
+            Subject::Wake | Subject::Resolvers => {}
         }
     }
 
@@ -273,6 +296,13 @@ impl Keeper {
         let Some(body) = kept.body() else { return };
         let Some(network) = body.network() else { return };
         let is_there = network.hear();
+        let recorded: Result<Vec<()>, _> =
+            network.take_events().into_iter().map(|event| kept.recorder.network(event)).collect();
+        self.scribe.note();
+        if recorded.is_err() {
+            // What cannot be recorded must not go on.
+            kept.kill(EndReason::SupervisorLost);
+        }
         if !is_there || network.has_account() {
             self.watch.remove(network.events());
             kept.life().network_is_told = true;
@@ -304,12 +334,43 @@ impl Keeper {
         });
         let duration = started.map_or(Duration::ZERO, |started| at - started);
         let network = body.network().map(crate::gatekeeper::Registration::outcome);
+        let usage = remove_group(&body, &self.watch);
+        let ran_out = usage.is_some_and(|usage| usage.is_out_of_memory());
+        let reason = if ran_out && why.is_none() { EndReason::Oom } else { reason };
         drop(body);
-        kept.conclude(Ended { end, reason, duration, layers, denials, network });
+        let limits = match &kept.plan {
+            Some(plan) => plan.limits,
+            None => LimitsPlan::default(),
+        };
+        let recorded = kept.recorder.append_end(&RecordedEnd {
+            end,
+            reason,
+            duration,
+            limits,
+            usage: usage.as_ref(),
+            denials: &denials,
+            network: network.as_ref(),
+            gatekeepers_lost: 0,
+        });
+        // A log that fails refuses the next start.
+        drop(recorded);
+        self.scribe.note();
+        kept.conclude(Ended { end, reason, duration, layers, denials, network, usage });
         self.forget_if_done(kept);
         // Whoever waits for all looks at them under this lock.
         drop(self.table());
         self.fewer.notify_all();
+    }
+
+    fn record_lost_gatekeeper(&self) {
+        let has_network =
+            |kept: &Arc<Kept>| kept.body().is_some_and(|body| body.network().is_some());
+        let cages = self.living().iter().filter(|kept| has_network(kept)).count();
+        let cages = u64::try_from(cages).unwrap_or(u64::MAX);
+        let details = "it ended before its cages, which have no network any more".into();
+        // A log that fails refuses the next start.
+        let _failed = self.log.append(&audit::Event::GatekeeperLost { details, cages });
+        self.scribe.note();
     }
 
     /// Forgets a program that has ended and has nothing more to say.
@@ -327,6 +388,29 @@ impl Keeper {
         // A thread that panicked while it held the lock has left the table as it was.
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The kernel kills one process for want of memory or all of them; here it is always all.
+fn note_limits(kept: &Kept) {
+    let Some(body) = kept.body() else { return };
+    if let Body::Caged(cage) = &*body
+        && cage.is_out_of_memory()
+    {
+        kept.kill(EndReason::Oom);
+    }
+}
+
+/// Removes the control group of a cage of which nothing is left, and tells what it has used.
+fn remove_group(body: &Body, watch: &Watch) -> Option<Usage> {
+    let Body::Caged(cage) = body else { return None };
+    let group = cage.group().take()?;
+    if let Some(limits) = group.watch() {
+        watch.remove(limits);
+    }
+    let usage = group.usage();
+    // What cannot be removed is swept at the next start; dropping it tries once more.
+    let _left = group.remove();
+    Some(usage)
 }
 
 /// How long a gatekeeper may take to tell the account of a cage that has ended.

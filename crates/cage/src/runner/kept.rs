@@ -7,6 +7,7 @@ use std::task::Waker;
 use std::time::Instant;
 
 use jail::{Born, End, Layers};
+use limits::Group;
 use plan::Plan;
 use rustix::io::Errno;
 use rustix::process::Pid;
@@ -17,14 +18,14 @@ use super::uncaged::Direct;
 use super::watch::Key;
 use crate::gatekeeper::Registration;
 use crate::outcome::{DeniedCall, EndReason};
-use crate::record::Labels;
+use crate::record::Recorder;
 
 /// One program.
 #[derive(Debug)]
 pub(super) struct Kept {
     pub(super) key: Key,
     pub(super) invocation_id: String,
-    pub(super) labels: Labels,
+    pub(super) recorder: Arc<Recorder>,
     pub(super) plan: Option<Box<Plan>>,
     pub(super) pid: Pid,
     pub(super) stdin: Mutex<Option<OwnedFd>>,
@@ -52,6 +53,19 @@ pub(super) struct Caged {
     pub(super) born: Born,
     /// At its gatekeeper, if it has a network.
     pub(super) network: Option<Registration>,
+    /// Where it is held to its limits, until it is removed.
+    pub(super) group: Mutex<Option<Group>>,
+}
+
+impl Caged {
+    pub(super) fn group(&self) -> MutexGuard<'_, Option<Group>> {
+        self.group.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether it has run into its limit of memory.
+    pub(super) fn is_out_of_memory(&self) -> bool {
+        self.group().as_ref().is_some_and(|group| group.usage().is_out_of_memory())
+    }
 }
 
 /// How far a program's life has come.
@@ -128,7 +142,7 @@ impl Kept {
     pub(super) fn new(
         key: Key,
         invocation_id: String,
-        labels: Labels,
+        recorder: Arc<Recorder>,
         plan: Option<Box<Plan>>,
         (pid, body): (Pid, Body),
         ends: Ends,
@@ -138,7 +152,7 @@ impl Kept {
         Self {
             key,
             invocation_id,
-            labels,
+            recorder,
             plan,
             pid,
             stdin: Mutex::new(stdin),
@@ -178,9 +192,10 @@ impl Kept {
         });
     }
 
-    /// Asks the program to end; a stopped one is let go on, or it would not hear.
-    pub(super) fn ask_to_end(&self, why: EndReason) {
-        self.while_it_runs(|life, body| {
+    /// Asks the program to end; a stopped one is let go on, or it would not hear. False if it has
+    /// ended already.
+    pub(super) fn ask_to_end(&self, why: EndReason) -> bool {
+        let asked = self.while_it_runs(|life, body| {
             life.why.get_or_insert(why);
             if life.started.is_none() {
                 // Nobody is there yet who could be asked.
@@ -190,6 +205,7 @@ impl Kept {
             let _gone = body.signal(libc::SIGTERM);
             let _gone = body.signal(libc::SIGCONT);
         });
+        asked.is_some()
     }
 
     /// Does something to a program that has not ended, which it cannot do meanwhile: the number of

@@ -15,17 +15,20 @@ mod kept;
 mod output;
 mod pump;
 mod request;
+mod scribe;
 mod start;
 mod uncaged;
 mod watch;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
+use audit::Log;
 use jail::launcher::Launcher;
+use limits::{Degraded, Limiter};
+use plan::HostPath;
 use rustix::io::Errno;
 use rustix::process::Pid;
-use sys::signal::SignalSet;
 
 pub use ended::Ended;
 pub use error::RunError;
@@ -33,37 +36,61 @@ pub use handle::{Ending, Handle};
 pub use output::{OutputBuffer, OutputReader, ReadOutput};
 pub use request::{
     Confinement, Input, Keep, Output, Overflow, Request, Streams, TerminalSize, UncagedProgram,
+    UncagedReason,
 };
 
 pub use crate::record::Labels;
-pub use audit::UncagedReason;
 
 use crate::outcome::EndReason;
 use crate::prepare::WayOut;
+use crate::record::RecordError;
+use crate::state::Directory;
 use error::kernel;
 use gatekeepers::Gatekeepers;
 use keeper::Keeper;
+use scribe::{Scribe, start_thread};
 use watch::Watch;
 
 /// How a runner works.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct RunnerOptions {
+    /// Where the record is kept; made if it is missing.
+    pub state_directory: HostPath,
     /// How connections of cages leave this machine.
     pub way_out: WayOut,
     /// Whether programs may run without a cage.
     pub uncaged: Uncaged,
+    /// Whether a cage may start with limits that are held less well than asked for.
+    pub degraded_limits: Degraded,
     /// Called before each step of a start. An error fails the step, and so the start: for tests of
     /// what a failed start leaves behind.
     pub before_step: Option<StepHook>,
 }
 
+impl RunnerOptions {
+    /// Records in a state directory, such as that of
+    /// [`Locations`](crate::project::Locations), reaches the network as the host does, and allows
+    /// nothing that weakens a cage.
+    pub fn new(state_directory: HostPath) -> Self {
+        Self {
+            state_directory,
+            way_out: WayOut::default(),
+            uncaged: Uncaged::Refuse,
+            degraded_limits: Degraded::Refuse,
+            before_step: None,
+        }
+    }
+}
+
 impl std::fmt::Debug for RunnerOptions {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { way_out, uncaged, before_step: _ } = self;
+        let Self { state_directory, way_out, uncaged, degraded_limits, before_step: _ } = self;
         formatter
             .debug_struct("RunnerOptions")
+            .field("state_directory", state_directory)
             .field("way_out", way_out)
             .field("uncaged", uncaged)
+            .field("degraded_limits", degraded_limits)
             .finish_non_exhaustive()
     }
 }
@@ -86,32 +113,41 @@ pub type StepHook = Arc<dyn Fn(StartStep) -> Result<(), Errno> + Send + Sync>;
 pub enum StartStep {
     /// Listening on published ports; starting a gatekeeper.
     Network,
-    /// Finding out whether the limits can be held.
+    /// Making the control group.
     Limits,
     /// Making pipes.
     Streams,
     /// Bearing the cage, behind its gate.
     Birth,
+    /// Taking the cage into its control group.
+    Adopt,
     /// Handing the cage's sockets to the gatekeeper.
     Connect,
     /// Beginning to count the program's time.
     Watchdog,
+    /// Recording that the program is about to run, durably.
+    Intent,
     /// Letting the program run.
     Gate,
+    /// Recording that it runs.
+    Record,
     /// Beginning to listen to what it says.
     Listen,
 }
 
 impl StartStep {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 11] = [
         Self::Network,
         Self::Limits,
         Self::Streams,
         Self::Birth,
+        Self::Adopt,
         Self::Connect,
         Self::Watchdog,
+        Self::Intent,
         Self::Gate,
+        Self::Record,
         Self::Listen,
     ];
 }
@@ -122,6 +158,9 @@ pub struct Runner {
     keeper: Arc<Keeper>,
     thread: Option<JoinHandle<()>>,
     uncaged: Uncaged,
+    degraded_limits: Degraded,
+    /// Found when the first cage with limits comes.
+    limiter: OnceLock<Limiter>,
     before_step: Option<StepHook>,
 }
 
@@ -129,25 +168,23 @@ impl Runner {
     /// Starts a runner. Must be called while this process has a single thread: what it forks is a
     /// copy of this process.
     pub fn start(options: RunnerOptions) -> Result<Self, RunError> {
-        let RunnerOptions { way_out, uncaged, before_step } = options;
+        let RunnerOptions { state_directory, way_out, uncaged, degraded_limits, before_step } =
+            options;
         let for_gatekeepers = Launcher::start(Some(crate::gatekeeper::attendant))?;
         let launcher = Launcher::start(None)?;
+        let state = Directory::open(&state_directory).map_err(RecordError::from)?;
+        let log = Arc::new(Log::open(&state.audit())?);
         let watch = Arc::new(Watch::new().map_err(kernel("make an epoll descriptor"))?);
         let gatekeepers = Gatekeepers::new(for_gatekeepers, way_out);
-        let keeper = Arc::new(Keeper::new(watch, launcher, gatekeepers));
+        let scribe = Scribe::start(Arc::clone(&log)).map_err(kernel("start a thread"))?;
+        let keeper = Arc::new(Keeper::new(watch, launcher, gatekeepers, (log, scribe)));
         let thread = {
             let keeper = Arc::clone(&keeper);
-            std::thread::Builder::new().name("stockade-keeper".to_owned()).spawn(move || {
-                // Signals to the process are for its other threads.
-                let _unmasked = sys::signal::set_mask(&SignalSet::full());
-                keeper.run();
-            })
+            start_thread("stockade-keeper", move || keeper.run())
         };
-        let thread = thread.map_err(|error| {
-            let errno = Errno::from_io_error(&error).unwrap_or(Errno::AGAIN);
-            kernel("start a thread")(errno)
-        })?;
-        Ok(Self { keeper, thread: Some(thread), uncaged, before_step })
+        let thread = thread.map_err(kernel("start a thread"))?;
+        let (thread, limiter) = (Some(thread), OnceLock::new());
+        Ok(Self { keeper, thread, uncaged, degraded_limits, limiter, before_step })
     }
 
     /// Starts a program and returns when it runs. Any number of threads may do so at once. When it
@@ -174,6 +211,11 @@ impl Runner {
             self.keeper.ask_to_end(&kept, reason);
         }
         self.keeper.wait_for_all();
+    }
+
+    /// The log in which everything is recorded.
+    pub fn log(&self) -> &Arc<Log> {
+        &self.keeper.log
     }
 
     /// How many programs run.
@@ -212,6 +254,7 @@ impl Drop for Runner {
             let _ended = thread.join();
         }
         self.keeper.end_processes();
+        self.keeper.scribe.close();
     }
 }
 

@@ -5,8 +5,9 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use audit::UncagedReason;
 use plan::Plan;
+
+pub use audit::UncagedReason;
 
 use crate::prepare::Prepared;
 use crate::record::Labels;

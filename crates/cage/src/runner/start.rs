@@ -1,11 +1,13 @@
 //! The start of one program, step by step. Each step's failure undoes all before it: every value
 //! here gives back what it stands for when it is dropped, the latest first. K165, K185
 
+use std::ffi::OsString;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use jail::{Born, Layers, LimitsHolder, ProgramStreams, Report, StartError, Stream};
+use limits::{Group, Limiter};
 use plan::{LimitsPlan, Plan};
 use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
@@ -22,7 +24,7 @@ use super::{Runner, StartStep};
 use crate::gatekeeper::{Gatekeeper, Prepared, Registration};
 use crate::outcome::SpawnError;
 use crate::prepare::Name;
-use crate::record::Labels;
+use crate::record::{Labels, Recorder};
 
 impl Runner {
     /// Starts a program in its cage.
@@ -33,8 +35,21 @@ impl Runner {
         labels: Labels,
         streams: Streams,
     ) -> Result<Handle, RunError> {
+        self.keeper.check_free(&plan.invocation)?;
+        let recorder = Recorder::new(Arc::clone(&self.keeper.log), &plan.invocation, labels);
+        let recorder = Arc::new(recorder);
+        let started = self.build_cage(plan, sources, streams, &recorder);
+        started.map_err(|error| record_failure(&recorder, error))
+    }
+
+    fn build_cage(
+        &self,
+        plan: Box<Plan>,
+        sources: Vec<OwnedFd>,
+        streams: Streams,
+        recorder: &Arc<Recorder>,
+    ) -> Result<Handle, RunError> {
         let keeper = &self.keeper;
-        keeper.check_free(&plan.invocation)?;
         let launcher = keeper.launcher()?;
         let key = keeper.new_key();
         self.begin(StartStep::Network)?;
@@ -44,14 +59,20 @@ impl Runner {
             false => None,
         };
         self.begin(StartStep::Limits)?;
-        let walltime = check_limits(&plan.limits)?;
+        let walltime = plan.limits.walltime_sec.map(Duration::from_secs);
+        let mut group = self.make_group(&plan)?;
         self.begin(StartStep::Streams)?;
         let terminal_size = streams.terminal_size();
         let (inside, mut ends) = open_streams(streams, keeper, key)?;
         self.begin(StartStep::Birth)?;
-        let limits = LimitsHolder::Caller { birthplace: None };
+        let birthplace = group.as_ref().and_then(Group::birthplace);
+        let limits = LimitsHolder::Caller { birthplace };
         let mut born = launcher.start_cage(&plan, &sources, inside, limits)?;
         drop(sources);
+        self.begin(StartStep::Adopt)?;
+        if let Some(group) = &mut group {
+            group.adopt(born.pid())?;
+        }
         self.begin(StartStep::Connect)?;
         let network = match gatekeeper {
             Some(gatekeeper) => Some(self.connect(&mut born, &prepared, &gatekeeper)?),
@@ -71,16 +92,24 @@ impl Runner {
             ends.terminal = Some(terminal);
         }
         let invocation_id = plan.invocation.clone();
-        let body = (born.pid(), Body::Caged(Box::new(Caged { born, network })));
-        let kept = Arc::new(Kept::new(key, invocation_id, labels, Some(plan), body, ends));
+        let group = Mutex::new(group);
+        let body = (born.pid(), Body::Caged(Box::new(Caged { born, network, group })));
+        let recorder = Arc::clone(recorder);
+        let kept = Arc::new(Kept::new(key, invocation_id, recorder, Some(plan), body, ends));
         self.begin(StartStep::Watchdog)?;
         keeper.take_in(&kept, walltime)?;
         let taken_in = TakenIn { keeper, kept: &kept };
+        // Pid 1 builds the cage meanwhile.
+        self.begin(StartStep::Intent)?;
+        kept.record_intent()?;
         self.begin(StartStep::Gate)?;
-        let layers = open_gate(&kept)?;
+        let layers = open_gate(&kept).map_err(|error| kept.why_not_begun(error))?;
         let mut life = kept.life();
         (life.started, life.layers) = (Some(Instant::now()), Some(layers));
         drop(life);
+        self.begin(StartStep::Record)?;
+        kept.record_spawn()?;
+        keeper.scribe.note();
         self.begin(StartStep::Listen)?;
         keeper.listen(&kept).map_err(kernel("watch the cage"))?;
         std::mem::forget(taken_in);
@@ -94,28 +123,58 @@ impl Runner {
         labels: Labels,
         streams: Streams,
     ) -> Result<Handle, RunError> {
-        let keeper = &self.keeper;
-        let name = Name::new().map_err(kernel("get random bytes"))?;
-        keeper.check_free(&name.text)?;
-        let key = keeper.new_key();
         if streams.terminal_size().is_some() {
             let reason = "a program without a cage cannot be given a terminal";
             return Err(RunError::Unsupported(reason));
         }
+        let name = Name::new().map_err(kernel("get random bytes"))?;
+        self.keeper.check_free(&name.text)?;
+        let recorder = Recorder::new(Arc::clone(&self.keeper.log), &name.text, labels);
+        let recorder = Arc::new(recorder);
+        let started = self.run_uncaged(program, streams, name.text, &recorder);
+        started.map_err(|error| record_failure(&recorder, error))
+    }
+
+    fn run_uncaged(
+        &self,
+        program: &UncagedProgram,
+        streams: Streams,
+        invocation_id: String,
+        recorder: &Arc<Recorder>,
+    ) -> Result<Handle, RunError> {
+        let keeper = &self.keeper;
+        let key = keeper.new_key();
         self.begin(StartStep::Streams)?;
         let (inside, ends) = open_streams(streams, keeper, key)?;
+        self.begin(StartStep::Intent)?;
+        let argv0 = program.argv.first().map(OsString::as_os_str).unwrap_or_default();
+        recorder.intent_uncaged(argv0)?;
         self.begin(StartStep::Birth)?;
         let direct = Direct::start(program, inside)?;
-        let body = (direct.pid, Body::Uncaged(direct));
-        let kept = Arc::new(Kept::new(key, name.text, labels, None, body, ends));
+        let pid = direct.pid;
+        let body = (pid, Body::Uncaged(direct));
+        let shared = Arc::clone(recorder);
+        let kept = Arc::new(Kept::new(key, invocation_id, shared, None, body, ends));
         kept.life().started = Some(Instant::now());
         self.begin(StartStep::Watchdog)?;
         keeper.take_in(&kept, program.walltime)?;
         let taken_in = TakenIn { keeper, kept: &kept };
+        self.begin(StartStep::Record)?;
+        recorder.spawned_uncaged(program.reason, pid)?;
         self.begin(StartStep::Listen)?;
         keeper.listen(&kept).map_err(kernel("watch the program"))?;
         std::mem::forget(taken_in);
         Ok(Handle::new(kept, Arc::clone(keeper)))
+    }
+
+    /// What holds a cage to its limits but that of time, if it has any.
+    fn make_group(&self, plan: &Plan) -> Result<Option<Group>, RunError> {
+        if (LimitsPlan { walltime_sec: None, ..plan.limits }) == LimitsPlan::default() {
+            return Ok(None);
+        }
+        let limiter = self.limiter.get_or_init(Limiter::discover);
+        let group = limiter.prepare(&plan.limits, &plan.invocation, self.degraded_limits)?;
+        Ok(Some(group))
     }
 
     /// Hands the cage's sockets to the gatekeeper, and to another one if that has just ended.
@@ -147,6 +206,54 @@ impl Drop for TakenIn<'_> {
     fn drop(&mut self) {
         self.keeper.let_go(self.kept);
         self.kept.release();
+    }
+}
+
+/// Notes that a start came to nothing. Where that cannot be recorded, the error says enough.
+fn record_failure(recorder: &Recorder, error: RunError) -> RunError {
+    if !matches!(error, RunError::Record(_)) {
+        let _unrecorded = recorder.failed(error.code(), &with_causes(&error));
+    }
+    error
+}
+
+impl Kept {
+    /// K170
+    fn record_intent(&self) -> Result<(), RunError> {
+        match &self.plan {
+            Some(plan) => Ok(self.recorder.intent(plan)?),
+            None => Ok(()),
+        }
+    }
+
+    /// K193, K205
+    fn record_spawn(&self) -> Result<(), RunError> {
+        if let Some(Body::Caged(cage)) = self.body().as_deref()
+            && let Some(degradation) = cage.group().as_ref().and_then(Group::degradation)
+        {
+            self.recorder.limits_skipped(degradation)?;
+        }
+        match &self.plan {
+            Some(plan) => Ok(self.recorder.spawned(plan, self.pid)?),
+            None => Ok(()),
+        }
+    }
+
+    /// The kernel ends a cage that needs too much memory without a word.
+    fn why_not_begun(&self, error: RunError) -> RunError {
+        let limit = self.plan.as_ref().and_then(|plan| plan.limits.memory_mb);
+        let ran_out = || {
+            let body = self.body();
+            matches!(body.as_deref(), Some(Body::Caged(cage)) if cage.is_out_of_memory())
+        };
+        match (error, limit) {
+            (RunError::Spawn(SpawnError::Start(StartError::Vanished)), Some(limit_mb))
+                if ran_out() =>
+            {
+                SpawnError::TooLittleMemory { limit_mb }.into()
+            }
+            (error, _) => error,
+        }
     }
 }
 
@@ -187,16 +294,6 @@ fn await_terminal(born: &Born, size: TerminalSize) -> Result<OwnedFd, RunError> 
     }
 }
 
-/// The time limit, which the keeper holds.
-fn check_limits(limits: &LimitsPlan) -> Result<Option<Duration>, RunError> {
-    let walltime = limits.walltime_sec.map(Duration::from_secs);
-    if (LimitsPlan { walltime_sec: None, ..*limits }) != LimitsPlan::default() {
-        let reason = "this build holds the time limit and no other".to_owned();
-        return Err(RunError::Limits(reason));
-    }
-    Ok(walltime)
-}
-
 /// Both ends of a program's streams; those of a terminal come with the cage.
 fn open_streams(
     streams: Streams,
@@ -230,4 +327,13 @@ fn open_streams(
     let (stderr, stderr_end) = output(stderr, Subject::Stderr)?;
     let ends = Ends { stdin: stdin_end, stdout: stdout_end, stderr: stderr_end, terminal: None };
     Ok((ProgramStreams { stdin, stdout, stderr }, ends))
+}
+
+/// An error and its causes in one line.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    std::iter::once(error.to_string())
+        .chain(causes.map(ToString::to_string))
+        .collect::<Vec<_>>()
+        .join(": ")
 }

@@ -12,6 +12,7 @@
 
 mod ends;
 mod output;
+mod records;
 #[path = "../../../jail/tests/support/mod.rs"]
 #[allow(dead_code, reason = "each test file uses its own part")]
 mod single;
@@ -21,6 +22,6 @@ mod uncaged;
 
 fn main() {
     let tests: Vec<(&str, fn())> =
-        [starts::TESTS, output::TESTS, ends::TESTS, uncaged::TESTS].concat();
+        [starts::TESTS, output::TESTS, ends::TESTS, uncaged::TESTS, records::TESTS].concat();
     single::run_single_threaded(&tests);
 }

@@ -4,12 +4,13 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use cage::runner::{RunError, Runner, RunnerOptions, StartStep};
+use cage::runner::{RunError, Runner, StartStep};
 use jail::End;
 use rustix::io::Errno;
 
 use crate::support::{
-    descendants, eventually, open_descriptors, runner, runner_with, shell, small, stdout_of,
+    descendants, eventually, open_descriptors, options, runner, runner_with, shell, small,
+    stdout_of,
 };
 
 pub(crate) const TESTS: &[(&str, fn())] = &[
@@ -65,8 +66,7 @@ fn a_failed_step_leaves_nothing() {
         Some(failing) if failing == step => Err(Errno::IO),
         _ => Ok(()),
     });
-    let options = RunnerOptions { before_step: Some(before_step), ..RunnerOptions::default() };
-    let runner = runner_with(options);
+    let runner = runner_with(|options| options.before_step = Some(before_step));
     assert!(runner.spawn(shell("true")).unwrap().wait().is_success());
     eventually("the first cage is gone", || runner.count() == 0);
     for step in StartStep::ALL {
@@ -101,7 +101,7 @@ fn what_cannot_start_is_told_by_kind() {
 fn a_runner_is_refused_beside_threads() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let error = Runner::start(RunnerOptions::default()).unwrap_err();
+            let error = Runner::start(options(std::path::Path::new("/"))).unwrap_err();
             assert!(error.to_string().contains("before the first thread"), "{error}");
         });
     });

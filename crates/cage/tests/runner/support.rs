@@ -12,14 +12,51 @@ use cage::runner::{Handle, OutputBuffer, Request, Runner, RunnerOptions};
 use plan::HostPath;
 use policy::{NetworkSettings, Place, Policy};
 
-pub(crate) fn runner() -> Runner {
-    runner_with(RunnerOptions::default())
+/// A runner with a state directory of its own.
+pub(crate) struct TestRunner {
+    runner: Runner,
+    pub(crate) state: tempfile::TempDir,
 }
 
-pub(crate) fn runner_with(options: RunnerOptions) -> Runner {
+impl std::ops::Deref for TestRunner {
+    type Target = Runner;
+
+    fn deref(&self) -> &Runner {
+        &self.runner
+    }
+}
+
+impl TestRunner {
+    /// Ends the runner and reads its record.
+    pub(crate) fn close(self) -> Vec<audit::Event> {
+        drop(self.runner);
+        let directory = self.state.path().join("audit");
+        audit::verify(&directory, &audit::Expected::default()).unwrap();
+        let reader = audit::Reader::open(&directory).unwrap();
+        let events = reader
+            .records(audit::Filter::default())
+            .map(|record| record.unwrap().event().unwrap())
+            .filter(|event| !format!("{event:?}").starts_with("Log"));
+        events.collect()
+    }
+}
+
+pub(crate) fn runner() -> TestRunner {
+    runner_with(|_| {})
+}
+
+pub(crate) fn runner_with(change: impl FnOnce(&mut RunnerOptions)) -> TestRunner {
     // Threads of the test before, which were joined, may still be on their way out.
     eventually("this is the only thread", || sys::clone::thread_count() == Ok(1));
-    Runner::start(options).unwrap()
+    let state = tempfile::tempdir().unwrap();
+    let mut options = options(state.path());
+    change(&mut options);
+    TestRunner { runner: Runner::start(options).unwrap(), state }
+}
+
+pub(crate) fn options(state: &Path) -> RunnerOptions {
+    let state = state.canonicalize().unwrap();
+    RunnerOptions::new(HostPath::new(state.into_os_string()).unwrap())
 }
 
 /// A cage that sees nothing of the host but the base layer.

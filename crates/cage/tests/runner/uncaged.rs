@@ -3,9 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use cage::runner::{Request, Runner, RunnerOptions, Uncaged, UncagedProgram, UncagedReason};
+use cage::runner::{Request, Uncaged, UncagedProgram, UncagedReason};
 
-use crate::support::{eventually, is_alive, runner, runner_with, stdout_of};
+use crate::support::{TestRunner, eventually, is_alive, runner, runner_with, stdout_of};
 
 pub(crate) const TESTS: &[(&str, fn())] = &[
     ("without_a_cage_only_where_it_is_allowed", without_a_cage_only_where_it_is_allowed),
@@ -23,8 +23,8 @@ fn program(script: &str) -> UncagedProgram {
     }
 }
 
-fn allowing() -> Runner {
-    runner_with(RunnerOptions { uncaged: Uncaged::Allow, ..RunnerOptions::default() })
+fn allowing() -> TestRunner {
+    runner_with(|options| options.uncaged = Uncaged::Allow)
 }
 
 /// K157, K159, K164
