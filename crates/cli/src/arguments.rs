@@ -9,6 +9,8 @@ use crate::audit_command::AuditArguments;
 use crate::exit::EXIT_CODES;
 use crate::message::Colour;
 
+pub(crate) mod daemon;
+
 #[cfg(test)]
 mod tests;
 
@@ -89,6 +91,18 @@ pub(crate) enum Command {
     Prove(Box<ProveArguments>),
     /// Show, follow, verify and export the record of what happened to cages
     Audit(Box<AuditArguments>),
+    /// Run cages for programs that ask over HTTP, on a unix socket
+    Serve(daemon::ServeArguments),
+    /// List the daemon's cages
+    Ps(daemon::PsArguments),
+    /// Print what a program of the daemon has written
+    Logs(daemon::LogsArguments),
+    /// Connect this terminal with a program of the daemon
+    Attach(daemon::AttachArguments),
+    /// Send a signal to programs of the daemon, or end them
+    Kill(daemon::KillArguments),
+    /// Say what the daemon is and has to do
+    Status(daemon::StatusArguments),
     /// Print the JSON schema of `stockade.toml`
     Schema(SchemaArguments),
     /// Print a completion script for a shell
@@ -107,9 +121,15 @@ impl Command {
             Self::Doctor(arguments) => arguments.json,
             Self::Prove(arguments) => arguments.json,
             Self::Audit(arguments) => arguments.answers_in_json(),
+            Self::Ps(arguments) => arguments.json,
+            Self::Status(arguments) => arguments.json,
             Self::Run(_)
             | Self::Allow(_)
             | Self::Deny(_)
+            | Self::Serve(_)
+            | Self::Logs(_)
+            | Self::Attach(_)
+            | Self::Kill(_)
             | Self::Schema(_)
             | Self::Completions(_)
             | Self::Man(_) => false,

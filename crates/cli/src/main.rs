@@ -1,15 +1,20 @@
 //! The `stockade` command: reads the command line, asks the crates below, and tells a person or a
 //! program what came of it. Holds no mechanism of its own.
 //!
-//! Nothing here starts a thread: a cage is born from a process with a single one.
+//! Nothing here starts a thread: a cage is born from a process with a single one. The daemon starts
+//! its own, after what it bears cages with.
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod attach;
 mod audit_command;
 mod check;
+mod client;
 mod doctor;
 mod exit;
 mod failure;
+mod kill;
+mod logs;
 mod message;
 mod network;
 mod notes;
@@ -17,10 +22,13 @@ mod output;
 mod pages;
 mod prepare;
 mod prove;
+mod ps;
 mod result;
 mod run;
 mod scratch;
 mod selection;
+mod serve;
+mod status;
 mod trust;
 mod way_out;
 mod why;
@@ -63,6 +71,12 @@ fn main() -> ExitCode {
         Command::Deny(arguments) => trust::deny(&arguments, messages),
         Command::Prove(arguments) => prove::prove(*arguments, messages),
         Command::Audit(arguments) => audit_command::audit(*arguments, messages),
+        Command::Serve(arguments) => serve::serve(&arguments),
+        Command::Ps(arguments) => ps::ps(&arguments),
+        Command::Logs(arguments) => logs::logs(&arguments, messages),
+        Command::Attach(arguments) => attach::attach(&arguments, messages),
+        Command::Kill(arguments) => kill::kill(&arguments, messages),
+        Command::Status(arguments) => status::status(&arguments, messages),
         Command::Schema(arguments) => pages::schema(&arguments),
         Command::Completions(arguments) => pages::completions(&arguments),
         Command::Man(arguments) => pages::man(&arguments),

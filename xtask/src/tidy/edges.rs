@@ -18,9 +18,13 @@ const EDGES: &[(&str, &[&str])] = &[
     ("cage", &["audit", "gate", "jail", "limits", "plan", "policy", "sys"]),
     ("attacks", &["sys"]),
     ("counsel", &["cage", "gate", "jail", "plan", "policy"]),
+    ("daemon", &["audit", "cage", "counsel", "jail", "plan", "policy", "sys"]),
     (
         "cli",
-        &["attacks", "audit", "cage", "counsel", "gate", "jail", "limits", "plan", "policy", "sys"],
+        &[
+            "attacks", "audit", "cage", "counsel", "daemon", "gate", "jail", "limits", "plan",
+            "policy", "sys",
+        ],
     ),
 ];
 

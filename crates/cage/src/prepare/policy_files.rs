@@ -7,7 +7,7 @@ use std::path::Path;
 use plan::HostPath;
 use policy::ceiling::Excess;
 use policy::text::{self, Flags};
-use policy::{Cage, Ceiling, Place, Policy, built_in};
+use policy::{Cage, Ceiling, NetworkSettings, Place, Policy, built_in};
 
 use super::caller::Caller;
 use super::documents::{Author, Chosen, Documents};
@@ -51,6 +51,21 @@ impl PolicyFiles {
         let own_state = locations.own_state();
         let place = Place { project: project.root.clone(), home: caller.home(), own_state };
         Ok(Self { project, place, user, locations, working_directory })
+    }
+
+    /// How the user's configuration has this machine reach the network, whatever the project.
+    pub fn user_network(caller: &Caller) -> Result<NetworkSettings, SelectionError> {
+        let Some(path) = &caller.locations.configuration else {
+            return Ok(NetworkSettings::default());
+        };
+        let Some(file) = PolicyFile::of_user(path)? else { return Ok(NetworkSettings::default()) };
+        let place = Place {
+            project: caller.working_directory.clone(),
+            home: caller.home(),
+            own_state: caller.locations.own_state(),
+        };
+        let document = text::parse_user(&path.to_string(), file.text.as_bytes(), &place)?;
+        Ok(document.network)
     }
 
     /// Reads the texts; errors of the user's own file come first.

@@ -1,0 +1,72 @@
+//! `stockade ps`: the cages of the daemon.
+
+use policy::shown::shown;
+use serde_json::Value;
+
+use crate::arguments::daemon::PsArguments;
+use crate::client::client;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{print, print_json};
+
+/// The command.
+pub(crate) fn ps(arguments: &PsArguments) -> Result<Exit, Failure> {
+    let path = if arguments.all { "/v1/cages" } else { "/v1/cages?state=running" };
+    let answer = client(&arguments.socket)?.get(path)?;
+    if arguments.json {
+        print_json(&answer)?;
+        return Ok(Exit::Success);
+    }
+    let empty = Vec::new();
+    let cages = answer.get("cages").and_then(Value::as_array).unwrap_or(&empty);
+    let mut rows = vec![HEADS.map(str::to_owned)];
+    rows.extend(cages.iter().map(row));
+    print(&table(&rows))?;
+    Ok(Exit::Success)
+}
+
+fn row(cage: &Value) -> [String; COLUMNS] {
+    let text = |name: &str| match cage.get(name) {
+        Some(Value::String(text)) => shown(text),
+        Some(Value::Null) | None => "-".to_owned(),
+        Some(other) => other.to_string(),
+    };
+    let words = cage.get("argv").and_then(Value::as_array).into_iter().flatten();
+    let argv: Vec<&str> = words.filter_map(Value::as_str).collect();
+    let cage_name = match cage.get("caged").and_then(Value::as_bool) {
+        Some(false) => "UNCAGED".to_owned(),
+        _ => text("cage"),
+    };
+    let state = match cage.pointer("/end/exit_code") {
+        Some(code) => format!("ended {code}"),
+        None => text("state"),
+    };
+    let started: String = text("started_at").chars().take(SECONDS).collect();
+    [text("id"), state, cage_name, text("pid"), started, text("project"), shown(argv.join(" "))]
+}
+
+/// Columns as wide as what is in them; the last one as it comes.
+fn table(rows: &[[String; COLUMNS]]) -> String {
+    let mut widths = [0; COLUMNS];
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(widths) {
+            line.push_str(&format!("{cell:width$}  "));
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+const COLUMNS: usize = 7;
+const HEADS: [&str; COLUMNS] = ["ID", "STATE", "CAGE", "PID", "STARTED", "PROJECT", "COMMAND"];
+
+/// `2026-01-31T12:00:00` of a moment.
+const SECONDS: usize = 19;

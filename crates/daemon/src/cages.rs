@@ -1,0 +1,272 @@
+//! The cages of this daemon: those that run, and those that have ended and were not closed yet. What
+//! is kept of the ended ones is bounded; the oldest go first.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use cage::runner::{Ended, Handle, OutputBuffer};
+use counsel::aftermath::Findings;
+use rustix::process::Pid;
+use tokio::sync::watch;
+
+use crate::input::Input;
+use crate::problem::{Code, Problem};
+
+/// All cages, by their names.
+#[derive(Debug, Default)]
+pub(crate) struct Cages {
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    /// In the order in which they started.
+    cages: BTreeMap<u64, Arc<Cage>>,
+    numbers: BTreeMap<String, u64>,
+    next: u64,
+    starting: usize,
+}
+
+/// One cage, or one program without one.
+#[derive(Debug)]
+pub(crate) struct Cage {
+    pub(crate) handle: Handle,
+    pub(crate) facts: Facts,
+    pub(crate) input: Input,
+    end: watch::Sender<Option<Arc<End>>>,
+}
+
+/// What was known when it started.
+#[derive(Clone, Debug)]
+pub(crate) struct Facts {
+    /// The cage's name.
+    pub(crate) cage: String,
+    pub(crate) project: String,
+    pub(crate) session: Option<String>,
+    pub(crate) agent: Option<String>,
+    pub(crate) argv: Vec<String>,
+    pub(crate) started: SystemTime,
+    /// The hash and the line that describe the compiled cage; none without one.
+    pub(crate) plan_hash: Option<String>,
+    pub(crate) summary: Option<String>,
+    pub(crate) reduced_isolation: Vec<String>,
+    pub(crate) terminal: bool,
+    pub(crate) pid: Pid,
+}
+
+/// What is known when it has ended.
+#[derive(Debug)]
+pub(crate) struct End {
+    pub(crate) ended: Arc<Ended>,
+    pub(crate) at: SystemTime,
+    pub(crate) findings: Findings,
+}
+
+/// Room for a cage that is being started. Dropping it gives the room back.
+#[derive(Debug)]
+pub(crate) struct Room(Arc<Cages>);
+
+impl Cages {
+    /// Takes room for one more cage.
+    pub(crate) fn room(self: &Arc<Self>, most: usize) -> Result<Room, Problem> {
+        let mut kept = self.lock();
+        let running = kept.running().count() + kept.starting;
+        if running >= most {
+            let message = format!("there are {running} cages already, which is the most");
+            return Err(Problem::new(Code::TooMany, message)
+                .help("end some, or start the daemon with a higher `--most-cages`"));
+        }
+        kept.starting += 1;
+        drop(kept);
+        Ok(Room(Arc::clone(self)))
+    }
+
+    /// The cage of this name. A beginning of at least four letters is enough if only one has it.
+    pub(crate) fn find(&self, name: &str) -> Result<Arc<Cage>, Problem> {
+        let kept = self.lock();
+        let wanted = name.to_ascii_uppercase();
+        let meant = |id: &&String| {
+            let id = id.to_ascii_uppercase();
+            id == wanted || (wanted.len() >= SHORTEST_BEGINNING && id.starts_with(&wanted))
+        };
+        let mut found = kept.numbers.keys().filter(meant);
+        match (found.next(), found.next()) {
+            (Some(id), None) => {
+                let cage = kept.numbers.get(id).and_then(|number| kept.cages.get(number));
+                cage.cloned().ok_or_else(|| Problem::no_such("cage", name))
+            }
+            (Some(_), Some(_)) => {
+                let name = policy::shown::shown(name);
+                let message = format!("several cages have names that begin with `{name}`");
+                Err(Problem::new(Code::Conflict, message).help("give more of the name"))
+            }
+            (None, _) => Err(Problem::no_such("cage", name)),
+        }
+    }
+
+    /// All of them, in the order in which they started.
+    pub(crate) fn list(&self) -> Vec<Arc<Cage>> {
+        self.lock().cages.values().cloned().collect()
+    }
+
+    /// How many run, and how many have ended and are kept.
+    pub(crate) fn count(&self) -> (usize, usize) {
+        let kept = self.lock();
+        let running = kept.running().count();
+        (running, kept.cages.len() - running)
+    }
+
+    /// Forgets one that has ended.
+    pub(crate) fn forget(&self, cage: &Cage) {
+        let mut kept = self.lock();
+        if let Some(number) = kept.numbers.remove(cage.handle.invocation_id()) {
+            kept.cages.remove(&number);
+        }
+    }
+
+    /// Forgets the oldest of the ended ones until what is kept is within bounds.
+    pub(crate) fn forget_oldest(&self) {
+        let mut kept = self.lock();
+        let ended = kept.cages.iter().rev().filter(|(_, cage)| cage.end().is_some());
+        let (mut count, mut bytes) = (0_usize, 0_u64);
+        let surplus: Vec<(u64, String)> = ended
+            .filter_map(|(number, cage)| {
+                count += 1;
+                bytes += cage.kept_bytes();
+                let too_many = count > MOST_ENDED || (count > 1 && bytes > MOST_ENDED_BYTES);
+                too_many.then(|| (*number, cage.handle.invocation_id().to_owned()))
+            })
+            .collect();
+        for (number, name) in surplus {
+            kept.cages.remove(&number);
+            kept.numbers.remove(&name);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        // A thread that panicked while it held the lock has aborted the process.
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Kept {
+    fn running(&self) -> impl Iterator<Item = &Arc<Cage>> {
+        self.cages.values().filter(|cage| cage.end().is_none())
+    }
+}
+
+impl Room {
+    /// Fills the room.
+    pub(crate) fn fill(self, handle: Handle, facts: Facts, input: Input) -> Arc<Cage> {
+        let cage = Arc::new(Cage { handle, facts, input, end: watch::Sender::new(None) });
+        let mut kept = self.0.lock();
+        let number = kept.next;
+        kept.next += 1;
+        kept.numbers.insert(cage.handle.invocation_id().to_owned(), number);
+        kept.cages.insert(number, Arc::clone(&cage));
+        drop(kept);
+        cage
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        let mut kept = self.0.lock();
+        kept.starting = kept.starting.saturating_sub(1);
+    }
+}
+
+impl Cage {
+    /// How it ended, if it has.
+    pub(crate) fn end(&self) -> Option<Arc<End>> {
+        self.end.borrow().clone()
+    }
+
+    /// Returns when it has ended and the host was looked at.
+    pub(crate) async fn ended(&self) -> Arc<End> {
+        let mut changes = self.end.subscribe();
+        loop {
+            if let Some(end) = changes.borrow_and_update().clone() {
+                return end;
+            }
+            if changes.changed().await.is_err() {
+                // The sender lives as long as this borrow of it.
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    /// Sees a cage to its end: does what is left to do on the host, then tells everybody who waits.
+    pub(crate) async fn attend(&self, look: impl FnOnce() -> Findings + Send + 'static) {
+        let ended = self.handle.ended().await;
+        // A look that panicked has aborted the process.
+        let findings = tokio::task::spawn_blocking(look).await.unwrap_or_default();
+        self.input.close().await;
+        let end = End { ended, at: SystemTime::now(), findings };
+        self.end.send_replace(Some(Arc::new(end)));
+    }
+
+    /// One of its outputs.
+    pub(crate) fn output(&self, stream: Stream) -> Option<&Arc<OutputBuffer>> {
+        match stream {
+            Stream::Stdout => self.handle.stdout(),
+            Stream::Stderr => self.handle.stderr(),
+        }
+    }
+
+    /// How much output is kept in memory.
+    fn kept_bytes(&self) -> u64 {
+        let outputs = [self.handle.stdout(), self.handle.stderr()];
+        outputs
+            .into_iter()
+            .flatten()
+            .map(|output| output.kept())
+            .map(|kept| kept.end - kept.start)
+            .sum()
+    }
+}
+
+/// An output of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stream {
+    /// Standard output, or what is written to the terminal.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+impl Stream {
+    /// Its name.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Stdout => "stdout",
+            Self::Stderr => "stderr",
+        }
+    }
+
+    /// Its descriptor, which stands before its bytes in an attachment.
+    pub(crate) fn number(self) -> u8 {
+        match self {
+            Self::Stdout => 1,
+            Self::Stderr => 2,
+        }
+    }
+
+    pub(crate) fn named(name: &str) -> Result<Self, Problem> {
+        match name {
+            "stdout" => Ok(Self::Stdout),
+            "stderr" => Ok(Self::Stderr),
+            _ => Err(Problem::no_such("output", name).help("there are: stdout, stderr")),
+        }
+    }
+}
+
+/// Fewer letters would mean another cage tomorrow.
+const SHORTEST_BEGINNING: usize = 4;
+
+/// Most ended cages that are kept.
+const MOST_ENDED: usize = 1024;
+
+/// Most bytes of their output.
+const MOST_ENDED_BYTES: u64 = 128 << 20;

@@ -1,0 +1,74 @@
+//! Everything that the requests of all clients share.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use audit::Log;
+use cage::prepare::Caller;
+use cage::runner::Runner;
+use cage::state::Directory;
+use serde::Serialize;
+use tokio::sync::mpsc;
+
+use crate::admission::Admission;
+use crate::cages::Cages;
+use crate::peer::Allowed;
+use crate::phase::Phases;
+use crate::sessions::Sessions;
+use crate::settings::Settings;
+
+/// A daemon that serves.
+#[derive(Debug)]
+pub(crate) struct Daemon {
+    pub(crate) settings: Settings,
+    /// The daemon's own user, for whom all policies are read.
+    pub(crate) caller: Caller,
+    pub(crate) state: Directory,
+    pub(crate) log: Arc<Log>,
+    pub(crate) runner: Runner,
+    pub(crate) sessions: Sessions,
+    pub(crate) cages: Arc<Cages>,
+    pub(crate) phase: Phases,
+    pub(crate) allowed: Allowed,
+    pub(crate) admission: Arc<Admission>,
+    /// Where those wait who are told that there is no room.
+    pub(crate) antechamber: Arc<Admission>,
+    pub(crate) started: SystemTime,
+    /// What was removed of a dead predecessor's.
+    pub(crate) swept: Vec<Swept>,
+    pub(crate) untracked: Mutex<Vec<Untracked>>,
+    /// Why the daemon should end.
+    pub(crate) drain: mpsc::Sender<String>,
+}
+
+/// Something that a dead supervisor left.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Swept {
+    /// What kind of thing.
+    pub(crate) what: &'static str,
+    /// Which one.
+    pub(crate) subject: String,
+}
+
+/// A program without a cage that a dead supervisor started and that still runs.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Untracked {
+    pub(crate) id: String,
+    pub(crate) pid: u32,
+    pub(crate) project: String,
+    pub(crate) started_at: String,
+}
+
+impl Daemon {
+    /// Has the daemon drain and end. Asking twice is asking once.
+    pub(crate) fn ask_to_drain(&self, why: &str) {
+        let _asked_before = self.drain.try_send(why.to_owned());
+    }
+
+    /// Programs without a cage that nobody watches over and that still run.
+    pub(crate) fn untracked(&self) -> Vec<Untracked> {
+        let mut untracked = self.untracked.lock().unwrap_or_else(PoisonError::into_inner);
+        untracked.retain(|run| crate::untracked::is_running(run.pid));
+        untracked.clone()
+    }
+}

@@ -1,0 +1,35 @@
+//! A start that failed, in the words of the API.
+
+use cage::RecordError;
+use cage::runner::RunError;
+use counsel::{Failure, with_causes};
+use plan::Plan;
+
+use crate::problem::{Code, Problem};
+
+/// What a client is told. The plan of the cage, if there is one, helps to say why.
+pub(crate) fn not_started(error: RunError, plan: Option<&Plan>) -> Problem {
+    let sentence = with_causes(&error);
+    match error {
+        RunError::Selection(error) => Failure::from(error).into(),
+        RunError::Compile(error) => Failure::from(error).into(),
+        RunError::PathMissing(error) => Failure::from(error).into(),
+        RunError::Spawn(error) | RunError::Network(error) => match plan {
+            Some(plan) => counsel::failed_start(error, plan).into(),
+            None => Failure::from(error).into(),
+        },
+        RunError::Record(error) => match error {
+            RecordError::Audit(error) => error.into(),
+            RecordError::State(_) => Problem::new(Code::AuditFailed, sentence),
+        },
+        RunError::Uncaged { .. } => Problem::new(Code::ProgramNotExecutable, sentence),
+        RunError::UncagedNotAllowed => Problem::new(Code::Refused, sentence),
+        RunError::Duplicate { .. } => Problem::new(Code::Conflict, sentence),
+        RunError::Unsupported(_) => Problem::new(Code::BadRequest, sentence),
+        RunError::Closing => Problem::new(Code::Draining, sentence),
+        RunError::Limits(_) | RunError::Kernel { .. } | RunError::LauncherGone => {
+            Problem::new(Code::CannotBuild, sentence)
+                .help("`/v1/doctor` tells what is missing here")
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! The record: queried and verified. Records are sent as they stand in the log, byte for byte.
+
+use std::sync::Arc;
+
+use audit::{Expected, Filter, ReadError, Reader, Timestamp, VerifyError};
+use hyper::body::Incoming;
+use hyper::{Request, StatusCode};
+use serde_json::{Value, json};
+
+use super::blocking;
+use crate::answer::{self, Answer, JSON};
+use crate::body::Body;
+use crate::daemon::Daemon;
+use crate::problem::{Code, Problem};
+use crate::query::Query;
+
+/// The records that somebody wants to see.
+pub(super) async fn show(
+    daemon: &Arc<Daemon>,
+    request: &Request<Incoming>,
+) -> Result<Answer, Problem> {
+    let query = Query::read(request.uri().query(), &[FILTERS, &["after", "limit"]].concat())?;
+    let filter = filter(&query)?;
+    let after = query.number("after", u64::MAX)?.unwrap_or_default();
+    let limit = query.number("limit", MOST_RECORDS)?.unwrap_or(USUAL_RECORDS);
+    let daemon = Arc::clone(daemon);
+    let body = blocking(move || {
+        let reader = match Reader::open(daemon.log.directory()) {
+            Ok(reader) => reader,
+            Err(ReadError::NoLog(_)) => return Ok(joined(&[], false)),
+            Err(error) => return Err(unreadable(&error)),
+        };
+        let mut lines = Vec::new();
+        let mut more = false;
+        for record in reader.records(filter) {
+            // What is no record is for `verify` to tell.
+            let Ok(record) = record else { continue };
+            if record.sequence <= after {
+                continue;
+            }
+            if u64::try_from(lines.len()).unwrap_or(u64::MAX) >= limit {
+                more = true;
+                break;
+            }
+            lines.push(record.line);
+        }
+        Ok(joined(&lines, more))
+    })
+    .await?;
+    Ok(answer::with_type(StatusCode::OK, JSON, Body::whole(body)))
+}
+
+/// Records are JSON already, and stay as they were hashed.
+fn joined(lines: &[String], more: bool) -> String {
+    format!("{{\"records\":[{}],\"more\":{more}}}", lines.join(","))
+}
+
+/// Whether the log is what was written.
+pub(super) async fn verify(
+    daemon: &Arc<Daemon>,
+    request: &Request<Incoming>,
+) -> Result<Answer, Problem> {
+    Query::read(request.uri().query(), &[])?;
+    let daemon = Arc::clone(daemon);
+    let verified =
+        blocking(move || match audit::verify(daemon.log.directory(), &Expected::default()) {
+            Ok(verified) => Ok(json!({
+                "intact": true,
+                "records": verified.records,
+                "covered": verified.covered,
+                "files": verified.files,
+                "checkpoints": verified.checkpoints,
+                "first": verified.first.map(|time| time.to_string()),
+                "last": verified.last.map(|time| time.to_string()),
+                "public_key": verified.public_key,
+                "recovered": verified.recovered.len(),
+                "broken": Value::Null,
+            })),
+            Err(VerifyError::Broken(broken)) => Ok(json!({
+                "intact": false,
+                "broken": {
+                    "file": broken.file,
+                    "line": broken.line,
+                    "sequence": broken.sequence,
+                    "code": broken.fault.code(),
+                    "message": broken.to_string(),
+                },
+            })),
+            Err(VerifyError::Unreadable(error)) => Err(unreadable(&error)),
+        })
+        .await?;
+    answer::json(&verified)
+}
+
+/// The filter that a query asks for.
+pub(super) fn filter(query: &Query) -> Result<Filter, Problem> {
+    let text = |name: &str| query.text(name).map(str::to_owned);
+    let moment = |name: &str| match query.text(name) {
+        None => Ok(None),
+        Some(text) => match Timestamp::parse(text) {
+            Some(moment) => Ok(Some(moment)),
+            None => {
+                let message = format!("`{name}` is not a moment");
+                Err(Problem::new(Code::BadRequest, message)
+                    .help("write it as `2026-01-31T12:00:00.000000Z`"))
+            }
+        },
+    };
+    Ok(Filter {
+        cage: text("cage"),
+        invocation: text("invocation"),
+        session: text("session"),
+        event: text("event"),
+        since: moment("since")?,
+        until: moment("until")?,
+    })
+}
+
+/// The log is there and cannot be read.
+pub(super) fn unreadable(error: &ReadError) -> Problem {
+    Problem::new(Code::AuditFailed, counsel::with_causes(error))
+}
+
+/// The names of a filter's fields.
+pub(super) const FILTERS: &[&str] = &["cage", "invocation", "session", "event", "since", "until"];
+
+const USUAL_RECORDS: u64 = 1000;
+const MOST_RECORDS: u64 = 10_000;

@@ -1,0 +1,352 @@
+//! Starts a program: in the cage that its project's policy describes, or without one where the
+//! policy or the daemon's operator says so. What is asked for is decided anew for every start; a cage
+//! that runs is never changed.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use cage::prepare::{Caller, Selected, Selection, TooBroad, UncagedSelection, prepare};
+use cage::runner::{
+    Confinement, Handle, Input as Source, Keep, Labels, Output, Overflow, Request as Start,
+    Streams, TerminalSize, UncagedProgram, UncagedReason,
+};
+use cage::session::Session;
+use counsel::aftermath::Aftermath;
+use counsel::{Failure, Fault};
+use hyper::body::Incoming;
+use hyper::{Request, StatusCode};
+use plan::ByteString;
+use policy::{EnvironmentRule, Limits, Policy, RuleOrigin, State};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::blocking;
+use crate::answer::{self, Answer};
+use crate::cages::{Cage, Facts};
+use crate::daemon::Daemon;
+use crate::input::{Input, Kind};
+use crate::log;
+use crate::not_started::not_started;
+use crate::phase::Phase;
+use crate::problem::{Code, Problem};
+use crate::query::Query;
+use crate::shown::ShownCage;
+use crate::subject::{Subject, split};
+
+/// What a request says beside which cage is meant.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Spawn {
+    argv: Vec<String>,
+    session: Option<String>,
+    stdin: Stdin,
+    /// A terminal in place of the three streams.
+    terminal: Option<Terminal>,
+    output: Kept,
+}
+
+#[derive(Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+enum Stdin {
+    #[default]
+    Null,
+    Pipe,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Terminal {
+    rows: u16,
+    columns: u16,
+    /// What the program finds in `TERM`.
+    kind: String,
+}
+
+impl Default for Terminal {
+    fn default() -> Self {
+        Self { rows: 24, columns: 80, kind: "xterm-256color".to_owned() }
+    }
+}
+
+/// How much of each output is kept, and what happens to more.
+#[derive(Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Kept {
+    bytes: usize,
+    overflow: WhenFull,
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        Self { bytes: USUALLY_KEPT, overflow: WhenFull::Discard }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum WhenFull {
+    Backpressure,
+    Discard,
+}
+
+/// What a start needs and leaves to be looked after.
+struct Started {
+    handle: Handle,
+    facts: Facts,
+    session: Option<Session>,
+    aftermath: Option<Aftermath>,
+}
+
+/// Starts a program and answers when it runs.
+pub(super) async fn spawn(
+    daemon: &Arc<Daemon>,
+    request: Request<Incoming>,
+) -> Result<Answer, Problem> {
+    Query::read(request.uri().query(), &[])?;
+    let fields: Map<String, Value> = crate::request::json(request).await?;
+    let (subject, spawn) = split::<Spawn>(fields)?;
+    if daemon.phase.now() != Phase::Serving {
+        return Err(Problem::new(Code::Draining, "the daemon ends and starts nothing any more"));
+    }
+    let room = daemon.cages.room(daemon.settings.most_cages)?;
+    let kind = if spawn.terminal.is_some() { Kind::Terminal } else { Kind::Pipe };
+    let starting = Arc::clone(daemon);
+    let started = blocking(move || start(&starting, &subject, &spawn)).await?;
+    let Started { handle, facts, session, aftermath } = started;
+    let input = Input::new(handle.take_stdin(), kind).map_err(|error| {
+        let message = format!("the program's input cannot be watched: {error}");
+        Problem::new(Code::Internal, message)
+    })?;
+    let cage = room.fill(handle, facts, input);
+    tokio::spawn(see_to_its_end(Arc::clone(daemon), Arc::clone(&cage), aftermath, session));
+    answer::json_with(StatusCode::CREATED, &ShownCage::from(&*cage))
+}
+
+/// Looks after a cage until it has ended and what it leaves was looked at.
+async fn see_to_its_end(
+    daemon: Arc<Daemon>,
+    cage: Arc<Cage>,
+    aftermath: Option<Aftermath>,
+    session: Option<Session>,
+) {
+    let started = cage.facts.started;
+    let sessions = Arc::clone(&daemon);
+    let look = move || {
+        let findings = aftermath.map(|aftermath| aftermath.look(started)).unwrap_or_default();
+        if let Some(session) = session
+            && let Err(problem) = sessions.sessions.leave(session)
+        {
+            log::warning(&problem.message);
+        }
+        findings
+    };
+    cage.attend(look).await;
+    daemon.cages.forget_oldest();
+}
+
+fn start(daemon: &Daemon, subject: &Subject, spawn: &Spawn) -> Result<Started, Problem> {
+    check(spawn)?;
+    let caller = subject.caller(&daemon.caller)?;
+    let session = match &spawn.session {
+        Some(name) => Some(daemon.sessions.enter(&crate::sessions::id(name)?)?),
+        None => None,
+    };
+    match subject.select(&caller, TooBroad::Refuse)? {
+        Selected::Caged(selection) if !daemon.settings.no_sandbox => {
+            start_caged(daemon, subject, spawn, *selection, session)
+        }
+        Selected::Caged(selection) => {
+            let Selection { policy, agent_command, .. } = *selection;
+            let (name, limits) = (policy.name, policy.limits);
+            let uncaged = Without { name, limits, agent_command, caller };
+            uncaged.start(daemon, subject, spawn, session, UncagedReason::DaemonNoSandbox)
+        }
+        Selected::Uncaged(selection) => {
+            let UncagedSelection { name, limits, agent_command, .. } = *selection;
+            let uncaged = Without { name, limits, agent_command, caller };
+            uncaged.start(daemon, subject, spawn, session, UncagedReason::DslDisabled)
+        }
+    }
+}
+
+fn start_caged(
+    daemon: &Daemon,
+    subject: &Subject,
+    spawn: &Spawn,
+    mut selection: Selection,
+    mut session: Option<Session>,
+) -> Result<Started, Problem> {
+    let argv = command(&spawn.argv, &selection.agent_command)?;
+    if let Some(terminal) = &spawn.terminal {
+        tell_terminal(&mut selection.policy, &terminal.kind);
+    }
+    if selection.policy.state == State::Scratch {
+        let entered = match session {
+            Some(session) => session,
+            None => daemon.sessions.begin_for_one_run()?,
+        };
+        selection.surroundings.scratch = Some(entered.scratch().clone());
+        session = Some(entered);
+    }
+    let prepared = prepare(&selection, &argv).map_err(Failure::from)?;
+    let aftermath = Aftermath::of(&prepared);
+    let plan = prepared.plan.clone();
+    let project = selection.place.project.to_string();
+    let request = Start {
+        labels: labels(&project, subject, session.as_ref()),
+        streams: streams(spawn),
+        ..Start::from(prepared)
+    };
+    let started = SystemTime::now();
+    let handle = daemon.runner.spawn(request).map_err(|error| not_started(error, Some(&plan)))?;
+    let facts = Facts {
+        cage: plan.cage.clone(),
+        project,
+        session: session.as_ref().map(|session| session.id().to_string()),
+        agent: subject.agent.clone(),
+        argv: shown_words(&argv),
+        started,
+        plan_hash: Some(plan.hash().as_str().to_owned()),
+        summary: Some(plan.summary.line),
+        reduced_isolation: plan.summary.reduced_isolation,
+        terminal: spawn.terminal.is_some(),
+        pid: handle.pid(),
+    };
+    Ok(Started { handle, facts, session, aftermath: Some(aftermath) })
+}
+
+/// A program that gets no cage.
+struct Without {
+    name: String,
+    limits: Limits,
+    agent_command: Vec<String>,
+    caller: Caller,
+}
+
+impl Without {
+    fn start(
+        self,
+        daemon: &Daemon,
+        subject: &Subject,
+        spawn: &Spawn,
+        session: Option<Session>,
+        reason: UncagedReason,
+    ) -> Result<Started, Problem> {
+        let argv = command(&spawn.argv, &self.agent_command)?;
+        let directory = self.caller.working_directory;
+        let program = UncagedProgram {
+            argv: argv.clone(),
+            environment: self.caller.environment,
+            working_directory: directory.as_path().to_owned(),
+            walltime: self.limits.walltime_sec.map(Duration::from_secs),
+            reason,
+        };
+        let project = subject.project.as_ref().map(|project| project.display().to_string());
+        let project = project.unwrap_or_else(|| directory.to_string());
+        let request = Start {
+            labels: labels(&project, subject, session.as_ref()),
+            streams: streams(spawn),
+            confinement: Confinement::Uncaged(program),
+        };
+        let started = SystemTime::now();
+        let handle = daemon.runner.spawn(request).map_err(|error| not_started(error, None))?;
+        log::warning(&format!(
+            "`{}` runs without a cage as process {}",
+            shown_words(&argv).join(" "),
+            handle.pid()
+        ));
+        let facts = Facts {
+            cage: self.name,
+            project,
+            session: session.as_ref().map(|session| session.id().to_string()),
+            agent: subject.agent.clone(),
+            argv: shown_words(&argv),
+            started,
+            plan_hash: None,
+            summary: None,
+            reduced_isolation: vec!["the program runs without a cage".to_owned()],
+            terminal: false,
+            pid: handle.pid(),
+        };
+        Ok(Started { handle, facts, session, aftermath: None })
+    }
+}
+
+fn check(spawn: &Spawn) -> Result<(), Problem> {
+    let bad = |message: &str| Err(Problem::new(Code::BadRequest, message));
+    if spawn.terminal.is_some() && spawn.stdin == Stdin::Pipe {
+        return bad("a program has a terminal or a pipe as its input, not both");
+    }
+    let kind = spawn.terminal.as_ref().map_or("", |terminal| &terminal.kind);
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"+-._".contains(&byte);
+    if kind.len() > LONGEST_KIND || !kind.bytes().all(is_plain) {
+        return bad("`terminal.kind` must be the name of a terminal, such as `xterm-256color`");
+    }
+    if spawn.output.bytes > MOST_KEPT {
+        return Err(Problem::new(
+            Code::BadRequest,
+            format!("at most {MOST_KEPT} bytes of an output are kept"),
+        ));
+    }
+    Ok(())
+}
+
+/// What was asked for, else what the agent's definition says.
+fn command(given: &[String], agent: &[String]) -> Result<Vec<OsString>, Failure> {
+    let words = if given.is_empty() { agent } else { given };
+    if words.is_empty() {
+        return Err(Failure::new(Fault::Usage, "there is no program to run")
+            .help("give it and its arguments as `argv`"));
+    }
+    Ok(words.iter().map(OsString::from).collect())
+}
+
+/// On a terminal a program has to know its kind, or it cannot draw.
+fn tell_terminal(policy: &mut Policy, kind: &str) {
+    let origin = RuleOrigin::BuiltIn("the kind of the terminal");
+    let value = Some(ByteString::from(OsString::from(kind)));
+    policy.env.entry("TERM".to_owned()).or_insert(EnvironmentRule { value, origin });
+}
+
+fn labels(project: &str, subject: &Subject, session: Option<&Session>) -> Labels {
+    Labels {
+        project_id: project.to_owned(),
+        session_id: session.map(|session| session.id().to_string()),
+        subagent_name: subject.agent.clone(),
+    }
+}
+
+fn streams(spawn: &Spawn) -> Streams {
+    let overflow = match spawn.output.overflow {
+        WhenFull::Backpressure => Overflow::Backpressure,
+        WhenFull::Discard => Overflow::Discard,
+    };
+    let keep = Keep { bytes: spawn.output.bytes, overflow };
+    match &spawn.terminal {
+        Some(Terminal { rows, columns, .. }) => {
+            let size = TerminalSize { rows: *rows, columns: *columns };
+            Streams::Terminal { size, keep }
+        }
+        None => Streams::Separate {
+            stdin: match spawn.stdin {
+                Stdin::Null => Source::Null,
+                Stdin::Pipe => Source::Pipe,
+            },
+            stdout: Output::Keep(keep),
+            stderr: Output::Keep(keep),
+        },
+    }
+}
+
+fn shown_words(argv: &[OsString]) -> Vec<String> {
+    argv.iter().map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
+/// As much of an output as is kept where a request does not say.
+const USUALLY_KEPT: usize = 1 << 20;
+
+/// Most that a request can have kept.
+const MOST_KEPT: usize = 64 << 20;
+
+const LONGEST_KIND: usize = 64;

@@ -1,0 +1,77 @@
+//! Who is at the other end of a connection, and whether the daemon serves them. On the unix socket
+//! the kernel says who it is (SO_PEERCRED, unix(7)); on TCP the token does.
+
+use rustix::process::{Pid, geteuid};
+
+use crate::problem::{Code, Problem};
+
+#[cfg(test)]
+mod tests;
+
+/// Where a connection comes from, as far as it is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Origin {
+    /// The unix socket, from a process of this user.
+    User(u32),
+    /// TCP.
+    Network,
+}
+
+/// Who may use the unix socket.
+#[derive(Clone, Debug)]
+pub(crate) struct Allowed {
+    own: u32,
+    others: Vec<u32>,
+    namespace: Option<std::path::PathBuf>,
+}
+
+/// A peer that is not served.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Stranger {
+    /// Another user.
+    #[error("this daemon serves user {own}, and you are user {uid}")]
+    OtherUser {
+        /// Whom it serves.
+        own: u32,
+        /// Who it is.
+        uid: u32,
+    },
+    /// The right user in a user namespace of its own, as everything in a cage is.
+    #[error("you are in another user namespace than the daemon, as programs in a cage are")]
+    OtherNamespace,
+}
+
+impl From<Stranger> for Problem {
+    fn from(stranger: Stranger) -> Self {
+        Self::new(Code::WrongPeer, stranger.to_string())
+    }
+}
+
+impl Allowed {
+    /// The user that runs this process, root, and the others that are named.
+    pub(crate) fn new(others: Vec<u32>) -> Self {
+        let namespace = std::fs::read_link("/proc/self/ns/user").ok();
+        Self { own: geteuid().as_raw(), others, namespace }
+    }
+
+    /// Whether a peer is served. In a cage of an unprivileged user a program acts on the host as
+    /// that user. It cannot reach the socket; if it ever could, it would be told by its namespace.
+    /// Nothing in a cage has the id 0.
+    pub(crate) fn check(&self, uid: u32, pid: Option<Pid>) -> Result<(), Stranger> {
+        let Self { own, others, namespace } = self;
+        if uid == 0 {
+            return Ok(());
+        }
+        if uid != *own && !others.contains(&uid) {
+            return Err(Stranger::OtherUser { own: *own, uid });
+        }
+        let theirs = pid.and_then(|pid| {
+            std::fs::read_link(format!("/proc/{}/ns/user", pid.as_raw_nonzero())).ok()
+        });
+        if namespace.is_some() && theirs == *namespace {
+            Ok(())
+        } else {
+            Err(Stranger::OtherNamespace)
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Reading what a client sent: no more than the daemon takes, no slower than it waits.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::time::Duration;
+
+use http_body::Body as _;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::CONTENT_LENGTH;
+use hyper::{HeaderMap, Request};
+use serde::de::DeserializeOwned;
+
+use crate::problem::{Code, Problem};
+
+/// The value that a body holds. An empty body is an object with nothing in it.
+pub(crate) async fn json<T: DeserializeOwned>(request: Request<Incoming>) -> Result<T, Problem> {
+    let bytes = whole_body(request).await?;
+    let bytes: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
+    serde_json::from_slice(bytes).map_err(|error| {
+        let message = policy::shown::shown(&error);
+        let problem = Problem::new(Code::BadRequest, format!("the body is wrong: {message}"));
+        problem.help("`/v1/openapi.json` has the schema")
+    })
+}
+
+/// The next bytes of a body; none at its end.
+pub(crate) async fn next_bytes(body: &mut Incoming) -> Result<Option<Bytes>, Problem> {
+    let next = async {
+        loop {
+            match poll_fn(|context| Pin::new(&mut *body).poll_frame(context)).await {
+                None => return Ok(None),
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(bytes) if bytes.is_empty() => {}
+                    Ok(bytes) => return Ok(Some(bytes)),
+                    // Trailers mean nothing here.
+                    Err(_) => {}
+                },
+                Some(Err(error)) => {
+                    let message = format!("the body cannot be read: {error}");
+                    return Err(Problem::new(Code::BadRequest, message));
+                }
+            }
+        }
+    };
+    match tokio::time::timeout(BODY_STALL, next).await {
+        Ok(next) => next,
+        Err(_) => Err(too_slow()),
+    }
+}
+
+async fn whole_body(request: Request<Incoming>) -> Result<Vec<u8>, Problem> {
+    if declared_length(request.headers()).is_some_and(|length| length > MOST_BODY) {
+        return Err(too_large());
+    }
+    let mut body = request.into_body();
+    let read = async {
+        let mut whole = Vec::new();
+        while let Some(bytes) = next_bytes(&mut body).await? {
+            if whole.len() + bytes.len() > MOST_BODY {
+                return Err(too_large());
+            }
+            whole.extend_from_slice(&bytes);
+        }
+        Ok(whole)
+    };
+    match tokio::time::timeout(BODY_TIME, read).await {
+        Ok(read) => read,
+        Err(_) => Err(too_slow()),
+    }
+}
+
+/// What the client says it will send; a chunked body says nothing.
+fn declared_length(headers: &HeaderMap) -> Option<usize> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+fn too_large() -> Problem {
+    Problem::new(Code::TooLarge, format!("the body is larger than {MOST_BODY} bytes"))
+}
+
+fn too_slow() -> Problem {
+    Problem::new(Code::TooSlow, "the body came too slowly")
+}
+
+/// Most bytes of a body that is read as a whole: a policy's text, a program's arguments and
+/// environment are far smaller.
+const MOST_BODY: usize = 1 << 20;
+
+/// Longest time for a body that is read as a whole.
+const BODY_TIME: Duration = Duration::from_secs(20);
+
+/// Longest wait for the next bytes of any body.
+const BODY_STALL: Duration = Duration::from_secs(20);

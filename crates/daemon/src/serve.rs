@@ -1,0 +1,296 @@
+//! The daemon's life: it claims its socket, starts what has to be started before the first thread,
+//! sweeps what a dead predecessor left, serves, drains and ends.
+
+use std::net::TcpListener;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+
+use audit::{Event, Log};
+use cage::EndReason;
+use cage::prepare::{Caller, PolicyFiles, WayOut};
+use cage::project::{Account, Locations};
+use cage::runner::{Runner, RunnerOptions, Uncaged};
+use cage::session::Sessions as Store;
+use cage::state::Directory;
+use plan::HostPath;
+use rustix::process::{Pid, PidfdFlags, Resource, Rlimit};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::sync::mpsc;
+
+use crate::admission::Admission;
+use crate::cages::Cages;
+use crate::daemon::{Daemon, Swept};
+use crate::instance::{Instance, Visibility};
+use crate::log;
+use crate::notify;
+use crate::peer::Allowed;
+use crate::phase::{Phase, Phases};
+use crate::readiness::watch;
+use crate::serve_error::ServeError;
+use crate::server;
+use crate::sessions::Sessions;
+use crate::settings::{Mode, Settings};
+use crate::signals::{Signals, WatchedSignals};
+
+/// How a daemon ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// Somebody asked it to.
+    Asked,
+    /// It could start no more cages.
+    Failed,
+}
+
+/// Serves until somebody asks for the end. Must be called while this process has a single thread.
+pub fn serve(settings: Settings) -> Result<Stopped, ServeError> {
+    let visibility =
+        if settings.allowed_users.is_empty() { Visibility::Owner } else { Visibility::Everybody };
+    let instance = Instance::claim(&settings.socket, visibility)?;
+    // Before the first thread, so that none of them receives one.
+    let signals = Signals::take()?;
+    let caller = caller(settings.mode)?;
+    let state = match &caller.locations.state {
+        Some(state) => Directory::open(state)?,
+        None => return Err(cage::state::StateError::NoPlace.into()),
+    };
+    let way_out = way_out(&caller)?;
+    let runner = start_runner(state.path(), way_out)?;
+    let log = Arc::clone(runner.log());
+    // After the fork of the launcher: what cages may have open is not what the daemon may.
+    raise_descriptor_limit();
+    let store = Store::open(state.path())?;
+    let swept = sweep(&store, &log)?;
+    let (drain, asked) = mpsc::channel(1);
+    let daemon = Arc::new(Daemon {
+        allowed: Allowed::new(settings.allowed_users.clone()),
+        admission: Admission::new(settings.most_connections, settings.most_connections_of_one),
+        antechamber: Admission::new(MOST_WAITING, MOST_WAITING_OF_ONE),
+        sessions: Sessions::new(store, Arc::clone(&log)),
+        cages: Arc::new(Cages::default()),
+        phase: Phases::new(),
+        started: SystemTime::now(),
+        untracked: Mutex::new(Vec::new()),
+        settings,
+        caller,
+        state,
+        log,
+        runner,
+        swept,
+        drain,
+    });
+    daemon.log.record(&Event::DaemonStarted {
+        pid: std::process::id(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        mode: daemon.settings.mode.recorded(),
+        sandbox: !daemon.settings.no_sandbox,
+    })?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(MOST_THREADS)
+        .build()
+        .map_err(|error| ServeError::kernel("start the runtime", &error))?;
+    let stopped = runtime.block_on(live(Arc::clone(&daemon), &instance, signals, asked));
+    runtime.shutdown_timeout(LAST_TASKS);
+    stopped
+}
+
+/// The daemon's user as the caller of everything. One for the system has the system's places,
+/// whoever's home it was started from.
+fn caller(mode: Mode) -> Result<Caller, ServeError> {
+    // A directory that somebody may remove is no place to stand in.
+    std::env::set_current_dir("/").map_err(|error| ServeError::kernel("chdir `/`", &error))?;
+    let mut caller = Caller::of_this_process()?;
+    if mode == Mode::System {
+        caller.locations = Locations::from_environment(|_| None, Account::Root);
+    }
+    for warning in &caller.locations.warnings {
+        log::warning(&warning.to_string());
+    }
+    Ok(caller)
+}
+
+/// How the user's configuration has connections leave this machine.
+fn way_out(caller: &Caller) -> Result<WayOut, ServeError> {
+    let settings = PolicyFiles::user_network(caller).map_err(counsel::Failure::from)?;
+    let variable = |name: &str| caller.variable(name).map(Into::into);
+    Ok(WayOut::new(&settings, variable).map_err(counsel::Failure::from)?)
+}
+
+fn start_runner(state: &HostPath, way_out: WayOut) -> Result<Runner, ServeError> {
+    let options =
+        RunnerOptions { way_out, uncaged: Uncaged::Allow, ..RunnerOptions::new(state.clone()) };
+    Ok(Runner::start(options)?)
+}
+
+/// A thousand cages need several descriptors each.
+fn raise_descriptor_limit() {
+    let now = rustix::process::getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: now.maximum, maximum: now.maximum };
+    if let Err(errno) = rustix::process::setrlimit(Resource::Nofile, raised) {
+        let error = std::io::Error::from(errno);
+        log::warning(&format!("the limit on open files stays as it is: {error}"));
+    }
+}
+
+/// Removes what a dead predecessor left, and says so.
+fn sweep(store: &Store, log: &Log) -> Result<Vec<Swept>, ServeError> {
+    let mut swept = Vec::new();
+    for session in store.sweep()? {
+        swept.push(Swept { what: "session", subject: session.to_string() });
+    }
+    for Swept { what, subject } in &swept {
+        log::note(&format!("swept what a dead supervisor left: {what} `{subject}`"));
+        let subject = subject.as_str().into();
+        log.append(&Event::Sweep { what: (*what).into(), subject, invocation_id: None })?;
+    }
+    Ok(swept)
+}
+
+/// Serves, until the end.
+async fn live(
+    daemon: Arc<Daemon>,
+    instance: &Instance,
+    signals: Signals,
+    mut asked: mpsc::Receiver<String>,
+) -> Result<Stopped, ServeError> {
+    let signals = signals.watched()?;
+    let listener = instance.listen()?;
+    tokio::spawn(server::serve_unix(Arc::clone(&daemon), listener));
+    if let Some(listen) = &daemon.settings.listen {
+        let failed = |error| ServeError::kernel("listen on TCP", &error);
+        let listener = TcpListener::bind(listen.address).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        log::note(&format!("listening on {address}"));
+        tokio::spawn(server::serve_tcp(Arc::clone(&daemon), listener, listen.token.clone()));
+    }
+    look_for_untracked(&daemon);
+    tell_start(&daemon);
+    let launcher = LauncherWatch::new(daemon.runner.launcher_pid())?;
+    let (why, stopped) = loop {
+        tokio::select! {
+            signal = signals.next() => match signal? {
+                libc::SIGHUP => log::note(
+                    "policies are read for every start, so there is nothing to read again; \
+                     `[network]` of the configuration holds until the daemon is started again",
+                ),
+                signal => break (format!("signal {signal}"), Stopped::Asked),
+            },
+            Some(why) = asked.recv() => break (why, Stopped::Asked),
+            () = launcher.ends() => {
+                break ("the launcher process ended".to_owned(), Stopped::Failed);
+            }
+        }
+    };
+    log::note(&format!("draining: {why}"));
+    let killed = drain(&daemon, &signals).await?;
+    let pid = std::process::id();
+    daemon.log.record(&Event::DaemonStopped { pid, reason: why.as_str().into(), killed })?;
+    daemon.log.checkpoint()?;
+    daemon.phase.advance(Phase::Ending);
+    let deadline = tokio::time::Instant::now() + LAST_CONNECTIONS;
+    while daemon.admission.count() > 0 && tokio::time::Instant::now() < deadline {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    log::note("stopped");
+    Ok(stopped)
+}
+
+fn tell_start(daemon: &Daemon) {
+    let socket = daemon.settings.socket.display();
+    log::note(&format!("serving `{socket}` as process {}", std::process::id()));
+    if daemon.settings.no_sandbox {
+        log::warning(
+            "--no-sandbox: every program runs WITHOUT a cage, with the files, network and rights of \
+             this user; each start is on record as `subagent.spawn.uncaged`",
+        );
+    }
+    notify::ready();
+}
+
+/// Reads the record for programs that nobody watches over, while the daemon serves already.
+fn look_for_untracked(daemon: &Arc<Daemon>) {
+    let daemon = Arc::clone(daemon);
+    tokio::task::spawn_blocking(move || {
+        let found = crate::untracked::find(daemon.log.directory());
+        for run in &found {
+            let (id, pid) = (&run.id, run.pid);
+            log::warning(&format!(
+                "process {pid} runs without a cage (`{id}`), started by a supervisor that is gone; \
+                 nobody watches over it"
+            ));
+        }
+        let mut untracked =
+            daemon.untracked.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        *untracked = found;
+    });
+}
+
+/// Ends every cage: asks, waits, kills; at once when it is asked a second time. Tells how many ran.
+async fn drain(daemon: &Arc<Daemon>, signals: &WatchedSignals) -> Result<u64, ServeError> {
+    daemon.phase.advance(Phase::Draining);
+    notify::stopping();
+    let running = daemon.cages.list().into_iter().filter(|cage| cage.end().is_none());
+    let running: Vec<_> = running.collect();
+    let drained = {
+        let daemon = Arc::clone(daemon);
+        tokio::task::spawn_blocking(move || daemon.runner.drain(EndReason::Cancelled))
+    };
+    tokio::pin!(drained);
+    loop {
+        tokio::select! {
+            // A thread that panicked has aborted the process.
+            _drained = drained.as_mut() => break,
+            signal = signals.next() => if signal? != libc::SIGHUP {
+                log::note("asked again: killing what is left");
+                for cage in daemon.cages.list() {
+                    cage.handle.kill();
+                }
+            },
+        }
+    }
+    for cage in &running {
+        // What was left to do on the host is done before the end is on record.
+        let _late = tokio::time::timeout(LAST_LOOKS, cage.ended()).await;
+    }
+    Ok(u64::try_from(running.len()).unwrap_or(u64::MAX))
+}
+
+/// Tells when the process that bears cages has ended.
+struct LauncherWatch(Option<AsyncFd<OwnedFd>>);
+
+impl LauncherWatch {
+    fn new(launcher: Option<Pid>) -> Result<Self, ServeError> {
+        let Some(pid) = launcher else { return Ok(Self(None)) };
+        let handle = rustix::process::pidfd_open(pid, PidfdFlags::NONBLOCK)
+            .map_err(|errno| ServeError::kernel("watch the launcher", &errno.into()))?;
+        let handle = watch(handle, Interest::READABLE)
+            .map_err(|error| ServeError::kernel("watch the launcher", &error))?;
+        Ok(Self(Some(handle)))
+    }
+
+    async fn ends(&self) {
+        match &self.0 {
+            // A handle that cannot be watched says nothing.
+            Some(handle) if handle.readable().await.is_ok() => {}
+            _ => std::future::pending().await,
+        }
+    }
+}
+
+/// Threads for what blocks: starts wait for the disk, and those that wait together are written
+/// together.
+const MOST_THREADS: usize = 128;
+
+/// Most connections that are told that there is no room.
+const MOST_WAITING: usize = 64;
+const MOST_WAITING_OF_ONE: usize = 16;
+
+/// How long looks at the host after a cage's end may take when the daemon ends.
+const LAST_LOOKS: Duration = Duration::from_secs(10);
+
+/// How long connections get when the daemon ends.
+const LAST_CONNECTIONS: Duration = Duration::from_millis(1500);
+
+const LAST_TASKS: Duration = Duration::from_secs(1);

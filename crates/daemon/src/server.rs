@@ -1,0 +1,186 @@
+//! Listens, lets connections in, and answers requests one by one. Every bound on what a client may
+//! send, hold or keep waiting is set here.
+
+use std::convert::Infallible;
+use std::io;
+use std::os::unix::net::UnixListener as StdUnixListener;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::body::Incoming;
+use hyper::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, StatusCode};
+use hyper_util::rt::TokioTimer;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, UnixListener};
+
+use crate::admission::Admitted;
+use crate::answer::{self, Answer};
+use crate::daemon::Daemon;
+use crate::log;
+use crate::operations;
+use crate::peer::Origin;
+use crate::problem::{Code, Problem};
+use crate::stall::Impatient;
+use crate::token::Token;
+
+/// What every connection gets.
+#[derive(Clone)]
+enum Welcome {
+    /// It is served; on TCP each request has to show the token.
+    Served(Option<Arc<Token>>),
+    /// Every request is answered with this.
+    Refused(Arc<Problem>),
+}
+
+/// Serves the unix socket until the daemon is told to stop accepting.
+pub(crate) async fn serve_unix(daemon: Arc<Daemon>, listener: StdUnixListener) -> io::Result<()> {
+    listener.set_nonblocking(true)?;
+    let listener = UnixListener::from_std(listener)?;
+    loop {
+        let stream = tokio::select! {
+            () = daemon.phase.accepting_ends() => return Ok(()),
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => stream,
+                Err(error) => { wait_for_room(&error).await; continue }
+            },
+        };
+        let Ok(credentials) = stream.peer_cred() else { continue };
+        let pid = credentials.pid().and_then(rustix::process::Pid::from_raw);
+        let welcome = match daemon.allowed.check(credentials.uid(), pid) {
+            Ok(()) => Welcome::Served(None),
+            Err(stranger) => Welcome::Refused(Arc::new(stranger.into())),
+        };
+        begin(&daemon, Origin::User(credentials.uid()), welcome, stream);
+    }
+}
+
+/// Serves TCP until the daemon is told to stop accepting.
+pub(crate) async fn serve_tcp(
+    daemon: Arc<Daemon>,
+    listener: std::net::TcpListener,
+    token: Token,
+) -> io::Result<()> {
+    listener.set_nonblocking(true)?;
+    let listener = TcpListener::from_std(listener)?;
+    let token = Arc::new(token);
+    loop {
+        let stream = tokio::select! {
+            () = daemon.phase.accepting_ends() => return Ok(()),
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => stream,
+                Err(error) => { wait_for_room(&error).await; continue }
+            },
+        };
+        // Answers are small and somebody waits for each.
+        let _slower = stream.set_nodelay(true);
+        begin(&daemon, Origin::Network, Welcome::Served(Some(Arc::clone(&token))), stream);
+    }
+}
+
+/// A connection that cannot be taken for want of descriptors or memory stays in the queue; asking
+/// again at once would only burn the processor.
+async fn wait_for_room(error: &io::Error) {
+    log::warning(&format!("a connection cannot be taken: {error}"));
+    tokio::time::sleep(Duration::from_millis(100)).await;
+}
+
+/// Lets a connection in, or has it told why not.
+fn begin<S>(daemon: &Arc<Daemon>, origin: Origin, welcome: Welcome, stream: S)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (admitted, welcome) = match (daemon.admission.admit(origin), welcome) {
+        (Ok(admitted), welcome) => (admitted, welcome),
+        (Err(crowded), _) => match daemon.antechamber.admit(origin) {
+            Ok(admitted) => {
+                let problem = Problem::new(Code::TooMany, crowded.to_string());
+                (admitted, Welcome::Refused(Arc::new(problem)))
+            }
+            // Even for a refusal there is no room.
+            Err(_) => return,
+        },
+    };
+    tokio::spawn(converse(Arc::clone(daemon), admitted, welcome, stream));
+}
+
+/// One connection from its first request to its last.
+async fn converse<S>(daemon: Arc<Daemon>, admitted: Admitted, welcome: Welcome, stream: S)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let refused = matches!(welcome, Welcome::Refused(_));
+    let service = {
+        let daemon = Arc::clone(&daemon);
+        service_fn(move |request| {
+            let (daemon, welcome) = (Arc::clone(&daemon), welcome.clone());
+            async move { Ok::<Answer, Infallible>(respond(&daemon, &welcome, request).await) }
+        })
+    };
+    let patience = if refused { REFUSED_TIME } else { WRITE_STALL };
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(if refused { REFUSED_TIME } else { HEAD_TIME })
+        .max_headers(MOST_HEADERS)
+        .max_buf_size(LONGEST_HEAD)
+        .keep_alive(!refused)
+        .serve_connection(Impatient::new(stream, patience), service)
+        .with_upgrades();
+    tokio::pin!(connection);
+    // How a connection ended is its client's business.
+    tokio::select! {
+        _ended = connection.as_mut() => {}
+        () = daemon.phase.connections_end() => {
+            connection.as_mut().graceful_shutdown();
+            let _ended = tokio::time::timeout(LAST_ANSWERS, connection).await;
+        }
+    }
+    drop(admitted);
+}
+
+async fn respond(daemon: &Arc<Daemon>, welcome: &Welcome, request: Request<Incoming>) -> Answer {
+    let answered = match welcome {
+        Welcome::Refused(problem) => Err(Problem::clone(problem)),
+        Welcome::Served(Some(token)) if !shows(token, &request) => {
+            Err(Problem::new(Code::Unauthorized, "the token is missing or wrong")
+                .help("send `Authorization: Bearer TOKEN` with what is in the daemon's token file"))
+        }
+        Welcome::Served(_) => operations::perform(daemon, request).await,
+    };
+    answered.unwrap_or_else(|problem| {
+        let mut answer = answer::problem(&problem);
+        if problem.status == StatusCode::UNAUTHORIZED {
+            answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        answer
+    })
+}
+
+/// Whether a request shows the token.
+fn shows(token: &Token, request: &Request<Incoming>) -> bool {
+    let header = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
+    let shown = header.and_then(|value| match value.split_at_checked(BEARER.len()) {
+        Some((scheme, shown)) if scheme.eq_ignore_ascii_case(BEARER) => Some(shown),
+        _ => None,
+    });
+    shown.is_some_and(|shown| token.is_shown_by(shown.trim_ascii()))
+}
+
+const BEARER: &[u8] = b"Bearer ";
+
+/// Longest time for the head of a request, and for the wait between two requests.
+const HEAD_TIME: Duration = Duration::from_secs(10);
+
+/// The same for somebody who will be refused anyway.
+const REFUSED_TIME: Duration = Duration::from_secs(2);
+
+/// Longest time in which a client takes nothing of what is there for it.
+const WRITE_STALL: Duration = Duration::from_secs(60);
+
+/// What answers that are on their way get when the daemon ends.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
+
+const MOST_HEADERS: usize = 64;
+const LONGEST_HEAD: usize = 32 << 10;

@@ -1,0 +1,153 @@
+//! Sessions over the API: the same directories that `stockade run --session` uses. The daemon is in a
+//! session as long as one of its cages is.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use audit::{Event, Log};
+use cage::EndReason;
+use cage::session::{Life, Listed, Session, SessionError, SessionId, Sessions as Store};
+use serde::Serialize;
+
+use crate::cages::{Cage, Cages};
+use crate::problem::{Code, Problem};
+use crate::shown::moment;
+
+/// The sessions of the daemon's user.
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    store: Store,
+    log: Arc<Log>,
+}
+
+/// A session as clients see it.
+#[derive(Debug, Serialize)]
+pub(crate) struct ShownSession {
+    id: String,
+    /// Whether it ends with the run that began it.
+    one_run: bool,
+    begun_at: String,
+    ending: bool,
+    /// The daemon's cages in it.
+    cages: Vec<String>,
+    /// All processes that use it, the daemon among them.
+    processes: Vec<i32>,
+}
+
+impl Sessions {
+    pub(crate) fn new(store: Store, log: Arc<Log>) -> Self {
+        Self { store, log }
+    }
+
+    /// Enters a session, which begins where it does not exist.
+    pub(crate) fn enter(&self, id: &SessionId) -> Result<Session, Problem> {
+        let session = self.store.enter(id)?;
+        if session.is_new() {
+            self.record_begin(&session)?;
+        }
+        Ok(session)
+    }
+
+    /// Begins a session for a single cage.
+    pub(crate) fn begin_for_one_run(&self) -> Result<Session, Problem> {
+        let session = self.store.begin_for_one_run()?;
+        self.record_begin(&session)?;
+        Ok(session)
+    }
+
+    fn record_begin(&self, session: &Session) -> Result<(), Problem> {
+        let event = Event::SessionBegun {
+            session_id: session.id().as_str().into(),
+            project_id: String::new().into(),
+        };
+        self.log.append(&event)?;
+        Ok(())
+    }
+
+    /// Leaves a session; that of a single cage ends.
+    pub(crate) fn leave(&self, session: Session) -> Result<(), Problem> {
+        let (id, life) = (session.id().clone(), session.life());
+        session.leave()?;
+        match life {
+            Life::Kept => Ok(()),
+            Life::OneRun => self.record_end(&id, 0),
+        }
+    }
+
+    fn record_end(&self, id: &SessionId, killed: u64) -> Result<(), Problem> {
+        self.log.append(&Event::SessionEnded { session_id: id.as_str().into(), killed })?;
+        Ok(())
+    }
+
+    /// Every session there is.
+    pub(crate) fn list(&self, cages: &Cages) -> Result<Vec<ShownSession>, Problem> {
+        let cages = cages.list();
+        Ok(self.store.list()?.iter().map(|listed| shown(listed, &cages)).collect())
+    }
+
+    /// One of them.
+    pub(crate) fn show(&self, id: &SessionId, cages: &Cages) -> Result<ShownSession, Problem> {
+        let listed = self.store.list()?;
+        let found = listed.iter().find(|listed| listed.id == *id);
+        let found = found.ok_or_else(|| Problem::no_such("session", id.as_str()))?;
+        Ok(shown(found, &cages.list()))
+    }
+
+    /// Wipes a session that none of the daemon's cages is in any more, after asking others who use
+    /// it to end.
+    pub(crate) fn wipe(&self, id: &SessionId, killed: usize) -> Result<(), Problem> {
+        let asked = self.store.end(id)?;
+        self.record_end(id, u64::try_from(killed + asked).unwrap_or(u64::MAX))
+    }
+}
+
+/// Ends all cages of a session. Tells how many ran.
+pub(crate) async fn end_cages(id: &SessionId, cages: &Cages) -> usize {
+    let is_in = |cage: &Arc<Cage>| cage.facts.session.as_deref() == Some(id.as_str());
+    let running: Vec<Arc<Cage>> = cages.list().into_iter().filter(is_in).collect();
+    let running: Vec<Arc<Cage>> = running.into_iter().filter(|cage| cage.end().is_none()).collect();
+    for cage in &running {
+        cage.handle.begin_close(EndReason::SessionEnded);
+    }
+    for cage in &running {
+        // Whoever does not end in time is killed by the one who watches over it.
+        let _late = tokio::time::timeout(LONGEST_END, cage.ended()).await;
+    }
+    running.len()
+}
+
+/// The name of a session.
+pub(crate) fn id(text: &str) -> Result<SessionId, Problem> {
+    SessionId::parse(text).map_err(|error| Problem::new(Code::BadRequest, error.to_string()))
+}
+
+fn shown(listed: &Listed, cages: &[Arc<Cage>]) -> ShownSession {
+    let is_in = |cage: &&Arc<Cage>| cage.facts.session.as_deref() == Some(listed.id.as_str());
+    ShownSession {
+        id: listed.id.to_string(),
+        one_run: listed.life == Life::OneRun,
+        begun_at: moment(listed.begun),
+        ending: listed.ending,
+        cages: cages
+            .iter()
+            .filter(is_in)
+            .map(|cage| cage.handle.invocation_id().to_owned())
+            .collect(),
+        processes: listed.processes.iter().map(|pid| pid.as_raw_nonzero().get()).collect(),
+    }
+}
+
+impl From<SessionError> for Problem {
+    fn from(error: SessionError) -> Self {
+        let code = match &error {
+            SessionError::NotFound(_) => Code::NotFound,
+            SessionError::Ending(_) | SessionError::OfOneRun(_) | SessionError::InUse { .. } => {
+                Code::Conflict
+            }
+            SessionError::Untrustworthy { .. } | SessionError::Kernel { .. } => Code::CannotBuild,
+        };
+        Self::new(code, counsel::with_causes(&error))
+    }
+}
+
+const LONGEST_END: Duration = Duration::from_secs(30);

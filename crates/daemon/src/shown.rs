@@ -1,0 +1,129 @@
+//! Cages and sessions as clients see them. The OpenAPI document describes these very fields.
+
+use std::time::SystemTime;
+
+use audit::Timestamp;
+use cage::runner::OutputBuffer;
+use counsel::aftermath::Note;
+use counsel::result::{DeniedCallResult, NetworkResult, Quarantined, UsageResult};
+use plan::LimitsPlan;
+use serde::Serialize;
+
+use crate::cages::{Cage, End, Stream};
+
+/// A cage.
+#[derive(Debug, Serialize)]
+pub(crate) struct ShownCage {
+    id: String,
+    state: &'static str,
+    caged: bool,
+    cage: String,
+    project: String,
+    session: Option<String>,
+    agent: Option<String>,
+    argv: Vec<String>,
+    pid: i32,
+    started_at: String,
+    plan_hash: Option<String>,
+    summary: Option<String>,
+    reduced_isolation: Vec<String>,
+    terminal: bool,
+    stdout: Option<ShownOutput>,
+    stderr: Option<ShownOutput>,
+    end: Option<ShownEnd>,
+}
+
+/// How much of an output there is.
+#[derive(Debug, Serialize)]
+struct ShownOutput {
+    /// The position of the oldest byte that is kept.
+    start: u64,
+    /// How many bytes were written in all.
+    end: u64,
+    /// Whether nothing more will come.
+    closed: bool,
+}
+
+/// How a cage ended.
+#[derive(Debug, Serialize)]
+pub(crate) struct ShownEnd {
+    ended_at: String,
+    exit_code: i32,
+    signal: Option<i32>,
+    reason: &'static str,
+    duration_ms: u64,
+    /// What ended a program that did not end by itself, for a person.
+    explanation: Option<String>,
+    usage: Option<UsageResult>,
+    denials: Vec<DeniedCallResult>,
+    network: Option<NetworkResult>,
+    layers: Option<jail::Layers>,
+    quarantined: Vec<Quarantined>,
+    warnings: Vec<String>,
+}
+
+impl From<&Cage> for ShownCage {
+    fn from(cage: &Cage) -> Self {
+        let facts = cage.facts.clone();
+        let end = cage.end();
+        let limits = cage.handle.plan().map(|plan| plan.limits).unwrap_or_default();
+        Self {
+            id: cage.handle.invocation_id().to_owned(),
+            state: if end.is_some() { "ended" } else { "running" },
+            caged: cage.handle.caged(),
+            cage: facts.cage,
+            project: facts.project,
+            session: facts.session,
+            agent: facts.agent,
+            argv: facts.argv,
+            pid: facts.pid.as_raw_nonzero().get(),
+            started_at: moment(facts.started),
+            plan_hash: facts.plan_hash,
+            summary: facts.summary,
+            reduced_isolation: facts.reduced_isolation,
+            terminal: facts.terminal,
+            stdout: cage.output(Stream::Stdout).map(|output| (&**output).into()),
+            stderr: cage.output(Stream::Stderr).map(|output| (&**output).into()),
+            end: end.as_deref().map(|end| ShownEnd::of(end, limits)),
+        }
+    }
+}
+
+impl From<&OutputBuffer> for ShownOutput {
+    fn from(output: &OutputBuffer) -> Self {
+        let kept = output.kept();
+        Self { start: kept.start, end: kept.end, closed: output.is_closed() }
+    }
+}
+
+impl ShownEnd {
+    fn of(end: &End, limits: LimitsPlan) -> Self {
+        let End { ended, at, findings } = end;
+        let signal = match ended.end {
+            jail::End::Signalled(signal) => Some(signal),
+            jail::End::Exited(_) => None,
+        };
+        let warning = |note: &Note| match note {
+            Note::Worth(text) | Note::Warning(text) => text.clone(),
+        };
+        Self {
+            ended_at: moment(*at),
+            exit_code: ended.exit_code(),
+            signal,
+            reason: ended.reason.word(),
+            duration_ms: u64::try_from(ended.duration.as_millis()).unwrap_or(u64::MAX),
+            explanation: counsel::limits::ended_by(&limits, ended.reason, ended.usage.as_ref()),
+            usage: ended.usage.as_ref().map(UsageResult::from),
+            denials: ended.denials.iter().map(DeniedCallResult::from).collect(),
+            network: ended.network.as_ref().map(NetworkResult::from),
+            layers: ended.layers,
+            quarantined: findings.found.iter().map(Quarantined::from).collect(),
+            warnings: findings.notes.iter().map(warning).collect(),
+        }
+    }
+}
+
+/// A moment as RFC 3339 has it.
+pub(crate) fn moment(at: SystemTime) -> String {
+    Timestamp::from(at).to_string()
+}

@@ -1,0 +1,205 @@
+//! What a request is about: which cage of which project, for a caller who stands where, with which
+//! rules of their own. The same words as on the command line lead to the same cage.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use cage::prepare::{Caller, Choice, PolicyFiles, Selected, Selection, TooBroad, select_from};
+use cage::project::PROJECT_FILE_NAME;
+use counsel::flags::Words;
+use counsel::{Failure, Fault};
+use plan::HostPath;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::problem::{Code, Problem};
+
+#[cfg(test)]
+mod tests;
+
+/// The fields of a request that say which cage is meant.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Subject {
+    /// The project's directory; without it the one that the working directory lies in.
+    pub(crate) project: Option<PathBuf>,
+    /// A text in place of the project's file.
+    policy: Option<String>,
+    cage: Option<String>,
+    pub(crate) agent: Option<String>,
+    /// Where the program starts and relative paths begin; the project's directory without it.
+    working_directory: Option<PathBuf>,
+    /// The environment of which a policy can pass on variables; the daemon's own without it.
+    environment: Option<BTreeMap<String, String>>,
+    rules: Rules,
+}
+
+/// Rules of the caller's own, by the names of the flags.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Rules {
+    ro: Vec<PathBuf>,
+    rw: Vec<PathBuf>,
+    hide: Vec<PathBuf>,
+    env: Vec<String>,
+    commands: Vec<String>,
+    seccomp: Option<String>,
+    state: Option<String>,
+    memory: Option<String>,
+    pids: Option<Number>,
+    cpus: Option<Number>,
+    time: Option<String>,
+    net: Vec<String>,
+    no_net: bool,
+    host_ports: Vec<Number>,
+    publish: Vec<Number>,
+}
+
+/// A number, written as one or as a text.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+enum Number {
+    Whole(u64),
+    Fraction(f64),
+    Text(String),
+}
+
+impl Number {
+    fn text(&self) -> String {
+        match self {
+            Self::Whole(number) => number.to_string(),
+            Self::Fraction(number) => number.to_string(),
+            Self::Text(text) => text.clone(),
+        }
+    }
+}
+
+/// The names of the fields of a [`Subject`].
+const FIELDS: [&str; 7] =
+    ["project", "policy", "cage", "agent", "working_directory", "environment", "rules"];
+
+/// Splits a request into what it is about and the rest. Unknown names end up in the rest, which
+/// refuses them: a misspelt rule must not be a rule that is not there.
+pub(crate) fn split<Rest: DeserializeOwned>(
+    mut fields: Map<String, Value>,
+) -> Result<(Subject, Rest), Problem> {
+    let subject: Map<String, Value> = FIELDS
+        .iter()
+        .filter_map(|name| fields.remove_entry(*name))
+        .filter(|(_, value)| !value.is_null())
+        .collect();
+    Ok((read(subject)?, read(fields)?))
+}
+
+fn read<T: DeserializeOwned>(fields: Map<String, Value>) -> Result<T, Problem> {
+    serde_json::from_value(Value::Object(fields)).map_err(|error| {
+        let message = format!("the body is wrong: {}", policy::shown::shown(&error));
+        Problem::new(Code::BadRequest, message).help("`/v1/openapi.json` has the schema")
+    })
+}
+
+impl Subject {
+    /// The caller that this request stands for: the daemon's own user, elsewhere.
+    pub(crate) fn caller(&self, daemon: &Caller) -> Result<Caller, Failure> {
+        let given = self.working_directory.as_ref().or(self.project.as_ref());
+        let Some(given) = given else {
+            return Err(Failure::new(Fault::Usage, "neither a project nor a directory is named")
+                .help("give `project`, `working_directory` or both, as absolute paths"));
+        };
+        let refused = |problem: &dyn std::fmt::Display| {
+            let given = policy::shown::shown(given.display());
+            Failure::new(Fault::Usage, format!("`{given}`: {problem}"))
+        };
+        if !given.is_absolute() {
+            return Err(refused(&"the path is not absolute"));
+        }
+        // As a shell's own working directory it has no links in it.
+        let real = std::fs::canonicalize(given).map_err(|error| refused(&error))?;
+        let working_directory =
+            HostPath::new(real.into_os_string()).map_err(|error| refused(&error))?;
+        let mut caller = Caller { working_directory, ..daemon.clone() };
+        if let Some(environment) = &self.environment {
+            let pairs = environment.iter();
+            caller.environment = pairs.map(|(name, value)| (name.into(), value.into())).collect();
+            check_environment(&caller.environment)?;
+        }
+        Ok(caller)
+    }
+
+    /// What holds for it.
+    pub(crate) fn select(&self, caller: &Caller, too_broad: TooBroad) -> Result<Selected, Failure> {
+        let flags = self.rules.words().read(caller)?;
+        let mut files = PolicyFiles::read(caller, self.project.as_deref())?;
+        if let Some(text) = &self.policy {
+            let path = files.project.root.join(PROJECT_FILE_NAME);
+            let path = path.map_err(|error| Failure::new(Fault::Usage, error.to_string()))?;
+            files = files.with_project_text(path, text.clone());
+        }
+        let choice = Choice {
+            project: self.project.clone(),
+            cage: self.cage.clone(),
+            agent: self.agent.clone(),
+        };
+        let mut selected = select_from(files, caller, &choice, &flags, too_broad)?;
+        if let Selected::Caged(selection) = &mut selected
+            && self.rules.no_net
+        {
+            selection.policy.net.disconnect();
+        }
+        Ok(selected)
+    }
+
+    /// What holds for it, where only a cage will do.
+    pub(crate) fn select_cage(
+        &self,
+        caller: &Caller,
+        too_broad: TooBroad,
+    ) -> Result<Selection, Failure> {
+        match self.select(caller, too_broad)? {
+            Selected::Caged(selection) => Ok(*selection),
+            Selected::Uncaged(uncaged) => {
+                let origin = policy::shown::shown(&uncaged.origin);
+                Err(Failure::new(Fault::BadPolicy, format!("the cage is disabled ({origin})")))
+            }
+        }
+    }
+}
+
+/// The kernel takes no other names and values, and would take half of them for something else.
+fn check_environment(environment: &[(OsString, OsString)]) -> Result<(), Failure> {
+    for (name, value) in environment {
+        let (name_bytes, value_bytes) = (name.as_encoded_bytes(), value.as_encoded_bytes());
+        let bad_name =
+            name_bytes.is_empty() || name_bytes.contains(&b'=') || name_bytes.contains(&0);
+        if bad_name || value_bytes.contains(&0) {
+            let name = policy::shown::shown(name.display());
+            let message = format!("`{name}` cannot be a variable, or its value has a NUL in it");
+            return Err(Failure::new(Fault::Usage, message));
+        }
+    }
+    Ok(())
+}
+
+impl Rules {
+    fn words(&self) -> Words {
+        let texts = |numbers: &[Number]| numbers.iter().map(Number::text).collect();
+        Words {
+            ro: self.ro.clone(),
+            rw: self.rw.clone(),
+            hide: self.hide.clone(),
+            env: self.env.iter().map(OsString::from).collect(),
+            commands: self.commands.clone(),
+            seccomp: self.seccomp.clone(),
+            state: self.state.clone(),
+            memory: self.memory.clone(),
+            pids: self.pids.as_ref().map(Number::text),
+            cpus: self.cpus.as_ref().map(Number::text),
+            time: self.time.clone(),
+            net: self.net.clone(),
+            host_ports: texts(&self.host_ports),
+            publish: texts(&self.publish),
+        }
+    }
+}

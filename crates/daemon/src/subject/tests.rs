@@ -1,0 +1,45 @@
+//! Requests that name a cage, and those that misname it.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Subject, split};
+
+#[derive(Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[derive(Default)]
+struct Rest {
+    argv: Vec<String>,
+}
+
+fn read(value: Value) -> Result<(Subject, Rest), String> {
+    let Value::Object(fields) = value else { panic!("no object") };
+    split(fields).map_err(|problem| problem.message)
+}
+
+#[test]
+fn a_request_is_split_into_its_subject_and_the_rest() {
+    let (subject, rest) = read(json!({
+        "project": "/p", "cage": "x", "agent": null, "argv": ["true"],
+        "rules": { "ro": ["/a"], "pids": 5, "cpus": 1.5, "host_ports": [80, "81"] },
+    }))
+    .unwrap();
+    assert_eq!(rest.argv, ["true"]);
+    assert_eq!(subject.cage.as_deref(), Some("x"));
+    let words = subject.rules.words();
+    assert_eq!((words.pids.as_deref(), words.cpus.as_deref()), (Some("5"), Some("1.5")));
+    assert_eq!(words.host_ports, ["80", "81"]);
+}
+
+/// T52, T61: what is misspelt is refused and not left out.
+#[test]
+fn unknown_names_are_refused() {
+    for (value, name) in [
+        (json!({ "projekt": "/p" }), "projekt"),
+        (json!({ "rules": { "hidden": ["/p"] } }), "hidden"),
+        (json!({ "project": 5 }), "string"),
+    ] {
+        let message = read(value).unwrap_err();
+        assert!(message.contains(name), "{message}");
+    }
+}
