@@ -219,7 +219,11 @@ impl Prepared<'_> {
 
 /// The whole life of a gatekeeper's process that a launcher has forked.
 pub(crate) fn attendant(control: OwnedFd, launcher: Pid) {
-    live(Channel::from_fd(control), launcher);
+    // A launcher has no standard streams, so its descriptors begin with their numbers, and the
+    // channel must not be where they are going to be.
+    if let Ok(control) = rustix::io::fcntl_dupfd_cloexec(&control, 3) {
+        live(Channel::from_fd(control), launcher);
+    }
 }
 
 /// The whole life of the gatekeeper's process. Returns when there is nothing left to do.

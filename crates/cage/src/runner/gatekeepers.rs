@@ -43,19 +43,35 @@ impl Gatekeepers {
     }
 
     /// The one that serves cages now. `key` is for one that has to be started.
-    pub(super) fn one(&self, key: Key, watch: &Watch) -> Result<Arc<Gatekeeper>, RunError> {
+    /// Also tells whether that is because another one is gone.
+    pub(super) fn one(
+        &self,
+        key: Key,
+        watch: &Watch,
+    ) -> (Result<Arc<Gatekeeper>, RunError>, Attended) {
         let mut current = self.current();
+        let mut attended = Attended::Done;
         match current.take() {
             Some(Current { gatekeeper, .. }) if gatekeeper.is_gone() => {
                 stop_watching(&gatekeeper, watch);
+                attended = Attended::Lost;
             }
             Some(serving) => {
                 let gatekeeper = Arc::clone(&serving.gatekeeper);
                 *current = Some(serving);
-                return Ok(gatekeeper);
+                return (Ok(gatekeeper), attended);
             }
             None => {}
         }
+        let started = self.start(key, watch);
+        *current = started.as_ref().ok().map(|gatekeeper| {
+            let gatekeeper = Arc::clone(gatekeeper);
+            Current { key, gatekeeper }
+        });
+        (started, attended)
+    }
+
+    fn start(&self, key: Key, watch: &Watch) -> Result<Arc<Gatekeeper>, RunError> {
         let launcher = self.launcher.lock().unwrap_or_else(PoisonError::into_inner);
         let launcher = launcher.as_ref().ok_or(RunError::Closing)?;
         let WayOut { resolvers, settings } = &self.way_out;
@@ -67,9 +83,7 @@ impl Gatekeepers {
             }
         });
         watched.map_err(SpawnError::Supervise)?;
-        let gatekeeper = Arc::new(started);
-        *current = Some(Current { key, gatekeeper: Arc::clone(&gatekeeper) });
-        Ok(gatekeeper)
+        Ok(Arc::new(started))
     }
 
     /// The process that serves cages now.

@@ -13,14 +13,15 @@ use limits::{Group, Usage};
 use plan::LimitsPlan;
 use rustix::io::Errno;
 
+use super::clerk::Clerk;
 use super::ended::Ended;
 use super::error::RunError;
 use super::gatekeepers::{Attended, Gatekeepers};
 use super::kept::{Body, Kept, ProgramEnd};
 use super::pump::SCRATCH;
-use super::scribe::Scribe;
 use super::watch::{Alarm, Key, Subject, Watch};
 use crate::GRACE;
+use crate::gatekeeper::Gatekeeper;
 use crate::outcome::{DeniedCall, EndReason};
 use crate::record::RecordedEnd;
 
@@ -32,7 +33,7 @@ pub(super) struct Keeper {
     /// The process that bears cages; none when the runner is closed.
     launcher: Mutex<Option<Arc<Launcher>>>,
     pub(super) log: Arc<Log>,
-    pub(super) scribe: Scribe,
+    pub(super) clerk: Clerk,
     table: Mutex<Table>,
     /// Told when a program has ended.
     fewer: Condvar,
@@ -61,12 +62,12 @@ impl Keeper {
         watch: Arc<Watch>,
         launcher: Launcher,
         gatekeepers: Gatekeepers,
-        (log, scribe): (Arc<Log>, Scribe),
+        (log, clerk): (Arc<Log>, Clerk),
     ) -> Self {
         Self {
             watch,
             log,
-            scribe,
+            clerk,
             gatekeepers,
             launcher: Mutex::new(Some(Arc::new(launcher))),
             table: Mutex::default(),
@@ -172,6 +173,16 @@ impl Keeper {
         }
     }
 
+    /// Asks the programs to end whose session somebody has begun to end. Tells how many.
+    pub(super) fn heed_session_ends(&self) -> usize {
+        let ending: Vec<_> =
+            self.living().into_iter().filter(|kept| kept.session_is_ending()).collect();
+        for kept in &ending {
+            self.ask_to_end(kept, EndReason::SessionEnded);
+        }
+        ending.len()
+    }
+
     /// Every program that has not ended.
     pub(super) fn living(&self) -> Vec<Arc<Kept>> {
         let table = self.table();
@@ -199,7 +210,7 @@ impl Keeper {
     }
 
     /// The thread's life.
-    pub(super) fn run(&self) {
+    pub(super) fn run(self: &Arc<Self>) {
         let mut ready = Vec::new();
         let mut scratch = vec![0_u8; SCRATCH];
         while self.table().stage != Stage::Closed {
@@ -215,7 +226,7 @@ impl Keeper {
         }
     }
 
-    fn attend(&self, key: Key, subject: Subject, scratch: &mut [u8]) {
+    fn attend(self: &Arc<Self>, key: Key, subject: Subject, scratch: &mut [u8]) {
         let Some(kept) = self.find(key) else {
             if self.gatekeepers.attend(key, subject, &self.watch) == Attended::Lost {
                 self.record_lost_gatekeeper();
@@ -238,7 +249,7 @@ impl Keeper {
         }
     }
 
-    fn ring(&self, key: Key, alarm: Alarm, scratch: &mut [u8]) {
+    fn ring(self: &Arc<Self>, key: Key, alarm: Alarm, scratch: &mut [u8]) {
         let Some(kept) = self.find(key) else { return };
         match alarm {
             Alarm::Walltime => self.ask_to_end(&kept, EndReason::WalltimeExceeded),
@@ -277,7 +288,7 @@ impl Keeper {
         }
     }
 
-    fn note_gone(&self, kept: &Arc<Kept>, scratch: &mut [u8]) {
+    fn note_gone(self: &Arc<Self>, kept: &Arc<Kept>, scratch: &mut [u8]) {
         let Some(body) = kept.body() else { return };
         self.watch.remove(body.gone());
         let mut life = kept.life();
@@ -292,13 +303,13 @@ impl Keeper {
         self.conclude_if_done(kept, scratch);
     }
 
-    fn hear_network(&self, kept: &Arc<Kept>, scratch: &mut [u8]) {
+    fn hear_network(self: &Arc<Self>, kept: &Arc<Kept>, scratch: &mut [u8]) {
         let Some(body) = kept.body() else { return };
         let Some(network) = body.network() else { return };
         let is_there = network.hear();
         let recorded: Result<Vec<()>, _> =
             network.take_events().into_iter().map(|event| kept.recorder.network(event)).collect();
-        self.scribe.note();
+        self.clerk.note();
         if recorded.is_err() {
             // What cannot be recorded must not go on.
             kept.kill(EndReason::SupervisorLost);
@@ -312,7 +323,7 @@ impl Keeper {
     }
 
     /// Lets go of a program of which nothing is left, and tells whoever waits. K173 to K178
-    fn conclude_if_done(&self, kept: &Arc<Kept>, scratch: &mut [u8]) {
+    fn conclude_if_done(self: &Arc<Self>, kept: &Arc<Kept>, scratch: &mut [u8]) {
         let life = kept.life();
         let (Some(program), true, true) = (life.end.clone(), life.gone, life.network_is_told)
         else {
@@ -354,12 +365,39 @@ impl Keeper {
         });
         // A log that fails refuses the next start.
         drop(recorded);
-        self.scribe.note();
-        kept.conclude(Ended { end, reason, duration, layers, denials, network, usage });
-        self.forget_if_done(kept);
-        // Whoever waits for all looks at them under this lock.
-        drop(self.table());
-        self.fewer.notify_all();
+        self.clerk.note();
+        self.conclude(kept, Ended { end, reason, duration, layers, denials, network, usage });
+    }
+
+    /// Has the program leave its session, and tells whoever waits. What the session of a single run
+    /// has kept is removed first.
+    fn conclude(self: &Arc<Self>, kept: &Arc<Kept>, ended: Ended) {
+        kept.release();
+        let keeper = Arc::clone(self);
+        let (stay, kept) = (kept.take_stay(), Arc::clone(kept));
+        let is_long = stay.is_long_to_leave();
+        let finish = move || {
+            drop(stay);
+            kept.conclude(ended);
+            keeper.forget_if_done(&kept);
+            // Whoever waits for all looks at them under this lock.
+            drop(keeper.table());
+            keeper.fewer.notify_all();
+        };
+        if is_long {
+            self.clerk.send(Box::new(finish));
+        } else {
+            finish();
+        }
+    }
+
+    /// The gatekeeper that serves cages now.
+    pub(super) fn gatekeeper(&self) -> Result<Arc<Gatekeeper>, RunError> {
+        let (gatekeeper, attended) = self.gatekeepers.one(self.new_key(), &self.watch);
+        if attended == Attended::Lost {
+            self.record_lost_gatekeeper();
+        }
+        gatekeeper
     }
 
     fn record_lost_gatekeeper(&self) {
@@ -370,7 +408,7 @@ impl Keeper {
         let details = "it ended before its cages, which have no network any more".into();
         // A log that fails refuses the next start.
         let _failed = self.log.append(&audit::Event::GatekeeperLost { details, cages });
-        self.scribe.note();
+        self.clerk.note();
     }
 
     /// Forgets a program that has ended and has nothing more to say.

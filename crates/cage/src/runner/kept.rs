@@ -19,6 +19,7 @@ use super::watch::Key;
 use crate::gatekeeper::Registration;
 use crate::outcome::{DeniedCall, EndReason};
 use crate::record::Recorder;
+use crate::session::{Life as SessionLife, Session};
 
 /// One program.
 #[derive(Debug)]
@@ -34,6 +35,7 @@ pub(super) struct Kept {
     /// The program's terminal, if it has one.
     pub(super) terminal: Option<OwnedFd>,
     body: Mutex<Option<Arc<Body>>>,
+    stay: Mutex<Stay>,
     life: Mutex<Life>,
     changed: Condvar,
 }
@@ -129,6 +131,29 @@ impl Body {
     }
 }
 
+/// A program's stay in a session, if it is in one. Dropping it leaves the session, and ends one of a
+/// single run.
+#[derive(Debug, Default)]
+pub(super) struct Stay(Option<Session>);
+
+impl Stay {
+    pub(super) fn in_session(session: Option<Session>) -> Self {
+        Self(session)
+    }
+
+    /// Whether leaving may take long, because everything that the session has kept is removed.
+    pub(super) fn is_long_to_leave(&self) -> bool {
+        self.0.as_ref().is_some_and(|session| session.life() == SessionLife::OneRun)
+    }
+}
+
+impl Drop for Stay {
+    fn drop(&mut self) {
+        // What cannot be removed is swept at the next start.
+        let _left = self.0.take().map(Session::leave);
+    }
+}
+
 /// The ends of a program's streams that stay outside.
 #[derive(Debug, Default)]
 pub(super) struct Ends {
@@ -160,6 +185,7 @@ impl Kept {
             stderr,
             terminal,
             body: Mutex::new(Some(Arc::new(body))),
+            stay: Mutex::default(),
             life: Mutex::new(Life { network_is_told, ..Life::default() }),
             changed: Condvar::new(),
         }
@@ -168,6 +194,22 @@ impl Kept {
     /// What holds the program; none once it has been let go.
     pub(super) fn body(&self) -> Option<Arc<Body>> {
         self.body.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The same in a session.
+    pub(super) fn in_session(self, stay: Stay) -> Self {
+        Self { stay: Mutex::new(stay), ..self }
+    }
+
+    /// The program's stay in its session, which it is to leave.
+    pub(super) fn take_stay(&self) -> Stay {
+        std::mem::take(&mut *self.stay.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Whether somebody has begun to end the program's session.
+    pub(super) fn session_is_ending(&self) -> bool {
+        let stay = self.stay.lock().unwrap_or_else(PoisonError::into_inner);
+        stay.0.as_ref().is_some_and(Session::is_ending)
     }
 
     pub(super) fn life(&self) -> MutexGuard<'_, Life> {

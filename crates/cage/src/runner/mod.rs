@@ -6,6 +6,7 @@
 //! output, its network, its end. Whatever is dropped is ended: a handle its program, a runner all of
 //! them. Were this process killed, its cages would die with it.
 
+mod clerk;
 mod ended;
 mod error;
 mod gatekeepers;
@@ -15,7 +16,6 @@ mod kept;
 mod output;
 mod pump;
 mod request;
-mod scribe;
 mod start;
 mod uncaged;
 mod watch;
@@ -45,10 +45,12 @@ use crate::outcome::EndReason;
 use crate::prepare::WayOut;
 use crate::record::RecordError;
 use crate::state::Directory;
+use clerk::{Clerk, start_thread};
 use error::kernel;
 use gatekeepers::Gatekeepers;
 use keeper::Keeper;
-use scribe::{Scribe, start_thread};
+use kept::Stay;
+use start::Beside;
 use watch::Watch;
 
 /// How a runner works.
@@ -176,8 +178,8 @@ impl Runner {
         let log = Arc::new(Log::open(&state.audit())?);
         let watch = Arc::new(Watch::new().map_err(kernel("make an epoll descriptor"))?);
         let gatekeepers = Gatekeepers::new(for_gatekeepers, way_out);
-        let scribe = Scribe::start(Arc::clone(&log)).map_err(kernel("start a thread"))?;
-        let keeper = Arc::new(Keeper::new(watch, launcher, gatekeepers, (log, scribe)));
+        let clerk = Clerk::start(Arc::clone(&log)).map_err(kernel("start a thread"))?;
+        let keeper = Arc::new(Keeper::new(watch, launcher, gatekeepers, (log, clerk)));
         let thread = {
             let keeper = Arc::clone(&keeper);
             start_thread("stockade-keeper", move || keeper.run())
@@ -190,15 +192,17 @@ impl Runner {
     /// Starts a program and returns when it runs. Any number of threads may do so at once. When it
     /// fails, everything that was begun has been undone.
     pub fn spawn(&self, request: Request) -> Result<Handle, RunError> {
-        let Request { confinement, labels, streams } = request;
+        let Request { confinement, mut labels, streams, session } = request;
+        if let Some(session) = &session {
+            labels.session_id.get_or_insert_with(|| session.id().to_string());
+        }
+        let beside = Beside { labels, streams, session: Stay::in_session(session) };
         match confinement {
-            Confinement::Caged { plan, sources } => {
-                self.start_caged(plan, sources, labels, streams)
-            }
+            Confinement::Caged { plan, sources } => self.start_caged(plan, sources, beside),
             Confinement::Uncaged(_) if self.uncaged == Uncaged::Refuse => {
                 Err(RunError::UncagedNotAllowed)
             }
-            Confinement::Uncaged(program) => self.start_uncaged(&program, labels, streams),
+            Confinement::Uncaged(program) => self.start_uncaged(&program, beside),
         }
     }
 
@@ -211,6 +215,13 @@ impl Runner {
             self.keeper.ask_to_end(&kept, reason);
         }
         self.keeper.wait_for_all();
+    }
+
+    /// Asks the programs to end whose session somebody has begun to end, and tells how many there
+    /// are. Whoever ends a session sends `SIGTERM` to the processes that have programs in it; one
+    /// that gets it looks here first.
+    pub fn heed_session_ends(&self) -> usize {
+        self.keeper.heed_session_ends()
     }
 
     /// The log in which everything is recorded.
@@ -254,7 +265,7 @@ impl Drop for Runner {
             let _ended = thread.join();
         }
         self.keeper.end_processes();
-        self.keeper.scribe.close();
+        self.keeper.clerk.close();
     }
 }
 

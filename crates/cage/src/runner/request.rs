@@ -11,6 +11,7 @@ pub use audit::UncagedReason;
 
 use crate::prepare::Prepared;
 use crate::record::Labels;
+use crate::session::Session;
 
 /// A program to start.
 #[derive(Debug)]
@@ -21,20 +22,26 @@ pub struct Request {
     pub labels: Labels,
     /// Where its standard streams lead.
     pub streams: Streams,
+    /// The session that it is in, which it leaves when nothing of it is left. That of a single run
+    /// ends then.
+    pub session: Option<Session>,
 }
 
 impl Request {
     /// A program in a cage, without input, whose output is kept.
     pub fn caged(plan: Plan, sources: Vec<OwnedFd>) -> Self {
-        let confinement = Confinement::Caged { plan: Box::new(plan), sources };
-        Self { confinement, labels: Labels::default(), streams: Streams::default() }
+        Self::of(Confinement::Caged { plan: Box::new(plan), sources })
     }
 
     /// A program without a cage, without input, whose output is kept. Runners refuse it unless they
     /// were told to allow it.
     pub fn uncaged(program: UncagedProgram) -> Self {
-        let confinement = Confinement::Uncaged(program);
-        Self { confinement, labels: Labels::default(), streams: Streams::default() }
+        Self::of(Confinement::Uncaged(program))
+    }
+
+    fn of(confinement: Confinement) -> Self {
+        let (labels, streams) = (Labels::default(), Streams::default());
+        Self { confinement, labels, streams, session: None }
     }
 }
 

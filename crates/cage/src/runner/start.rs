@@ -15,7 +15,7 @@ use rustix::pipe::PipeFlags;
 use super::error::{RunError, kernel};
 use super::handle::{Handle, set_size};
 use super::keeper::Keeper;
-use super::kept::{Body, Caged, Ends, Kept};
+use super::kept::{Body, Caged, Ends, Kept, Stay};
 use super::pump::Pump;
 use super::request::{Input, Output, Streams, TerminalSize, UncagedProgram};
 use super::uncaged::Direct;
@@ -26,19 +26,27 @@ use crate::outcome::SpawnError;
 use crate::prepare::Name;
 use crate::record::{Labels, Recorder};
 
+/// What a program has beside its cage.
+#[derive(Debug)]
+pub(super) struct Beside {
+    pub(super) labels: Labels,
+    pub(super) streams: Streams,
+    pub(super) session: Stay,
+}
+
 impl Runner {
     /// Starts a program in its cage.
     pub(super) fn start_caged(
         &self,
         plan: Box<Plan>,
         sources: Vec<OwnedFd>,
-        labels: Labels,
-        streams: Streams,
+        beside: Beside,
     ) -> Result<Handle, RunError> {
+        let Beside { labels, streams, session } = beside;
         self.keeper.check_free(&plan.invocation)?;
         let recorder = Recorder::new(Arc::clone(&self.keeper.log), &plan.invocation, labels);
         let recorder = Arc::new(recorder);
-        let started = self.build_cage(plan, sources, streams, &recorder);
+        let started = self.build_cage(plan, sources, streams, session, &recorder);
         started.map_err(|error| record_failure(&recorder, error))
     }
 
@@ -47,6 +55,7 @@ impl Runner {
         plan: Box<Plan>,
         sources: Vec<OwnedFd>,
         streams: Streams,
+        stay: Stay,
         recorder: &Arc<Recorder>,
     ) -> Result<Handle, RunError> {
         let keeper = &self.keeper;
@@ -55,7 +64,7 @@ impl Runner {
         self.begin(StartStep::Network)?;
         let prepared = Gatekeeper::prepare(&plan)?;
         let gatekeeper = match prepared.needs_gatekeeper() {
-            true => Some(keeper.gatekeepers.one(keeper.new_key(), &keeper.watch)?),
+            true => Some(keeper.gatekeeper()?),
             false => None,
         };
         self.begin(StartStep::Limits)?;
@@ -95,7 +104,8 @@ impl Runner {
         let group = Mutex::new(group);
         let body = (born.pid(), Body::Caged(Box::new(Caged { born, network, group })));
         let recorder = Arc::clone(recorder);
-        let kept = Arc::new(Kept::new(key, invocation_id, recorder, Some(plan), body, ends));
+        let kept = Kept::new(key, invocation_id, recorder, Some(plan), body, ends);
+        let kept = Arc::new(kept.in_session(stay));
         self.begin(StartStep::Watchdog)?;
         keeper.take_in(&kept, walltime)?;
         let taken_in = TakenIn { keeper, kept: &kept };
@@ -109,7 +119,7 @@ impl Runner {
         drop(life);
         self.begin(StartStep::Record)?;
         kept.record_spawn()?;
-        keeper.scribe.note();
+        keeper.clerk.note();
         self.begin(StartStep::Listen)?;
         keeper.listen(&kept).map_err(kernel("watch the cage"))?;
         std::mem::forget(taken_in);
@@ -120,9 +130,9 @@ impl Runner {
     pub(super) fn start_uncaged(
         &self,
         program: &UncagedProgram,
-        labels: Labels,
-        streams: Streams,
+        beside: Beside,
     ) -> Result<Handle, RunError> {
+        let Beside { labels, streams, session } = beside;
         if streams.terminal_size().is_some() {
             let reason = "a program without a cage cannot be given a terminal";
             return Err(RunError::Unsupported(reason));
@@ -131,7 +141,7 @@ impl Runner {
         self.keeper.check_free(&name.text)?;
         let recorder = Recorder::new(Arc::clone(&self.keeper.log), &name.text, labels);
         let recorder = Arc::new(recorder);
-        let started = self.run_uncaged(program, streams, name.text, &recorder);
+        let started = self.run_uncaged(program, streams, session, name.text, &recorder);
         started.map_err(|error| record_failure(&recorder, error))
     }
 
@@ -139,6 +149,7 @@ impl Runner {
         &self,
         program: &UncagedProgram,
         streams: Streams,
+        stay: Stay,
         invocation_id: String,
         recorder: &Arc<Recorder>,
     ) -> Result<Handle, RunError> {
@@ -154,7 +165,8 @@ impl Runner {
         let pid = direct.pid;
         let body = (pid, Body::Uncaged(direct));
         let shared = Arc::clone(recorder);
-        let kept = Arc::new(Kept::new(key, invocation_id, shared, None, body, ends));
+        let kept = Kept::new(key, invocation_id, shared, None, body, ends);
+        let kept = Arc::new(kept.in_session(stay));
         kept.life().started = Some(Instant::now());
         self.begin(StartStep::Watchdog)?;
         keeper.take_in(&kept, program.walltime)?;
@@ -188,7 +200,7 @@ impl Runner {
         match gatekeeper.register(prepared, &sockets) {
             Err(_) if gatekeeper.is_gone() => {
                 let keeper = &self.keeper;
-                let another = keeper.gatekeepers.one(keeper.new_key(), &keeper.watch)?;
+                let another = keeper.gatekeeper()?;
                 Ok(another.register(prepared, &sockets)?)
             }
             registered => Ok(registered?),

@@ -10,6 +10,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod bounds;
 mod ends;
 mod output;
 mod records;
@@ -22,6 +23,7 @@ mod uncaged;
 
 fn main() {
     let tests: Vec<(&str, fn())> =
-        [starts::TESTS, output::TESTS, ends::TESTS, uncaged::TESTS, records::TESTS].concat();
+        [starts::TESTS, output::TESTS, ends::TESTS, uncaged::TESTS, records::TESTS, bounds::TESTS]
+            .concat();
     single::run_single_threaded(&tests);
 }

@@ -21,6 +21,14 @@ fn keeping(script: &str, bytes: usize, overflow: Overflow) -> Request {
     Request { streams, ..shell(script) }
 }
 
+pub(crate) fn with_input() -> Streams {
+    Streams::Separate {
+        stdin: Input::Pipe,
+        stdout: Output::Keep(Keep::default()),
+        stderr: Output::Null,
+    }
+}
+
 const GIBIBYTE: u64 = 1 << 30;
 
 /// K238
@@ -73,12 +81,7 @@ fn a_flood_waits_for_its_reader() {
 
 fn readers_follow_from_any_position() {
     let runner = runner();
-    let streams = Streams::Separate {
-        stdin: Input::Pipe,
-        stdout: Output::Keep(Keep::default()),
-        stderr: Output::Null,
-    };
-    let handle = runner.spawn(Request { streams, ..shell("cat") }).unwrap();
+    let handle = runner.spawn(Request { streams: with_input(), ..shell("cat") }).unwrap();
     let mut stdin = std::fs::File::from(handle.take_stdin().unwrap());
     assert!(handle.take_stdin().is_none());
     let output = handle.stdout().unwrap();

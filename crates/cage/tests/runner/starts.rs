@@ -1,13 +1,18 @@
 //! Starting programs: many at once, and none of them by halves.
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use cage::runner::{RunError, Runner, StartStep};
+use audit::Event;
+use cage::runner::{Confinement, RunError, Runner, StartStep};
+use cage::session::Sessions;
 use jail::End;
+use plan::{HostPath, LimitsPlan};
 use rustix::io::Errno;
 
+use crate::bounds::{Greeter, limits_can_be_held, networked};
 use crate::support::{
     descendants, eventually, open_descriptors, options, runner, runner_with, shell, small,
     stdout_of,
@@ -58,7 +63,8 @@ fn many_starts_at_once_are_kept_apart() {
     assert_eq!(runner.count(), 0);
 }
 
-/// K185: whichever step fails, no process and no descriptor of the start is left.
+/// K185: whichever step fails, no process, descriptor, control group or session of the start is
+/// left.
 fn a_failed_step_leaves_nothing() {
     let failing = Arc::new(Mutex::new(None));
     let asked = Arc::clone(&failing);
@@ -67,19 +73,55 @@ fn a_failed_step_leaves_nothing() {
         _ => Ok(()),
     });
     let runner = runner_with(|options| options.before_step = Some(before_step));
-    assert!(runner.spawn(shell("true")).unwrap().wait().is_success());
-    eventually("the first cage is gone", || runner.count() == 0);
+    let greeter = Greeter::start();
+    let port = greeter.port;
+    let state = HostPath::new(runner.state.path().canonicalize().unwrap().into_os_string());
+    let sessions = Sessions::open(&state.unwrap()).unwrap();
+    let request = |script: &str| {
+        let mut request = networked(port, script);
+        if let Confinement::Caged { plan, .. } = &mut request.confinement
+            && limits_can_be_held()
+        {
+            plan.limits = LimitsPlan { memory_mb: Some(64), ..LimitsPlan::default() };
+        }
+        request.session = Some(sessions.begin_for_one_run().unwrap());
+        request
+    };
+    // The first one starts the gatekeeper, which stays.
+    assert!(runner.spawn(request("true")).unwrap().wait().is_success());
     for step in StartStep::ALL {
         let (processes, descriptors) = (descendants(), open_descriptors());
         *failing.lock().unwrap() = Some(step);
-        let error = runner.spawn(shell("sleep 1000")).unwrap_err();
+        let error = runner.spawn(request("sleep 1000")).unwrap_err();
         assert!(matches!(error, RunError::Kernel { errno: Errno::IO, .. }), "{step:?}: {error}");
         *failing.lock().unwrap() = None;
         assert_eq!(runner.count(), 0, "{step:?}");
+        assert_eq!(sessions.list().unwrap(), [], "{step:?}");
+        assert_eq!(own_groups(), Vec::<PathBuf>::new(), "{step:?}");
         eventually(&format!("no process is left after {step:?}"), || descendants() == processes);
         assert_eq!(open_descriptors(), descriptors, "{step:?}");
-        assert!(runner.spawn(shell("true")).unwrap().wait().is_success(), "{step:?}");
+        assert!(runner.spawn(request("true")).unwrap().wait().is_success(), "{step:?}");
     }
+    let failures = |event: &&Event| matches!(event, Event::SubagentSpawnFailed { .. });
+    assert_eq!(runner.close().iter().filter(failures).count(), StartStep::ALL.len());
+}
+
+/// Control groups that this process has made.
+fn own_groups() -> Vec<PathBuf> {
+    let mine = format!("stockade-{}-", std::process::id());
+    let mut found = Vec::new();
+    let mut directories = vec![PathBuf::from("/sys/fs/cgroup")];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                if entry.file_name().to_string_lossy().starts_with(&mine) {
+                    found.push(entry.path());
+                }
+                directories.push(entry.path());
+            }
+        }
+    }
+    found
 }
 
 /// K183, K237

@@ -65,8 +65,17 @@ pub(crate) fn small(argv: &[&str]) -> Prepared {
 }
 
 pub(crate) fn with_policy(policy: Policy, argv: &[&str]) -> Prepared {
+    prepared(policy, argv, |_| {})
+}
+
+pub(crate) fn prepared(
+    policy: Policy,
+    argv: &[&str],
+    change: impl FnOnce(&mut Surroundings),
+) -> Prepared {
     let project = HostPath::new("/usr").unwrap();
-    let surroundings = Surroundings::of_this_process(project.clone()).unwrap();
+    let mut surroundings = Surroundings::of_this_process(project.clone()).unwrap();
+    change(&mut surroundings);
     let selection = Selection {
         policy,
         agent_command: Vec::new(),

@@ -147,7 +147,10 @@ fn fork_attendant(attendant: Option<Attendant>) -> Result<Attending, StartError>
     match sys::clone::fork_into(Namespaces::NONE, None).map_err(failed)? {
         Forked::Child => {
             drop(ours);
-            live(theirs.into_fd(), launcher);
+            // What the launcher ignores stays ignored in its children, who may have some to wait for.
+            if sys::signal::restore_default(libc::SIGCHLD).is_ok() {
+                live(theirs.into_fd(), launcher);
+            }
             sys::exec::exit_now(1)
         }
         Forked::Parent { pid, pidfd } => Ok(Attending { pid, pidfd, control: ours.into_fd() }),

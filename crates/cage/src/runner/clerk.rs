@@ -1,9 +1,10 @@
-//! Makes records durable that nobody waits for, and signs how far the log is, in a thread of its own:
-//! storage takes milliseconds, which the keeper does not have.
+//! Does what takes longer than the keeper may, in a thread of its own: makes records durable that
+//! nobody waits for, signs how far the log is, and removes what a session has kept.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use audit::Log;
 use rustix::io::Errno;
@@ -11,7 +12,7 @@ use sys::signal::SignalSet;
 
 /// The thread.
 #[derive(Debug)]
-pub(super) struct Scribe {
+pub(super) struct Clerk {
     shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -23,26 +24,46 @@ struct Shared {
     changed: Condvar,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct State {
-    has_work: bool,
+    /// Whether something was appended that nobody made durable.
+    has_records: bool,
+    errands: VecDeque<Errand>,
     is_closing: bool,
 }
 
-impl Scribe {
+/// Something to do.
+pub(super) type Errand = Box<dyn FnOnce() + Send>;
+
+impl std::fmt::Debug for State {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("State")
+            .field("errands", &self.errands.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Clerk {
     pub(super) fn start(log: Arc<Log>) -> Result<Self, Errno> {
         let (state, changed) = (Mutex::default(), Condvar::new());
         let shared = Arc::new(Shared { log, state, changed });
         let thread = {
             let shared = Arc::clone(&shared);
-            start_thread("stockade-scribe", move || shared.run())?
+            start_thread("stockade-clerk", move || shared.run())?
         };
         Ok(Self { shared, thread: Mutex::new(Some(thread)) })
     }
 
     /// Something was appended.
     pub(super) fn note(&self) {
-        self.shared.state().has_work = true;
+        self.shared.state().has_records = true;
+        self.shared.changed.notify_one();
+    }
+
+    /// Does something soon.
+    pub(super) fn send(&self, errand: Errand) {
+        self.shared.state().errands.push_back(errand);
         self.shared.changed.notify_one();
     }
 
@@ -58,27 +79,42 @@ impl Scribe {
     }
 }
 
+impl State {
+    fn has_work_at(&self, next_signature: Instant) -> bool {
+        let sign = self.has_records && Instant::now() >= next_signature;
+        self.is_closing || !self.errands.is_empty() || sign
+    }
+}
+
 impl Shared {
     fn run(&self) {
+        let mut next_signature = Instant::now();
         loop {
             let mut state = self.state();
-            while !state.has_work && !state.is_closing {
-                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            while !state.has_work_at(next_signature) {
+                let pause = match state.has_records {
+                    true => next_signature.saturating_duration_since(Instant::now()),
+                    false => LONG,
+                };
+                let waited = self.changed.wait_timeout(state, pause);
+                (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
             }
-            let (has_work, is_closing) = (state.has_work, state.is_closing);
-            state.has_work = false;
+            if let Some(errand) = state.errands.pop_front() {
+                drop(state);
+                errand();
+                continue;
+            }
+            let (has_records, is_closing) = (state.has_records, state.is_closing);
+            state.has_records = false;
             drop(state);
-            if has_work {
+            if has_records {
                 // A log that fails refuses the next record, and with it the next start.
                 let _failed = self.log.checkpoint();
+                next_signature = Instant::now() + PAUSE;
             }
             if is_closing {
                 return;
             }
-            // What comes meanwhile is done at once.
-            let state = self.state();
-            let pause = self.changed.wait_timeout_while(state, PAUSE, |state| !state.is_closing);
-            drop(pause);
         }
     }
 
@@ -98,6 +134,9 @@ pub(super) fn start_thread(
     });
     started.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::AGAIN))
 }
+
+/// Where there is nothing to do, nobody has to look.
+const LONG: Duration = Duration::from_secs(3600);
 
 /// Between two times that the log is made durable for nobody.
 const PAUSE: Duration = Duration::from_millis(100);
