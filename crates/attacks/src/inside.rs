@@ -2,6 +2,7 @@
 //! code runs inside a cage and outside.
 
 mod batch;
+mod greed;
 mod one;
 mod reach;
 mod roles;
@@ -15,6 +16,8 @@ use std::process::ExitCode;
 use serde::{Deserialize, Serialize};
 
 use crate::{Arena, Outcome};
+
+pub(crate) use greed::EXCEEDED;
 
 /// One line of a batch's output.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -55,6 +58,12 @@ pub fn child_main(arguments: &[OsString]) -> ExitCode {
             roles::start_without_call(number, program, arguments)
         }
         ["layers", secret] => roles::tell_layers(secret),
+        ["hoard", way, mebibytes] => greed::hoard(way, mebibytes),
+        ["hoard-part", mebibytes] => greed::hoard_part(mebibytes),
+        ["crowd", of, count] => greed::crowd(of, count),
+        ["fork-bomb", generations] => greed::fork_bomb(generations),
+        ["breed", generations] => greed::breed(generations),
+        ["burn", milliseconds] => greed::burn(milliseconds),
         ["flood", mark] => roles::flood(mark),
         ["identity"] => tell_line(&one::identity()),
         _ => fail("unknown words after `__attack`"),

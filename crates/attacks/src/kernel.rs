@@ -4,6 +4,7 @@
 mod abi;
 mod calls;
 mod filter;
+mod groups;
 mod namespaces;
 mod resources;
 mod sockets;
@@ -19,5 +20,6 @@ pub(crate) const ATTACKS: &[&[Attack]] = &[
     calls::ATTACKS,
     sockets::ATTACKS,
     filter::ATTACKS,
+    groups::ATTACKS,
     resources::ATTACKS,
 ];

@@ -22,10 +22,6 @@ pub const LATER: &[Later] = &[
         OVERLAY,
     ),
     later("T13", "poisoned diffs and commits", OVERLAY),
-    later("T15", "raising one's own limits through the cgroup tree", LIMITS),
-    later("T28", "hiding in another cgroup, death by `cgroup.kill`", LIMITS),
-    later("T29", "fork and memory bombs, connection floods", LIMITS),
-    later("T30", "dodging memory and processor limits", LIMITS),
     later("T47", "sending out through what is allowed", REQUESTS),
     later("T48", "stealing a credential that is put in on the way", CREDENTIALS),
     later("T49", "the authority that opens TLS on the way", CREDENTIALS),
@@ -39,7 +35,6 @@ pub const LATER: &[Later] = &[
     later("T54", "sweeping what a killed daemon left", DAEMON),
     later("T55", "settings that change while a cage runs", DAEMON),
     later("T65", "WASM and JavaScript programs", "guests"),
-    later("T66", "hitting each limit, where limits are enforced and not refused", LIMITS),
 ];
 
 /// A line that tests of another crate attack, with twins of their own.
@@ -71,7 +66,6 @@ const fn later(id: &'static str, part: &'static str, waits_for: &'static str) ->
 }
 
 const OVERLAY: &str = "copy-on-write grants";
-const LIMITS: &str = "enforced limits";
 const REQUESTS: &str = "rules on methods, paths and amounts";
 const CREDENTIALS: &str = "injected credentials";
 const DAEMON: &str = "the daemon";

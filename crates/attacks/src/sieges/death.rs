@@ -10,7 +10,15 @@ use crate::attack::{Outcome, Refused};
 use crate::siege::{Siege, SiegeScene, finish, until};
 
 pub(crate) const SIEGES: &[Siege] = &[
-    Siege::new("T28", "daemon-outlives-cage", "forks twice and works on after the end", outlive),
+    Siege::new("T28", "daemon-outlives-cage", "forks twice and works on after the end", |scene| {
+        outlive(scene, &[])
+    }),
+    Siege::new(
+        "T28",
+        "daemon-outlives-control-group",
+        "forks twice, leaves its session and works on after the end of a cage with limits",
+        |scene| outlive(scene, &["--pids", "50", "--memory", "64M"]),
+    ),
     Siege::new(
         "T62",
         "grandchild-outlives-supervisor",
@@ -36,12 +44,16 @@ pub(crate) const SIEGES: &[Siege] = &[
     ),
 ];
 
-fn outlive(scene: &mut SiegeScene<'_>) -> Result<Outcome, Refused> {
+fn outlive(scene: &mut SiegeScene<'_>, flags: &[&str]) -> Result<Outcome, Refused> {
     let late = scene.workplace()?.join("late");
-    let script =
-        "( ( trap '' HUP; sleep 0.3; echo x > \"$1\" ) </dev/null >/dev/null 2>&1 & ) ; exit 0";
-    let request = scene.script(script, &[&late]);
+    let script = "( ( trap '' HUP; setsid sh -c 'sleep 0.3; echo x > \"$1\"' sh \"$1\" ) </dev/null >/dev/null 2>&1 & ) ; exit 0";
+    let mut request = scene.script(script, &[&late]);
+    request.flags = flags.iter().map(std::ffi::OsString::from).collect();
     let finished = finish(scene.command(&request))?;
+    // Limits that cannot be held here are refused, and then nothing has run.
+    if finished.status.code() == Some(CANNOT_BUILD) && !flags.is_empty() {
+        return Ok(Outcome::Failed(finished.in_short()));
+    }
     if !finished.status.success() {
         return Ok(Outcome::Broken(finished.in_short()));
     }
@@ -102,5 +114,6 @@ fn length(file: &Path) -> u64 {
     fs::metadata(file).map_or(0, |metadata| metadata.len())
 }
 
+const CANNOT_BUILD: i32 = 122;
 const AFTER_THE_END: Duration = Duration::from_millis(500);
 const GRACE: Duration = Duration::from_millis(100);
