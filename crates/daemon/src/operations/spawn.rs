@@ -248,6 +248,7 @@ impl Without {
             labels: labels(&project, subject, session.as_ref()),
             streams: streams(spawn),
             confinement: Confinement::Uncaged(program),
+            session: None,
         };
         let started = SystemTime::now();
         let handle = daemon.runner.spawn(request).map_err(|error| not_started(error, None))?;
