@@ -8,7 +8,7 @@ mod connection;
 mod decode;
 mod encode;
 
-pub use connection::Connection;
+pub use connection::{Connection, reach};
 pub use decode::{Message, MessageKind, Reader, decode};
 pub use encode::{Call, Value, Writer, encode};
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
-use crate::dbus::{BusError, Call, Connection, Message, Value, Writer};
+use crate::dbus::{BusError, Call, Connection, Message, Value, Writer, reach};
 use crate::directory::{Directory, Version};
 use crate::hierarchy::{Hierarchies, Place};
 use crate::name::{GroupName, PREFIX};
@@ -69,9 +69,9 @@ impl Manager {
             ([runtime.join("bus"), runtime.join("systemd/private")], given.unwrap_or(available))
         };
         let [bus, private] = doors;
-        let door = if bus.exists() {
+        let door = if is_open(&bus) {
             Door::Bus(bus)
-        } else if private.exists() {
+        } else if is_open(&private) {
             Door::Direct(private)
         } else {
             return Some(Err(no_manager(&bus)));
@@ -390,11 +390,16 @@ fn unit_of(name: &GroupName) -> String {
     format!("{PREFIX}{}.scope", name.invocation)
 }
 
+/// Whether somebody listens there. A socket may be left over, or covered where a service was shut out.
+fn is_open(door: &Path) -> bool {
+    reach(door).is_ok()
+}
+
 fn no_manager(bus: &Path) -> Obstacle {
     let user = rustix::process::geteuid().as_raw();
     Obstacle {
         why: format!(
-            "systemd runs here, and its manager for this user does not: `{}` is missing",
+            "systemd runs here, and its manager for this user does not listen at `{}`",
             bus.display()
         ),
         fix: format!("sudo loginctl enable-linger {user}"),

@@ -250,12 +250,14 @@ pub(crate) fn read_usage(own: &Directory, watch: Option<&Watch>) -> Usage {
     let events =
         |file: &'static str| watch.and_then(|watch| watch.read(file)).unwrap_or_else(|| text(file));
     let (memory, stat) = (events(MEMORY_EVENTS), text("cpu.stat"));
+    // Counted when the kernel begins to choose a process to kill; the other counter follows.
+    let wanting = counter(&memory, "oom").unwrap_or_default();
     let microseconds = |word: &str| counter(&stat, word).map(Duration::from_micros);
     Usage {
         memory_peak: number(&text("memory.peak")),
         memory_limit: number(&text("memory.max")),
-        memory_limit_met: counter(&memory, "oom").is_some_and(|count| count > 0),
-        oom_kills: counter(&memory, "oom_kill").unwrap_or_default(),
+        memory_limit_met: wanting > 0,
+        oom_kills: counter(&memory, "oom_kill").unwrap_or_default().max(wanting.min(1)),
         pids_refused: counter(&events(PIDS_EVENTS), "max").unwrap_or_default(),
         throttled: microseconds("throttled_usec").unwrap_or_default(),
         cpu: microseconds("usage_usec"),

@@ -28,14 +28,7 @@ pub struct Connection {
 impl Connection {
     /// Connects to a socket and says who this is.
     pub fn open(path: &Path, deadline: Instant) -> Result<Self, BusError> {
-        let failed = |errno| BusError::Unreachable { path: path.to_owned(), errno };
-        // A socket whose queue is full must not make us wait without end.
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
-            .map_err(failed)?;
-        let address = SocketAddrUnix::new(path).map_err(failed)?;
-        rustix::net::connect(&socket, &address).map_err(failed)?;
-        Self::over(UnixStream::from(socket), deadline)
+        Self::over(reach(path)?, deadline)
     }
 
     /// Begins a conversation over a connected socket.
@@ -163,6 +156,17 @@ impl Connection {
         // No time at all would mean without end.
         if remaining.is_zero() { Err(BusError::TimedOut) } else { Ok(remaining) }
     }
+}
+
+/// Connects to a socket. One whose queue is full must not make us wait without end.
+pub fn reach(path: &Path) -> Result<UnixStream, BusError> {
+    let failed = |errno| BusError::Unreachable { path: path.to_owned(), errno };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
+        .map_err(failed)?;
+    let address = SocketAddrUnix::new(path).map_err(failed)?;
+    rustix::net::connect(&socket, &address).map_err(failed)?;
+    Ok(UnixStream::from(socket))
 }
 
 fn refusal(message: &Message) -> BusError {

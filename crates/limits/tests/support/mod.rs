@@ -87,12 +87,15 @@ pub(crate) fn only(whom: &str, why: &str) {
     eprintln!("only for {whom}: {why}");
 }
 
+/// How long something may take on a machine that is emulated and busy.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+
 /// Waits until something holds.
 #[track_caller]
 pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let began = std::time::Instant::now();
     while !holds() {
-        assert!(began.elapsed() < Duration::from_secs(20), "never {what}");
+        assert!(began.elapsed() < PATIENCE, "never {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
