@@ -27,6 +27,7 @@ usage: cargo xtask COMMAND
                          depends on it, or the tests that have one of the words
   vm [--minutes N] -- COMMAND...
                          runs a command there, as root
+  vm --bench [WORD...]   runs the benchmark of the daemon there, beside scopes of systemd
   vm --shell             opens a shell there";
 
 fn main() -> ExitCode {

@@ -16,7 +16,7 @@ mod tests;
 
 use std::path::Path;
 
-pub(crate) use binaries::{Built, TestBinary, build_packages};
+pub(crate) use binaries::{Built, TestBinary, build_packages, build_released};
 pub(crate) use run::{Context, all_of};
 pub(crate) use stage::{copy_tree, give_away};
 pub(crate) use totals::Totals;

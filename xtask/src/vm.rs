@@ -40,6 +40,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<bool, Failure> {
     let image = Image::of(&Recipe::of_this_machine()?, root, &cache)?;
     let payload = match &options.purpose {
         Purpose::Tests(words) => Payload::with_tests(root, words)?,
+        Purpose::Benchmark(words) => Payload::with_benchmark(root, words)?,
         Purpose::Command(words) => Payload::with_orders(root, &Orders::Command(words.clone()))?,
         Purpose::Console => Payload::with_orders(root, &Orders::Nothing)?,
     };

@@ -39,10 +39,27 @@ pub(crate) fn build_packages(root: &Path, packages: &[&str]) -> Result<Built, Fa
     build_selected(root, &selection)
 }
 
+/// Builds the programs of packages as they are released, and tells where they are.
+pub(crate) fn build_released(root: &Path, packages: &[&str]) -> Result<Vec<PathBuf>, Failure> {
+    let mut command = cargo(root);
+    command.args(["build", "--release", "--locked", "--quiet", "--bins", FORMAT]);
+    command.args(packages.iter().flat_map(|name| ["--package", name]));
+    read_executables(&printed_by(&mut command)?)
+}
+
+/// Picks the programs out of cargo's messages.
+fn read_executables(text: &str) -> Result<Vec<PathBuf>, Failure> {
+    let mut executables = Vec::new();
+    for line in text.lines().filter(|line| line.starts_with('{')) {
+        let message: Value = serde_json::from_str(line)?;
+        executables.extend(message.get("executable").and_then(Value::as_str).map(PathBuf::from));
+    }
+    Ok(executables)
+}
+
 fn build_selected(root: &Path, selection: &[&str]) -> Result<Built, Failure> {
     let arguments = ["test", "--no-run", "--locked", "--quiet"];
-    let format = "--message-format=json-render-diagnostics";
-    read_messages(&printed_by(cargo(root).args(arguments).args(selection).arg(format))?)
+    read_messages(&printed_by(cargo(root).args(arguments).args(selection).arg(FORMAT))?)
 }
 
 /// Picks the test programs and `stockade` out of cargo's messages.
@@ -81,3 +98,5 @@ fn package_name(id: &str, directory: &Path) -> String {
         None => directory.file_name().unwrap_or_default().to_string_lossy().into_owned(),
     }
 }
+
+const FORMAT: &str = "--message-format=json-render-diagnostics";

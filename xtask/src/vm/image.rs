@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::deadline;
@@ -60,9 +60,13 @@ fn build(recipe: &Recipe, project: &Path, cache: &Path, result: &Path) -> Result
     }
     let mut command = bootstrap(recipe, project, &files, &output);
     deadline::succeed(&mut command, LONGEST_BUILD)?;
-    // What travelled through a pipe has lost its holes: two thirds of the disk are empty.
+    let disk = output.join("root.ext4");
+    // What travelled through a pipe has lost its holes: most of the disk is empty.
     let mut holes = Command::new("fallocate");
-    deadline::succeed(holes.arg("--dig-holes").arg(output.join("root.ext4")), LONGEST_STEP)?;
+    deadline::succeed(holes.arg("--dig-holes").arg(&disk), LONGEST_STEP)?;
+    fs::File::options().write(true).open(&disk)?.set_len(DISK_BYTES)?;
+    let mut grow = Command::new("resize2fs");
+    deadline::succeed(grow.arg(&disk).stdout(Stdio::null()), LONGEST_STEP)?;
     fs::rename(&output, result)?;
     println!("the image took {} s", started.elapsed().as_secs());
     Ok(())
@@ -108,6 +112,8 @@ fn forget_others(cache: &Path, kept: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Room for attacks that fill a disk where nothing bounds them. It is taken when it is written to.
+const DISK_BYTES: u64 = 8 << 30;
 /// The longest that downloading and installing the packages may take.
 const LONGEST_BUILD: Duration = Duration::from_secs(30 * 60);
 /// The longest that a step may take which only works on a file.

@@ -76,7 +76,7 @@ impl Machine<'_> {
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL", "nice", "-n", "10", EMULATOR]);
         command.args(["-nodefaults", "-no-user-config", "-display", "none"]);
-        command.args(["-no-reboot", "-machine", "q35", "-smp", "2", "-m", "3G", "-nic", "none"]);
+        command.args(["-no-reboot", "-machine", "q35", "-smp", "2", "-m", "4G", "-nic", "none"]);
         command.args(match has_hardware_support() {
             true => ["-accel", "kvm", "-cpu", "host"],
             false => ["-accel", "tcg,thread=multi,tb-size=512", "-cpu", "max"],

@@ -17,6 +17,8 @@ pub(super) enum Purpose {
     Tests(Vec<String>),
     /// One command, as root.
     Command(Vec<String>),
+    /// The benchmark of the daemon, with these words.
+    Benchmark(Vec<String>),
     /// A shell for a person.
     Console,
 }
@@ -34,6 +36,7 @@ impl Options {
         let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
         let purpose = match rest {
             ["--shell"] => Purpose::Console,
+            ["--bench", words @ ..] => Purpose::Benchmark(owned(words)),
             ["--"] => return Err(Failure::Usage("a command stands after `--`".to_owned())),
             ["--", command @ ..] => Purpose::Command(owned(command)),
             words => match words.iter().find(|word| word.starts_with('-')) {

@@ -21,8 +21,13 @@ pub(super) struct Payload {
 impl Payload {
     /// A disk with `stockade` and orders that need no test.
     pub(super) fn with_orders(root: &Path, orders: &Orders) -> Result<Self, Failure> {
-        let built = suite::build_packages(root, &[PROGRAM_PACKAGE])?;
-        Self::write(root, &Built { tests: Vec::new(), ..built }, orders)
+        Self::write(root, &[PROGRAM], Built::default(), orders)
+    }
+
+    /// A disk with the benchmark of the daemon, and orders to run it.
+    pub(super) fn with_benchmark(root: &Path, words: &[String]) -> Result<Self, Failure> {
+        let command = [&[BENCHMARK.to_owned()], words].concat();
+        Self::write(root, &[PROGRAM, BENCHMARK], Built::default(), &Orders::Command(command))
     }
 
     /// A disk with the tests that have one of the words in their names, or with those that need the
@@ -44,7 +49,7 @@ impl Payload {
                 .unwrap_or_default(),
         };
         let binaries = built.tests.iter().map(staged).collect();
-        Self::write(root, &built, &Orders::Tests { binaries, words })
+        Self::write(root, &[PROGRAM], built, &Orders::Tests { binaries, words })
     }
 
     /// The disk's file.
@@ -52,7 +57,14 @@ impl Payload {
         self.directory.path().join("payload.ext4")
     }
 
-    fn write(root: &Path, built: &Built, orders: &Orders) -> Result<Self, Failure> {
+    fn write(
+        root: &Path,
+        packages: &[&str],
+        built: Built,
+        orders: &Orders,
+    ) -> Result<Self, Failure> {
+        // Without hardware support the machine is so slow that the difference counts.
+        let released = suite::build_released(root, packages)?;
         let payload = Self { directory: tempfile::Builder::new().prefix("xtask-vm-").tempdir()? };
         let contents = payload.directory.path().join("contents");
         let programs = contents.join("programs");
@@ -62,12 +74,9 @@ impl Payload {
         }
         suite::copy_tree(root, &contents.join("project"))?;
         fs::copy(std::env::current_exe()?, programs.join("xtask"))?;
-        if let Some(stockade) = &built.stockade {
-            fs::copy(stockade, programs.join("stockade"))?;
-        }
-        for test in &built.tests {
-            let name = test.executable.file_name().unwrap_or_default();
-            fs::copy(&test.executable, programs.join(name))?;
+        let tests = built.tests.iter().map(|test| &test.executable);
+        for executable in released.iter().chain(tests) {
+            fs::copy(executable, programs.join(executable.file_name().unwrap_or_default()))?;
         }
         fs::write(contents.join("orders.json"), serde_json::to_vec(orders)?)?;
         payload.make_disk(&contents)?;
@@ -102,6 +111,8 @@ fn size(directory: &Path) -> Result<u64, Failure> {
 }
 
 /// The package that has the program.
-const PROGRAM_PACKAGE: &str = "stockade-cli";
+const PROGRAM: &str = "stockade-cli";
+/// The benchmark that needs systemd for one of its measures: a package with a program of that name.
+const BENCHMARK: &str = "stockade-bench-supervise";
 const MEGABYTE: u64 = 1024 * 1024;
 const LONGEST: Duration = Duration::from_secs(5 * 60);

@@ -139,6 +139,7 @@ const PACKAGES: &[&str] = &[
     "nftables",
     "procps",
     "python3",
+    "runc",
     "systemd",
     "systemd-sysv",
     "tmux",
@@ -149,7 +150,7 @@ const FINISH: &str = include_str!("finish-image");
 
 /// Files of the image that no package brings.
 pub(super) const FILES: &[(&str, &str)] = &[
-    ("etc/fstab", "/dev/vda / ext4 rw 0 0\n/dev/vdb /payload ext4 rw 0 0\n"),
+    ("etc/fstab", include_str!("fstab")),
     ("etc/hostname", "stockade-vm\n"),
     ("etc/hosts", "127.0.0.1 localhost stockade-vm\n::1 localhost\n"),
     ("etc/systemd/system/stockade-work.service", include_str!("stockade-work.service")),

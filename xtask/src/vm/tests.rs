@@ -16,6 +16,7 @@ fn the_command_line_says_what_the_machine_is_for() {
         (&["limits", "scope"], 60, Purpose::Tests(words(&["limits", "scope"]))),
         (&["--minutes", "5", "limits"], 5, Purpose::Tests(words(&["limits"]))),
         (&["--shell"], 60, Purpose::Console),
+        (&["--bench", "--rounds", "1"], 60, Purpose::Benchmark(words(&["--rounds", "1"]))),
         (&["--minutes", "2", "--", "ls", "-l"], 2, Purpose::Command(words(&["ls", "-l"]))),
     ];
     for (given, minutes, purpose) in cases {

@@ -1,0 +1,165 @@
+//! The measurements. Every way gets its turn in every round, each round beginning with another one,
+//! so that what else the machine does weighs on all of them alike.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::client::{Goal, Task};
+use crate::crowd::{self, Together};
+use crate::daemon::Daemon;
+use crate::project::Project;
+use crate::report::{Crowd, Idle, Latency, LeftOut, Report};
+use crate::statistics::{Spread, median};
+use crate::ways::{Setting, Starter, Way};
+use crate::{Options, bundle, cages, idle, records, stamp};
+
+/// Measures everything that was asked for.
+pub(crate) fn all(options: &Options) -> io::Result<Report> {
+    let project = Project::make()?;
+    let daemon = Daemon::start(&options.stockade, &project)?;
+    let setting = |argv: &[&str]| setting(&project, &daemon, argv);
+    let (ways, left_out) = that_work(&setting(TRUE)?)?;
+    let mut report = Report {
+        caller: if rustix::process::geteuid().is_root() { "root" } else { "user" },
+        kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
+        rounds: options.rounds,
+        seconds: options.time.as_secs(),
+        left_out,
+        crowds: Vec::new(),
+        latencies: Vec::new(),
+        idle: Vec::new(),
+        alive: None,
+        records: Vec::new(),
+    };
+    if options.wants("rates") {
+        report.crowds = rates(&ways, &setting(TRUE)?, options)?;
+    }
+    if options.wants("latency") {
+        let program = project.program().to_string_lossy().into_owned();
+        report.latencies = latencies(&ways, &setting(&[&program, stamp::ROLE])?, options)?;
+    }
+    if options.wants("idle") {
+        report.idle = idle_ones(&ways, &daemon, &setting(idle::SLEEP)?)?;
+    }
+    if options.wants("alive") {
+        let (alive, idle) = idle::through_daemon(&daemon, &setting(idle::SLEEP)?, options.alive)?;
+        report.alive = Some(alive);
+        report.idle.push(idle);
+    }
+    if options.wants("records") {
+        report.records = records::measure(&project.beside("records"), options.time)?;
+    }
+    Ok(report)
+}
+
+/// The ways that can be had here, and those that are installed and do not work, with the reason.
+fn that_work(setting: &Setting) -> io::Result<(Vec<Way>, Vec<LeftOut>)> {
+    let (mut ways, mut left_out) = (Vec::new(), Vec::new());
+    for way in Way::installed() {
+        match Starter::new(way, setting).and_then(|mut starter| starter.run()) {
+            Ok(()) => ways.push(way),
+            Err(error) if way == Way::Daemon => return Err(error),
+            Err(error) => left_out.push(LeftOut { way, reason: error.to_string() }),
+        }
+    }
+    Ok((ways, left_out))
+}
+
+/// Everything that starters of this program need.
+fn setting(project: &Project, daemon: &Daemon, argv: &[&str]) -> io::Result<Setting> {
+    let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
+    let name = argv.first().map(PathBuf::from).unwrap_or_default();
+    let name = name.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let bundle = project.beside(&format!("bundle-{name}"));
+    if !bundle.exists() {
+        bundle::write(&bundle, &cages::compile(&project.path(), &argv)?)?;
+    }
+    Ok(Setting {
+        socket: daemon.socket().to_owned(),
+        project: project.path(),
+        argv,
+        bundle,
+        state: project.beside("runc"),
+    })
+}
+
+fn rates(ways: &[Way], setting: &Setting, options: &Options) -> io::Result<Vec<Crowd>> {
+    let mut crowds = Vec::new();
+    for clients in CLIENTS {
+        let measured = in_turns(ways, options.rounds, |way| {
+            run(*clients, way, setting, options.time, Goal::Ends)
+        })?;
+        crowds.extend(measured.into_iter().map(|(way, rounds)| {
+            let failed = rounds.iter().map(|round| round.failed).sum();
+            let failure = rounds.iter().find_map(|round| round.failure.clone());
+            let rates = rounds.iter().map(|round| round.rate).collect();
+            Crowd { way, clients: *clients, per_second: median(rates), failed, failure }
+        }));
+    }
+    Ok(crowds)
+}
+
+fn latencies(ways: &[Way], setting: &Setting, options: &Options) -> io::Result<Vec<Latency>> {
+    let mut latencies = Vec::new();
+    for clients in FEW_CLIENTS {
+        let measured = in_turns(ways, options.rounds, |way| {
+            run(*clients, way, setting, options.time, Goal::Beginnings)
+        })?;
+        latencies.extend(measured.into_iter().map(|(way, rounds)| {
+            let failed = rounds.iter().map(|round| round.failed).sum();
+            let times = rounds.into_iter().flat_map(|round| round.times).collect();
+            Latency { way, clients: *clients, time: Spread::of(times), failed }
+        }));
+    }
+    Ok(latencies)
+}
+
+fn run(
+    clients: usize,
+    way: Way,
+    setting: &Setting,
+    time: Duration,
+    goal: Goal,
+) -> io::Result<Together> {
+    let task = Task { way, setting: setting.clone(), time, goal };
+    crowd::run(clients, &task).map_err(|error| io::Error::other(format!("{}: {error}", way.name())))
+}
+
+/// Gives every way its turn in every round.
+fn in_turns(
+    ways: &[Way],
+    rounds: usize,
+    mut measure: impl FnMut(Way) -> io::Result<Together>,
+) -> io::Result<Vec<(Way, Vec<Together>)>> {
+    let mut measured: Vec<(Way, Vec<Together>)> =
+        ways.iter().map(|way| (*way, Vec::with_capacity(rounds))).collect();
+    for round in 0..rounds {
+        for turn in 0..ways.len() {
+            let position = (round + turn) % ways.len();
+            if let Some((way, kept)) = measured.get_mut(position) {
+                kept.push(measure(*way)?);
+            }
+        }
+    }
+    Ok(measured)
+}
+
+fn idle_ones(ways: &[Way], daemon: &Daemon, setting: &Setting) -> io::Result<Vec<Idle>> {
+    let (_, own) = idle::through_daemon(daemon, setting, SOME)?;
+    let mut all = vec![own];
+    for way in ways.iter().filter(|way| matches!(way, Way::Bubblewrap | Way::Runc)) {
+        all.push(idle::by_commands(*way, setting, FEW)?);
+    }
+    Ok(all)
+}
+
+const TRUE: &[&str] = &["/usr/bin/true"];
+/// How many clients at the same time.
+const CLIENTS: &[usize] = &[1, 8, 64];
+/// The same where only the way to the first instruction counts.
+const FEW_CLIENTS: &[usize] = &[1, 8];
+/// How many idle cages through the daemon.
+const SOME: usize = 100;
+/// How many idle programs by a command for each.
+const FEW: usize = 20;
