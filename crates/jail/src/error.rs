@@ -13,7 +13,7 @@ pub enum StartError {
     #[error("{0}")]
     Unsupported(String),
     /// A step on the outside of the cage failed.
-    #[error("{0}")]
+    #[error(transparent)]
     Setup(#[from] SetupFailure),
     /// The control channel to the cage broke.
     #[error("the cage's first process ended without saying why")]

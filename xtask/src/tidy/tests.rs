@@ -105,11 +105,11 @@ fn edges_are_those_of_the_architecture() {
         &[("crates/plan/Cargo.toml", upward)],
         &["crates/plan/Cargo.toml: `plan` may not use `policy`: it uses no crate of ours"],
     );
-    let unknown = "[package]\nname = \"stockade-daemon\"\n";
+    let unknown = "[package]\nname = \"stockade-stranger\"\n";
     places(
         edges::check,
-        &[("crates/daemon/Cargo.toml", unknown)],
-        &[("crates/daemon/Cargo.toml", 0)],
+        &[("crates/stranger/Cargo.toml", unknown)],
+        &[("crates/stranger/Cargo.toml", 0)],
     );
 }
 
