@@ -60,16 +60,6 @@ impl Directory {
         Self { descriptor, path: path.to_owned() }
     }
 
-    /// The same group, opened once more.
-    pub(crate) fn again(&self) -> Result<Self, LimitsError> {
-        let copied = self.descriptor.try_clone();
-        let descriptor = copied.map_err(|error| {
-            let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
-            LimitsError::kernel("open", &self.path, errno)
-        })?;
-        Ok(Self { descriptor, path: self.path.clone() })
-    }
-
     /// Makes a group below this one.
     pub(crate) fn make(&self, name: &str) -> Result<Self, LimitsError> {
         let path = self.path.join(name);

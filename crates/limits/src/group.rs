@@ -106,7 +106,8 @@ impl Group {
         self.degradation.as_ref()
     }
 
-    /// Readable when [`Self::usage`] has news of a limit that was met, and until that was called.
+    /// Readable when [`Self::usage`] has news of a limit that was met, until that was called. Want of
+    /// memory is always told; what else is depends on the mechanism.
     pub fn watch(&self) -> Option<BorrowedFd<'_>> {
         match &self.holder {
             Holder::Nothing => None,

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod ancestry;
+mod announcement;
 pub mod dbus;
 mod directory;
 mod error;

@@ -6,23 +6,24 @@
 //! processes have a process id namespace of their own, which ends with its first process.
 
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::process::Pid;
 
+use crate::announcement::Announcement;
 use crate::directory::{Directory, PROCESSES, Version};
 use crate::hierarchy::{Absent, Hierarchies, Place};
 use crate::numbers::{Limit, Numbers, PERIOD, shares_of_weight};
 use crate::usage::{counter, number};
-use crate::watch::Watch;
 use crate::way::Obstacle;
 use crate::{LimitsError, Usage};
 
 /// The groups that this process is in, as far as it may make others below them.
 #[derive(Debug, Default)]
 pub(crate) struct Base {
-    usable: Vec<(Vec<Limit>, Directory)>,
+    usable: Vec<(Vec<Limit>, Arc<Directory>)>,
     obstacles: Vec<(Limit, Obstacle)>,
     /// Groups in which this caller may not make others.
     foreign: Vec<(Limit, Place, Errno)>,
@@ -62,7 +63,7 @@ impl Base {
         }
         match Directory::open(place, Version::One) {
             Ok(directory) => match directory.may_make() {
-                Ok(()) => self.usable.push((vec![limit], directory)),
+                Ok(()) => self.usable.push((vec![limit], Arc::new(directory))),
                 Err(errno) => self.foreign.push((limit, place.clone(), errno)),
             },
             Err(error) => {
@@ -85,30 +86,29 @@ impl Base {
 
     /// The directories in which groups are made.
     pub(crate) fn directories(&self) -> impl Iterator<Item = &Directory> {
-        self.usable.iter().map(|(_, directory)| directory)
+        self.usable.iter().map(|(_, directory)| directory.as_ref())
     }
 
     /// Makes a group in each hierarchy that these limits need, or none at all.
     pub(crate) fn prepare(&self, numbers: &Numbers, name: &str) -> Result<Group, LimitsError> {
-        let mut group = Group { name: name.to_owned(), members: Vec::new(), watch: None };
+        let mut group = Group { name: name.to_owned(), members: Vec::new(), announcement: None };
         let wanted = numbers.limits();
-        for (limits, directory) in &self.usable {
+        for (limits, below) in &self.usable {
             let needed: Vec<Limit> =
                 limits.iter().copied().filter(|limit| wanted.contains(limit)).collect();
             if needed.is_empty() {
                 continue;
             }
+            let own = below.make(name)?;
             // What was made before a failure goes with `group`.
-            let below = directory.again()?;
-            let own = directory.make(name)?;
-            group.members.push(Member { limits: needed, below, own });
-            if let Some(Member { limits, own, .. }) = group.members.last() {
-                for limit in limits {
-                    set(own, *limit, numbers)?;
-                }
+            group.members.push(Member { limits: needed.clone(), below: Arc::clone(below) });
+            needed.iter().try_for_each(|limit| set(&own, *limit, numbers))?;
+            if needed.contains(&Limit::Memory) {
+                let requested = Announcement::request(&own);
+                let failed = |errno| LimitsError::kernel("watch", own.path(), errno);
+                group.announcement = Some(requested.map_err(failed)?);
             }
         }
-        group.watch = Some(group.begin_to_watch()?);
         Ok(group)
     }
 }
@@ -118,57 +118,43 @@ impl Base {
 pub(crate) struct Group {
     name: String,
     members: Vec<Member>,
-    watch: Option<Watch>,
+    announcement: Option<Announcement>,
 }
 
+/// A group in one hierarchy. It is opened when it is needed: a supervisor of many cages would have
+/// its descriptors used up otherwise.
 #[derive(Debug)]
 struct Member {
     limits: Vec<Limit>,
-    below: Directory,
-    own: Directory,
+    below: Arc<Directory>,
 }
 
 impl Group {
-    fn begin_to_watch(&self) -> Result<Watch, LimitsError> {
-        let failed = |own: &Directory| {
-            let path = own.path().to_owned();
-            move |errno| LimitsError::kernel("watch", &path, errno)
-        };
-        let mut watch = Watch::new().map_err(|errno| {
-            LimitsError::kernel("watch", std::path::Path::new(&self.name), errno)
-        })?;
-        for Member { limits, own, .. } in &self.members {
-            if limits.contains(&Limit::Memory) {
-                watch.add_announcement(own).map_err(failed(own))?;
-            }
-            // Kernels before 4.8 have no such file, and nothing depends on it.
-            if limits.contains(&Limit::Pids) {
-                let _older = watch.add_file(own, PIDS_EVENTS);
-            }
-        }
-        Ok(watch)
-    }
-
     pub(crate) fn adopt(&self, pid: Pid) -> Result<(), LimitsError> {
         let number = pid.as_raw_nonzero();
-        self.members.iter().try_for_each(|member| member.own.write(PROCESSES, number))
+        self.members
+            .iter()
+            .try_for_each(|member| member.below.child(&self.name)?.write(PROCESSES, number))
     }
 
     pub(crate) fn watch(&self) -> Option<BorrowedFd<'_>> {
-        self.watch.as_ref().map(AsFd::as_fd)
+        self.announcement.as_ref().map(AsFd::as_fd)
     }
 
     pub(crate) fn usage(&self) -> Usage {
         let mut usage = Usage::default();
-        for Member { limits, own, .. } in &self.members {
-            let text = |file: &str| own.read(file).unwrap_or_default();
+        for Member { limits, below } in &self.members {
+            let own = below.child(&self.name);
+            let text = |file: &str| {
+                let text = own.as_ref().ok().and_then(|own| own.read(file).ok());
+                text.unwrap_or_default()
+            };
             for limit in limits {
                 match limit {
                     Limit::Memory => self.read_memory(&text, &mut usage),
                     Limit::Pids => {
-                        let watched = self.watch.as_ref().and_then(|watch| watch.read(PIDS_EVENTS));
-                        let events = watched.unwrap_or_default();
-                        usage.pids_refused = counter(&events, "max").unwrap_or_default();
+                        let refused = counter(&text("pids.events"), "max");
+                        usage.pids_refused = refused.unwrap_or_default();
                     }
                     Limit::Cpu => {
                         let stat = text("cpu.stat");
@@ -184,7 +170,7 @@ impl Group {
 
     fn read_memory(&self, text: &dyn Fn(&str) -> String, usage: &mut Usage) {
         // Announced means that the kernel is choosing a process to kill; the counter follows.
-        let announced = self.watch.as_ref().map_or(0, Watch::announced).min(1);
+        let announced = self.announcement.as_ref().map_or(0, Announcement::heard).min(1);
         let killed = counter(&text("memory.oom_control"), "oom_kill").unwrap_or_default();
         usage.oom_kills = killed.max(announced);
         usage.memory_peak = number(&text("memory.max_usage_in_bytes"));
@@ -197,7 +183,9 @@ impl Group {
     }
 
     pub(crate) fn kill(&self, deadline: Instant) -> Result<(), LimitsError> {
-        self.members.iter().try_for_each(|member| member.own.kill_each(deadline))
+        self.members
+            .iter()
+            .try_for_each(|member| member.below.child(&self.name)?.kill_each(deadline))
     }
 
     pub(crate) fn remove(&mut self, deadline: Instant) -> Result<(), LimitsError> {
@@ -292,5 +280,3 @@ fn delegation(paths: &str) -> String {
 
 /// The kernel charges up to 64 pages at once.
 const PORTION: u64 = 64 * 4096;
-
-const PIDS_EVENTS: &str = "pids.events";

@@ -6,6 +6,7 @@
 //! own, [`SUPERVISOR`]; what anybody else has started stays where it is.
 
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
@@ -26,7 +27,7 @@ mod tests;
 /// The group below which this process may make others.
 #[derive(Debug)]
 pub(crate) struct Base {
-    directory: Directory,
+    directory: Arc<Directory>,
     held: Vec<Limit>,
     obstacles: Vec<(Limit, Obstacle)>,
 }
@@ -43,6 +44,7 @@ impl Base {
         if !has_any(CONTROLLERS) {
             return None;
         }
+        let directory = Arc::new(directory);
         let mut base = Self { directory, held: Vec::new(), obstacles: Vec::new() };
         base.examine();
         Some(base)
@@ -139,7 +141,7 @@ impl Base {
     /// Makes a group with these limits.
     pub(crate) fn prepare(&self, numbers: &Numbers, name: &str) -> Result<Group, LimitsError> {
         self.hand_on(&numbers.limits())?;
-        let below = self.directory.again()?;
+        let below = Arc::clone(&self.directory);
         let own = self.directory.make(name)?;
         // What was made before a failure goes with `group`.
         let mut group = Group { name: name.to_owned(), below, own, watch: None };
@@ -202,7 +204,7 @@ impl Base {
 #[derive(Debug)]
 pub(crate) struct Group {
     name: String,
-    below: Directory,
+    below: Arc<Directory>,
     own: Directory,
     watch: Option<Watch>,
 }

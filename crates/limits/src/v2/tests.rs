@@ -15,6 +15,7 @@ fn base() -> Option<Base> {
         eprintln!("only for callers with a control group of version 2");
         return None;
     }
+    let directory = Arc::new(directory);
     Some(Base { directory, held: Vec::new(), obstacles: Vec::new() })
 }
 
