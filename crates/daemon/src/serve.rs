@@ -175,6 +175,10 @@ async fn live(
                     "policies are read for every start, so there is nothing to read again; \
                      `[network]` of the configuration holds until the daemon is started again",
                 ),
+                // Whoever ends a session asks all who have programs in it.
+                libc::SIGTERM if daemon.runner.heed_session_ends() > 0 => {
+                    log::note("a session is being ended, and its programs with it");
+                }
                 signal => break (format!("signal {signal}"), Stopped::Asked),
             },
             Some(why) = asked.recv() => break (why, Stopped::Asked),

@@ -40,41 +40,29 @@ impl Sessions {
     }
 
     /// Enters a session, which begins where it does not exist.
-    pub(crate) fn enter(&self, id: &SessionId) -> Result<Session, Problem> {
+    pub(crate) fn enter(&self, id: &SessionId, project: &str) -> Result<Session, Problem> {
         let session = self.store.enter(id)?;
         if session.is_new() {
-            self.record_begin(&session)?;
+            self.record_begin(&session, project)?;
         }
         Ok(session)
     }
 
     /// Begins a session for a single cage.
-    pub(crate) fn begin_for_one_run(&self) -> Result<Session, Problem> {
+    pub(crate) fn begin_for_one_run(&self, project: &str) -> Result<Session, Problem> {
         let session = self.store.begin_for_one_run()?;
-        self.record_begin(&session)?;
+        self.record_begin(&session, project)?;
         Ok(session)
     }
 
-    fn record_begin(&self, session: &Session) -> Result<(), Problem> {
-        let event = Event::SessionBegun {
-            session_id: session.id().as_str().into(),
-            project_id: String::new().into(),
-        };
-        self.log.append(&event)?;
+    fn record_begin(&self, session: &Session, project: &str) -> Result<(), Problem> {
+        let session_id = session.id().as_str().into();
+        self.log.append(&Event::SessionBegun { session_id, project_id: project.into() })?;
         Ok(())
     }
 
-    /// Leaves a session; that of a single cage ends.
-    pub(crate) fn leave(&self, session: Session) -> Result<(), Problem> {
-        let (id, life) = (session.id().clone(), session.life());
-        session.leave()?;
-        match life {
-            Life::Kept => Ok(()),
-            Life::OneRun => self.record_end(&id, 0),
-        }
-    }
-
-    fn record_end(&self, id: &SessionId, killed: u64) -> Result<(), Problem> {
+    /// Records that a session has ended.
+    pub(crate) fn record_end(&self, id: &SessionId, killed: u64) -> Result<(), Problem> {
         self.log.append(&Event::SessionEnded { session_id: id.as_str().into(), killed })?;
         Ok(())
     }

@@ -37,12 +37,12 @@ pub(super) async fn begin(
                 Problem::new(Code::Internal, format!("the kernel gives no random bytes: {error}"))
             })?,
         };
-        let session = daemon.sessions.enter(&id)?;
+        let session = daemon.sessions.enter(&id, "")?;
         if !session.is_new() {
             let message = format!("there is a session `{id}` already");
             return Err(Problem::new(Code::Conflict, message));
         }
-        daemon.sessions.leave(session)?;
+        drop(session);
         daemon.sessions.show(&id, &daemon.cages)
     })
     .await?;

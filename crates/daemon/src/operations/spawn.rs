@@ -11,7 +11,7 @@ use cage::runner::{
     Confinement, Handle, Input as Source, Keep, Labels, Output, Overflow, Request as Start,
     Streams, TerminalSize, UncagedProgram, UncagedReason,
 };
-use cage::session::Session;
+use cage::session::{Session, SessionId};
 use counsel::aftermath::Aftermath;
 use counsel::{Failure, Fault};
 use hyper::body::Incoming;
@@ -94,7 +94,8 @@ enum WhenFull {
 struct Started {
     handle: Handle,
     facts: Facts,
-    session: Option<Session>,
+    /// The session that ends with it.
+    own_session: Option<SessionId>,
     aftermath: Option<Aftermath>,
 }
 
@@ -113,13 +114,13 @@ pub(super) async fn spawn(
     let kind = if spawn.terminal.is_some() { Kind::Terminal } else { Kind::Pipe };
     let starting = Arc::clone(daemon);
     let started = blocking(move || start(&starting, &subject, &spawn)).await?;
-    let Started { handle, facts, session, aftermath } = started;
+    let Started { handle, facts, own_session, aftermath } = started;
     let input = Input::new(handle.take_stdin(), kind).map_err(|error| {
         let message = format!("the program's input cannot be watched: {error}");
         Problem::new(Code::Internal, message)
     })?;
     let cage = room.fill(handle, facts, input);
-    tokio::spawn(see_to_its_end(Arc::clone(daemon), Arc::clone(&cage), aftermath, session));
+    tokio::spawn(see_to_its_end(Arc::clone(daemon), Arc::clone(&cage), aftermath, own_session));
     answer::json_with(StatusCode::CREATED, &ShownCage::from(&*cage))
 }
 
@@ -128,18 +129,17 @@ async fn see_to_its_end(
     daemon: Arc<Daemon>,
     cage: Arc<Cage>,
     aftermath: Option<Aftermath>,
-    session: Option<Session>,
+    own_session: Option<SessionId>,
 ) {
     let started = cage.facts.started;
-    let sessions = Arc::clone(&daemon);
+    let recording = Arc::clone(&daemon);
     let look = move || {
-        let findings = aftermath.map(|aftermath| aftermath.look(started)).unwrap_or_default();
-        if let Some(session) = session
-            && let Err(problem) = sessions.sessions.leave(session)
+        if let Some(session) = own_session
+            && let Err(problem) = recording.sessions.record_end(&session, 0)
         {
             log::warning(&problem.message);
         }
-        findings
+        aftermath.map(|aftermath| aftermath.look(started)).unwrap_or_default()
     };
     cage.attend(look).await;
     daemon.cages.forget_oldest();
@@ -149,7 +149,10 @@ fn start(daemon: &Daemon, subject: &Subject, spawn: &Spawn) -> Result<Started, P
     check(spawn)?;
     let caller = subject.caller(&daemon.caller)?;
     let session = match &spawn.session {
-        Some(name) => Some(daemon.sessions.enter(&crate::sessions::id(name)?)?),
+        Some(name) => {
+            let project = caller.working_directory.to_string();
+            Some(daemon.sessions.enter(&crate::sessions::id(name)?, &project)?)
+        }
         None => None,
     };
     match subject.select(&caller, TooBroad::Refuse)? {
@@ -181,10 +184,16 @@ fn start_caged(
     if let Some(terminal) = &spawn.terminal {
         tell_terminal(&mut selection.policy, &terminal.kind);
     }
+    let project = selection.place.project.to_string();
+    let mut own_session = None;
     if selection.policy.state == State::Scratch {
         let entered = match session {
             Some(session) => session,
-            None => daemon.sessions.begin_for_one_run()?,
+            None => {
+                let session = daemon.sessions.begin_for_one_run(&project)?;
+                own_session = Some(session.id().clone());
+                session
+            }
         };
         selection.surroundings.scratch = Some(entered.scratch().clone());
         session = Some(entered);
@@ -192,18 +201,16 @@ fn start_caged(
     let prepared = prepare(&selection, &argv).map_err(Failure::from)?;
     let aftermath = Aftermath::of(&prepared);
     let plan = prepared.plan.clone();
-    let project = selection.place.project.to_string();
-    let request = Start {
-        labels: labels(&project, subject, session.as_ref()),
-        streams: streams(spawn),
-        ..Start::from(prepared)
-    };
+    let labels = labels(&project, subject, session.as_ref());
+    let session_id = labels.session_id.clone();
+    let streams = streams(spawn);
+    let request = Start { labels, streams, session, ..Start::from(prepared) };
     let started = SystemTime::now();
     let handle = daemon.runner.spawn(request).map_err(|error| not_started(error, Some(&plan)))?;
     let facts = Facts {
         cage: plan.cage.clone(),
         project,
-        session: session.as_ref().map(|session| session.id().to_string()),
+        session: session_id,
         agent: subject.agent.clone(),
         argv: shown_words(&argv),
         started,
@@ -213,7 +220,7 @@ fn start_caged(
         terminal: spawn.terminal.is_some(),
         pid: handle.pid(),
     };
-    Ok(Started { handle, facts, session, aftermath: Some(aftermath) })
+    Ok(Started { handle, facts, own_session, aftermath: Some(aftermath) })
 }
 
 /// A program that gets no cage.
@@ -244,12 +251,10 @@ impl Without {
         };
         let project = subject.project.as_ref().map(|project| project.display().to_string());
         let project = project.unwrap_or_else(|| directory.to_string());
-        let request = Start {
-            labels: labels(&project, subject, session.as_ref()),
-            streams: streams(spawn),
-            confinement: Confinement::Uncaged(program),
-            session: None,
-        };
+        let labels = labels(&project, subject, session.as_ref());
+        let session_id = labels.session_id.clone();
+        let (streams, confinement) = (streams(spawn), Confinement::Uncaged(program));
+        let request = Start { labels, streams, confinement, session };
         let started = SystemTime::now();
         let handle = daemon.runner.spawn(request).map_err(|error| not_started(error, None))?;
         log::warning(&format!(
@@ -260,7 +265,7 @@ impl Without {
         let facts = Facts {
             cage: self.name,
             project,
-            session: session.as_ref().map(|session| session.id().to_string()),
+            session: session_id,
             agent: subject.agent.clone(),
             argv: shown_words(&argv),
             started,
@@ -270,7 +275,7 @@ impl Without {
             terminal: false,
             pid: handle.pid(),
         };
-        Ok(Started { handle, facts, session, aftermath: None })
+        Ok(Started { handle, facts, own_session: None, aftermath: None })
     }
 }
 

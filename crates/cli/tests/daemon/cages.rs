@@ -1,0 +1,226 @@
+//! A cage from its start to its end, by `curl` alone.
+
+use serde_json::{Value, json};
+
+use crate::serving::{Serving, eventually, is_alive};
+
+/// K14, K16, K172, K178, K195: started, shown, waited for, closed.
+#[test]
+fn a_program_runs_and_its_end_is_told() {
+    let serving = Serving::new();
+    let id = serving.spawn(&serving.shell("echo out; echo err >&2; exit 3"));
+    let cage = serving.wait(&id);
+    assert_eq!((&cage["caged"], &cage["cage"]), (&json!(true), &json!("default")));
+    assert_eq!((&cage["end"]["exit_code"], &cage["end"]["reason"]), (&json!(3), &json!("exited")));
+    assert_eq!(serving.output(&id, "stdout"), "out\n");
+    assert_eq!(serving.output(&id, "stderr"), "err\n");
+    let listed = serving.get("/v1/cages?state=ended");
+    assert_eq!(listed["cages"][0]["id"], id);
+    assert_eq!(serving.get("/v1/cages?state=running")["cages"], json!([]));
+    let plan = serving.get(&format!("/v1/cages/{id}/plan"));
+    assert_eq!(plan["invocation"], id);
+    serving.ask("DELETE", &format!("/v1/cages/{id}"), None).expect(200);
+    serving.ask("GET", &format!("/v1/cages/{id}"), None).refused(404, "not_found");
+}
+
+/// K16, K174, K196
+#[test]
+fn signals_reach_the_program_and_closing_ends_it() {
+    let serving = Serving::new();
+    let line = "trap 'echo usr1' USR1; trap 'echo term; exit 9' TERM; echo ready; \
+                while :; do sleep 0.02; done";
+    let id = serving.spawn(&serving.shell(line));
+    serving.wait_for_output(&id, "ready");
+    let path = format!("/v1/cages/{id}/signal");
+    serving.post(&path, &json!({ "signal": "USR1" })).expect(200);
+    serving.wait_for_output(&id, "usr1");
+    serving.post(&path, &json!({ "signal": "nonsense" })).refused(400, "bad_request");
+    let pid = serving.get(&format!("/v1/cages/{id}"))["pid"].as_u64().unwrap();
+    let closed = serving.ask("DELETE", &format!("/v1/cages/{id}"), None).expect(200);
+    assert_eq!(closed["end"]["reason"], "cancelled");
+    assert_eq!(closed["end"]["exit_code"], 9);
+    assert!(!is_alive(u32::try_from(pid).unwrap()));
+}
+
+/// K174: what does not end by itself is killed.
+#[test]
+fn closing_does_not_wait_for_ever() {
+    let serving = Serving::new();
+    let id = serving.spawn(&serving.shell("trap '' TERM; echo ready; while :; do sleep 1; done"));
+    serving.wait_for_output(&id, "ready");
+    let closed = serving.ask("DELETE", &format!("/v1/cages/{id}"), None).expect(200);
+    assert_eq!(closed["end"]["signal"], 9);
+}
+
+/// A wait that is shorter than the program says that it still runs.
+#[test]
+fn a_wait_can_be_short() {
+    let serving = Serving::new();
+    let id = serving.spawn(&serving.shell("sleep 30"));
+    let cage = serving.get(&format!("/v1/cages/{id}/wait?timeout_ms=100"));
+    assert_eq!((&cage["state"], &cage["end"]), (&json!("running"), &Value::Null));
+    let path = format!("/v1/cages/{id}/wait?timeout_ms=90000");
+    serving.ask("GET", &path, None).refused(400, "bad_request");
+    serving.post(&format!("/v1/cages/{id}/signal"), &json!({ "signal": 9 })).expect(200);
+    assert_eq!(serving.wait(&id)["end"]["signal"], 9);
+    let path = format!("/v1/cages/{id}/signal");
+    serving.post(&path, &json!({ "signal": "TERM" })).refused(409, "conflict");
+}
+
+/// K180, K183, K184: what cannot start is told with its kind.
+#[test]
+fn what_does_not_start_says_why() {
+    let serving = Serving::new();
+    let project = &serving.place.project;
+    let with = |fields: Value| {
+        let mut request = json!({ "project": project, "argv": ["true"] });
+        for (name, value) in fields.as_object().unwrap() {
+            request[name] = value.clone();
+        }
+        serving.post("/v1/cages", &request)
+    };
+    with(json!({ "argv": ["no-such-program"] })).refused(422, "program_not_found");
+    with(json!({ "argv": [] })).refused(400, "bad_request");
+    with(json!({ "argv": ["a\0b"] })).refused(400, "bad_request");
+    with(json!({ "rules": { "ro": ["/no/such/path"] } })).refused(422, "bad_policy");
+    with(json!({ "cage": "absent" })).refused(422, "bad_policy");
+    with(json!({ "rules": { "net": ["*.*"] } })).refused(400, "bad_request");
+    with(json!({ "project": "/no/such/project" })).refused(400, "bad_request");
+    with(json!({ "project": "relative" })).refused(400, "bad_request");
+    with(json!({ "arguments": [] })).refused(400, "bad_request");
+    with(json!({ "rules": { "hidden": [] } })).refused(400, "bad_request");
+    with(json!({ "environment": { "A=B": "x" } })).refused(400, "bad_request");
+    with(json!({ "output": { "bytes": 1_000_000_000 } })).refused(400, "bad_request");
+    with(json!({ "stdin": "pipe", "terminal": {} })).refused(400, "bad_request");
+    with(json!({ "terminal": { "kind": "a b" } })).refused(400, "bad_request");
+    with(json!({ "session": "../up" })).refused(400, "bad_request");
+    serving.place.default_cage("net.allow = [\"example.com\"]");
+    with(json!({})).refused(403, "refused");
+    serving.place.policy("version = 1\n[cage.default]\nfs = [{ rd = \".\" }]\n");
+    let message = with(json!({})).refused(422, "bad_policy");
+    assert!(message.contains("stockade.toml"), "{message}");
+    let (running, ended) = {
+        let status = serving.get("/v1/status");
+        (status["cages"]["running"].clone(), status["cages"]["ended"].clone())
+    };
+    assert_eq!((running, ended), (json!(0), json!(0)));
+}
+
+/// The rules of a request are those of the command line.
+#[test]
+fn rules_working_directory_and_environment_hold() {
+    let serving = Serving::new();
+    let deep = serving.place.project.join("deep");
+    std::fs::create_dir(&deep).unwrap();
+    std::fs::write(deep.join("secret"), "s3cret").unwrap();
+    let line = "pwd; cat secret; echo \"$WORD-$OTHER\"; touch made && echo made; \
+                cat /proc/self/status | grep -c NoNewPrivs";
+    let request = json!({
+        "project": serving.place.project,
+        "working_directory": deep,
+        "environment": { "WORD": "passed", "OTHER": "kept back", "HOME": serving.place.home },
+        "rules": { "rw": ["."], "hide": ["secret"], "env": ["WORD"] },
+        "argv": ["sh", "-c", line],
+    });
+    let id = serving.spawn(&request);
+    serving.wait(&id);
+    let output = serving.output(&id, "stdout");
+    assert!(output.contains(deep.to_str().unwrap()), "{output}");
+    assert!(output.contains("passed-\n") && output.contains("made"), "{output}");
+    assert!(!output.contains("s3cret"), "{output}");
+    assert!(deep.join("made").exists());
+}
+
+/// K153, K162: limits of a request hold.
+#[test]
+fn a_program_is_held_to_its_time() {
+    let serving = Serving::new();
+    let mut request = serving.shell("sleep 60");
+    request["rules"] = json!({ "time": "1s" });
+    let cage = serving.wait(&serving.spawn(&request));
+    assert_eq!(cage["end"]["reason"], "walltime_exceeded", "{cage:#}");
+    assert!(cage["end"]["explanation"].is_string());
+}
+
+/// T55: a policy that changes, or breaks, changes nothing for a cage that runs; it holds for the next.
+#[test]
+fn a_changed_policy_never_reaches_a_running_cage() {
+    let serving = Serving::new();
+    let place = &serving.place;
+    std::fs::write(place.project.join("readable"), "one").unwrap();
+    place.default_cage("fs = [{ ro = \".\" }]");
+    let line =
+        "echo ready; while ! test -e go; do cat readable >/dev/null || exit 7; sleep 0.02; done";
+    let running = serving.spawn(&serving.shell(line));
+    serving.wait_for_output(&running, "ready");
+    let before = serving.get(&format!("/v1/cages/{running}"))["plan_hash"].clone();
+    place.policy("this is no policy");
+    serving.post("/v1/cages", &serving.shell("true")).refused(422, "bad_policy");
+    place.default_cage("fs = [{ rw = \".\" }]");
+    let wider = serving.spawn(&serving.shell("touch written"));
+    assert_eq!(serving.wait(&wider)["end"]["exit_code"], 0);
+    let cage = serving.get(&format!("/v1/cages/{running}"));
+    assert_eq!((&cage["plan_hash"], &cage["state"]), (&before, &json!("running")));
+    assert_ne!(serving.get(&format!("/v1/cages/{wider}"))["plan_hash"], before);
+}
+
+/// K237: parallel clients get cages of their own, and each its own output.
+#[test]
+fn sixty_four_clients_at_once() {
+    let serving = Serving::new();
+    let ids: Vec<String> = std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..64)
+            .map(|number| {
+                let serving = &serving;
+                scope.spawn(move || {
+                    let id = serving.spawn(&serving.shell(&format!("echo number-{number}-")));
+                    serving.wait(&id);
+                    let output = serving.output(&id, "stdout");
+                    assert_eq!(output, format!("number-{number}-\n"));
+                    id
+                })
+            })
+            .collect();
+        clients.into_iter().map(|client| client.join().unwrap()).collect()
+    });
+    let distinct: std::collections::BTreeSet<&String> = ids.iter().collect();
+    assert_eq!(distinct.len(), 64);
+    assert_eq!(serving.get("/v1/audit/verify")["intact"], true);
+}
+
+/// The beginning of an id is enough where it is clear.
+#[test]
+fn an_id_can_be_abbreviated() {
+    let serving = Serving::new();
+    let id = serving.spawn(&serving.shell("true"));
+    let short = id[..12].to_lowercase();
+    assert_eq!(serving.get(&format!("/v1/cages/{short}"))["id"], id);
+    serving.ask("GET", &format!("/v1/cages/{}", &id[..3]), None).refused(404, "not_found");
+    let _second = serving.spawn(&serving.shell("true"));
+    serving.ask("GET", &format!("/v1/cages/{}", &id[..4]), None).refused(409, "conflict");
+}
+
+/// K227: what a program plants is quarantined here as after `run`.
+#[test]
+fn what_was_planted_is_quarantined() {
+    let serving = Serving::new();
+    let mut request = serving.shell("mkdir -p sub && echo 'all: ; evil' > sub/.envrc");
+    request["rules"] = json!({ "rw": ["."] });
+    let cage = serving.wait(&serving.spawn(&request));
+    let quarantined = cage["end"]["quarantined"].as_array().unwrap();
+    assert_eq!(quarantined.len(), 1, "{cage:#}");
+    assert!(!serving.place.project.join("sub/.envrc").exists());
+}
+
+/// Ended cages go when there are too many, the oldest first; running ones never.
+#[test]
+fn there_is_a_most_of_cages() {
+    let serving = crate::serving::Place::new().serving(&["--most-cages", "2"]);
+    let first = serving.spawn(&serving.shell("sleep 60"));
+    let _second = serving.spawn(&serving.shell("sleep 60"));
+    serving.post("/v1/cages", &serving.shell("true")).refused(429, "too_many");
+    serving.ask("DELETE", &format!("/v1/cages/{first}"), None).expect(200);
+    eventually("there is room again", || {
+        serving.post("/v1/cages", &serving.shell("true")).status == 201
+    });
+}

@@ -1,0 +1,156 @@
+//! The daemon's own life: one at a time, ended in order, killed out of order, started again.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal};
+use serde_json::json;
+
+use crate::serving::{Ended, Place, Serving, eventually, is_alive};
+
+fn pid_of(serving: &Serving, id: &str) -> u32 {
+    let pid = serving.get(&format!("/v1/cages/{id}"))["pid"].as_u64().unwrap();
+    u32::try_from(pid).unwrap()
+}
+
+#[test]
+fn a_second_daemon_is_refused() {
+    let serving = Serving::new();
+    let second = Ended::of(&serving.place.serve(&[]).output().unwrap());
+    second.expect_code(1);
+    let first = format!("process {}", serving.pid());
+    assert!(second.stderr.contains(&first), "{second:#?}");
+    serving.get("/v1/health");
+}
+
+/// K163, K190: asked to end, it asks its cages, waits for them and says so.
+#[test]
+fn a_daemon_that_is_asked_to_end_drains() {
+    let serving = Serving::new();
+    let file = serving.place.project.join("ended");
+    let mut request = serving.shell(
+        "trap 'sleep 0.2; echo asked > ended; exit 0' TERM; echo ready; while :; do sleep 0.02; done",
+    );
+    request["rules"] = json!({ "rw": ["."] });
+    let id = serving.spawn(&request);
+    serving.wait_for_output(&id, "ready");
+    let pid = pid_of(&serving, &id);
+    serving.signal(Signal::TERM);
+    let (code, said, place) = serving.end();
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("draining") && said.contains("stopped"), "{said}");
+    assert_eq!(std::fs::read_to_string(file).unwrap(), "asked\n");
+    assert!(!is_alive(pid) && !place.socket().exists());
+    let log = std::fs::read_dir(place.state().join("stockade/audit")).unwrap();
+    let text: String = log
+        .filter_map(Result::ok)
+        .filter(|entry| entry.file_name().to_string_lossy().ends_with(".jsonl"))
+        .map(|entry| std::fs::read_to_string(entry.path()).unwrap())
+        .collect();
+    let last = text.lines().last().unwrap();
+    assert!(last.contains("daemon.stopped") && last.contains("\"killed\":1"), "{last}");
+    let verified = place.stockade().args(["audit", "verify"]).output().unwrap();
+    assert!(verified.status.success(), "{verified:?}");
+}
+
+/// A client can ask for the end too; new connections are not taken then.
+#[test]
+fn a_client_can_have_it_drained() {
+    let serving = Serving::new();
+    let _id = serving.spawn(&serving.shell("sleep 60"));
+    let answer = serving.ask("POST", "/v1/drain", None);
+    answer.expect(202);
+    let (code, said, _place) = serving.end();
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("a client asked"), "{said}");
+}
+
+/// A second signal ends at once what does not want to end.
+#[test]
+fn a_second_signal_kills_at_once() {
+    let serving = Serving::new();
+    let line = "trap '' TERM; echo ready; while :; do sleep 1; done";
+    let id = serving.spawn(&serving.shell(line));
+    serving.wait_for_output(&id, "ready");
+    let pid = pid_of(&serving, &id);
+    let began = Instant::now();
+    serving.signal(Signal::TERM);
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(is_alive(pid));
+    serving.signal(Signal::TERM);
+    let (code, said, _place) = serving.end();
+    assert_eq!(code, 0, "{said}");
+    assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
+    assert!(!is_alive(pid));
+}
+
+/// K156, K219, K239, T54: cages die with a killed daemon; the next one sweeps, tells, and works.
+#[test]
+fn after_a_kill_the_next_daemon_sweeps_and_works() {
+    let serving = Serving::new();
+    let mut request = serving.shell("echo x > /scratch/file; echo ready; sleep 60");
+    request["rules"] = json!({ "state": "scratch" });
+    let id = serving.spawn(&request);
+    serving.wait_for_output(&id, "ready");
+    let pid = pid_of(&serving, &id);
+    serving.signal(Signal::KILL);
+    let (_, _, place) = serving.end();
+    eventually("the cage is dead", || !is_alive(pid));
+    assert!(place.socket().exists(), "a killed daemon leaves its socket");
+    let serving = place.serving(&[]);
+    let swept = serving.get("/v1/status")["swept"].clone();
+    assert_eq!(swept[0]["what"], "session", "{swept:#}");
+    assert!(serving.said().contains("swept"), "{}", serving.said());
+    let records = serving.get("/v1/audit?event=sweep");
+    assert_eq!(records["records"].as_array().unwrap().len(), 1);
+    assert_eq!(serving.get("/v1/sessions")["sessions"], json!([]));
+    assert_eq!(serving.get("/v1/audit/verify")["intact"], true);
+    serving.wait(&serving.spawn(&serving.shell("true")));
+}
+
+/// K192: a launcher that is gone takes every cage with it; the daemon ends so that it is started
+/// again.
+#[test]
+fn without_its_launcher_the_daemon_ends() {
+    let serving = Serving::new();
+    let id = serving.spawn(&serving.shell("sleep 60"));
+    let pid = pid_of(&serving, &id);
+    let parent = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let parent = parent.rsplit_once(')').unwrap().1.split_whitespace().nth(1).unwrap().to_owned();
+    let launcher = Pid::from_raw(parent.parse().unwrap()).unwrap();
+    assert_ne!(u32::try_from(launcher.as_raw_nonzero().get()).unwrap(), serving.pid());
+    rustix::process::kill_process(launcher, Signal::KILL).unwrap();
+    let (code, said, _place) = serving.end();
+    assert_eq!(code, 122, "{said}");
+    assert!(said.contains("launcher"), "{said}");
+    assert!(!is_alive(pid));
+}
+
+/// The user's configuration has to be right before anything is served.
+#[test]
+fn a_broken_configuration_is_told_at_once() {
+    let place = Place::new();
+    place.configuration("version = 1\nnonsense = true\n");
+    let refused = Ended::of(&place.serve(&[]).output().unwrap());
+    refused.expect_code(123);
+    assert!(refused.stderr.contains("nonsense"), "{refused:#?}");
+}
+
+#[test]
+fn only_root_serves_the_system() {
+    if rustix::process::geteuid().is_root() {
+        return;
+    }
+    let place = Place::new();
+    Ended::of(&place.serve(&["--system"]).output().unwrap()).expect_code(125);
+}
+
+#[test]
+fn units_are_printed() {
+    let place = Place::new();
+    for flags in [vec!["--print-unit"], vec!["--print-unit", "--system"]] {
+        let printed = Ended::of(&place.serve(&flags).output().unwrap());
+        printed.expect_code(0);
+        assert!(printed.stdout.contains("Delegate=yes"), "{printed:#?}");
+    }
+    assert!(!place.socket().exists());
+}

@@ -1,0 +1,25 @@
+//! `stockade serve`, seen from outside: every test starts the built program and talks to it with
+//! `curl --unix-socket`, with `stockade` itself or with raw bytes. Every answer is held to the OpenAPI
+//! document that the daemon serves. All of them work as root and as an unprivileged user.
+#![forbid(unsafe_code)]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by it"
+)]
+
+mod approvals;
+mod attachments;
+mod cages;
+mod clients;
+mod document;
+mod life;
+mod outputs;
+mod policies;
+mod record;
+mod refusals;
+mod serving;
+mod sessions;
+mod tcp;
+mod uncaged;

@@ -1,0 +1,80 @@
+//! Questions about policies: `check`, `why`, `schema`, `doctor`.
+
+use serde_json::json;
+
+use crate::serving::Serving;
+
+#[test]
+fn a_text_is_compiled_or_its_errors_are_told() {
+    let serving = Serving::new();
+    let ask = |text: &str| {
+        let body = json!({ "project": serving.place.project, "policy": text, "argv": ["make"] });
+        serving.post("/v1/policy/check", &body)
+    };
+    let good = ask("version = 1\n[cage.default]\nfs = [{ rw = \".\" }]\n").expect(200);
+    assert!(good["summary"].as_str().unwrap().contains("rw:"), "{}", good["summary"]);
+    assert_eq!(good["plan"]["argv"][0], "make");
+    let message =
+        ask("version = 1\n[cage.default]\nfs = [{ rwx = \".\" }]\n").refused(422, "bad_policy");
+    assert!(message.contains("stockade.toml:3") && message.contains("rwx"), "{message}");
+    ask("version = 1\n[cage.default]\nnet.allow = [\"example.com\"]\n").refused(403, "refused");
+    // The file itself is checked where no text is given; the built-in policy where there is none.
+    let body = json!({ "project": serving.place.project });
+    let built_in = serving.post("/v1/policy/check", &body).expect(200);
+    assert!(built_in["summary"].as_str().unwrap().contains("ro:"));
+}
+
+/// The daemon's answer is that of the command.
+#[test]
+fn check_and_why_answer_as_the_command_line_does() {
+    let serving = Serving::new();
+    serving.place.default_cage("fs = [{ rw = \".\" }]\nnet.allow = [\"example.com\"]");
+    assert!(serving.place.stockade().args(["allow", "--yes"]).output().unwrap().status.success());
+    let body = json!({ "project": serving.place.project, "argv": ["true"] });
+    let served = serving.post("/v1/policy/check", &body).expect(200);
+    let output = serving.place.stockade().args(["check", "--json", "true"]).output().unwrap();
+    let printed: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(served["hash"], printed["hash"]);
+    let questions = [
+        (json!({ "path": "." }), vec!["why", "--json", "."]),
+        (json!({ "path": "/root/x" }), vec!["why", "--json", "/root/x"]),
+        (json!({ "host": "example.com:443" }), vec!["why", "--json", "--host", "example.com:443"]),
+        (json!({ "host": "example.org" }), vec!["why", "--json", "--host", "example.org"]),
+        (json!({ "syscall": "ptrace" }), vec!["why", "--json", "--syscall", "ptrace"]),
+        (json!({ "variable": "PATH" }), vec!["why", "--json", "--env", "PATH"]),
+    ];
+    for (mut question, words) in questions {
+        question["project"] = json!(serving.place.project);
+        let served = serving.post("/v1/policy/why", &question).expect(200);
+        let output = serving.place.stockade().args(words).output().unwrap();
+        let printed: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(served["answer"], printed, "{question}");
+        assert_eq!(served["yes"], output.status.success(), "{question}");
+    }
+}
+
+#[test]
+fn a_question_has_to_be_one() {
+    let serving = Serving::new();
+    let project = &serving.place.project;
+    for body in [
+        json!({ "project": project }),
+        json!({ "project": project, "path": ".", "host": "a.b" }),
+        json!({ "project": project, "syscall": "no_such_call" }),
+        json!({ "path": "." }),
+    ] {
+        serving.post("/v1/policy/why", &body).refused(400, "bad_request");
+    }
+}
+
+#[test]
+fn the_schema_and_the_layers_are_told() {
+    let serving = Serving::new();
+    let schema = serving.get("/v1/policy/schema");
+    assert!(schema["properties"]["cage"].is_object(), "{schema}");
+    assert_ne!(serving.get("/v1/policy/schema?user=true"), schema);
+    let doctor = serving.get("/v1/doctor");
+    assert_eq!(doctor["can_build_cages"], true, "{doctor:#}");
+    let last = doctor["layers"].as_array().unwrap().last().unwrap().clone();
+    assert_eq!(last["state"], "present", "{last:#}");
+}

@@ -1,0 +1,81 @@
+//! The record over the API: queried, verified, followed.
+
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::serving::{Serving, eventually, read_until};
+
+fn names(records: &Value) -> Vec<String> {
+    let records = records["records"].as_array().unwrap();
+    records.iter().map(|record| record["event"].as_str().unwrap().to_owned()).collect()
+}
+
+/// K170, K171, K178, K193, K195
+#[test]
+fn every_start_and_end_is_on_record() {
+    let serving = Serving::new();
+    let id = serving.spawn(&serving.shell("exit 6"));
+    serving.wait(&id);
+    let path = format!("/v1/audit?invocation={id}");
+    eventually("the end is on record", || names(&serving.get(&path)).len() >= 3);
+    let records = serving.get(&path);
+    assert_eq!(names(&records), ["subagent.intent", "subagent.spawn", "subagent.exit"]);
+    assert_eq!(records["records"][2]["exit_code"], 6);
+    assert_eq!(records["records"][1]["project_id"], serving.place.project.to_str().unwrap());
+    let all = serving.get("/v1/audit");
+    assert!(names(&all).contains(&"daemon.started".to_owned()));
+    let last = all["records"].as_array().unwrap().last().unwrap()["seq"].as_u64().unwrap();
+    let rest = serving.get(&format!("/v1/audit?after={}", last - 1));
+    assert_eq!(rest["records"].as_array().unwrap().len(), 1);
+    let first = serving.get("/v1/audit?limit=1");
+    assert_eq!(
+        (first["records"].as_array().unwrap().len(), &first["more"]),
+        (1, &Value::Bool(true))
+    );
+    assert_eq!(names(&serving.get("/v1/audit?event=daemon")), ["daemon.started"]);
+    serving.ask("GET", "/v1/audit?since=yesterday", None).refused(400, "bad_request");
+    serving.ask("GET", "/v1/audit?evnt=x", None).refused(400, "bad_request");
+}
+
+/// T52: a changed log is found over the API as well.
+#[test]
+fn a_changed_record_is_found() {
+    let serving = Serving::new();
+    serving.wait(&serving.spawn(&serving.shell("true")));
+    assert_eq!(serving.get("/v1/audit/verify")["intact"], true);
+    let directory = serving.place.state().join("stockade/audit");
+    let files = std::fs::read_dir(directory).unwrap().filter_map(Result::ok);
+    let file = files
+        .map(|entry| entry.path())
+        .find(|path| path.extension().is_some_and(|extension| extension == "jsonl"));
+    let file = file.unwrap();
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replacen("daemon.started", "daemon.starred", 1)).unwrap();
+    let verdict = serving.get("/v1/audit/verify");
+    assert_eq!(verdict["intact"], false, "{verdict:#}");
+}
+
+/// Events come when they happen; a client that was away misses none.
+#[test]
+fn events_are_followed_and_resumed() {
+    let serving = Serving::new();
+    let follow = |query: &str| {
+        let url = format!("http://stockade/v1/events{query}");
+        serving.curl().args(["-N", &url]).stdout(Stdio::piped()).spawn().unwrap()
+    };
+    let mut curl = follow("?event=subagent");
+    let mut events = curl.stdout.take().unwrap();
+    read_until(&mut events, ": following");
+    let id = serving.spawn(&serving.shell("true"));
+    let text = read_until(&mut events, "event: subagent.exit");
+    assert!(text.contains("event: subagent.spawn") && text.contains(&id), "{text}");
+    let _ended = curl.kill();
+    curl.wait().unwrap();
+    serving.wait(&serving.spawn(&serving.shell("true")));
+    let mut curl = follow("?after=1");
+    let text = read_until(&mut curl.stdout.take().unwrap(), "event: subagent.exit");
+    assert!(text.contains("id: 2\n"), "{text}");
+    let _ended = curl.kill();
+    curl.wait().unwrap();
+}

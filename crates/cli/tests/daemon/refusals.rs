@@ -1,0 +1,211 @@
+//! Clients that mean no good, or no longer know what they mean: malformed, huge, slow, many, strange.
+//! Each gets a clear refusal; everybody else is served meanwhile.
+
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::serving::{Place, Serving, eventually_within, has};
+
+/// Sends raw bytes and reads what comes back until the end.
+fn raw(serving: &Serving, bytes: &[u8]) -> String {
+    let mut stream = UnixStream::connect(serving.place.socket()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    // A daemon that has read enough may close before everything is sent.
+    let _cut = stream.write_all(bytes);
+    let mut answer = Vec::new();
+    let _reset = stream.read_to_end(&mut answer);
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+/// T52
+#[test]
+fn malformed_requests_are_refused() {
+    let serving = Serving::new();
+    let huge_head = [b"GET / HTTP/1.1\r\nX: ".to_vec(), vec![b'x'; 200_000]].concat();
+    let many_headers =
+        [b"GET / HTTP/1.1\r\n".to_vec(), b"A: b\r\n".repeat(500), b"\r\n".to_vec()].concat();
+    let long_path =
+        [b"GET /".to_vec(), vec![b'y'; 200_000], b" HTTP/1.1\r\n\r\n".to_vec()].concat();
+    let table: [(&[u8], &str); 10] = [
+        (b"\x00\x01\x02\x03\r\n\r\n", "400"),
+        (b"GET\r\n\r\n", "400"),
+        (b"GET / HTTP/9.9\r\n\r\n", "400"),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "400"),
+        (b"POST /v1/cages HTTP/1.1\r\nContent-Length: x\r\n\r\n", "400"),
+        (b"POST /v1/cages HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", "400"),
+        (b"POST /v1/cages HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n", "400"),
+        (&huge_head, "431"),
+        (&many_headers, "431"),
+        (&long_path, "431"),
+    ];
+    for (bytes, status) in table {
+        let answer = raw(&serving, bytes);
+        let line = answer.lines().next().unwrap_or_default();
+        let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(60)]).into_owned();
+        assert!(line.starts_with(&format!("HTTP/1.1 {status}")), "{shown:?}: {answer}");
+    }
+    serving.get("/v1/health");
+}
+
+/// T52: bodies that are no JSON, deep, with unknown names, or nothing.
+#[test]
+fn malformed_bodies_are_refused_in_words() {
+    let serving = Serving::new();
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    for body in ["{", "[]", "nonsense", "{\"argv\": 5}", &deep] {
+        let mut curl = serving.curl();
+        curl.args(["-o", "/dev/null", "-w", "%{http_code}", "--data-binary", "@-"]);
+        curl.arg("http://stockade/v1/cages").stdin(std::process::Stdio::piped());
+        let mut child = curl.stdout(std::process::Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(body.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(
+            String::from_utf8_lossy(&output.stdout),
+            "400",
+            "{}",
+            &body[..body.len().min(50)]
+        );
+    }
+    serving.ask("GET", "/v1/cages?x=%zz", None).refused(400, "bad_request");
+    serving.ask("PATCH", "/v1/cages", None).refused(405, "method_not_allowed");
+    serving.ask("GET", "/v1/cages/..%2f..%2fetc", None).refused(404, "not_found");
+}
+
+/// T52: too large a body is refused before it is read, and while it is.
+#[test]
+fn huge_bodies_are_refused() {
+    let serving = Serving::new();
+    let declared = raw(
+        &serving,
+        b"POST /v1/cages HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 9999999999\r\n\r\n{",
+    );
+    assert!(declared.starts_with("HTTP/1.1 413") && declared.contains("too_large"), "{declared}");
+    let mut chunked = b"POST /v1/cages HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec();
+    for _ in 0..40 {
+        chunked.extend(b"10000\r\n");
+        chunked.extend(vec![b' '; 0x10000]);
+        chunked.extend(b"\r\n");
+    }
+    let chunked = raw(&serving, &chunked);
+    assert!(chunked.starts_with("HTTP/1.1 413"), "{chunked}");
+    serving.get("/v1/health");
+}
+
+/// T52: whoever sends slowly is cut off, and nobody waits for them.
+#[test]
+fn slow_clients_are_cut_off_while_others_are_served() {
+    let serving = Serving::new();
+    let slow: Vec<UnixStream> = (0..50)
+        .map(|_| {
+            let mut stream = UnixStream::connect(serving.place.socket()).unwrap();
+            stream.write_all(b"GET /v1/health HT").unwrap();
+            stream
+        })
+        .collect();
+    let mut body = UnixStream::connect(serving.place.socket()).unwrap();
+    body.write_all(b"POST /v1/cages HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{").unwrap();
+    let began = Instant::now();
+    serving.wait(&serving.spawn(&serving.shell("true")));
+    assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+    for mut stream in slow {
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let mut answer = Vec::new();
+        let _reset = stream.read_to_end(&mut answer);
+        let answer = String::from_utf8_lossy(&answer);
+        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 408"), "{answer}");
+    }
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    body.set_read_timeout(Some(Duration::from_secs(40))).unwrap();
+    let mut answer = Vec::new();
+    let _reset = body.read_to_end(&mut answer);
+    let answer = String::from_utf8_lossy(&answer);
+    assert!(answer.starts_with("HTTP/1.1 408") && answer.contains("too_slow"), "{answer}");
+}
+
+/// T52: one user cannot take every connection.
+#[test]
+fn too_many_connections_are_told_so() {
+    let serving = Serving::new();
+    let mut held = Vec::new();
+    let refused = loop {
+        let mut stream = UnixStream::connect(serving.place.socket()).unwrap();
+        stream.write_all(b"GET /v1/health HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        let mut answer = [0; 512];
+        let count = stream.read(&mut answer).unwrap();
+        let text = String::from_utf8_lossy(&answer[..count]).into_owned();
+        if !text.starts_with("HTTP/1.1 200") {
+            break text;
+        }
+        held.push(stream);
+        assert!(held.len() < 2000);
+    };
+    assert!(refused.starts_with("HTTP/1.1 429") && refused.contains("too_many"), "{refused}");
+    drop(held);
+    eventually_within(Duration::from_secs(20), "there is room again", || {
+        let output = serving.curl().args(["-f", "http://stockade/v1/health"]).output().unwrap();
+        output.status.success()
+    });
+}
+
+/// T52: another user is refused by the kernel's word, and named ones are served.
+#[test]
+fn other_users_are_refused() {
+    if !rustix::process::geteuid().is_root() || !has("setpriv") {
+        eprintln!("skipped: only root can be another user");
+        return;
+    }
+    let serving = Place::new().serving(&["--allow-user", "54321"]);
+    for path in [serving.place.root(), serving.place.home.as_path()] {
+        use std::os::unix::fs::PermissionsExt as _;
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let ask_as = |user: &str| {
+        let mut command = Command::new("setpriv");
+        command.args([&format!("--reuid={user}"), &format!("--regid={user}"), "--clear-groups"]);
+        command.args(["curl", "-sS", "-w", "%{http_code}", "--unix-socket"]);
+        command.arg(serving.place.socket()).arg("http://stockade/v1/health");
+        String::from_utf8_lossy(&command.output().unwrap().stdout).into_owned()
+    };
+    let refused = ask_as("54322");
+    assert!(refused.contains("wrong_peer") && refused.ends_with("403"), "{refused}");
+    let served = ask_as("54321");
+    assert!(served.ends_with("200"), "{served}");
+    assert_eq!(serving.get("/v1/health"), json!({ "status": "ok" }));
+}
+
+/// T51: the right user in another user namespace is a stranger, as whatever runs in a cage would be.
+#[test]
+fn a_peer_in_another_user_namespace_is_refused() {
+    if rustix::process::geteuid().is_root() || !has("unshare") {
+        eprintln!("skipped: root is served wherever it is, and nothing in a cage is root");
+        return;
+    }
+    let serving = Serving::new();
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-current-user", "curl", "-sS", "-w", "%{http_code}"]);
+    command.arg("--unix-socket").arg(serving.place.socket()).arg("http://stockade/v1/health");
+    let output = command.output().unwrap();
+    let answer = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(answer.contains("user namespace") && answer.ends_with("403"), "{output:?}");
+}
+
+/// T51, T57: a cage cannot reach the socket, even where its directory is granted.
+#[test]
+fn a_cage_cannot_reach_the_daemon() {
+    let serving = Serving::new();
+    let socket = serving.place.socket();
+    let directory = socket.parent().unwrap();
+    let mut request = serving.shell(&format!(
+        "ls -la {0}; curl -sS --max-time 5 --unix-socket {0}/daemon.sock http://x/v1/health || echo cannot",
+        directory.display()
+    ));
+    request["rules"] = json!({ "rw": [directory] });
+    let id = serving.spawn(&request);
+    serving.wait(&id);
+    let output = serving.output(&id, "stdout");
+    assert!(output.contains("cannot") && !output.contains("status"), "{output}");
+}

@@ -1,0 +1,59 @@
+//! Sessions: directories that outlive a cage, ended over the API.
+
+use serde_json::json;
+
+use crate::serving::{Serving, eventually};
+
+/// K135, K177, K163: what one cage keeps the next one finds; the end of the session ends its cages
+/// and wipes what they kept.
+#[test]
+fn scratch_is_kept_for_a_session_and_wiped_at_its_end() {
+    let serving = Serving::new();
+    let session = serving.post("/v1/sessions", &json!({ "id": "work" })).expect(201);
+    assert_eq!((&session["id"], &session["one_run"]), (&json!("work"), &json!(false)));
+    serving.post("/v1/sessions", &json!({ "id": "work" })).refused(409, "conflict");
+    serving.post("/v1/sessions", &json!({ "id": "Not/A-Name" })).refused(400, "bad_request");
+    let in_session = |line: &str| {
+        let mut request = serving.shell(line);
+        request["session"] = json!("work");
+        request["rules"] = json!({ "state": "scratch" });
+        serving.spawn(&request)
+    };
+    serving.wait(&in_session("echo kept > /scratch/file"));
+    let second = in_session("cat /scratch/file; sleep 60");
+    serving.wait_for_output(&second, "kept");
+    let shown = serving.get("/v1/sessions/work");
+    assert_eq!(shown["processes"], json!([serving.pid()]), "{shown:#}");
+    assert_eq!(serving.get("/v1/cages?session=work&state=running")["cages"][0]["id"], second);
+    let ended = serving.ask("DELETE", "/v1/sessions/work", None).expect(200);
+    assert_eq!(ended["killed"], 1);
+    assert_eq!(serving.wait(&second)["end"]["reason"], "session_ended");
+    serving.ask("GET", "/v1/sessions/work", None).refused(404, "not_found");
+    serving.ask("DELETE", "/v1/sessions/work", None).refused(404, "not_found");
+    let state = serving.place.state().join("stockade/sessions/work");
+    assert!(!state.exists());
+}
+
+/// A cage with scratch and no session has one of its own, which ends with it.
+#[test]
+fn scratch_without_a_session_ends_with_the_cage() {
+    let serving = Serving::new();
+    let mut request = serving.shell("echo x > /scratch/file; echo ready; sleep 60");
+    request["rules"] = json!({ "state": "scratch" });
+    let id = serving.spawn(&request);
+    serving.wait_for_output(&id, "ready");
+    let sessions = serving.get("/v1/sessions")["sessions"].clone();
+    assert_eq!(sessions[0]["one_run"], true, "{sessions:#}");
+    serving.ask("DELETE", &format!("/v1/cages/{id}"), None).expect(200);
+    eventually("the session is gone", || serving.get("/v1/sessions")["sessions"] == json!([]));
+}
+
+/// A session without a name gets one that nobody could guess.
+#[test]
+fn sessions_get_names() {
+    let serving = Serving::new();
+    let one = serving.post("/v1/sessions", &json!({})).expect(201);
+    let other = serving.ask("POST", "/v1/sessions", None).expect(201);
+    assert_ne!(one["id"], other["id"]);
+    assert_eq!(serving.get("/v1/sessions")["sessions"].as_array().unwrap().len(), 2);
+}
