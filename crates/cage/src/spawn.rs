@@ -29,8 +29,8 @@ pub struct Running {
 pub enum Event {
     /// The program stopped on a terminal signal.
     Stopped,
-    /// The program ended and nothing that it started is left. Pid 1 may still be taking the cage
-    /// down, which [`Running::wait_until_gone`] waits for, and dropping as well.
+    /// The program ended and nothing that it started is left. Pid 1 may still be ending, which
+    /// [`Running::wait_until_gone`] waits for, and dropping as well.
     Ended(Box<Outcome>),
 }
 
@@ -218,7 +218,7 @@ impl Running {
         outcome
     }
 
-    /// Waits until nothing of the cage is left.
+    /// Waits until nothing of the cage is left running. Its mounts go a moment later.
     pub fn wait_until_gone(&self) -> Result<(), SpawnError> {
         self.born.wait_until_gone().map_err(SpawnError::Supervise)
     }

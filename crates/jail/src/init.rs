@@ -9,6 +9,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, WaitStatus};
 
 use crate::control::{Channel, Order};
+use crate::departure::Departure;
 use crate::network::Inward;
 use crate::program::Launched;
 use crate::seccomp::Answerer;
@@ -23,6 +24,7 @@ pub(crate) struct Init<'a> {
     inward: Option<Inward>,
     /// When the cage ends whatever its supervisor does.
     deadline: Option<Instant>,
+    departure: Option<Departure>,
 }
 
 impl<'a> Init<'a> {
@@ -33,6 +35,7 @@ impl<'a> Init<'a> {
         children: OwnedFd,
         launched: Launched,
         inward: Option<Inward>,
+        departure: Option<Departure>,
     ) -> Self {
         let answerer = launched.listener.map(|listener| Answerer::new(&plan.seccomp, listener));
         // The supervisor ends a program whose time is over, and gives it a chance to end by itself.
@@ -41,7 +44,7 @@ impl<'a> Init<'a> {
         let walltime = plan.limits.walltime_sec.map(Duration::from_secs);
         let deadline = walltime
             .and_then(|time| Instant::now().checked_add(time.saturating_add(SUPERVISORS_TURN)));
-        Self { control, children, program: launched.program, answerer, inward, deadline }
+        Self { control, children, program: launched.program, answerer, inward, deadline, departure }
     }
 
     /// Keeps only the descriptors that it needs. Pid 1 must not hold a directory of the host,
@@ -50,9 +53,11 @@ impl<'a> Init<'a> {
         let listener = self.answerer.as_ref().and_then(Answerer::listener).map(|fd| fd.as_raw_fd());
         let control = self.control.as_fd().as_raw_fd();
         let inward = self.inward.as_ref().map(|inward| inward.as_fd().as_raw_fd());
+        let departure = self.departure.iter().flat_map(Departure::descriptors);
         let mut keep: Vec<u32> = [Some(control), Some(self.children.as_raw_fd()), listener, inward]
             .into_iter()
             .flatten()
+            .chain(departure)
             .filter_map(|descriptor| u32::try_from(descriptor).ok())
             .collect();
         keep.sort_unstable();
@@ -60,8 +65,8 @@ impl<'a> Init<'a> {
     }
 
     /// Watches until the program has ended or the supervisor is gone. Returning ends the cage: the
-    /// kernel kills whatever is left when pid 1 exits.
-    pub(crate) fn watch(mut self) {
+    /// kernel kills whatever is left when pid 1 exits, which also closes all that it holds.
+    pub(crate) fn watch(&mut self) {
         loop {
             let Ok(ready) = self.wait() else { return };
             if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) {

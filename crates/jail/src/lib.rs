@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod control;
+mod departure;
 mod descriptor_limit;
 mod error;
 mod identity;

@@ -15,6 +15,7 @@ use sys::nursery::Newborn;
 use sys::signal::SignalSet;
 
 use crate::control::{Channel, Order};
+use crate::departure::Departure;
 use crate::descriptor_limit::DescriptorLimit;
 use crate::idmap::Arrivals;
 use crate::init::Init;
@@ -341,34 +342,31 @@ fn check(plan: &Plan, sources: &[OwnedFd], limits: LimitsHolder<'_>) -> Result<(
 
 /// The whole life of the cage's first process.
 fn be_pid_one(plan: &Plan, streams: ProgramStreams, control: Channel, descriptors: usize) -> ! {
-    let failure = match live(plan, streams, control, descriptors) {
-        Ok(()) => sys::exec::exit_now(0),
-        Err(failure) => failure,
-    };
-    let (failure, control) = *failure;
+    let (failure, control) = live(plan, streams, control, descriptors);
     // A supervisor that is gone has no use for the report.
     let _told = control.send(&Report::Failed(failure), &[]);
     sys::exec::exit_now(1)
 }
 
-/// Builds the cage, starts the program, watches over it.
+/// Builds the cage, starts the program, watches over it and ends; returns only what went wrong
+/// before the program ran.
 fn live(
     plan: &Plan,
     streams: ProgramStreams,
     control: Channel,
     descriptors: usize,
-) -> Result<(), Box<(SetupFailure, Channel)>> {
+) -> (SetupFailure, Channel) {
     match build_and_launch(plan, streams, &control, descriptors) {
         Ok(ready) => {
-            let Ready { launched, children, inward, layers } = ready;
+            let Ready { launched, children, inward, departure, layers } = ready;
             let _told = control.send(&Report::Started(layers), &[]);
-            let init = Init::new(plan, control, children, launched, inward);
+            let mut init = Init::new(plan, control, children, launched, inward, departure);
             if init.confine().is_ok() {
                 init.watch();
             }
-            Ok(())
+            sys::exec::exit_now(0)
         }
-        Err(failure) => Err(Box::new((failure, control))),
+        Err(failure) => (failure, control),
     }
 }
 
@@ -376,6 +374,7 @@ struct Ready {
     launched: program::Launched,
     children: OwnedFd,
     inward: Option<Inward>,
+    departure: Option<Departure>,
     layers: Layers,
 }
 
@@ -401,6 +400,8 @@ fn build_and_launch(
         IdentityMap::Caller(_) => Sources::LookUp(&plan.sources),
         IdentityMap::Unowned(_) => Sources::Arriving(Arrivals::new(control)),
     };
+    // Before the mounts take up the descriptors below the limit that the program will have.
+    let departure = Departure::prepare().ok();
     let mounted = tree::build(plan, binds)?.become_root()?;
     let (streams, terminal) = open_streams(streams, control)?;
     verify::verify(plan, &mounted)?;
@@ -415,7 +416,7 @@ fn build_and_launch(
     let streams = program::borrow_streams(&streams, terminal.as_ref());
     let launched = launch.start(&streams, launch.enter_filter()?)?;
     let layers = Layers { landlock, notify: launched.notify(), network: state };
-    Ok(Ready { launched, children, inward, layers })
+    Ok(Ready { launched, children, inward, departure, layers })
 }
 
 /// A supervisor that died before this process asked to die with it has left its orders in the

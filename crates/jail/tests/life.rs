@@ -16,6 +16,7 @@ use std::os::fd::OwnedFd;
 
 use jail::{Born, End, LimitsHolder, ProgramStreams, Report, Stream};
 use plan::Access;
+use rustix::event::{PollFd, PollFlags, Timespec};
 use support::Prepared;
 
 /// What became of a program.
@@ -204,6 +205,42 @@ fn a_killing_call_kills_and_is_named() {
     }
 }
 
+/// K185: whoever takes a cage's mounts down lets go of every granted file system, whether the cage
+/// ended by itself or was killed. Comes last: it moves this process into mounts of its own, because
+/// other tests compare the host's.
+fn a_granted_file_system_is_let_go_of() {
+    use rustix::fs::inotify;
+    use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags};
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    sys::clone::enter_new(sys::clone::Namespaces::MOUNT).unwrap();
+    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    rustix::mount::mount_change("/", private).unwrap();
+    for is_killed in [false, true] {
+        let medium = tempfile::tempdir().unwrap();
+        rustix::mount::mount("medium", medium.path(), "tmpfs", MountFlags::empty(), None).unwrap();
+        // Tells of the end of the file system, and does not keep it mounted.
+        let watch = inotify::init(inotify::CreateFlags::CLOEXEC).unwrap();
+        inotify::add_watch(&watch, medium.path(), inotify::WatchFlags::DELETE_SELF).unwrap();
+        let mut prepared = shell("sleep 0.1");
+        prepared.grant(medium.path(), Access::ReadOnly);
+        let born = jail::start(&prepared.plan, &prepared.sources, streams().0).unwrap();
+        born.open_gate().unwrap();
+        assert!(matches!(born.next_report().unwrap().unwrap().0, Report::Started(_)));
+        if is_killed {
+            born.kill();
+        }
+        born.wait_until_gone().unwrap();
+        drop((born, prepared));
+        rustix::mount::unmount(medium.path(), UnmountFlags::empty()).unwrap();
+        let mut told = [PollFd::new(&watch, PollFlags::IN)];
+        let patience = Timespec { tv_sec: 10, tv_nsec: 0 };
+        let polled = rustix::event::poll(&mut told, Some(&patience));
+        assert_eq!(polled, Ok(1), "it is still mounted, and the cage was killed: {is_killed}");
+    }
+}
+
 fn main() {
     let tests: &[(&str, fn())] = &[
         ("the_program_has_no_power", the_program_has_no_power),
@@ -218,6 +255,7 @@ fn main() {
         ("a_nursery_without_a_cage_leaves_nothing", a_nursery_without_a_cage_leaves_nothing),
         ("every_namespace_is_new", every_namespace_is_new),
         ("a_killing_call_kills_and_is_named", a_killing_call_kills_and_is_named),
+        ("a_granted_file_system_is_let_go_of", a_granted_file_system_is_let_go_of),
     ];
     support::run_single_threaded(tests);
 }

@@ -1,0 +1,53 @@
+//! Who takes the cage's mounts down when pid 1 is gone: a worker of the kernel, and not pid 1 while
+//! somebody waits for it. Unmounting waits until no processor can still be looking at the mounts,
+//! which takes long on a busy machine, and there are as many mounts as grants.
+//!
+//! Never needed for the end itself: where this cannot be had, pid 1's exit does the work.
+
+use std::io::IoSlice;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+};
+
+/// The last hold on the cage's mount namespace: a message to a socket, with that socket and the
+/// namespace in it. Nobody reads it. When both descriptors are closed, which the kernel does however
+/// pid 1 ends, only the message holds the socket and only the socket the message. Closing the other
+/// end has the kernel look for such, and what it finds is let go of by its worker.
+#[derive(Debug)]
+pub(crate) struct Departure {
+    holder: OwnedFd,
+    other_end: OwnedFd,
+}
+
+impl Departure {
+    /// Takes hold of this process's mount namespace.
+    pub(crate) fn prepare() -> Result<Self, Errno> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let namespace = rustix::fs::openat(CWD, c"/proc/self/ns/mnt", flags, Mode::empty())?;
+        let (holder, other_end) = rustix::net::socketpair(
+            AddressFamily::UNIX,
+            SocketType::DGRAM,
+            SocketFlags::CLOEXEC,
+            None,
+        )?;
+        let held = [holder.as_fd(), namespace.as_fd()];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        if !ancillary.push(SendAncillaryMessage::ScmRights(&held)) {
+            return Err(Errno::TOOBIG);
+        }
+        let text = [IoSlice::new(b"mounts")];
+        rustix::net::sendmsg(&other_end, &text, &mut ancillary, SendFlags::empty())?;
+        Ok(Self { holder, other_end })
+    }
+
+    /// The descriptors that pid 1 keeps to its end.
+    pub(crate) fn descriptors(&self) -> [i32; 2] {
+        [self.holder.as_raw_fd(), self.other_end.as_raw_fd()]
+    }
+}
