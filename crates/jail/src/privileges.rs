@@ -20,13 +20,7 @@ pub(crate) fn die_with_parent() -> Result<(), SetupFailure> {
 pub(crate) fn drop_all() -> Result<(), SetupFailure> {
     let failed = |errno| SetupFailure::kernel(Step::Privileges, "capabilities", errno);
     rustix::thread::clear_ambient_capability_set().map_err(failed)?;
-    for number in 0..MOST_CAPABILITIES {
-        match drop_from_bounding_set(number) {
-            Ok(()) => {}
-            Err(Errno::INVAL) => break,
-            Err(errno) => return Err(failed(errno)),
-        }
-    }
+    empty_bounding_set()?;
     let none = CapabilitySets {
         effective: CapabilitySet::empty(),
         permitted: CapabilitySet::empty(),
@@ -66,18 +60,6 @@ fn check() -> Result<(), SetupFailure> {
     if !left.is_empty() {
         return Err(SetupFailure::found(Step::Verify, "capabilities", "some were not dropped"));
     }
-    for number in 0..MOST_CAPABILITIES {
-        let capability = CapabilitySet::from_bits_retain(1 << number);
-        match rustix::thread::capability_is_in_bounding_set(capability) {
-            Ok(false) => {}
-            Err(Errno::INVAL) => break,
-            Ok(true) => {
-                let detail = "the bounding set is not empty";
-                return Err(SetupFailure::found(Step::Verify, "capabilities", detail));
-            }
-            Err(errno) => return Err(failed(errno)),
-        }
-    }
     if !rustix::thread::no_new_privs().map_err(failed)? {
         return Err(SetupFailure::found(Step::Verify, "no_new_privs", "it is not set"));
     }
@@ -106,10 +88,26 @@ fn erase_arguments() -> Result<(), Errno> {
     Ok(())
 }
 
-fn drop_from_bounding_set(number: u32) -> Result<(), Errno> {
-    rustix::thread::remove_capability_from_bounding_set(CapabilitySet::from_bits_retain(
-        1 << number,
-    ))
+/// Leaves nothing in the bounding set. Of every capability it is read whether it is there, after it
+/// was dropped as well; in a nursery they were dropped already, which is then all that is done.
+fn empty_bounding_set() -> Result<(), SetupFailure> {
+    let failed = |errno| SetupFailure::kernel(Step::Privileges, "capabilities", errno);
+    for number in 0..MOST_CAPABILITIES {
+        let capability = CapabilitySet::from_bits_retain(1 << number);
+        let is_there = || rustix::thread::capability_is_in_bounding_set(capability);
+        match is_there() {
+            Ok(false) => continue,
+            Err(Errno::INVAL) => break,
+            Ok(true) => {}
+            Err(errno) => return Err(failed(errno)),
+        }
+        rustix::thread::remove_capability_from_bounding_set(capability).map_err(failed)?;
+        if is_there().map_err(failed)? {
+            let detail = "the bounding set is not empty";
+            return Err(SetupFailure::found(Step::Verify, "capabilities", detail));
+        }
+    }
+    Ok(())
 }
 
 /// The kernel has fewer; it says so by itself.

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions};
-use rustix::thread::futex;
+use rustix::thread::{CapabilitySet, futex};
 
 use crate::clone::{
     CLONE_CLEAR_SIGHAND, CLONE_INTO_CGROUP, CLONE_PARENT, CLONE_PIDFD, CloneArguments, Namespaces,
@@ -75,7 +75,8 @@ struct Birth {
 }
 
 impl Nursery {
-    /// Begins to make the namespaces, with loopback up if there is a network among them.
+    /// Begins to make the namespaces, with loopback up if there is a network among them and nothing in
+    /// the bounding set of capabilities if there is a user namespace.
     ///
     /// Refused with `EBUSY` in a process with more than one thread, like every fork here.
     pub fn open(namespaces: Namespaces) -> Result<Self, Errno> {
@@ -302,8 +303,26 @@ fn enter(shared: &Shared) -> Result<(), Errno> {
         return Err(Errno::SRCH);
     }
     shared.namespaces.enter()?;
+    if shared.namespaces.contains(Namespaces::USER) {
+        empty_bounding_set()?;
+    }
     if shared.namespaces.contains(Namespaces::NET) {
         crate::loopback::bring_up()?;
+    }
+    Ok(())
+}
+
+/// Keeps the child from gaining a capability of the new user namespace by executing a program. What
+/// the maker has already stays, and the child has it too.
+fn empty_bounding_set() -> Result<(), Errno> {
+    for number in 0..u64::BITS {
+        let capability = CapabilitySet::from_bits_retain(1 << number);
+        match rustix::thread::remove_capability_from_bounding_set(capability) {
+            Ok(()) => {}
+            // The kernel knows no more of them.
+            Err(Errno::INVAL) => break,
+            Err(errno) => return Err(errno),
+        }
     }
     Ok(())
 }
