@@ -14,18 +14,19 @@ use rustix::net::{
     AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
 };
 
-/// The last hold on the cage's mount namespace: a message to a socket, with that socket and the
-/// namespace in it. Nobody reads it. When both descriptors are closed, which the kernel does however
-/// pid 1 ends, only the message holds the socket and only the socket the message. Closing the other
-/// end has the kernel look for such, and what it finds is let go of by its worker.
+/// What takes hold of the cage's mount namespace when pid 1 is about to end.
+///
+/// Only then: the kernel counts the descriptors in messages of one user, and refuses everybody's when
+/// there are many.
 #[derive(Debug)]
 pub(crate) struct Departure {
+    namespace: OwnedFd,
     holder: OwnedFd,
     other_end: OwnedFd,
 }
 
 impl Departure {
-    /// Takes hold of this process's mount namespace.
+    /// Opens what it needs, while this process can still see it.
     pub(crate) fn prepare() -> Result<Self, Errno> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let namespace = rustix::fs::openat(CWD, c"/proc/self/ns/mnt", flags, Mode::empty())?;
@@ -35,19 +36,26 @@ impl Departure {
             SocketFlags::CLOEXEC,
             None,
         )?;
-        let held = [holder.as_fd(), namespace.as_fd()];
+        Ok(Self { namespace, holder, other_end })
+    }
+
+    /// The descriptors that pid 1 keeps to its end.
+    pub(crate) fn descriptors(&self) -> [i32; 3] {
+        [&self.namespace, &self.holder, &self.other_end].map(AsRawFd::as_raw_fd)
+    }
+
+    /// Leaves the mounts to the kernel's worker: a message to a socket, with that socket and the
+    /// namespace in it, which nobody reads. When this process has ended, only the message holds the
+    /// socket and only the socket the message. Closing the other end has the kernel look for such, and
+    /// what it finds is let go of by its worker.
+    pub(crate) fn leave(&self) -> Result<(), Errno> {
+        let held = [self.holder.as_fd(), self.namespace.as_fd()];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
         if !ancillary.push(SendAncillaryMessage::ScmRights(&held)) {
             return Err(Errno::TOOBIG);
         }
         let text = [IoSlice::new(b"mounts")];
-        rustix::net::sendmsg(&other_end, &text, &mut ancillary, SendFlags::empty())?;
-        Ok(Self { holder, other_end })
-    }
-
-    /// The descriptors that pid 1 keeps to its end.
-    pub(crate) fn descriptors(&self) -> [i32; 2] {
-        [self.holder.as_raw_fd(), self.other_end.as_raw_fd()]
+        rustix::net::sendmsg(&self.other_end, &text, &mut ancillary, SendFlags::empty()).map(drop)
     }
 }

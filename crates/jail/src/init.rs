@@ -95,6 +95,8 @@ impl<'a> Init<'a> {
                 let denials = self.answerer.as_ref().map(Answerer::denials).unwrap_or_default();
                 // A supervisor that is gone has no use for the report.
                 let _told = self.control.send(&Report::Ended { end, denials }, &[]);
+                // Where it fails, the exit of this process takes the mounts down.
+                let _left = self.departure.as_ref().map(Departure::leave);
                 return;
             }
             if let Some(answerer) = &mut self.answerer {

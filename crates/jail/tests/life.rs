@@ -225,7 +225,9 @@ fn a_granted_file_system_is_let_go_of() {
         inotify::add_watch(&watch, medium.path(), inotify::WatchFlags::DELETE_SELF).unwrap();
         let mut prepared = shell("sleep 0.1");
         prepared.grant(medium.path(), Access::ReadOnly);
-        let born = jail::start(&prepared.plan, &prepared.sources, streams().0).unwrap();
+        let born =
+            jail::start(&prepared.plan, &prepared.sources, streams().0, LimitsHolder::Nobody)
+                .unwrap();
         born.open_gate().unwrap();
         assert!(matches!(born.next_report().unwrap().unwrap().0, Report::Started(_)));
         if is_killed {
