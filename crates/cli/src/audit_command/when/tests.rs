@@ -1,4 +1,4 @@
-//! Moments.
+//! Moments as a person names them: which words are read, and which are refused.
 
 use super::*;
 
