@@ -27,6 +27,7 @@ use crate::command::Failure;
 const TOUCHES_THE_KERNEL: &[&str] = &[
     "stockade-sys",
     "stockade-jail",
+    "stockade-audit",
     "stockade-limits",
     "stockade-cage",
     "stockade-attacks",

@@ -9,6 +9,9 @@ use rustix::io::Errno;
 
 use crate::head::Reached;
 
+#[cfg(test)]
+mod tests;
+
 /// What was written by this process, and how much of it is durable.
 #[derive(Debug, Default)]
 pub(crate) struct Commit {

@@ -1,11 +1,12 @@
 //! The directory of a log: its files, who may touch them, and the lock that orders writers. Never
 //! follows a link; a writer never uses what somebody else could have written.
 
+use std::io::Write as _;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{FileType, FlockOperation, Mode, OFlags, RawDir};
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, RawDir};
 use rustix::io::Errno;
 
 use crate::error::AuditError;
@@ -110,6 +111,24 @@ impl Directory {
         }
         numbers.sort_unstable();
         Ok(numbers)
+    }
+
+    /// Makes a file with these contents, durably: written beside and renamed, so that there is never
+    /// half of it.
+    pub(crate) fn make_file(&self, name: &str, contents: &[u8]) -> Result<(), AuditError> {
+        let new = format!("{name}.new");
+        match rustix::fs::unlinkat(&self.descriptor, &new, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(errno) => return Err(self.failed("unlink", &new)(errno)),
+        }
+        let file = self.file(&new, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)?;
+        let mut file = std::fs::File::from(file);
+        file.write_all(contents).and_then(|()| file.sync_all()).map_err(|error| {
+            self.failed("write", &new)(Errno::from_io_error(&error).unwrap_or(Errno::IO))
+        })?;
+        rustix::fs::renameat(&self.descriptor, &new, &self.descriptor, name)
+            .map_err(self.failed("rename", name))?;
+        self.sync()
     }
 
     /// Makes names in the directory durable.

@@ -142,11 +142,7 @@ impl HeadFile {
 
     /// Makes the file with its first head, durably.
     pub(crate) fn make(directory: &Directory, head: &Head) -> Result<(), AuditError> {
-        let file = directory.file(HEAD_FILE, OFlags::RDWR | OFlags::CREATE)?;
-        let made = Self { file };
-        made.write(directory, &Slots { head: None, next: 0 }, head)?;
-        rustix::fs::fsync(&made.file).map_err(directory.failed("fsync", HEAD_FILE))?;
-        directory.sync()
+        directory.make_file(HEAD_FILE, &encode(head)?)
     }
 }
 

@@ -1,11 +1,10 @@
 //! The key that signs checkpoints: made with the log, kept beside it, for its owner alone. Whoever has
 //! the owner's rights has the key; what that means is said in `docs/audit.md`.
 
-use std::io::{Read as _, Write as _};
-use std::os::fd::OwnedFd;
+use std::io::Read as _;
 
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
-use rustix::fs::{AtFlags, OFlags};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::rand::GetRandomFlags;
 
@@ -49,7 +48,6 @@ impl Key {
         hexadecimal(&self.0.sign(message.as_bytes()).to_bytes())
     }
 
-    /// Written beside and renamed, so that there is never half a key.
     fn make(directory: &Directory) -> Result<Self, AuditError> {
         let mut bytes = [0_u8; 32];
         let mut filled = 0;
@@ -60,18 +58,7 @@ impl Key {
                 Err(errno) => return Err(directory.failed("getrandom", "")(errno)),
             }
         }
-        match rustix::fs::unlinkat(&directory.descriptor, NEW_KEY_FILE, AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => {}
-            Err(errno) => return Err(directory.failed("unlink", NEW_KEY_FILE)(errno)),
-        }
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
-        let file = directory.file(NEW_KEY_FILE, flags)?;
-        write_durably(file, format!("{}\n", hexadecimal(&bytes)).as_bytes())
-            .map_err(directory.failed("write", NEW_KEY_FILE))?;
-        let descriptor = &directory.descriptor;
-        rustix::fs::renameat(descriptor, NEW_KEY_FILE, descriptor, KEY_FILE)
-            .map_err(directory.failed("rename", KEY_FILE))?;
-        directory.sync()?;
+        directory.make_file(KEY_FILE, format!("{}\n", hexadecimal(&bytes)).as_bytes())?;
         Ok(Self(SigningKey::from_bytes(&bytes)))
     }
 }
@@ -87,14 +74,7 @@ pub(crate) fn is_signed(public: &str, message: &str, signature: &str) -> bool {
     verified().is_some()
 }
 
-fn write_durably(file: OwnedFd, bytes: &[u8]) -> Result<(), Errno> {
-    let mut file = std::fs::File::from(file);
-    let written = file.write_all(bytes).and_then(|()| file.sync_all());
-    written.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
-}
-
 pub(crate) const KEY_FILE: &str = "key";
-const NEW_KEY_FILE: &str = "key.new";
 
 /// 32 bytes as digits, and the end of the line.
 const KEY_LENGTH: u64 = 65;
