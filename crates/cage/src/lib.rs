@@ -4,9 +4,11 @@
 //! what finds and approves a project's policy file ([`project`], [`trust`]), what tells whether a
 //! cage can be built here ([`probe`]), and what looks after one that has ended ([`quarantine`]).
 //!
-//! An [`AttachedRun`] runs a compiled Plan on this process's own streams, [`spawn`] hands back a
-//! [`Running`] cage, and a [`Launcher`] does the same for processes with many threads. A cage with a
-//! network is held to its rules by a [`Gatekeeper`], which can serve many.
+//! An [`AttachedRun`] runs a compiled Plan on this process's own streams. A [`runner`] starts any
+//! number of cages from many threads, watches over them and hands out handles; it is the front door
+//! for other programs. Below both, [`spawn`] hands back a [`Running`] cage, and a [`Launcher`] does
+//! the same for processes with many threads. A cage with a network is held to its rules by a
+//! [`Gatekeeper`], which can serve many.
 #![forbid(unsafe_code)]
 
 mod attached;
@@ -31,6 +33,11 @@ pub mod state;
 pub mod trust;
 
 mod protected_names;
+
+/// The examples of the document, which are run like those of the code.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/library.md")]
+mod library {}
 
 pub use attached::{AttachedRun, Attended, filter as terminal_filter};
 pub use bounds::Bounds;

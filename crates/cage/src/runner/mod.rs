@@ -5,6 +5,30 @@
 //! gatekeepers. One thread of its own, the keeper, watches over everything that runs: its time, its
 //! output, its network, its end. Whatever is dropped is ended: a handle its program, a runner all of
 //! them. Were this process killed, its cages would die with it.
+//!
+//! ```standalone_crate
+//! use cage::prepare::{Caller, Choice, Selected, TooBroad, prepare, select};
+//! use cage::runner::{Request, Runner, RunnerOptions};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let (state, project) = (tempfile::tempdir()?, tempfile::tempdir()?);
+//! # let state_directory = plan::HostPath::new(state.path().canonicalize()?.into_os_string())?;
+//! # let choice = Choice { project: Some(project.path().to_owned()), ..Choice::default() };
+//! // Before the first thread.
+//! let runner = Runner::start(RunnerOptions::new(state_directory))?;
+//!
+//! let caller = Caller::of_this_process()?;
+//! let flags = policy::text::Flags::default();
+//! if let Selected::Caged(selection) = select(&caller, &choice, &flags, TooBroad::Refuse)? {
+//!     let prepared = prepare(&selection, &["true".into()])?;
+//!     let handle = runner.spawn(Request::from(prepared))?;
+//!     assert!(handle.wait().is_success());
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! `docs/library.md` tells more.
 
 mod clerk;
 mod ended;

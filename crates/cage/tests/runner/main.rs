@@ -11,6 +11,7 @@
 )]
 
 mod bounds;
+mod deaths;
 mod ends;
 mod output;
 mod records;
@@ -22,8 +23,21 @@ mod support;
 mod uncaged;
 
 fn main() {
-    let tests: Vec<(&str, fn())> =
-        [starts::TESTS, output::TESTS, ends::TESTS, uncaged::TESTS, records::TESTS, bounds::TESTS]
-            .concat();
+    let arguments: Vec<String> = std::env::args().collect();
+    if let [_, word, state, mark] = arguments.as_slice()
+        && word == deaths::SUPERVISOR
+    {
+        return deaths::supervise(state, mark);
+    }
+    let tests: Vec<(&str, fn())> = [
+        starts::TESTS,
+        output::TESTS,
+        ends::TESTS,
+        uncaged::TESTS,
+        records::TESTS,
+        bounds::TESTS,
+        deaths::TESTS,
+    ]
+    .concat();
     single::run_single_threaded(&tests);
 }

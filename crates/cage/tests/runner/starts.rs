@@ -14,8 +14,8 @@ use rustix::io::Errno;
 
 use crate::bounds::{Greeter, limits_can_be_held, networked};
 use crate::support::{
-    descendants, eventually, open_descriptors, options, runner, runner_with, shell, small,
-    stdout_of,
+    control_groups, descendants, eventually, open_descriptors, options, runner, runner_with, shell,
+    small, stdout_of,
 };
 
 pub(crate) const TESTS: &[(&str, fn())] = &[
@@ -109,19 +109,10 @@ fn a_failed_step_leaves_nothing() {
 /// Control groups that this process has made.
 fn own_groups() -> Vec<PathBuf> {
     let mine = format!("stockade-{}-", std::process::id());
-    let mut found = Vec::new();
-    let mut directories = vec![PathBuf::from("/sys/fs/cgroup")];
-    while let Some(directory) = directories.pop() {
-        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                if entry.file_name().to_string_lossy().starts_with(&mine) {
-                    found.push(entry.path());
-                }
-                directories.push(entry.path());
-            }
-        }
-    }
-    found
+    let is_mine = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&mine))
+    };
+    control_groups().into_iter().filter(is_mine).collect()
 }
 
 /// K183, K237
