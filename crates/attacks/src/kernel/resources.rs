@@ -1,8 +1,9 @@
-//! Memory file systems without a bound: what a cage writes to `/tmp` is the host's memory. T29, T66
+//! Memory without a bound: what a cage writes to `/tmp` is the host's memory. T29, T30, T66
 
 use std::path::Path;
 
 use rustix::fs::{FallocateFlags, Mode, OFlags};
+use rustix::io::Errno;
 
 use crate::attack::{Attack, Outcome, Refused, Scene};
 
@@ -18,6 +19,16 @@ pub(crate) const ATTACKS: &[Attack] = &[
             1..=MOST_FILES => Ok(Outcome::Failed(format!("room for {} files", space.f_files))),
             0 => Ok(Outcome::Succeeded("no bound on files".to_owned())),
             files => Ok(Outcome::Succeeded(format!("room for {files} files"))),
+        }
+    }),
+    Attack::new("T30", "huge-pages", "takes memory that no limit counts", |_| {
+        let flags = rustix::fs::MemfdFlags::CLOEXEC | rustix::fs::MemfdFlags::HUGETLB;
+        match rustix::fs::memfd_create("huge", flags) {
+            Ok(_) => Ok(Outcome::Succeeded("a file of huge pages".to_owned())),
+            Err(Errno::NOSYS | Errno::INVAL) => {
+                Ok(Outcome::NotApplicable("this kernel has no huge pages".to_owned()))
+            }
+            Err(errno) => Err(errno.into()),
         }
     }),
 ];

@@ -160,7 +160,7 @@ fn find<Value: Copy>(table: &[(&str, Value)], name: &str) -> Option<Value> {
 }
 
 const ERRNOS: &[(&str, u16)] =
-    &[("EPERM", 1), ("ENOSYS", 38), ("EPROTONOSUPPORT", 93), ("EAFNOSUPPORT", 97)];
+    &[("EPERM", 1), ("ENOMEM", 12), ("ENOSYS", 38), ("EPROTONOSUPPORT", 93), ("EAFNOSUPPORT", 97)];
 
 const CONSTANTS: &[(&str, u32)] = &[
     ("CLONE_NEWTIME", 0x0000_0080),
@@ -185,6 +185,9 @@ const CONSTANTS: &[(&str, u32)] = &[
     ("S_ISUID", 0o4000),
     ("S_ISGID", 0o2000),
     ("PROT_EXEC", 4),
+    ("MAP_HUGETLB", 0x0004_0000),
+    ("MFD_HUGETLB", 0x0000_0004),
+    ("SHM_HUGETLB", 0o4000),
     ("F_GETFD", 1),
     ("F_SETFD", 2),
     ("F_GETFL", 3),

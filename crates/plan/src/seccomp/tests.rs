@@ -13,6 +13,7 @@ use super::{
 };
 
 const EPERM: u16 = 1;
+const ENOMEM: u16 = 12;
 const ENOSYS: u16 = 38;
 const EPROTONOSUPPORT: u16 = 93;
 const EAFNOSUPPORT: u16 = 97;
@@ -136,6 +137,24 @@ fn terminal_injection_is_refused_with_any_upper_half() {
     }
 }
 
+/// T30
+#[test]
+fn pages_of_the_machines_pool_are_out_of_reach() {
+    for profile in [Profile::Default, Profile::Relaxed] {
+        for (call, arguments, flag) in
+            [("mmap", 3, 0x4_0000), ("memfd_create", 1, 4), ("shmget", 2, 0o4000)]
+        {
+            let mut with = vec![0; arguments + 1];
+            check(profile, call, &with, Verdict::Allow);
+            with[arguments] = flag;
+            check(profile, call, &with, answered(ENOMEM));
+            // The sizes that can be asked for, and other flags, change nothing.
+            with[arguments] = flag | 21 << 26 | 0x22;
+            check(profile, call, &with, answered(ENOMEM));
+        }
+    }
+}
+
 /// K131
 #[test]
 fn personality_can_be_asked_and_reset() {
@@ -170,8 +189,8 @@ fn relaxed_lets_debuggers_work_and_keeps_the_walls() {
 /// K134, K135
 #[test]
 fn everything_else_is_allowed() {
-    for call in "read write execve mmap futex connect bind listen accept4 prctl seccomp \
-        kill tgkill pidfd_open memfd_create landlock_restrict_self rseq mbind statx umask \
+    for call in "read write execve munmap futex connect bind listen accept4 prctl seccomp \
+        kill tgkill pidfd_open landlock_restrict_self rseq mbind statx umask \
         name_to_handle_at fanotify_init mseal set_mempolicy process_madvise"
         .split_whitespace()
     {
