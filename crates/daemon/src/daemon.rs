@@ -1,5 +1,6 @@
 //! Everything that the requests of all clients share.
 
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
@@ -34,6 +35,8 @@ pub(crate) struct Daemon {
     /// Where those wait who are told that there is no room.
     pub(crate) antechamber: Arc<Admission>,
     pub(crate) started: SystemTime,
+    /// Where it listens on TCP, if it does.
+    pub(crate) listening: Option<SocketAddr>,
     /// What was removed of a dead predecessor's.
     pub(crate) swept: Vec<Swept>,
     pub(crate) untracked: Mutex<Vec<Untracked>>,

@@ -63,6 +63,8 @@ pub fn serve(settings: Settings) -> Result<Stopped, ServeError> {
     let store = Store::open(state.path())?;
     let swept = sweep(&store, &log)?;
     let (drain, asked) = mpsc::channel(1);
+    let tcp = listen_on_tcp(&settings)?;
+    let address = |listener: &TcpListener| listener.local_addr().ok();
     let daemon = Arc::new(Daemon {
         allowed: Allowed::new(settings.allowed_users.clone()),
         admission: Admission::new(settings.most_connections, settings.most_connections_of_one),
@@ -77,6 +79,7 @@ pub fn serve(settings: Settings) -> Result<Stopped, ServeError> {
         state,
         log,
         runner,
+        listening: tcp.as_ref().and_then(address),
         swept,
         drain,
     });
@@ -91,7 +94,7 @@ pub fn serve(settings: Settings) -> Result<Stopped, ServeError> {
         .max_blocking_threads(MOST_THREADS)
         .build()
         .map_err(|error| ServeError::kernel("start the runtime", &error))?;
-    let stopped = runtime.block_on(live(Arc::clone(&daemon), &instance, signals, asked));
+    let stopped = runtime.block_on(live(Arc::clone(&daemon), &instance, tcp, signals, asked));
     runtime.shutdown_timeout(LAST_TASKS);
     stopped
 }
@@ -134,6 +137,13 @@ fn raise_descriptor_limit() {
     }
 }
 
+/// The socket on TCP, if there is to be one.
+fn listen_on_tcp(settings: &Settings) -> Result<Option<TcpListener>, ServeError> {
+    let Some(listen) = &settings.listen else { return Ok(None) };
+    let listener = TcpListener::bind(listen.address);
+    listener.map(Some).map_err(|error| ServeError::kernel("listen on TCP", &error))
+}
+
 /// Removes what a dead predecessor left, and says so.
 fn sweep(store: &Store, log: &Log) -> Result<Vec<Swept>, ServeError> {
     let mut swept = Vec::new();
@@ -152,17 +162,14 @@ fn sweep(store: &Store, log: &Log) -> Result<Vec<Swept>, ServeError> {
 async fn live(
     daemon: Arc<Daemon>,
     instance: &Instance,
+    tcp: Option<TcpListener>,
     signals: Signals,
     mut asked: mpsc::Receiver<String>,
 ) -> Result<Stopped, ServeError> {
     let signals = signals.watched()?;
     let listener = instance.listen()?;
     tokio::spawn(server::serve_unix(Arc::clone(&daemon), listener));
-    if let Some(listen) = &daemon.settings.listen {
-        let failed = |error| ServeError::kernel("listen on TCP", &error);
-        let listener = TcpListener::bind(listen.address).map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
-        log::note(&format!("listening on {address}"));
+    if let (Some(listener), Some(listen)) = (tcp, &daemon.settings.listen) {
         tokio::spawn(server::serve_tcp(Arc::clone(&daemon), listener, listen.token.clone()));
     }
     look_for_untracked(&daemon);
@@ -204,6 +211,9 @@ async fn live(
 fn tell_start(daemon: &Daemon) {
     let socket = daemon.settings.socket.display();
     log::note(&format!("serving `{socket}` as process {}", std::process::id()));
+    if let Some(address) = daemon.listening {
+        log::note(&format!("listening on {address}"));
+    }
     if daemon.settings.no_sandbox {
         log::warning(
             "--no-sandbox: every program runs WITHOUT a cage, with the files, network and rights of \

@@ -114,8 +114,11 @@ where
     let refused = matches!(welcome, Welcome::Refused(_));
     let service = {
         let daemon = Arc::clone(&daemon);
-        service_fn(move |request| {
+        let admitted = Arc::new(admitted);
+        service_fn(move |mut request: Request<Incoming>| {
             let (daemon, welcome) = (Arc::clone(&daemon), welcome.clone());
+            // What goes on beyond HTTP keeps its place.
+            request.extensions_mut().insert(Arc::clone(&admitted));
             async move { Ok::<Answer, Infallible>(respond(&daemon, &welcome, request).await) }
         })
     };
@@ -137,7 +140,6 @@ where
             let _ended = tokio::time::timeout(LAST_ANSWERS, connection).await;
         }
     }
-    drop(admitted);
 }
 
 async fn respond(daemon: &Arc<Daemon>, welcome: &Welcome, request: Request<Incoming>) -> Answer {

@@ -21,5 +21,6 @@ mod record;
 mod refusals;
 mod serving;
 mod sessions;
+mod system;
 mod tcp;
 mod uncaged;

@@ -38,6 +38,19 @@ fn every_start_and_end_is_on_record() {
     serving.ask("GET", "/v1/audit?evnt=x", None).refused(400, "bad_request");
 }
 
+/// K180, K202: a policy that makes no cage is on record.
+#[test]
+fn what_was_not_compiled_is_on_record() {
+    let serving = Serving::new();
+    serving.place.policy("this is no policy");
+    serving.post("/v1/cages", &serving.shell("true")).refused(422, "bad_policy");
+    serving.place.default_cage("fs = [{ ro = \"missing\" }]");
+    serving.post("/v1/cages", &serving.shell("true")).refused(422, "bad_policy");
+    let records = serving.get("/v1/audit?event=sandbox.compile_error");
+    assert_eq!(names(&records).len(), 2, "{records:#}");
+    assert_eq!(records["records"][0]["error_code"], "bad_policy");
+}
+
 /// T52: a changed log is found over the API as well.
 #[test]
 fn a_changed_record_is_found() {

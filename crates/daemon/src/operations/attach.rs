@@ -19,6 +19,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, ReadHalf, WriteHalf};
 use tokio::sync::mpsc;
 
 use super::cages::set_size;
+use crate::admission::Admitted;
 use crate::answer::Answer;
 use crate::body::Body;
 use crate::cages::{Cage, Stream};
@@ -52,8 +53,10 @@ pub(super) fn attach(
     };
     let outputs = Outputs { stdout: open(Stream::Stdout), stderr: open(Stream::Stderr) };
     let upgrade = hyper::upgrade::on(&mut request);
+    let admitted = request.extensions_mut().remove::<Arc<Admitted>>();
     let daemon = Arc::clone(daemon);
     tokio::spawn(async move {
+        let _place = admitted;
         // A client that does not go on with the handshake has changed its mind.
         if let Ok(upgraded) = upgrade.await {
             converse(upgraded, &daemon, &cage, outputs, takes_input).await;

@@ -48,7 +48,7 @@ pub(super) fn status(daemon: &Daemon, request: &Request<Incoming>) -> Result<Ans
         "uid": rustix::process::geteuid().as_raw(),
         "started_at": moment(daemon.started),
         "socket": daemon.settings.socket.display().to_string(),
-        "listen": daemon.settings.listen.as_ref().map(|listen| listen.address.to_string()),
+        "listen": daemon.listening.map(|address| address.to_string()),
         "state_directory": daemon.state.path().to_string(),
         "cages": { "running": running, "ended": ended, "most": daemon.settings.most_cages },
         "connections": daemon.admission.count(),

@@ -6,7 +6,8 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use cage::prepare::{Caller, Selected, Selection, TooBroad, UncagedSelection, prepare};
+use cage::Recorder;
+use cage::prepare::{Caller, Name, Selected, Selection, TooBroad, UncagedSelection, prepare};
 use cage::runner::{
     Confinement, Handle, Input as Source, Keep, Labels, Output, Overflow, Request as Start,
     Streams, TerminalSize, UncagedProgram, UncagedReason,
@@ -155,7 +156,15 @@ fn start(daemon: &Daemon, subject: &Subject, spawn: &Spawn) -> Result<Started, P
         }
         None => None,
     };
-    match subject.select(&caller, TooBroad::Refuse)? {
+    let selected = match subject.select(&caller, TooBroad::Refuse) {
+        Ok(selected) => selected,
+        Err(failure) => {
+            let project = subject.project.as_ref().map(|project| project.display().to_string());
+            let labels = labels(&project.unwrap_or_default(), subject, session.as_ref());
+            return Err(not_compiled(daemon, labels, failure));
+        }
+    };
+    match selected {
         Selected::Caged(selection) if !daemon.settings.no_sandbox => {
             start_caged(daemon, subject, spawn, *selection, session)
         }
@@ -198,10 +207,13 @@ fn start_caged(
         selection.surroundings.scratch = Some(entered.scratch().clone());
         session = Some(entered);
     }
-    let prepared = prepare(&selection, &argv).map_err(Failure::from)?;
+    let labels = labels(&project, subject, session.as_ref());
+    let prepared = match prepare(&selection, &argv).map_err(Failure::from) {
+        Ok(prepared) => prepared,
+        Err(failure) => return Err(not_compiled(daemon, labels, failure)),
+    };
     let aftermath = Aftermath::of(&prepared);
     let plan = prepared.plan.clone();
-    let labels = labels(&project, subject, session.as_ref());
     let session_id = labels.session_id.clone();
     let streams = streams(spawn);
     let request = Start { labels, streams, session, ..Start::from(prepared) };
@@ -276,6 +288,22 @@ impl Without {
             pid: handle.pid(),
         };
         Ok(Started { handle, facts, own_session: None, aftermath: None })
+    }
+}
+
+/// A policy that makes no cage is on record as well. K180
+fn not_compiled(daemon: &Daemon, labels: Labels, failure: Failure) -> Problem {
+    let problem = Problem::from(failure);
+    let code = serde_json::to_value(problem.code).unwrap_or_default();
+    let code = code.as_str().unwrap_or_default();
+    let name = match Name::new() {
+        Ok(name) => name.text,
+        Err(errno) => return Problem::new(Code::Internal, std::io::Error::from(errno).to_string()),
+    };
+    let recorder = Recorder::new(Arc::clone(&daemon.log), &name, labels);
+    match recorder.not_compiled(code, &problem.message) {
+        Ok(()) => problem,
+        Err(error) => error.into(),
     }
 }
 
