@@ -49,16 +49,17 @@ pub(crate) fn through_daemon(
 pub(crate) fn by_commands(way: Way, setting: &Setting, count: usize) -> io::Result<Idle> {
     let mut starter = Starter::new(way, setting)?;
     let mut guards = Guards(Vec::with_capacity(count));
-    for _ in 0..count {
+    for started in 1..=count {
         let mut command = starter.command()?;
         guards.0.push(command.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?);
-    }
-    let deadline = Instant::now() + PATIENCE;
-    while guards.programs().count() < count {
-        if Instant::now() > deadline {
-            return Err(io::Error::other(format!("{} does not start {count}", way.name())));
+        // The next one may need what this one is still reading.
+        let deadline = Instant::now() + PATIENCE;
+        while guards.programs().count() < started {
+            if Instant::now() > deadline {
+                return Err(io::Error::other(format!("{} does not start {count}", way.name())));
+            }
+            thread::sleep(Duration::from_millis(2));
         }
-        thread::sleep(Duration::from_millis(20));
     }
     settle();
     let weighed = Memory::of(guards.pids().flat_map(beside));
