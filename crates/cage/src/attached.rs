@@ -4,24 +4,29 @@
 mod console;
 pub mod filter;
 mod relay;
+mod signals;
+mod uncaged;
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use jail::{Nursery, StartError};
+use jail::{Born, Nursery, StartError};
 use limits::LimitsError;
 use plan::Plan;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
-use sys::signal::SignalSet;
 
 use crate::bounds::Bounds;
 use crate::gatekeeper::{Gatekeeper, Registration};
 use crate::outcome::{EndReason, Outcome, SpawnError};
+use crate::record::{RecordError, RecordedEnd, Recorder, Recording};
 use crate::session::Session;
 use crate::spawn::{Event, Running, connect};
+use crate::sweep::Swept;
 use crate::watchdog::Ring;
 use console::Console;
 use relay::Relay;
+use signals::{Signals, stop_own_group};
+pub use uncaged::{UncagedOutcome, UncagedRun};
 
 /// A program to be run on the standard streams of this process, which must have a single thread.
 /// Signals that this process gets go to the program.
@@ -39,39 +44,79 @@ pub struct AttachedRun<'a> {
     pub bounds: Bounds,
     /// The session that it belongs to. If that is ended, so is the program.
     pub session: Option<&'a Session>,
+    /// Where it is recorded.
+    pub recording: &'a Recording,
+    /// What was removed before it, which is recorded with it.
+    pub swept: &'a [Swept],
 }
 
 impl AttachedRun<'_> {
     /// Runs the program to its end.
     pub fn run(self) -> Result<Attended, SpawnError> {
-        let Self { nursery, plan, sources, gatekeeper, mut bounds, session } = self;
+        let Self { nursery, plan, sources, gatekeeper, mut bounds, session, recording, swept } =
+            self;
         let prepared = Gatekeeper::prepare(plan)?;
-        let signals = Signals::take().map_err(SpawnError::Supervise)?;
+        let signals = Signals::take(&[]).map_err(SpawnError::Supervise)?;
         let (mut console, streams) = Console::inspect()?;
         let mut born = nursery.start(plan, &sources, streams, bounds.holder())?;
         // The cage has what it needs of them. They are given back while it is being built, and not
         // when somebody waits for this process to end.
         drop(sources);
         bounds.take_in(born.pid())?;
-        let network = connect(&mut born, &prepared, gatekeeper.as_ref())?;
-        let begun = if console.is_interactive() {
-            Running::begin_on_terminal(born, network, |terminal| console.connect(terminal))
-        } else {
-            Running::begin(born, network)
-        };
-        let mut running = begun.map_err(|error| why_not_begun(error, plan, &bounds))?;
+        // The first process builds the cage meanwhile.
+        let recorder = recording.of_start(&plan.invocation)?;
+        recorder.swept(swept)?;
+        if let Some(session) = session {
+            recorder.session_begun(session)?;
+        }
+        recorder.intent(plan)?;
+        let connected = connect(&mut born, &prepared, gatekeeper.as_ref());
+        let begun = connected.and_then(|network| {
+            begin(born, network, &mut console, &recorder)
+                .map_err(|error| why_not_begun(error, plan, &bounds))
+        });
+        let mut running = begun.inspect_err(|error| {
+            // The first failure is the one to report.
+            let _unrecorded = recorder.failed(error.code(), &error.to_string());
+        })?;
         running.keep(gatekeeper);
+        if let Some(degradation) = bounds.degradation() {
+            recorder.limits_skipped(degradation)?;
+        }
+        recorder.spawned(plan, running.pid())?;
         let attendance = Attendance {
+            plan,
             running,
             console,
             signals,
             bounds,
             session,
+            recorder,
             network_is_heard: true,
             program_is_stopped: false,
         };
         attendance.attend()
     }
+}
+
+/// Opens the gate. How far the record is durable is stated while the program starts.
+fn begin(
+    born: Born,
+    network: Option<Registration>,
+    console: &mut Console,
+    recorder: &Recorder,
+) -> Result<Running, SpawnError> {
+    let mut stated = Ok(());
+    let state = || stated = recorder.checkpoint();
+    let running = if console.is_interactive() {
+        let connect = |terminal| console.connect(terminal);
+        Running::begin_on_terminal(born, network, connect, state)
+    } else {
+        Running::begin_with(born, network, state)
+    };
+    let running = running?;
+    stated?;
+    Ok(running)
 }
 
 /// The kernel ends a cage that needs too much memory without a word.
@@ -96,6 +141,8 @@ pub struct Attended {
     pub outcome: Outcome,
     /// Its cage.
     pub cage: Running,
+    /// Why its end is not in the record.
+    pub unrecorded: Option<RecordError>,
     bounds: Bounds,
     signals: Signals,
 }
@@ -110,34 +157,14 @@ impl Attended {
     }
 }
 
-/// Signals that are read instead of received.
-#[derive(Debug)]
-struct Signals {
-    descriptor: OwnedFd,
-    before: SignalSet,
-}
-
-impl Signals {
-    fn take() -> Result<Self, Errno> {
-        let set = SignalSet::of(&FORWARDED);
-        let before = sys::signal::block(&set)?;
-        Ok(Self { descriptor: sys::signal::descriptor(&set)?, before })
-    }
-}
-
-impl Drop for Signals {
-    fn drop(&mut self) {
-        while let Ok(Some(_)) = sys::signal::read(self.descriptor.as_fd()) {}
-        let _restored = sys::signal::set_mask(&self.before);
-    }
-}
-
 struct Attendance<'a> {
+    plan: &'a Plan,
     running: Running,
     console: Console,
     signals: Signals,
     bounds: Bounds,
     session: Option<&'a Session>,
+    recorder: Recorder,
     /// Whether the gatekeeper may still have something to say.
     network_is_heard: bool,
     /// Whether the program has stopped itself where this process does not stop with it.
@@ -147,7 +174,7 @@ struct Attendance<'a> {
 impl Attendance<'_> {
     fn attend(mut self) -> Result<Attended, SpawnError> {
         loop {
-            let (event, signal) = self.wait().map_err(SpawnError::Supervise)?;
+            let (event, signal) = self.wait()?;
             if signal {
                 self.forward_signals().map_err(SpawnError::Supervise)?;
             }
@@ -162,8 +189,18 @@ impl Attendance<'_> {
                     Event::Ended(mut outcome) => {
                         self.console.drain();
                         self.bounds.judge(&mut outcome);
-                        let Self { running: cage, bounds, signals, .. } = self;
-                        return Ok(Attended { outcome: *outcome, cage, bounds, signals });
+                        self.record_network()?;
+                        let Self { running: cage, bounds, signals, recorder, plan, .. } = self;
+                        // Taking the cage down takes the kernel longer.
+                        let recorded = recorder.ended(&RecordedEnd::of(plan, &outcome));
+                        let unrecorded = recorded.map_err(RecordError::from).err();
+                        return Ok(Attended {
+                            outcome: *outcome,
+                            cage,
+                            unrecorded,
+                            bounds,
+                            signals,
+                        });
                     }
                 }
             }
@@ -172,10 +209,10 @@ impl Attendance<'_> {
 
     /// Waits for something to do and relays what can be relayed. Tells whether the cage has
     /// something to say and whether a signal is waiting.
-    fn wait(&mut self) -> Result<(bool, bool), Errno> {
+    fn wait(&mut self) -> Result<(bool, bool), SpawnError> {
         let mut descriptors = vec![
             PollFd::from_borrowed_fd(self.running.events(), PollFlags::IN),
-            PollFd::from_borrowed_fd(self.signals.descriptor.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(self.signals.as_fd(), PollFlags::IN),
         ];
         let network = self.running.network().filter(|_| self.network_is_heard);
         let resolvers = self.running.own_gatekeeper().and_then(Gatekeeper::resolver_changes);
@@ -191,7 +228,7 @@ impl Attendance<'_> {
         match rustix::event::poll(&mut descriptors, None) {
             Ok(_) => {}
             Err(Errno::INTR) => return Ok((false, false)),
-            Err(errno) => return Err(errno),
+            Err(errno) => return Err(SpawnError::Supervise(errno)),
         }
         let mut ready = descriptors.iter().map(|one| !one.revents().is_empty());
         let (event, signal) = (ready.next() == Some(true), ready.next() == Some(true));
@@ -208,16 +245,26 @@ impl Attendance<'_> {
     }
 
     /// Hears the gatekeeper, tells it which resolvers the host has now, and looks at the limits.
-    fn hear(&mut self, [network, resolvers, time, limits]: [bool; 4]) -> Result<(), Errno> {
+    fn hear(&mut self, [network, resolvers, time, limits]: [bool; 4]) -> Result<(), SpawnError> {
         if network && let Some(registration) = self.running.network() {
             self.network_is_heard = registration.hear();
+            self.record_network()?;
         }
         if resolvers && let Some(gatekeeper) = self.running.own_gatekeeper() {
             gatekeeper.look_at_resolvers();
         }
         if time || limits {
-            let ring = self.bounds.listen()?;
+            let ring = self.bounds.listen().map_err(SpawnError::Supervise)?;
             self.obey(ring);
+        }
+        Ok(())
+    }
+
+    /// Records what the gatekeeper has told. A cage that cannot be recorded any more is ended. K240
+    fn record_network(&self) -> Result<(), SpawnError> {
+        let events = self.running.network().map(Registration::take_events);
+        for event in events.into_iter().flatten() {
+            self.recorder.network(event)?;
         }
         Ok(())
     }
@@ -239,7 +286,7 @@ impl Attendance<'_> {
     }
 
     fn forward_signals(&mut self) -> Result<(), Errno> {
-        while let Some(signal) = sys::signal::read(self.signals.descriptor.as_fd())? {
+        while let Some(signal) = self.signals.next()? {
             match signal {
                 libc::SIGWINCH => self.console.copy_window_size(),
                 libc::SIGTSTP => {
@@ -266,18 +313,10 @@ impl Attendance<'_> {
     }
 
     /// Stops this process as the program was stopped, so that the caller's shell gets its terminal
-    /// back; goes on with the program when it is continued. Sent to the whole process group as the
-    /// terminal would do, so that a wrapper around this process stops too; the kernel ignores it
-    /// where no shell could continue the group.
+    /// back; goes on with the program when it is continued.
     fn stop_with_program(&mut self) -> Result<(), Errno> {
         self.console.release();
-        let group = rustix::process::getpgrp();
-        let others: Vec<i32> =
-            FORWARDED.into_iter().filter(|signal| *signal != libc::SIGTSTP).collect();
-        let waiting = sys::signal::set_mask(&SignalSet::of(&others))?;
-        let stopped = sys::signal::send_to_group(group, libc::SIGTSTP);
-        sys::signal::set_mask(&waiting)?;
-        stopped?;
+        stop_own_group()?;
         self.console.reclaim()?;
         self.resume();
         Ok(())
@@ -289,17 +328,3 @@ impl Attendance<'_> {
         let _gone = self.running.resume();
     }
 }
-
-/// What a program may want to know of: everything that a user or a service manager sends.
-const FORWARDED: [i32; 10] = [
-    libc::SIGINT,
-    libc::SIGTERM,
-    libc::SIGHUP,
-    libc::SIGQUIT,
-    libc::SIGUSR1,
-    libc::SIGUSR2,
-    libc::SIGALRM,
-    libc::SIGWINCH,
-    libc::SIGTSTP,
-    libc::SIGCONT,
-];

@@ -40,6 +40,13 @@ impl Bounds {
         Ok(Self { limits: plan.limits, group, watchdog: None, verdict: None })
     }
 
+    /// The bounds of a program without a cage: its time.
+    pub(crate) fn of_time(walltime: Option<Duration>) -> Self {
+        let walltime_sec = walltime.map(|time| time.as_secs());
+        let limits = LimitsPlan { walltime_sec, ..LimitsPlan::default() };
+        Self { limits, group: None, watchdog: None, verdict: None }
+    }
+
     /// For the launcher: these limits are held, and where the cage is to be born.
     pub(crate) fn holder(&self) -> LimitsHolder<'_> {
         LimitsHolder::Caller { birthplace: self.group.as_ref().and_then(Group::birthplace) }
@@ -109,9 +116,24 @@ impl Bounds {
         self.group.as_ref().map(Group::usage)
     }
 
+    /// Whether anything was made for the program.
+    pub fn has_group(&self) -> bool {
+        self.group.is_some()
+    }
+
     /// Which limits are not held as they should be.
     pub fn degradation(&self) -> Option<&Degradation> {
         self.group.as_ref().and_then(Group::degradation)
+    }
+
+    /// Why the program was ended, if it was.
+    pub(crate) fn verdict(&self) -> Option<EndReason> {
+        self.verdict
+    }
+
+    /// What the bounds are.
+    pub(crate) fn limits(&self) -> LimitsPlan {
+        self.limits
     }
 
     /// Completes what is known of the end, of which a limit may have been the reason.

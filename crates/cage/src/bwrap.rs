@@ -6,13 +6,16 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::Command;
+use std::time::Instant;
 
 use jail::End;
 use plan::{Access, IdentityMap, LimitsPlan, Mapping, MountOp, NetworkPlan, Plan};
 use rustix::fs::{MemfdFlags, SeekFrom};
 use rustix::io::{Errno, FdFlags};
+use rustix::process::Pid;
 
-use crate::outcome::SpawnError;
+use crate::outcome::{EndReason, SpawnError};
+use crate::record::{RecordedEnd, Recording};
 
 /// Where bubblewrap may be. Never looked for in the caller's `PATH`: what it finds would run with
 /// the caller's authority.
@@ -24,9 +27,11 @@ pub fn installed() -> Option<&'static Path> {
 }
 
 /// Runs the Plan's program to its end on this process's standard streams.
-pub fn run(plan: &Plan) -> Result<End, SpawnError> {
+pub fn run(plan: &Plan, recording: &Recording) -> Result<End, SpawnError> {
     let program = installed().ok_or_else(|| helper("it is not installed"))?;
     check(plan)?;
+    let recorder = recording.of_start(&plan.invocation)?;
+    recorder.intent(plan)?;
     let command = plan::render::bwrap(plan, FIRST_DESCRIPTOR);
     let failed = |errno: Errno| helper(std::io::Error::from(errno));
     let mut kept = Vec::new();
@@ -39,13 +44,30 @@ pub fn run(plan: &Plan) -> Result<End, SpawnError> {
         // Drops the supplementary groups as well.
         process.gid(ids.gid).uid(ids.uid);
     }
-    let status = process.status().map_err(helper)?;
+    let began = Instant::now();
+    let mut child = process.spawn().map_err(|error| {
+        let error = helper(error);
+        // The first failure is the one to report.
+        let _unrecorded = recorder.failed(error.code(), &error.to_string());
+        error
+    })?;
+    let recorded = recorder.spawned(plan, Pid::from_child(&child));
+    if let Err(error) = recorded.and_then(|()| recorder.checkpoint()) {
+        // Bubblewrap ends its cage with itself.
+        let _gone = child.kill();
+        let _reaped = child.wait();
+        return Err(error.into());
+    }
+    let status = child.wait().map_err(helper)?;
     drop(kept);
-    Ok(match (status.code(), status.signal()) {
+    let end = match (status.code(), status.signal()) {
         (Some(code), _) => End::Exited(code),
         (None, Some(signal)) => End::Signalled(signal),
         (None, None) => End::Exited(0),
-    })
+    };
+    let (reason, duration) = (EndReason::of(end, &[]), began.elapsed());
+    recorder.ended(&RecordedEnd::uncounted(end, reason, duration, plan.limits))?;
+    Ok(end)
 }
 
 /// Refuses what bubblewrap would silently do without.

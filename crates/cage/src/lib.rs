@@ -19,6 +19,7 @@ mod launcher;
 mod outcome;
 mod record;
 mod spawn;
+mod sweep;
 mod watchdog;
 
 pub mod bwrap;
@@ -39,7 +40,7 @@ mod protected_names;
 #[doc = include_str!("../../../docs/library.md")]
 mod library {}
 
-pub use attached::{AttachedRun, Attended, filter as terminal_filter};
+pub use attached::{AttachedRun, Attended, UncagedOutcome, UncagedRun, filter as terminal_filter};
 pub use bounds::Bounds;
 pub use captured::{Captured, run_captured};
 pub use gatekeeper::{Gatekeeper, NetworkEnd, NetworkOutcome, Registration};
@@ -48,4 +49,5 @@ pub use limits::{Degradation, Degraded, LimitsError, Usage};
 pub use outcome::{DeniedCall, EndReason, Outcome, SpawnError};
 pub use record::{Labels, RecordError, RecordedEnd, Recorder, Recording};
 pub use spawn::{Event, Running, spawn, spawn_through};
+pub use sweep::{Swept, SweptKind, record_swept, sweep_groups, sweep_sessions};
 pub use watchdog::{GRACE, Ring, Watchdog};

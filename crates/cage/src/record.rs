@@ -17,8 +17,10 @@ use plan::{HostPath, LimitsPlan, Plan};
 
 use crate::gatekeeper::{NetworkEnd, NetworkOutcome};
 use crate::outcome::{DeniedCall, EndReason, Outcome, SpawnError};
+use crate::project::Locations;
 use crate::session::Session;
 use crate::state::{Directory, StateError};
+use crate::sweep::{Swept, record_swept};
 
 #[cfg(test)]
 mod tests;
@@ -92,6 +94,17 @@ pub struct RecordedEnd<'a> {
 }
 
 impl<'a> RecordedEnd<'a> {
+    /// The end of a program of which nobody counted anything.
+    pub(crate) fn uncounted(
+        end: End,
+        reason: EndReason,
+        duration: Duration,
+        limits: LimitsPlan,
+    ) -> Self {
+        let (usage, network, gatekeepers_lost) = (None, None, 0);
+        Self { end, reason, duration, limits, usage, denials: &[], network, gatekeepers_lost }
+    }
+
     /// The end of a cage.
     pub fn of(plan: &Plan, outcome: &'a Outcome) -> Self {
         Self {
@@ -111,6 +124,11 @@ impl<'a> RecordedEnd<'a> {
 }
 
 impl Recording {
+    /// Where this user's starts are recorded, for nobody yet.
+    pub fn of_nobody(locations: &Locations) -> Self {
+        Self { state: locations.state.clone(), labels: Labels::default() }
+    }
+
     /// Opens the log, which is made if it is missing.
     pub fn open(&self) -> Result<Log, RecordError> {
         let path = self.state.as_ref().ok_or(StateError::NoPlace)?;
@@ -139,6 +157,11 @@ impl Recorder {
             cage_hash: OnceLock::new(),
             network_records: AtomicU64::new(0),
         }
+    }
+
+    /// What was removed before the start.
+    pub(crate) fn swept(&self, swept: &[Swept]) -> Result<(), AuditError> {
+        record_swept(&self.log, swept)
     }
 
     /// A session has begun, if it has.

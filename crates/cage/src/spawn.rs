@@ -89,8 +89,18 @@ pub(crate) fn connect(
 
 impl Running {
     /// Opens the gate of a cage and waits until its program runs.
-    pub(crate) fn begin(mut born: Born, network: Option<Registration>) -> Result<Self, SpawnError> {
+    pub(crate) fn begin(born: Born, network: Option<Registration>) -> Result<Self, SpawnError> {
+        Self::begin_with(born, network, || {})
+    }
+
+    /// As [`Self::begin`], with something to do while the program starts.
+    pub(crate) fn begin_with(
+        mut born: Born,
+        network: Option<Registration>,
+        meanwhile: impl FnOnce(),
+    ) -> Result<Self, SpawnError> {
         born.open_gate().map_err(|_| last_words(&born))?;
+        meanwhile();
         let mut terminal = None;
         loop {
             match born.next_report().map_err(SpawnError::Supervise)? {
@@ -109,18 +119,19 @@ impl Running {
         }
     }
 
-    /// As [`Self::begin`], but the gate stays shut until `set_up` has had the program's terminal:
+    /// As [`Self::begin_with`], but the gate stays shut until `set_up` has had the program's terminal:
     /// a program asks for the size of its window in its first instructions.
     pub(crate) fn begin_on_terminal(
         born: Born,
         network: Option<Registration>,
         set_up: impl FnOnce(OwnedFd) -> Result<(), Errno>,
+        meanwhile: impl FnOnce(),
     ) -> Result<Self, SpawnError> {
         match born.next_report().map_err(SpawnError::Supervise)? {
             Some((Report::Terminal, mut descriptors)) => {
                 let terminal = descriptors.pop().ok_or(SpawnError::Supervise(Errno::PROTO))?;
                 set_up(terminal).map_err(SpawnError::Supervise)?;
-                Self::begin(born, network)
+                Self::begin_with(born, network, meanwhile)
             }
             Some((Report::Failed(failure), _)) => Err(failure.into()),
             Some(_) => Err(SpawnError::Supervise(Errno::PROTO)),

@@ -87,6 +87,8 @@ pub(crate) enum Command {
     Allow(AllowArguments),
     /// Take the approval of a project's policy file back
     Deny(DenyArguments),
+    /// Show the sessions that runs have begun, or end one
+    Session(SessionArguments),
     /// Attack a cage with every known escape and show which walls held
     Prove(Box<ProveArguments>),
     /// Show, follow, verify and export the record of what happened to cages
@@ -123,6 +125,9 @@ impl Command {
             Self::Audit(arguments) => arguments.answers_in_json(),
             Self::Ps(arguments) => arguments.json,
             Self::Status(arguments) => arguments.json,
+            Self::Session(arguments) => {
+                matches!(arguments.command, SessionCommand::List { json: true })
+            }
             Self::Run(_)
             | Self::Allow(_)
             | Self::Deny(_)
@@ -150,6 +155,13 @@ pub(crate) struct RunArguments {
     /// Start the program even where memory, processes or processor time cannot be limited in full
     #[arg(long, help_heading = "Limits")]
     pub(crate) degraded_limits: bool,
+    /// The session that the run belongs to, begun where it does not exist: what the cage keeps in
+    /// /scratch is kept for it until `stockade session end`
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    /// Run the program WITHOUT ANY CAGE, as `cage = "disabled"` does; only its time limit holds
+    #[arg(long)]
+    pub(crate) no_sandbox: bool,
     /// What builds the cage
     #[arg(long, value_enum, default_value_t)]
     pub(crate) backend: Backend,
@@ -239,6 +251,27 @@ pub(crate) struct DenyArguments {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct SessionArguments {
+    #[command(subcommand)]
+    pub(crate) command: SessionCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionCommand {
+    /// Show every session, and who is in it
+    List {
+        /// Print the sessions as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// End a session: end the programs that run in it, and remove what it keeps
+    End {
+        /// Which session
+        id: String,
+    },
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct ProveArguments {
     #[command(flatten)]
     pub(crate) choice: ChoiceArguments,
@@ -320,7 +353,7 @@ pub(crate) struct ProgramArguments {
     /// The system call profile
     #[arg(long, value_name = "PROFILE", value_enum, help_heading = "Program")]
     pub(crate) seccomp: Option<Seccomp>,
-    /// Whether /scratch is kept for the next run of the same cage of the same project
+    /// Whether /scratch is memory, or a directory that is kept for the session
     #[arg(long, value_name = "STATE", value_enum, help_heading = "Program")]
     pub(crate) state: Option<State>,
     /// Most memory, such as `512M` or `2G`; what lies in memory file systems counts
@@ -395,7 +428,7 @@ pub(crate) enum Seccomp {
 pub(crate) enum State {
     /// Gone when the program ends
     Ephemeral,
-    /// Kept
+    /// Kept until the session ends
     Scratch,
 }
 

@@ -12,6 +12,7 @@ use crate::message::Messages;
 use crate::output::{print, print_json};
 use crate::prepare::prepare;
 use crate::selection::{FlagArguments, select};
+use crate::session;
 use crate::way_out::{self, WayOut};
 
 /// The command.
@@ -22,11 +23,12 @@ pub(crate) fn check(arguments: CheckArguments, messages: Messages) -> Result<Exi
         network: Some(&arguments.network),
         ..FlagArguments::default()
     };
-    let selection = select(&arguments.choice, flags, messages)?;
+    let mut selection = select(&arguments.choice, flags, messages)?;
+    let _session = session::for_a_look(&mut selection)?;
     let argv = if arguments.command.is_empty() && selection.agent_command.is_empty() {
         vec![OsString::from(PLACEHOLDER)]
     } else {
-        crate::run::command(&arguments.command, &selection)?
+        crate::run::command(&arguments.command, &selection.agent_command)?
     };
     let prepared = prepare(&selection, &argv)?;
     crate::notes::tell(&prepared, messages);

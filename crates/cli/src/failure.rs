@@ -92,5 +92,6 @@ told_by_counsel!(
     cage::prepare::SelectionError,
     cage::prepare::WayOutError,
     cage::resolve::SurroundingsError,
+    cage::state::StateError,
     cage::trust::TrustError,
 );

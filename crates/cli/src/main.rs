@@ -25,9 +25,9 @@ mod prove;
 mod ps;
 mod result;
 mod run;
-mod scratch;
 mod selection;
 mod serve;
+mod session;
 mod status;
 mod trust;
 mod way_out;
@@ -69,6 +69,7 @@ fn main() -> ExitCode {
         Command::Doctor(arguments) => doctor::doctor(&arguments, messages),
         Command::Allow(arguments) => trust::allow(&arguments, messages),
         Command::Deny(arguments) => trust::deny(&arguments, messages),
+        Command::Session(arguments) => session::session(&arguments, messages),
         Command::Prove(arguments) => prove::prove(*arguments, messages),
         Command::Audit(arguments) => audit_command::audit(*arguments, messages),
         Command::Serve(arguments) => serve::serve(&arguments),

@@ -6,8 +6,9 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use cage::Outcome;
 use cage::quarantine::Finding;
+use cage::session::SessionId;
+use cage::{Outcome, UncagedOutcome};
 use counsel::result::{DeniedCallResult, NetworkResult, Quarantined, UsageResult};
 use plan::Plan;
 use rustix::fs::{Mode, OFlags};
@@ -32,6 +33,10 @@ pub(crate) enum Destination {
 pub(crate) struct RunResult {
     /// The start's name; none where it did not come to that.
     invocation: Option<String>,
+    /// The session that it belongs to.
+    session: Option<String>,
+    /// Whether the program was in a cage, or would have been.
+    caged: bool,
     cage: Option<String>,
     /// The canonical hash of the compiled cage.
     plan_hash: Option<String>,
@@ -94,6 +99,28 @@ impl RunResult {
         }
     }
 
+    /// A program that ran without a cage.
+    pub(crate) fn of_uncaged(invocation: &str, outcome: &UncagedOutcome) -> Self {
+        let signal = match outcome.end {
+            jail::End::Signalled(signal) => Some(signal),
+            jail::End::Exited(_) => None,
+        };
+        Self {
+            invocation: Some(invocation.to_owned()),
+            caged: false,
+            exit_code: Exit::of_run(outcome.end, outcome.reason).number(),
+            signal,
+            reason: outcome.reason.word(),
+            duration_ms: Some(milliseconds(outcome.duration)),
+            ..Self::of_nothing()
+        }
+    }
+
+    /// The same for a run that belongs to a session.
+    pub(crate) fn in_session(self, session: Option<&SessionId>) -> Self {
+        Self { session: session.map(|id| id.as_str().to_owned()), ..self }
+    }
+
     /// A program that did not run.
     pub(crate) fn of_failure(plan: Option<&Plan>, failure: &Failure) -> Self {
         let code = failure.exit.code();
@@ -117,6 +144,8 @@ impl RunResult {
     fn of_nothing() -> Self {
         Self {
             invocation: None,
+            session: None,
+            caged: true,
             cage: None,
             plan_hash: None,
             exit_code: 0,

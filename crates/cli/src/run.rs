@@ -1,29 +1,42 @@
 //! `stockade run`: builds the cage that a policy describes, runs the program in it on this process's
-//! own streams, and ends as the program ended.
+//! own streams, and ends as the program ended. Or without a cage, where the operator said so.
+
+mod uncaged;
 
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
+use audit::AuditError;
+use cage::prepare::{Name, Selected, UncagedSelection};
+use cage::project::Locations;
 use cage::quarantine::Finding;
-use cage::{AttachedRun, Attended, Bounds, Degraded, DeniedCall, Gatekeeper, Outcome, SpawnError};
+use cage::resolve::Surroundings;
+use cage::runner::{UncagedProgram, UncagedReason};
+use cage::session::Session;
+use cage::{
+    AttachedRun, Attended, Bounds, Degraded, DeniedCall, Gatekeeper, Outcome, RecordError,
+    Recorder, Recording, SpawnError, Swept,
+};
 use counsel::aftermath::{Aftermath, Findings, Note};
 use jail::{Nursery, StartError};
 use plan::{ByteString, Plan};
 use policy::shown::shown;
-use policy::{EnvironmentRule, Policy, RuleOrigin};
+use policy::{EnvironmentRule, Limits, Policy, RuleOrigin, State};
 
 use crate::arguments::{Backend, RunArguments};
 use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Failure, with_causes};
 use crate::message::Messages;
 use crate::network;
 use crate::notes;
-use crate::prepare::{Prepared, prepare};
+use crate::prepare::Prepared;
 use crate::result::{Destination, RunResult};
-use crate::selection::{FlagArguments, Selection, select};
+use crate::selection::{FlagArguments, Selection, TooBroad, select_any};
+use crate::session;
 use crate::way_out::WayOut;
+use uncaged::Uncaged;
 
 /// The command. `nursery` is what was begun before anything was known.
 pub(crate) fn run(
@@ -33,31 +46,141 @@ pub(crate) fn run(
 ) -> Result<Exit, Failure> {
     let messages = if arguments.quiet { messages.quiet() } else { messages };
     let destination = Destination::open(arguments.json.as_ref())?;
-    let (mut prepared, gatekeeper) = match ready(&arguments, messages) {
+    let locations = Locations::of_this_process();
+    let recording = Recording::of_nobody(&locations);
+    let mut start = Start { messages, destination, recording, session: None, swept: Vec::new() };
+    let exit = match choose(&arguments, &locations, &mut start) {
+        Ok(Chosen::Caged(selection)) => run_caged(*selection, nursery, &arguments, &start),
+        Ok(Chosen::Uncaged(program)) => {
+            drop(nursery);
+            uncaged::run(&program, &start)
+        }
+        Err(failure) => start.not_run(None, failure),
+    };
+    if let Some(session) = start.session.take() {
+        session::leave(session, &start.recording, messages);
+    }
+    Ok(exit)
+}
+
+/// What every run has, whatever is around its program.
+#[derive(Debug)]
+struct Start {
+    messages: Messages,
+    destination: Destination,
+    recording: Recording,
+    session: Option<Session>,
+    /// What supervisors that are gone had left.
+    swept: Vec<Swept>,
+}
+
+/// What is to be run.
+enum Chosen {
+    Caged(Box<Selection>),
+    Uncaged(Box<Uncaged>),
+}
+
+/// Finds out what holds for the program, and enters its session.
+fn choose(
+    arguments: &RunArguments,
+    locations: &Locations,
+    start: &mut Start,
+) -> Result<Chosen, Failure> {
+    let too_broad = if arguments.no_sandbox { TooBroad::GrantNothing } else { TooBroad::Refuse };
+    let flags = FlagArguments {
+        files: Some(&arguments.files),
+        program: Some(&arguments.program),
+        network: Some(&arguments.network),
+        too_broad,
+        ..FlagArguments::default()
+    };
+    let selected = select_any(&arguments.choice, flags, start.messages)?;
+    let project = match &selected {
+        Selected::Caged(selection) => &selection.surroundings.project,
+        Selected::Uncaged(uncaged) => &uncaged.surroundings.project,
+    };
+    start.recording.labels.project_id = project.to_string();
+    start.recording.labels.subagent_name.clone_from(&arguments.choice.agent);
+    let state = match &selected {
+        Selected::Caged(selection) if !arguments.no_sandbox => selection.policy.state,
+        Selected::Caged(_) | Selected::Uncaged(_) => State::Ephemeral,
+    };
+    if let Some((session, swept)) = session::enter(locations, arguments.session.as_deref(), state)?
+    {
+        start.recording.labels.session_id = Some(session.id().as_str().to_owned());
+        start.session = Some(session);
+        start.swept = swept;
+    }
+    match selected {
+        Selected::Caged(mut selection) if !arguments.no_sandbox => {
+            let scratch = start.session.as_ref().map(|session| session.scratch().clone());
+            selection.surroundings.scratch = scratch;
+            Ok(Chosen::Caged(selection))
+        }
+        Selected::Caged(selection) => {
+            let Selection { policy, agent_command, surroundings, .. } = *selection;
+            let reason = UncagedReason::DaemonNoSandbox;
+            let argv = command(&arguments.command, &agent_command)?;
+            Ok(uncaged_of(argv, surroundings, policy.limits, reason, None))
+        }
+        Selected::Uncaged(selection) => {
+            let UncagedSelection { limits, origin, agent_command, surroundings, .. } = *selection;
+            let reason = match arguments.no_sandbox {
+                true => UncagedReason::DaemonNoSandbox,
+                false => UncagedReason::DslDisabled,
+            };
+            let argv = command(&arguments.command, &agent_command)?;
+            Ok(uncaged_of(argv, surroundings, limits, reason, Some(&origin)))
+        }
+    }
+}
+
+fn uncaged_of(
+    argv: Vec<OsString>,
+    surroundings: Surroundings,
+    limits: Limits,
+    reason: UncagedReason,
+    origin: Option<&RuleOrigin>,
+) -> Chosen {
+    let program = UncagedProgram {
+        argv,
+        environment: surroundings.environment,
+        working_directory: surroundings.working_directory.as_path().to_owned(),
+        walltime: limits.walltime_sec.map(Duration::from_secs),
+        reason,
+    };
+    let because = uncaged::because(reason, origin);
+    Chosen::Uncaged(Box::new(Uncaged { program, because }))
+}
+
+fn run_caged(
+    mut selection: Selection,
+    nursery: Option<Result<Nursery, StartError>>,
+    arguments: &RunArguments,
+    start: &Start,
+) -> Exit {
+    let messages = start.messages;
+    let (mut prepared, gatekeeper) = match ready(&mut selection, arguments, start) {
         Ok(ready) => ready,
-        Err(failure) => return Ok(told(&destination, None, failure, messages)),
+        Err(failure) => return start.not_run(None, failure),
     };
     let started = SystemTime::now();
     let ended = match arguments.backend {
-        Backend::Native => {
-            let degraded =
-                if arguments.degraded_limits { Degraded::Allow } else { Degraded::Refuse };
-            run_native(nursery, &mut prepared, gatekeeper, degraded, messages)
-        }
+        Backend::Native => run_native(nursery, &mut prepared, gatekeeper, arguments, start),
         Backend::Bwrap => {
             drop(nursery);
             messages.note(
                 "the bubblewrap backend leaves out walls that the native one has; \
                  `stockade check --format bwrap` lists them",
             );
-            cage::bwrap::run(&prepared.plan).map(Ended::Other)
+            cage::bwrap::run(&prepared.plan, &start.recording).map(Ended::Other)
         }
     };
     let ended = match ended {
         Ok(ended) => ended,
         Err(error) => {
             let failure = counsel::failed_start(error, &prepared.plan).into();
-            return Ok(told(&destination, Some(&prepared.plan), failure, messages));
+            return start.not_run(Some(&prepared.plan), failure);
         }
     };
     let findings = after(&prepared, started, messages);
@@ -68,39 +191,54 @@ pub(crate) fn run(
         if let Some(network) = &outcome.network {
             network::tell(network, messages);
         }
+        start.tell_unrecorded(attended.unrecorded.as_ref());
     }
-    let result = || ended.result(&prepared.plan, &findings);
-    if let Err(error) = destination.write(result) {
-        messages.error(&format!("the result cannot be written: {error}"));
-    }
+    let session = start.session.as_ref().map(Session::id);
+    start.write_result(|| ended.result(&prepared.plan, &findings).in_session(session));
     let exit = ended.exit();
     if let Ended::Native(attended) = ended
         && let Err(error) = attended.finish()
     {
         messages.warning(&format!("a control group is left behind: {error}"));
     }
-    Ok(exit)
+    exit
 }
 
 fn run_native(
     nursery: Option<Result<Nursery, StartError>>,
     prepared: &mut Prepared,
     gatekeeper: Option<Gatekeeper>,
-    degraded: Degraded,
-    messages: Messages,
+    arguments: &RunArguments,
+    start: &Start,
 ) -> Result<Ended, SpawnError> {
-    let bounds = Bounds::prepare(&prepared.plan, degraded)?;
+    let plan = &prepared.plan;
+    let degraded = if arguments.degraded_limits { Degraded::Allow } else { Degraded::Refuse };
+    let bounds =
+        Bounds::prepare(plan, degraded).map_err(SpawnError::from).inspect_err(|error| {
+            start.record(&plan.invocation, |recorder| {
+                recorder.failed(error.code(), &error.to_string())
+            });
+        })?;
+    let mut swept = start.swept.clone();
+    if bounds.has_group() {
+        swept.extend(cage::sweep_groups());
+    }
+    for one in &swept {
+        start.messages.note(&one.to_string());
+    }
     if let Some(degradation) = bounds.degradation() {
-        messages.warning(&counsel::limits::not_held(degradation));
-        messages.help(&degradation.fix);
+        start.messages.warning(&counsel::limits::not_held(degradation));
+        start.messages.help(&degradation.fix);
     }
     let run = AttachedRun {
         nursery: nursery.unwrap_or_else(Nursery::open)?,
-        plan: &prepared.plan,
+        plan,
         sources: std::mem::take(&mut prepared.sources),
         gatekeeper,
         bounds,
-        session: None,
+        session: start.session.as_ref(),
+        recording: &start.recording,
+        swept: &swept,
     };
     Ok(Ended::Native(Box::new(run.run()?)))
 }
@@ -131,28 +269,58 @@ impl Ended {
 
 /// Everything up to the compiled cage. A gatekeeper that will be needed jails itself meanwhile.
 fn ready(
+    selection: &mut Selection,
     arguments: &RunArguments,
-    messages: Messages,
+    start: &Start,
 ) -> Result<(Prepared, Option<Gatekeeper>), Failure> {
-    let flags = FlagArguments {
-        files: Some(&arguments.files),
-        program: Some(&arguments.program),
-        network: Some(&arguments.network),
-        ..FlagArguments::default()
-    };
-    let mut selection = select(&arguments.choice, flags, messages)?;
     pass_terminal_on(&mut selection.policy);
-    let argv = command(&arguments.command, &selection)?;
+    let argv = command(&arguments.command, &selection.agent_command)?;
     let gatekeeper = match arguments.backend {
-        Backend::Native => start_gatekeeper(&selection)?,
+        Backend::Native => start_gatekeeper(selection)?,
         Backend::Bwrap => None,
     };
-    let prepared = prepare(&selection, &argv)?;
-    notes::tell(&prepared, messages);
+    let prepared = cage::prepare::prepare(selection, &argv).inspect_err(|error| {
+        if let Ok(name) = Name::new() {
+            let details = with_causes(error);
+            start.record(&name.text, |recorder| recorder.not_compiled(error.code(), &details));
+        }
+    })?;
+    notes::tell(&prepared, start.messages);
     for sentence in &prepared.plan.summary.reduced_isolation {
-        messages.note(&format!("reduced isolation: {sentence}"));
+        start.messages.note(&format!("reduced isolation: {sentence}"));
     }
     Ok((prepared, gatekeeper))
+}
+
+impl Start {
+    /// Tells of a run that did not happen. The result comes last, as after a run: whoever reads it
+    /// on standard error takes the last line.
+    fn not_run(&self, plan: Option<&Plan>, failure: Failure) -> Exit {
+        failure.tell(self.messages);
+        let session = self.session.as_ref().map(Session::id);
+        self.write_result(|| RunResult::of_failure(plan, &failure).in_session(session));
+        failure.exit
+    }
+
+    fn write_result(&self, result: impl FnOnce() -> RunResult) {
+        if let Err(error) = self.destination.write(result) {
+            self.messages.error(&format!("the result cannot be written: {error}"));
+        }
+    }
+
+    /// Records a failure. That there was one is told anyway, so one more is no news.
+    fn record(&self, invocation: &str, write: impl FnOnce(&Recorder) -> Result<(), AuditError>) {
+        if let Ok(recorder) = self.recording.of_start(invocation) {
+            let _unrecorded = write(&recorder);
+        }
+    }
+
+    fn tell_unrecorded(&self, error: Option<&RecordError>) {
+        if let Some(error) = error {
+            let error = with_causes(error);
+            self.messages.error(&format!("the end of the program is not on record: {error}"));
+        }
+    }
 }
 
 fn start_gatekeeper(selection: &Selection) -> Result<Option<Gatekeeper>, Failure> {
@@ -164,15 +332,15 @@ fn start_gatekeeper(selection: &Selection) -> Result<Option<Gatekeeper>, Failure
 }
 
 /// What was asked for on the command line, else what the agent's definition says.
-pub(crate) fn command(given: &[OsString], selection: &Selection) -> Result<Vec<OsString>, Failure> {
+pub(crate) fn command(given: &[OsString], of_agent: &[String]) -> Result<Vec<OsString>, Failure> {
     if !given.is_empty() {
         return Ok(given.to_vec());
     }
-    if selection.agent_command.is_empty() {
+    if of_agent.is_empty() {
         return Err(Failure::new(Exit::Usage, "there is no program to run")
             .help("put it at the end: `stockade run -- PROGRAM ARGUMENT…`"));
     }
-    Ok(selection.agent_command.iter().map(OsString::from).collect())
+    Ok(of_agent.iter().map(OsString::from).collect())
 }
 
 /// On a terminal a program has to know its kind, or it cannot draw. The name says nothing else.
@@ -239,21 +407,6 @@ fn tell_denials(plan: &Plan, outcome: &Outcome, messages: Messages) {
         calls.join(", "),
         plan.seccomp.profile.name(),
     ));
-}
-
-/// Tells of a run that did not happen. The result comes last, as after a run: whoever reads it on
-/// standard error takes the last line.
-fn told(
-    destination: &Destination,
-    plan: Option<&Plan>,
-    failure: Failure,
-    messages: Messages,
-) -> Exit {
-    failure.tell(messages);
-    if let Err(error) = destination.write(|| RunResult::of_failure(plan, &failure)) {
-        messages.error(&format!("the result cannot be written: {error}"));
-    }
-    failure.exit
 }
 
 const MOST_DENIALS_TOLD: usize = 5;

@@ -40,12 +40,11 @@ pub(crate) fn select(
         Selected::Uncaged(uncaged) => Err(Failure::new(
             Exit::CannotBuild,
             format!(
-                "the cage is disabled ({}): its program would run uncaged, which has to be on \
-                 record, and this build keeps none",
+                "the cage is disabled ({}): its program runs without one, so there is none to look at",
                 uncaged.origin
             ),
         )
-        .help("start the program without `stockade`, or give it a cage")),
+        .help("give it a cage, or name another one with `--cage`")),
     }
 }
 
@@ -67,10 +66,6 @@ pub(crate) fn select_any(
         tell_unset_variables(&selection.policy, &caller, messages);
         if arguments.network.is_some_and(|network| network.no_net) {
             selection.policy.net.disconnect();
-        }
-        if selection.policy.state == policy::State::Scratch {
-            let kept = crate::scratch::directory(&caller.locations, selection)?;
-            selection.surroundings.scratch = Some(kept);
         }
     }
     Ok(selected)

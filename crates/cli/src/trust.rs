@@ -85,8 +85,13 @@ pub(crate) fn deny(arguments: &DenyArguments, messages: Messages) -> Result<Exit
 
 fn describe(path: &str, asked: &BTreeMap<String, Vec<String>>) -> String {
     let mut text = format!("`{path}` asks for more than your ceiling:\n");
-    for (cage, lines) in asked {
-        text.push_str(&format!("  cage {}\n", shown(cage)));
+    for (name, lines) in asked {
+        // No cage has a dot in its name.
+        let (what, name) = match name.strip_prefix("agent.") {
+            Some(agent) => ("agent", agent),
+            None => ("cage", name.as_str()),
+        };
+        text.push_str(&format!("  {what} {}\n", shown(name)));
         for line in lines {
             text.push_str(&format!("    {line}\n"));
         }

@@ -9,6 +9,7 @@ use crate::failure::Failure;
 use crate::message::Messages;
 use crate::output::{print, print_json};
 use crate::selection::{FlagArguments, select};
+use crate::session;
 
 /// The command. Its exit status tells whether the program inside has what was asked about.
 pub(crate) fn why(arguments: WhyArguments, messages: Messages) -> Result<Exit, Failure> {
@@ -20,7 +21,8 @@ pub(crate) fn why(arguments: WhyArguments, messages: Messages) -> Result<Exit, F
         seccomp: arguments.seccomp,
         too_broad: question.too_broad(),
     };
-    let selection = select(&arguments.choice, flags, messages)?;
+    let mut selection = select(&arguments.choice, flags, messages)?;
+    let _session = session::for_a_look(&mut selection)?;
     let answer = ask(&selection, &question)?;
     if arguments.json {
         print_json(&answer.data)?;

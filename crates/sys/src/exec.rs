@@ -24,6 +24,11 @@ impl CStringArray {
             .collect();
         Self { pointers, _owners: strings }
     }
+
+    /// The array, for as long as this value lives.
+    pub(crate) fn as_pointers(&self) -> *const *const libc::c_char {
+        self.pointers.as_ptr()
+    }
 }
 
 /// Replaces this process's program; returns only on failure.

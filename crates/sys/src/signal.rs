@@ -26,6 +26,11 @@ impl SignalSet {
         Self(unsafe { set.assume_init() })
     }
 
+    /// The set, for as long as this value lives.
+    pub(crate) fn as_ptr(&self) -> *const libc::sigset_t {
+        &raw const self.0
+    }
+
     /// Every signal.
     pub fn full() -> Self {
         let mut set = Self::empty();

@@ -1,16 +1,12 @@
 //! Which of several reasons for an end counts.
 
-use plan::LimitsPlan;
+use std::time::Duration;
+
 use rustix::event::{PollFd, PollFlags};
 
 use super::Bounds;
 use crate::outcome::EndReason;
 use crate::watchdog::Ring;
-
-fn of_time(walltime_sec: Option<u64>) -> Bounds {
-    let limits = LimitsPlan { walltime_sec, ..LimitsPlan::default() };
-    Bounds { limits, group: None, watchdog: None, verdict: None }
-}
 
 fn wait(bounds: &Bounds) {
     let [watchdog, _] = bounds.descriptors();
@@ -21,7 +17,7 @@ fn wait(bounds: &Bounds) {
 /// K151, K162
 #[test]
 fn time_is_a_bound_of_its_own() {
-    let mut bounds = of_time(Some(1));
+    let mut bounds = Bounds::of_time(Some(Duration::from_secs(1)));
     assert_eq!(bounds.descriptors().map(|one| one.is_some()), [false, false], "not armed yet");
     bounds.arm().unwrap();
     assert_eq!(bounds.listen().unwrap(), None);
@@ -35,7 +31,7 @@ fn time_is_a_bound_of_its_own() {
 /// K163, K174
 #[test]
 fn an_order_to_end_gives_the_same_grace() {
-    let mut bounds = of_time(None);
+    let mut bounds = Bounds::of_time(None);
     bounds.arm().unwrap();
     assert_eq!(bounds.descriptors().map(|one| one.is_some()), [false, false]);
     assert_eq!(bounds.end(EndReason::SessionEnded).unwrap(), Some(Ring::Terminate));

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 
 use policy::text::{Agent, AgentCage, Document};
-use policy::{Cage, Ceiling, Limits, built_in};
+use policy::{Cage, Ceiling, built_in};
 
 use super::error::{Definition, SelectionError};
 
@@ -92,8 +92,8 @@ impl Documents {
         for (author, document) in self.each() {
             let Some(agent) = document.agents.get(name) else { continue };
             let (cage, name) = match &agent.cage {
-                AgentCage::Disabled => {
-                    let (limits, origin) = (Limits::default(), agent.origin.clone());
+                AgentCage::Disabled(limits) => {
+                    let (limits, origin) = (*limits, agent.origin.clone());
                     (Some(Cow::Owned(Cage::Disabled { limits, origin })), name)
                 }
                 AgentCage::Named(cage) => (document.cages.get(cage).map(Cow::Borrowed), &**cage),

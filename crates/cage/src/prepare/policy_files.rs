@@ -6,7 +6,7 @@ use std::path::Path;
 
 use plan::HostPath;
 use policy::ceiling::Excess;
-use policy::text::{self, Flags};
+use policy::text::{self, AgentCage, Flags};
 use policy::{Cage, Ceiling, NetworkSettings, Place, Policy, built_in};
 
 use super::caller::Caller;
@@ -101,7 +101,8 @@ impl PolicyFiles {
         }
     }
 
-    /// What each cage of the project's file asks for beyond the ceiling, by the cage's name.
+    /// What each cage of the project's file asks for beyond the ceiling, by the cage's name; and
+    /// each agent that has none, as `agent.NAME`.
     pub fn asked_beyond_ceiling(&self) -> Result<BTreeMap<String, Vec<String>>, SelectionError> {
         let documents = self.parse()?;
         let mut asked = BTreeMap::new();
@@ -109,6 +110,14 @@ impl PolicyFiles {
             if let Err(excess) = documents.ceiling.apply_to_cage(cage) {
                 let lines = excess.asked.iter().map(ToString::to_string).collect();
                 asked.insert(name.clone(), lines);
+            }
+        }
+        for (name, agent) in documents.project.iter().flat_map(|document| &document.agents) {
+            let AgentCage::Disabled(limits) = agent.cage else { continue };
+            let cage = Cage::Disabled { limits, origin: agent.origin.clone() };
+            if let Err(excess) = documents.ceiling.apply_to_cage(&cage) {
+                let lines = excess.asked.iter().map(ToString::to_string).collect();
+                asked.insert(format!("agent.{name}"), lines);
             }
         }
         Ok(asked)

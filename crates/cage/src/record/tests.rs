@@ -104,3 +104,24 @@ fn what_a_gatekeeper_says_is_of_its_own_cage() {
     };
     assert_eq!((invocation_id.as_str(), hostname.as_str()), ("01TEST", "evil\\x0a\\u{202e}"));
 }
+
+/// T29: however much a program has refused to it, the record stays small.
+#[test]
+fn a_program_causes_a_bounded_number_of_records() {
+    let (log, recorder) = recorder();
+    let denied = || gate::event::EventKind::UdpDenied { target: [10, 0, 0, 1].into(), port: 9 };
+    for _ in 0..super::MOST_NETWORK_RECORDS + 50 {
+        recorder.network(denied()).unwrap();
+    }
+    let denials: Vec<DeniedCall> = (0..500)
+        .map(|number| DeniedCall { name: format!("call {number}"), count: 1, killed: false })
+        .collect();
+    recorder.ended(&RecordedEnd { denials: &denials, ..ended(EndReason::Exited) }).unwrap();
+    let reader = audit::Reader::open(&log.path().join("audit")).unwrap();
+    let names: Vec<String> =
+        reader.records(audit::Filter::default()).map(|record| record.unwrap().name).collect();
+    let count = |name: &str| names.iter().filter(|event| *event == name).count();
+    let most = usize::try_from(super::MOST_NETWORK_RECORDS).unwrap();
+    assert_eq!(count("gatekeeper.udp_denied"), most);
+    assert_eq!(count("policy.violation"), super::MOST_DENIALS);
+}

@@ -75,6 +75,7 @@ use gatekeepers::Gatekeepers;
 use keeper::Keeper;
 use kept::Stay;
 use start::Beside;
+pub(crate) use uncaged::Direct;
 use watch::Watch;
 
 /// How a runner works.

@@ -3,76 +3,94 @@
 //! What can be tracked of it is its process group. A descendant that makes a group or a session of
 //! its own is out of reach: nothing that is short of a cage holds it, and nothing here pretends to.
 
+use std::ffi::CString;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::process::CommandExt as _;
-use std::process::{Command, Stdio};
+use std::os::unix::ffi::OsStrExt as _;
 
 use jail::{End, ProgramStreams, Stream};
 use policy::shown::shown;
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions};
+use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions, WaitOptions};
+use sys::exec::CStringArray;
+use sys::spawn::Program;
 
-use super::error::RunError;
+use super::error::{RunError, kernel};
 use super::request::UncagedProgram;
 
 /// A program that runs in a process group of its own.
 #[derive(Debug)]
-pub(super) struct Direct {
-    pub(super) pid: Pid,
+pub(crate) struct Direct {
+    pub(crate) pid: Pid,
     pidfd: OwnedFd,
 }
 
 impl Direct {
     /// Starts the program.
-    pub(super) fn start(
+    pub(crate) fn start(
         program: &UncagedProgram,
         streams: ProgramStreams,
     ) -> Result<Self, RunError> {
-        let [name, arguments @ ..] = program.argv.as_slice() else {
+        let Some(name) = program.argv.first() else {
             return Err(RunError::Unsupported("there is no program to run"));
         };
-        let failed = |error: std::io::Error| RunError::Uncaged {
-            program: shown(name.display()),
-            errno: Errno::from_io_error(&error).unwrap_or(Errno::INVAL),
+        let failed = |errno| RunError::Uncaged { program: shown(name.display()), errno };
+        let streams = [streams.stdin, streams.stdout, streams.stderr];
+        let [stdin, stdout, stderr] = streams.map(descriptor);
+        let (stdin, stdout, stderr) = (stdin?, stdout?, stderr?);
+        let words = || -> Result<_, Errno> {
+            let arguments = program.argv.iter().map(|word| c_string(word.as_bytes()));
+            let environment = program
+                .environment
+                .iter()
+                .map(|(name, value)| c_string(&[name.as_bytes(), b"=", value.as_bytes()].concat()));
+            Ok((
+                c_string(name.as_bytes())?,
+                CStringArray::new(arguments.collect::<Result<_, _>>()?),
+                CStringArray::new(environment.collect::<Result<_, _>>()?),
+                c_string(program.working_directory.as_os_str().as_bytes())?,
+            ))
         };
-        let ProgramStreams { stdin, stdout, stderr } = streams;
-        let child = Command::new(name)
-            .args(arguments)
-            .env_clear()
-            .envs(program.environment.iter().map(|(name, value)| (name, value)))
-            .current_dir(&program.working_directory)
-            .process_group(0)
-            .stdin(stdio(stdin)?)
-            .stdout(stdio(stdout)?)
-            .stderr(stdio(stderr)?)
-            .spawn()
-            .map_err(failed)?;
-        let pid = Pid::from_child(&child);
+        let (path, arguments, environment, working_directory) = words().map_err(failed)?;
+        let pid = sys::spawn::spawn(&Program {
+            path: &path,
+            arguments: &arguments,
+            environment: &environment,
+            working_directory: &working_directory,
+            streams: [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()],
+        })
+        .map_err(failed)?;
         // The child cannot have been reaped: only this value's owner does that.
         match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
             Ok(pidfd) => Ok(Self { pid, pidfd }),
             Err(errno) => {
-                let mut child = child;
-                let _gone = child.kill();
-                let _reaped = child.wait();
+                let _gone = sys::signal::send_to_group(pid, libc::SIGKILL);
+                let _reaped = rustix::process::waitpid(Some(pid), WaitOptions::empty());
                 Err(RunError::Kernel { call: "open a handle on the program", errno })
             }
         }
     }
 
     /// Readable when the program is gone.
-    pub(super) fn gone(&self) -> BorrowedFd<'_> {
+    pub(crate) fn gone(&self) -> BorrowedFd<'_> {
         self.pidfd.as_fd()
     }
 
     /// Sends a signal to the program and to what it started and has not set apart.
-    pub(super) fn signal(&self, signal: i32) -> Result<(), Errno> {
+    pub(crate) fn signal(&self, signal: i32) -> Result<(), Errno> {
         sys::signal::send_to_group(self.pid, signal)
+    }
+
+    /// Whether the program has stopped since this was last asked.
+    pub(crate) fn has_stopped(&self) -> bool {
+        let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
+        let waited = rustix::process::waitid(WaitId::PidFd(self.pidfd.as_fd()), options);
+        matches!(waited, Ok(Some(_)))
     }
 
     /// How the program ended, once [`Self::gone`] is readable. What is left of its group is ended
     /// first: as long as the program is not reaped, nobody else can have its group's number.
-    pub(super) fn reap(&self) -> End {
+    pub(crate) fn reap(&self) -> End {
         let _gone = self.signal(libc::SIGKILL);
         loop {
             let waited =
@@ -100,12 +118,26 @@ impl Drop for Direct {
     }
 }
 
-fn stdio(stream: Stream) -> Result<Stdio, RunError> {
-    match stream {
-        Stream::Null => Ok(Stdio::null()),
-        Stream::Descriptor(descriptor) => Ok(descriptor.into()),
+/// Where a stream leads, at a number that putting the three into place cannot overwrite.
+fn descriptor(stream: Stream) -> Result<OwnedFd, RunError> {
+    let nowhere = || {
+        rustix::fs::open(c"/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
+            .map_err(kernel("open `/dev/null`"))
+    };
+    let descriptor = match stream {
+        Stream::Null => nowhere()?,
+        Stream::Descriptor(descriptor) => descriptor,
         Stream::Terminal => {
-            Err(RunError::Unsupported("a program without a cage cannot be given a terminal"))
+            let reason = "a program without a cage cannot be given a terminal";
+            return Err(RunError::Unsupported(reason));
         }
-    }
+    };
+    rustix::io::fcntl_dupfd_cloexec(descriptor, FIRST_BEYOND_STANDARD)
+        .map_err(kernel("copy a descriptor"))
 }
+
+fn c_string(bytes: &[u8]) -> Result<CString, Errno> {
+    CString::new(bytes).map_err(|_| Errno::INVAL)
+}
+
+const FIRST_BEYOND_STANDARD: i32 = 3;

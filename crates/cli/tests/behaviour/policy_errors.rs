@@ -220,16 +220,6 @@ fn a_project_asks_for_network_up_to_the_ceiling() {
     place.ask(["check"]).expect_code(123).says("unknown word `network`");
 }
 
-/// K157: a cage that is disabled never runs a program silently uncaged.
-#[test]
-fn a_disabled_cage_runs_nothing() {
-    let place = Place::new();
-    place.policy("version = 1\n[cage]\ndefault = \"disabled\"\n");
-    refused(&place, 125, &["without any cage"]);
-    place.ask(["allow", "--yes"]).expect_code(0);
-    refused(&place, 122, &["uncaged"]);
-}
-
 /// A shell can stand in a directory that is gone.
 #[test]
 fn a_working_directory_that_was_removed() {

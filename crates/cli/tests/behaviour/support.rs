@@ -73,6 +73,23 @@ impl Place {
         command
     }
 
+    /// What was recorded, oldest first, without the log's own records.
+    pub(crate) fn records(&self) -> Vec<serde_json::Value> {
+        let directory = self.state().join("stockade/audit");
+        let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
+        let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+        files.retain(|path| path.extension().is_some_and(|extension| extension == "jsonl"));
+        files.sort();
+        let texts = files.iter().map(|path| fs::read_to_string(path).unwrap());
+        let lines: Vec<serde_json::Value> = texts
+            .flat_map(|text| {
+                text.lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<_>>()
+            })
+            .collect();
+        let of_log = |one: &serde_json::Value| one["event"].as_str().unwrap().starts_with("log.");
+        lines.into_iter().filter(|record| !of_log(record)).collect()
+    }
+
     /// Runs `stockade` with these arguments to its end.
     pub(crate) fn ask<Word: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = Word>) -> Ended {
         Ended::of(self.stockade().args(words).output().unwrap())

@@ -18,7 +18,7 @@ use super::{
     Agent, AgentCage, Author, Document, LANGUAGE_VERSION, MAX_CAGES, MAX_ERRORS, settings, syntax,
 };
 use crate::shown::Shown;
-use crate::{Cage, Ceiling, NetworkSettings, Place};
+use crate::{Cage, Ceiling, Limits, NetworkSettings, Place};
 
 pub(super) fn parse(
     file: &str,
@@ -69,7 +69,7 @@ fn decode<'text>(decoder: &mut Decoder<'text>, tree: &Spanned<DeTable<'text>>) -
         .into_iter()
         .take(MAX_CAGES)
         .filter_map(|(name, _, value)| {
-            let agent = decode_agent(decoder, &name, value, &cages)?;
+            let agent = decode_agent(decoder, &name, value, &cages, defaults.limits)?;
             Some((name, agent))
         })
         .collect();
@@ -145,6 +145,7 @@ fn decode_agent<'text>(
     name: &str,
     value: &Value<'text>,
     cages: &IndexMap<String, Option<Cage>>,
+    limits: Limits,
 ) -> Option<Agent> {
     let table = decoder.table(value, "a table such as `{ cage = \"default\" }`")?;
     let mut cage = None;
@@ -158,7 +159,7 @@ fn decode_agent<'text>(
     }
     for entry in entries {
         if entry.word == "cage" {
-            cage = decode_agent_cage(decoder, entry.value, cages);
+            cage = decode_agent_cage(decoder, entry.value, cages, limits);
             origin = decoder.origin(&entry.value.span());
         } else {
             command = decode_command(decoder, entry.value);
@@ -171,10 +172,11 @@ fn decode_agent_cage<'text>(
     decoder: &mut Decoder<'text>,
     value: &Value<'text>,
     cages: &IndexMap<String, Option<Cage>>,
+    limits: Limits,
 ) -> Option<AgentCage> {
     let name = decoder.string(value, "the name of a cage")?;
     if name == words::DISABLED {
-        return Some(AgentCage::Disabled);
+        return Some(AgentCage::Disabled(limits));
     }
     if cages.contains_key(name) {
         return Some(AgentCage::Named(name.to_owned()));

@@ -34,7 +34,7 @@ pub use net::port_help;
 pub use render::Style;
 pub use variables::FIXED as FIXED_VARIABLES;
 
-use crate::{Cage, Ceiling, NetworkSettings, Place, RuleOrigin};
+use crate::{Cage, Ceiling, Limits, NetworkSettings, Place, RuleOrigin};
 
 /// The most bytes of a policy text.
 pub const MAX_TEXT_BYTES: usize = 256 * 1024;
@@ -89,8 +89,8 @@ pub struct Agent {
 pub enum AgentCage {
     /// A cage of the same file, which exists.
     Named(String),
-    /// `cage = "disabled"`: none.
-    Disabled,
+    /// `cage = "disabled"`: none. Limits live outside the choice between enabled and disabled.
+    Disabled(Limits),
 }
 
 /// Who wrote a text: it decides which paths the text may name.

@@ -69,7 +69,7 @@ cage = "disabled"
     assert_eq!(open, crate::Policy::closed("open"), "what is not written is not given (K46)");
     assert_eq!(document.agents["reviewer"].cage, AgentCage::Named("scraper".to_owned()));
     assert_eq!(document.agents["reviewer"].command, ["claude", "--review"]);
-    assert_eq!(document.agents["trusted"].cage, AgentCage::Disabled);
+    assert_eq!(document.agents["trusted"].cage, AgentCage::Disabled(crate::Limits::default()));
     assert_eq!(document.cages.keys().collect::<Vec<_>>(), ["default", "scraper", "open"]);
     assert_eq!(document.ceiling, None);
 }
