@@ -19,6 +19,13 @@ pub(crate) fn tell(outcome: &NetworkOutcome, messages: Messages) {
         messages.warning(&format!("names could not be looked up: {}", shown(tried)));
     }
     let account = &outcome.account;
+    if account.out_of_descriptors > 0 {
+        messages.warning(&format!(
+            "{} connections or names came to nothing: each open connection takes two descriptors of \
+             the gatekeeper, and there are no more; raise the hard limit (`ulimit -Hn`)",
+            account.out_of_descriptors
+        ));
+    }
     for denied in account.denials.iter().take(MOST_TOLD) {
         messages.note(&line(denied));
     }

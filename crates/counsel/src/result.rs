@@ -38,6 +38,8 @@ pub struct NetworkResult {
     denials: Vec<DeniedTargetResult>,
     /// Refusals of targets that are not listed, because there were too many.
     unlisted_denials: u64,
+    /// Connections and questions for which the gatekeeper had no descriptor left.
+    out_of_descriptors: u64,
     /// Which resolvers did not answer.
     upstream_unreachable: Option<String>,
     /// Whether the gatekeeper ended before the cage, which had no network from then on.
@@ -83,6 +85,7 @@ impl From<&NetworkOutcome> for NetworkResult {
             bytes_out: counters.bytes_out,
             denials: account.denials.iter().map(DeniedTargetResult::from).collect(),
             unlisted_denials: account.unlisted_denials,
+            out_of_descriptors: account.out_of_descriptors,
             upstream_unreachable: upstream_unreachable.clone(),
             gatekeeper_gone: *end == NetworkEnd::GatekeeperGone,
         }

@@ -15,6 +15,9 @@ pub struct Account {
     pub denials: Vec<DeniedTarget>,
     /// Refusals of targets that are not listed.
     pub unlisted_denials: u64,
+    /// Connections and questions that came to nothing because the gatekeeper could open no more
+    /// descriptors.
+    pub out_of_descriptors: u64,
     /// Events that were not told, because there were too many.
     pub events_lost: u64,
 }

@@ -100,8 +100,15 @@ impl Cage {
             }
             Err(DialFailure::Denied(denial)) => Err(self.deny(target, port, denial, way)),
             Err(failure) => {
-                if let DialFailure::Unresolved(ResolveFailure::Unreachable { tried }) = &failure {
-                    self.record.take(EventKind::UpstreamUnreachable { error: tried.clone() });
+                match &failure {
+                    DialFailure::Unresolved(ResolveFailure::Unreachable { tried }) => {
+                        self.record.take(EventKind::UpstreamUnreachable { error: tried.clone() });
+                    }
+                    DialFailure::NoDescriptor
+                    | DialFailure::Unresolved(ResolveFailure::NoDescriptor) => {
+                        self.record.had_no_descriptor();
+                    }
+                    _ => {}
                 }
                 Err(Refusal::Failed(failure))
             }
@@ -168,6 +175,10 @@ impl CageNames for Cage {
 
     fn outside(&self) -> Outside {
         if self.proxy.is_some() { Outside::Proxy } else { Outside::Resolvers }
+    }
+
+    fn had_no_descriptor(&self) {
+        self.record.had_no_descriptor();
     }
 
     fn tell(&self, event: EventKind) {

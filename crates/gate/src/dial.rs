@@ -19,7 +19,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::addresses::HostAddresses;
 use crate::decision::{Denial, Target, Vetted, vet};
-use crate::dns::{ResolveFailure, Resolver};
+use crate::dns::{ResolveFailure, Resolver, is_want_of_descriptors};
 use crate::limits;
 use crate::rules::Rules;
 use crate::settings::Proxy;
@@ -39,12 +39,26 @@ pub(crate) enum DialFailure {
     /// The other side was not reached.
     #[error("no connection: {0}")]
     Unreachable(io::Error),
+    /// The gatekeeper had no descriptor left to dial with.
+    #[error("there are too many open connections")]
+    NoDescriptor,
     /// The other side did not answer.
     #[error("the connection timed out")]
     TimedOut,
     /// The proxy outside said no, or something that is no answer.
     #[error("the proxy refused: {0}")]
     Proxy(String),
+}
+
+impl DialFailure {
+    fn of(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::ConnectionRefused => Self::Refused,
+            io::ErrorKind::TimedOut => Self::TimedOut,
+            _ if is_want_of_descriptors(&error) => Self::NoDescriptor,
+            _ => Self::Unreachable(error),
+        }
+    }
 }
 
 /// Connects to an allowed target.
@@ -117,7 +131,13 @@ async fn addresses_of(resolver: &Resolver, name: &Name) -> Result<Vec<IpAddr>, D
 
 /// Those that may be dialled; if there are none, why the first may not.
 fn vet_all(rules: &Rules, addresses: &[IpAddr], port: u16) -> Result<Vec<Vetted>, DialFailure> {
-    let own: HostAddresses = addresses.iter().copied().filter(|address| is_own(*address)).collect();
+    let mut own = Vec::new();
+    for address in addresses {
+        if is_own(*address).map_err(DialFailure::of)? {
+            own.push(*address);
+        }
+    }
+    let own: HostAddresses = own.into_iter().collect();
     let mut vetted = Vec::new();
     let mut first = None;
     for address in addresses {
@@ -137,20 +157,23 @@ fn vet_all(rules: &Rules, addresses: &[IpAddr], port: u16) -> Result<Vec<Vetted>
 /// Whether the address is the host's own: the kernel would then talk to it from that very address.
 /// Asked for each dial, because a host's addresses change. A datagram socket that is connected sends
 /// nothing.
-fn is_own(address: IpAddr) -> bool {
-    let ask = || -> Result<bool, Errno> {
-        let family = match address {
-            IpAddr::V4(_) => AddressFamily::INET,
-            IpAddr::V6(_) => AddressFamily::INET6,
-        };
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket = rustix::net::socket_with(family, SocketType::DGRAM, flags, None)?;
-        rustix::net::connect(&socket, &SocketAddr::new(address, ANY_PORT))?;
-        let local = SocketAddr::try_from(rustix::net::getsockname(&socket)?)?;
-        Ok(local.ip().to_canonical() == address.to_canonical())
+fn is_own(address: IpAddr) -> io::Result<bool> {
+    let family = match address {
+        IpAddr::V4(_) => AddressFamily::INET,
+        IpAddr::V6(_) => AddressFamily::INET6,
     };
-    // What has no route is not reached from here at all.
-    ask().unwrap_or(false)
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = match rustix::net::socket_with(family, SocketType::DGRAM, flags, None) {
+        // A host without this family has no address of it.
+        Err(Errno::AFNOSUPPORT) => return Ok(false),
+        other => other?,
+    };
+    if rustix::net::connect(&socket, &SocketAddr::new(address, ANY_PORT)).is_err() {
+        // What has no route is not reached from here at all.
+        return Ok(false);
+    }
+    let local = SocketAddr::try_from(rustix::net::getsockname(&socket)?)?;
+    Ok(local.ip().to_canonical() == address.to_canonical())
 }
 
 /// Tries the addresses in order, each a little after the one before, and takes the first connection.
@@ -180,7 +203,7 @@ async fn race(addresses: &[Vetted]) -> Result<TcpStream, DialFailure> {
 /// Which of two failures says more: a refusal comes from the host itself.
 fn worse(one: DialFailure, other: DialFailure) -> DialFailure {
     match (&one, &other) {
-        (DialFailure::Refused, _) => one,
+        (DialFailure::Refused | DialFailure::NoDescriptor, _) => one,
         (DialFailure::TimedOut, DialFailure::Unreachable(_)) => one,
         _ => other,
     }
@@ -193,11 +216,7 @@ async fn connect(address: SocketAddr) -> Result<TcpStream, DialFailure> {
             let _slower = stream.set_nodelay(true);
             Ok(stream)
         }
-        Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {
-            Err(DialFailure::Refused)
-        }
-        Ok(Err(error)) if error.kind() == io::ErrorKind::TimedOut => Err(DialFailure::TimedOut),
-        Ok(Err(error)) => Err(DialFailure::Unreachable(error)),
+        Ok(Err(error)) => Err(DialFailure::of(error)),
         Err(_) => Err(DialFailure::TimedOut),
     }
 }

@@ -21,3 +21,4 @@ pub use cache::{Addresses, Resolver};
 pub use respond::{CageNames, Outside};
 pub use server::{Server, Sockets};
 pub use upstream::ResolveFailure;
+pub(crate) use upstream::is_want_of_descriptors;

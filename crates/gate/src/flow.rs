@@ -124,8 +124,13 @@ where
                         drop(permit);
                     });
                 }
-                // Out of descriptors, or a client that is gone already.
-                Err(_) => tokio::time::sleep(AFTER_ERROR).await,
+                Err(error) => {
+                    // Or a client that is gone already.
+                    if dns::is_want_of_descriptors(&error) {
+                        cage.record.had_no_descriptor();
+                    }
+                    tokio::time::sleep(AFTER_ERROR).await;
+                }
             }
             taken = taken.wrapping_add(1);
             if taken.is_multiple_of(limits::ACCEPTS_PER_TURN) {

@@ -25,6 +25,8 @@ pub(crate) struct Record {
     pub(crate) inward: AtomicU64,
     /// Bytes that left it.
     pub(crate) outward: AtomicU64,
+    /// What could not be done for want of descriptors.
+    out_of_descriptors: AtomicU64,
     told: Mutex<Told>,
 }
 
@@ -66,6 +68,7 @@ impl Record {
             invocation,
             inward: AtomicU64::default(),
             outward: AtomicU64::default(),
+            out_of_descriptors: AtomicU64::default(),
             told: Mutex::new(told),
         }
     }
@@ -82,6 +85,11 @@ impl Record {
         }
     }
 
+    /// Takes note that there was no descriptor for something.
+    pub(crate) fn had_no_descriptor(&self) {
+        self.out_of_descriptors.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Everything so far.
     pub(crate) fn account(&self) -> Account {
         let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
@@ -95,6 +103,7 @@ impl Record {
             },
             denials,
             unlisted_denials: told.unlisted_denials,
+            out_of_descriptors: self.out_of_descriptors.load(Ordering::Relaxed),
             events_lost: told.lost,
         }
     }

@@ -90,6 +90,8 @@ impl Entry {
             Err(ResolveFailure::ServerFailure { .. } | ResolveFailure::Unreachable { .. }) => {
                 AFTER_FAILURE
             }
+            // Says nothing about the name.
+            Err(ResolveFailure::NoDescriptor) => Duration::ZERO,
         };
         Self { addresses: resolution.addresses, expires: Instant::now() + lifetime }
     }

@@ -31,6 +31,9 @@ pub trait CageNames: Send + Sync + 'static {
     /// Who knows names outside.
     fn outside(&self) -> Outside;
 
+    /// Takes note that there was no descriptor to ask with.
+    fn had_no_descriptor(&self);
+
     /// Takes every event about names, `DnsAllowed` included: to count them all and to pass on as many
     /// as the cage may tell.
     fn tell(&self, event: EventKind);
@@ -118,6 +121,10 @@ impl<C: CageNames> Responder<C> {
             Err(ResolveFailure::NoSuchName) => Answer::NoSuchName,
             Err(ResolveFailure::NoAddress) => Answer::NoData,
             Err(ResolveFailure::ServerFailure { .. }) => Answer::ServerFailure,
+            Err(ResolveFailure::NoDescriptor) => {
+                self.cage.had_no_descriptor();
+                Answer::ServerFailure
+            }
             Err(failure @ ResolveFailure::Unreachable { .. }) => {
                 self.tell_unreachable(&failure);
                 Answer::ServerFailure

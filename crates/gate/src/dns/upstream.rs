@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use plan::destination::Name;
 use plan::network::Family;
+use rustix::io::Errno;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::time::timeout;
@@ -57,6 +58,9 @@ pub enum ResolveFailure {
         /// Its response code.
         code: u16,
     },
+    /// The gatekeeper had no descriptor left to ask with.
+    #[error("there are too many open connections to look a name up")]
+    NoDescriptor,
     /// No resolver answered.
     #[error("no resolver answered: {tried}")]
     Unreachable {
@@ -108,6 +112,10 @@ impl Upstream {
                     }
                     Err(code) => trouble.failed = Some((resolver, code)),
                 },
+                Ok(Err(error)) if is_want_of_descriptors(&error) => {
+                    let addresses = Err(ResolveFailure::NoDescriptor);
+                    return Some(Resolution { addresses, lifetime: Duration::ZERO });
+                }
                 Ok(Err(error)) => trouble.silent = Some((resolver, error.to_string())),
                 Err(_) => trouble.silent = Some((resolver, TIMED_OUT.to_owned())),
             }
@@ -228,6 +236,12 @@ async fn exchange_on_connection(resolver: SocketAddr, query: &Query) -> io::Resu
     let mut answer = vec![0; usize::from(length)];
     stream.read_exact(&mut answer).await?;
     query.read(&answer).ok_or_else(|| io::Error::other("the answer is to another question"))
+}
+
+/// Whether a call failed because this process, or the whole system, has too much open already.
+pub(crate) fn is_want_of_descriptors(error: &io::Error) -> bool {
+    let errno = Errno::from_io_error(error);
+    matches!(errno, Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM))
 }
 
 fn random_id() -> io::Result<u16> {

@@ -94,7 +94,7 @@ fn reply_to(refusal: &Refusal) -> Reply {
             Reply::HostUnreachable
         }
         Refusal::Failed(DialFailure::TimedOut) => Reply::TimedOut,
-        Refusal::Failed(DialFailure::Proxy(_)) => Reply::GeneralFailure,
+        Refusal::Failed(DialFailure::Proxy(_) | DialFailure::NoDescriptor) => Reply::GeneralFailure,
     }
 }
 

@@ -31,6 +31,8 @@ impl CageNames for Cage {
         Outside::Resolvers
     }
 
+    fn had_no_descriptor(&self) {}
+
     fn tell(&self, _: EventKind) {}
 }
 

@@ -43,6 +43,8 @@ impl CageNames for Cage {
         self.outside
     }
 
+    fn had_no_descriptor(&self) {}
+
     fn tell(&self, event: EventKind) {
         self.told.lock().unwrap().push(event);
     }
