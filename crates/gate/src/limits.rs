@@ -9,10 +9,15 @@ pub const CONNECTIONS: usize = 16_384;
 pub const DIALS: usize = 512;
 /// Questions about names that may wait for an answer at a time.
 pub const QUERIES_IN_FLIGHT: usize = 1_024;
-/// Questions about names in one second.
-pub const QUERIES_PER_SECOND: u32 = 20_000;
+/// Questions about names in one second for which the host's resolvers are asked; more are refused.
+pub const ASKED_PER_SECOND: u32 = 2_000;
+/// Questions about names in one second, whoever knows the answer; more wait in the kernel, which drops
+/// what it has no room for.
+pub const QUERIES_PER_SECOND: u32 = 50_000;
 /// Questions that one socket takes before others get their turn.
-pub const QUERIES_PER_TURN: usize = 64;
+pub const QUERIES_PER_TURN: u32 = 16;
+/// How long a cage rests that has asked too much.
+pub const REST: Duration = Duration::from_millis(1);
 /// Connections for questions about names at a time; more wait in the listener's queue.
 pub const QUERY_CONNECTIONS: usize = 64;
 /// Events in one second; more are counted and not told.

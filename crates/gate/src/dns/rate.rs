@@ -1,5 +1,5 @@
-//! A bound on how often something happens: so many per second, and as many at once after a pause.
-//! Counts and never waits.
+//! A bound on how often something happens: so many per second, and some at once after a pause. Counts
+//! and never waits.
 
 use tokio::time::Instant;
 
@@ -7,26 +7,27 @@ use tokio::time::Instant;
 #[derive(Debug)]
 pub(super) struct Rate {
     per_second: u32,
+    at_once: u32,
     left: u32,
     filled: Instant,
 }
 
 impl Rate {
-    pub(super) fn new(per_second: u32, now: Instant) -> Self {
-        Self { per_second, left: per_second, filled: now }
+    pub(super) fn new(per_second: u32, at_once: u32, now: Instant) -> Self {
+        Self { per_second, at_once, left: at_once, filled: now }
     }
 
-    /// Takes one, if there is one.
-    pub(super) fn take(&mut self, now: Instant) -> bool {
+    /// Takes so many, if they are there.
+    pub(super) fn take(&mut self, count: u32, now: Instant) -> bool {
         let passed = now.saturating_duration_since(self.filled).as_micros();
         let gained = passed.saturating_mul(u128::from(self.per_second)) / MICROSECONDS;
         if gained > 0 {
             let gained = u32::try_from(gained).unwrap_or(u32::MAX);
-            self.left = self.left.saturating_add(gained).min(self.per_second);
+            self.left = self.left.saturating_add(gained).min(self.at_once);
             // What a fraction of one would have given is lost: the bound holds, if a little lower.
             self.filled = now;
         }
-        match self.left.checked_sub(1) {
+        match self.left.checked_sub(count) {
             Some(left) => {
                 self.left = left;
                 true

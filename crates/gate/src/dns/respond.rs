@@ -53,7 +53,10 @@ pub enum Outside {
 pub(super) struct Responder<C> {
     cage: Arc<C>,
     resolver: Arc<Resolver>,
-    rate: Mutex<Rate>,
+    /// Of questions that the resolvers are asked.
+    asked: Mutex<Rate>,
+    /// Of all questions.
+    pace: Mutex<Rate>,
     in_flight: Arc<Semaphore>,
     /// When it was last told that no resolver answers.
     unreachable_told: Mutex<Option<Instant>>,
@@ -78,10 +81,16 @@ pub(super) struct Pending {
 
 impl<C: CageNames> Responder<C> {
     pub(super) fn new(cage: Arc<C>, resolver: Arc<Resolver>) -> Self {
+        let now = Instant::now();
         Self {
             cage,
             resolver,
-            rate: Mutex::new(Rate::new(limits::QUERIES_PER_SECOND, Instant::now())),
+            asked: Mutex::new(Rate::new(limits::ASKED_PER_SECOND, limits::ASKED_PER_SECOND, now)),
+            pace: Mutex::new(Rate::new(
+                limits::QUERIES_PER_SECOND,
+                limits::QUERIES_PER_SECOND / 10,
+                now,
+            )),
             in_flight: Arc::new(Semaphore::new(limits::QUERIES_IN_FLIGHT)),
             unreachable_told: Mutex::new(None),
         }
@@ -96,17 +105,17 @@ impl<C: CageNames> Responder<C> {
                 return Step::Done(Some(encode(&asked, &Answer::Faulty(fault), carrier)));
             }
         };
-        let known =
-            if self.is_too_much() { Err(Answer::Refused) } else { self.without_asking(&question) };
-        let permit = match known {
-            Ok(pair) => Arc::clone(&self.in_flight)
-                .try_acquire_owned()
-                .map(|permit| (pair, permit))
-                .map_err(|_| Answer::Refused),
-            Err(answer) => Err(answer),
-        };
+        let permit = self.without_asking(&question).and_then(|(name, family)| {
+            if let Some(known) = self.resolver.known(&name, family) {
+                return Err(self.answer(&name, family, known));
+            }
+            match self.permit_to_ask() {
+                Some(permit) => Ok((name, family, permit)),
+                None => Err(Answer::Refused),
+            }
+        });
         match permit {
-            Ok(((name, family), permit)) => {
+            Ok((name, family, permit)) => {
                 let asked = question.asked;
                 Step::Ask(Pending { asked, name, family, carrier, _permit: permit })
             }
@@ -116,8 +125,40 @@ impl<C: CageNames> Responder<C> {
 
     /// Asks the resolvers.
     pub(super) async fn finish(&self, pending: Pending) -> Vec<u8> {
-        let answer = match self.resolver.resolve(&pending.name, pending.family).await {
-            Ok(found) => self.found(&pending, &found),
+        let Pending { asked, name, family, carrier, .. } = &pending;
+        let said = self.resolver.resolve(name, *family).await;
+        encode(asked, &self.answer(name, *family, said), *carrier)
+    }
+
+    /// Lets others have their turn after a few questions, and more than that if the cage asks too
+    /// much: the kernel then drops what it has no room for, which costs nobody anything.
+    pub(super) async fn rest_after(&self, questions: u32) {
+        let take = || {
+            let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
+            pace.take(questions, Instant::now())
+        };
+        if take() {
+            return tokio::task::yield_now().await;
+        }
+        while !take() {
+            tokio::time::sleep(limits::REST).await;
+        }
+    }
+
+    fn permit_to_ask(&self) -> Option<OwnedSemaphorePermit> {
+        let permit = Arc::clone(&self.in_flight).try_acquire_owned().ok()?;
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        asked.take(1, Instant::now()).then_some(permit)
+    }
+
+    fn answer(
+        &self,
+        name: &Name,
+        family: Family,
+        said: Result<Addresses, ResolveFailure>,
+    ) -> Answer {
+        match said {
+            Ok(found) => self.found(name, family, &found),
             Err(ResolveFailure::NoSuchName) => Answer::NoSuchName,
             Err(ResolveFailure::NoAddress) => Answer::NoData,
             Err(ResolveFailure::ServerFailure { .. }) => Answer::ServerFailure,
@@ -129,8 +170,7 @@ impl<C: CageNames> Responder<C> {
                 self.tell_unreachable(&failure);
                 Answer::ServerFailure
             }
-        };
-        encode(&pending.asked, &answer, pending.carrier)
+        }
     }
 
     /// The answer, if it needs nobody; else whom to ask for.
@@ -161,12 +201,12 @@ impl<C: CageNames> Responder<C> {
         }
     }
 
-    fn found(&self, pending: &Pending, found: &Addresses) -> Answer {
+    fn found(&self, name: &Name, family: Family, found: &Addresses) -> Answer {
         // Rounded up, which never is more than what the resolver said at first.
         let seconds = found.remaining.as_millis().div_ceil(1000);
         let seconds = u32::try_from(seconds).unwrap_or(MAX_SECONDS);
         let first = found.addresses.first().copied();
-        self.assigned(&pending.name, pending.family, first, seconds)
+        self.assigned(name, family, first, seconds)
     }
 
     fn assigned(
@@ -201,11 +241,6 @@ impl<C: CageNames> Responder<C> {
             reason: denial.to_string(),
         });
         Answer::NoSuchName
-    }
-
-    fn is_too_much(&self) -> bool {
-        let mut rate = self.rate.lock().unwrap_or_else(PoisonError::into_inner);
-        !rate.take(Instant::now())
     }
 
     fn tell_unreachable(&self, failure: &ResolveFailure) {

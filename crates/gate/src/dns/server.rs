@@ -76,7 +76,7 @@ async fn serve_datagrams<C: CageNames>(
     // One byte more than a query may have, so that a longer one is seen to be longer.
     let mut buffer = [0; MAX_QUERY + 1];
     let mut waiting = JoinSet::new();
-    let mut turn: usize = 0;
+    let mut turn: u32 = 0;
     loop {
         let receive = || sys::datagrams::receive(&socket, &mut buffer);
         let received = match socket.async_io(Interest::READABLE, receive).await {
@@ -104,8 +104,8 @@ async fn serve_datagrams<C: CageNames>(
         while waiting.try_join_next().is_some() {}
         turn += 1;
         if turn >= limits::QUERIES_PER_TURN {
+            responder.rest_after(turn).await;
             turn = 0;
-            tokio::task::yield_now().await;
         }
     }
 }
@@ -140,6 +140,7 @@ async fn converse<C: CageNames>(mut stream: TcpStream, responder: &Responder<C>)
         let Some(query) = timeout(limits::QUERY_IDLE, read_query(&mut stream)).await?? else {
             return Ok(());
         };
+        responder.rest_after(1).await;
         let answer = match responder.begin(&query, Carrier::Connection) {
             Step::Done(answer) => answer,
             Step::Ask(pending) => Some(responder.finish(pending).await),

@@ -75,16 +75,30 @@ async fn waiting_questions_are_bounded() {
     assert_eq!(code(&begin(&responder, "more.example.com")), None);
 }
 
-/// Beyond its share of a second a cage is refused, whatever it asks; the next second it is not.
+/// Beyond its share of a second a cage's questions are not passed on; the next second they are. What
+/// nobody has to be asked about is answered as ever.
 #[tokio::test(start_paused = true)]
 async fn questions_in_a_second_are_bounded() {
     let responder = responder();
-    for _ in 0..limits::QUERIES_PER_SECOND {
-        assert_eq!(code(&begin(&responder, "denied.example.org")), Some(3));
+    for index in 0..limits::ASKED_PER_SECOND {
+        assert_eq!(code(&begin(&responder, &format!("n{index}.example.com"))), None, "{index}");
     }
-    for name in ["denied.example.org", "a.example.com", "localhost"] {
-        assert_eq!(code(&begin(&responder, name)), Some(5), "{name}");
+    for (name, expected) in [("a.example.com", 5), ("denied.example.org", 3), ("localhost", 0)] {
+        assert_eq!(code(&begin(&responder, name)), Some(expected), "{name}");
     }
     tokio::time::advance(Duration::from_secs(1)).await;
-    assert_eq!(code(&begin(&responder, "denied.example.org")), Some(3));
+    assert_eq!(code(&begin(&responder, "a.example.com")), None);
+}
+
+/// Whoever asks faster than that waits, and no longer than needed.
+#[tokio::test(start_paused = true)]
+async fn too_many_questions_are_read_later() {
+    let responder = responder();
+    let begun = tokio::time::Instant::now();
+    let seconds = 3;
+    for _ in 0..seconds * limits::QUERIES_PER_SECOND / limits::QUERIES_PER_TURN {
+        responder.rest_after(limits::QUERIES_PER_TURN).await;
+    }
+    let took = begun.elapsed().as_secs_f64();
+    assert!((2.5..3.5).contains(&took), "{took}");
 }
