@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::server::{BULK_PORT, ECHO_PORT};
+use crate::server::{BULK_PORT, ECHO_PORT, SINK_PORT};
 use crate::statistics::Spread;
 
 /// The word that makes this program the client.
@@ -35,7 +35,7 @@ impl Measured {
     }
 }
 
-/// Does what the words say: `bulk HOST SOCKS FLOWS MILLISECONDS`, `short HOST SOCKS CLIENTS MS`,
+/// Does what the words say: `bulk HOST SOCKS FLOWS MILLISECONDS`, `upload …` likewise, `spin THREADS`, `short HOST SOCKS CLIENTS MS`,
 /// `latency HOST SOCKS COUNT`, `names SERVER CLIENTS MS`, `idle HOST COUNT`, `flood-connections HOST
 /// COUNT`, `flood-names SERVER COUNT`. SOCKS is `-` or the address of a SOCKS server.
 pub(crate) fn run(words: &[&str]) -> io::Result<String> {
@@ -45,8 +45,12 @@ pub(crate) fn run(words: &[&str]) -> io::Result<String> {
     let time = |word: &str| number(word).map(Duration::from_millis);
     let measured = match words {
         ["bulk", host, socks, flows, ms] => {
-            bulk(&Way::new(host, socks)?, number(flows)?, time(ms)?)
+            bulk(&Way::new(host, socks)?, BULK_PORT, number(flows)?, time(ms)?, download)
         }
+        ["upload", host, socks, flows, ms] => {
+            bulk(&Way::new(host, socks)?, SINK_PORT, number(flows)?, time(ms)?, upload)
+        }
+        ["spin", threads] => Ok(spin(number(threads)?)),
         ["short", host, socks, clients, ms] => {
             short(&Way::new(host, socks)?, number(clients)?, time(ms)?)
         }
@@ -105,23 +109,21 @@ impl Way {
     }
 }
 
-/// Bytes that arrive over this many connections at once.
-fn bulk(way: &Way, flows: u64, time: Duration) -> io::Result<Measured> {
+/// Bytes that go over this many connections at once.
+fn bulk(
+    way: &Way,
+    port: u16,
+    flows: u64,
+    time: Duration,
+    work: fn(TcpStream, &AtomicU64, &AtomicBool) -> io::Result<()>,
+) -> io::Result<Measured> {
     let (bytes, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     let connections: Vec<TcpStream> =
-        (0..flows).map(|_| way.connect(BULK_PORT)).collect::<Result<_, _>>()?;
+        (0..flows).map(|_| way.connect(port)).collect::<Result<_, _>>()?;
     std::thread::scope(|scope| {
-        for mut connection in connections {
+        for connection in connections {
             let (bytes, stop) = (&bytes, &stop);
-            scope.spawn(move || -> io::Result<()> {
-                let mut buffer = vec![0; 256 * 1024];
-                connection.write_all(&u64::MAX.to_be_bytes())?;
-                while !stop.load(Ordering::Relaxed) {
-                    let length = connection.read(&mut buffer)?;
-                    bytes.fetch_add(length as u64, Ordering::Relaxed);
-                }
-                Ok(())
-            });
+            scope.spawn(move || work(connection, bytes, stop));
         }
         // The first moments belong to slow start.
         std::thread::sleep(time / 10);
@@ -132,6 +134,37 @@ fn bulk(way: &Way, flows: u64, time: Duration) -> io::Result<Measured> {
         stop.store(true, Ordering::Relaxed);
         Ok(Measured { count, seconds, ..Measured::default() })
     })
+}
+
+fn download(mut connection: TcpStream, bytes: &AtomicU64, stop: &AtomicBool) -> io::Result<()> {
+    let mut buffer = vec![0; 256 * 1024];
+    connection.write_all(&u64::MAX.to_be_bytes())?;
+    while !stop.load(Ordering::Relaxed) {
+        let length = connection.read(&mut buffer)?;
+        bytes.fetch_add(length as u64, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+fn upload(mut connection: TcpStream, bytes: &AtomicU64, stop: &AtomicBool) -> io::Result<()> {
+    // Nothing that any protocol begins with.
+    let block = vec![0xff; 256 * 1024];
+    while !stop.load(Ordering::Relaxed) {
+        let length = connection.write(&block)?;
+        bytes.fetch_add(length as u64, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+/// So many threads that do nothing but use processors, until the input ends.
+fn spin(threads: u64) -> Measured {
+    let flood = Flood::begin(0);
+    let work = || {
+        while flood.goes_on() {}
+        (Vec::new(), 0)
+    };
+    let measured = gathered(threads, Duration::ZERO, work);
+    flood.end(measured.failed)
 }
 
 /// Connections that are made, used for one byte each way and closed, by so many clients.

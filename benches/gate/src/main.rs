@@ -1,5 +1,5 @@
 //! What the way through the gatekeeper costs, beside direct loopback, a veth pair with and without
-//! NAT, a plain SOCKS server and a caching resolver, in one run and for the same work. Everything
+//! NAT, a bare relay, a plain SOCKS server and a caching resolver, in one run and for the same work. Everything
 //! happens in network namespaces of its own. Measures; never decides what is fast enough.
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "telling results on standard output is what it is for")]
@@ -7,6 +7,7 @@
 mod cages;
 mod client;
 mod measure;
+mod relay;
 mod report;
 mod server;
 mod statistics;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let result = match words.iter().map(String::as_str).collect::<Vec<&str>>().as_slice() {
         [server::ROLE] => server::serve(),
+        [relay::ROLE] => relay::relay(),
         [client::ROLE, rest @ ..] => client::run(rest).map(|line| println!("{line}")),
         _ => match Options::read(&words) {
             Ok(options) => run(&options),

@@ -2,7 +2,7 @@
 //! weighs on all of them alike; the best round of a way counts.
 
 use std::io::{self, BufRead as _, BufReader};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::client::Measured;
@@ -59,6 +59,10 @@ fn paths(world: &World, options: &Options) -> io::Result<Vec<Path>> {
                 let many = way.run(world, "bulk", &["100", &ms])?;
                 path.one_flow_mbps = path.one_flow_mbps.max(megabits(&one));
                 path.hundred_flows_mbps = path.hundred_flows_mbps.max(megabits(&many));
+                let one = way.run(world, "upload", &["1", &ms])?;
+                let many = way.run(world, "upload", &["100", &ms])?;
+                path.one_flow_up_mbps = path.one_flow_up_mbps.max(megabits(&one));
+                path.hundred_flows_up_mbps = path.hundred_flows_up_mbps.max(megabits(&many));
             }
             if options.wants("short") {
                 let short = way.run(world, "short", &["8", &ms])?;
@@ -120,35 +124,55 @@ fn idle(world: &World, without: f64, with: f64) -> io::Result<Idle> {
     })
 }
 
-/// One cage's short connections and questions while another floods.
+/// One cage's short connections and questions while another floods; and while another does nothing
+/// but use processors, which shows what is not the network's doing.
 fn floods(world: &World, options: &Options) -> io::Result<Vec<Flood>> {
     let way = gatekeeper()?;
     let server = way.name_server().unwrap_or_default();
     let count = options.flood.to_string();
-    let kinds = [
-        ("connections", ["flood-connections", NAME, &count]),
-        ("questions", ["flood-names", server, &count]),
+    let kinds: [(&str, &[&str]); 2] = [
+        ("connections", &["flood-connections", NAME, &count]),
+        ("questions", &["flood-names", server, &count]),
     ];
     let mut rows = Vec::new();
     for (name, flood) in kinds {
-        let quiet = probe(world, &way, name, options.time)?;
-        let mut flooding = way.command(world, &flood);
-        let mut flooding = flooding.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-        std::thread::sleep(Duration::from_millis(200));
-        let loud = probe(world, &way, name, options.time)?;
-        drop(flooding.stdin.take());
-        let output = flooding.wait_with_output()?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        let flooded: Measured = serde_json::from_str(text.lines().last().unwrap_or_default())?;
-        rows.push(Flood {
-            name,
-            per_second: flooded.rate(),
-            quiet: quiet.spread,
-            loud: loud.spread,
-            failed: loud.failed,
-        });
+        for (beside, words) in [("a flood of them", flood), ("a busy loop", &["spin", SPINNERS])] {
+            for on_one_processor in [false, true] {
+                let quiet = probe(world, &way, name, options.time)?;
+                let command = if on_one_processor {
+                    way.pinned(world, words)
+                } else {
+                    way.command(world, words)
+                };
+                let (loud, flooded) =
+                    beside_flood(command, || probe(world, &way, name, options.time))?;
+                rows.push(Flood {
+                    name,
+                    beside,
+                    on_one_processor,
+                    per_second: flooded.rate(),
+                    quiet: quiet.spread,
+                    loud: loud.spread,
+                    failed: loud.failed,
+                });
+            }
+        }
     }
     Ok(rows)
+}
+
+/// What is measured while another cage works, and what that one did.
+fn beside_flood(
+    mut flood: Command,
+    probe: impl Fn() -> io::Result<Measured>,
+) -> io::Result<(Measured, Measured)> {
+    let mut flooding = flood.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+    std::thread::sleep(Duration::from_millis(200));
+    let loud = probe();
+    drop(flooding.stdin.take());
+    let output = flooding.wait_with_output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    Ok((loud?, serde_json::from_str(text.lines().last().unwrap_or_default())?))
 }
 
 fn probe(world: &World, way: &Way, name: &str, time: Duration) -> io::Result<Measured> {
@@ -170,4 +194,6 @@ fn gatekeeper() -> io::Result<Way> {
 /// Starts of each kind in a round.
 const STARTS: usize = 40;
 const ROUND_TRIPS: &str = "5000";
+/// As many as keep two processors busy.
+const SPINNERS: &str = "2";
 const IDLE: &str = "10000";

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::statistics::Spread;
-use crate::ways::{GATEKEEPER, NAT, SOCKS};
+use crate::ways::{GATEKEEPER, NAT, RELAY, SOCKS};
 
 /// Everything that one run measured.
 #[derive(Debug, Serialize)]
@@ -36,6 +36,10 @@ pub(crate) struct Path {
     pub(crate) one_flow_mbps: f64,
     /// And over a hundred.
     pub(crate) hundred_flows_mbps: f64,
+    /// The other way, from the client, over one connection.
+    pub(crate) one_flow_up_mbps: f64,
+    /// And over a hundred.
+    pub(crate) hundred_flows_up_mbps: f64,
     /// Short connections of eight clients.
     pub(crate) connections_per_second: f64,
     /// How many of them failed.
@@ -78,10 +82,15 @@ pub(crate) struct Idle {
     pub(crate) kib_for_each_connection: f64,
 }
 
-/// A quiet cage beside one that floods.
+/// A quiet cage beside one that floods, or that only uses processors.
 #[derive(Debug, Serialize)]
 pub(crate) struct Flood {
+    /// What the quiet cage does.
     pub(crate) name: &'static str,
+    /// What the other one does.
+    pub(crate) beside: &'static str,
+    /// Whether the other one, with its gatekeeper, was held to one processor.
+    pub(crate) on_one_processor: bool,
     /// How fast the flood was.
     pub(crate) per_second: f64,
     /// The quiet cage before.
@@ -112,14 +121,16 @@ fn better(one: Option<Spread>, other: Option<Spread>) -> Option<Spread> {
 }
 
 impl Report {
-    /// What one flow and a hundred through the gatekeeper are of those by another way.
-    fn share(&self, of: &str) -> Option<(f64, f64)> {
+    /// What one flow and a hundred are of those by another way, from the far side and to it.
+    fn shares(&self, name: &str, of: &str) -> Option<[f64; 4]> {
         let path = |name: &str| self.paths.iter().find(|path| path.name == name);
-        let (own, other) = (path(GATEKEEPER)?, path(of)?);
-        Some((
+        let (own, other) = (path(name)?, path(of)?);
+        Some([
             own.one_flow_mbps / other.one_flow_mbps,
             own.hundred_flows_mbps / other.hundred_flows_mbps,
-        ))
+            own.one_flow_up_mbps / other.one_flow_up_mbps,
+            own.hundred_flows_up_mbps / other.hundred_flows_up_mbps,
+        ])
     }
 }
 
@@ -129,10 +140,12 @@ impl fmt::Display for Report {
         writeln!(formatter, "as {caller}, Linux {kernel}, best of {rounds} rounds\n")?;
         writeln!(
             formatter,
-            "{:<20}{:>12}{:>12}{:>10}{:>8}{:>18}{:>18}",
+            "{:<20}{:>12}{:>12}{:>12}{:>12}{:>10}{:>8}{:>18}{:>18}",
             "way",
             "1 flow Mb/s",
             "100 flows",
+            "1 flow up",
+            "100 up",
             "conn/s",
             "failed",
             "connect p50/p99",
@@ -141,19 +154,28 @@ impl fmt::Display for Report {
         for path in &self.paths {
             writeln!(
                 formatter,
-                "{:<20}{:>12.0}{:>12.0}{:>10.0}{:>8}{:>18}{:>18}",
+                "{:<20}{:>12.0}{:>12.0}{:>12.0}{:>12.0}{:>10.0}{:>8}{:>18}{:>18}",
                 path.name,
                 path.one_flow_mbps,
                 path.hundred_flows_mbps,
+                path.one_flow_up_mbps,
+                path.hundred_flows_up_mbps,
                 path.connections_per_second,
                 path.failed_connections,
                 shown(path.connect),
                 shown(path.round_trip),
             )?;
         }
-        for other in [NAT, SOCKS] {
-            if let Some((one, many)) = self.share(other).filter(|(one, _)| one.is_finite()) {
-                writeln!(formatter, "gatekeeper / {other}: {one:.2} one flow, {many:.2} hundred")?;
+        for (name, other) in
+            [(GATEKEEPER, NAT), (RELAY, NAT), (GATEKEEPER, RELAY), (GATEKEEPER, SOCKS)]
+        {
+            let shares = self.shares(name, other).filter(|[one, ..]| one.is_finite());
+            if let Some([one, many, one_up, many_up]) = shares {
+                writeln!(
+                    formatter,
+                    "{name} / {other}: {one:.2} one flow, {many:.2} hundred; \
+                     up {one_up:.2} and {many_up:.2}"
+                )?;
             }
         }
         self.show_rest(formatter)
@@ -189,10 +211,12 @@ impl Report {
                 (Some(quiet), Some(loud)) => loud.p99_us / quiet.p99_us,
                 _ => f64::NAN,
             };
+            let held = if flood.on_one_processor { " on one processor" } else { "" };
             writeln!(
                 formatter,
-                "flood of {} at {:.0}/s: another cage {} µs, quiet {} µs, p99 × {ratio:.2}, {} failed",
+                "{} beside {}{held} at {:.0}/s: {} µs, quiet {} µs, p99 × {ratio:.2}, {} failed",
                 flood.name,
+                flood.beside,
                 flood.per_second,
                 shown(flood.loud),
                 shown(flood.quiet),

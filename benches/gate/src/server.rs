@@ -1,5 +1,5 @@
-//! The servers of the far side: one that sends as much as it is asked for, one that answers one byte
-//! with one byte, and one that knows every name. Keep nothing.
+//! The servers of the far side: one that sends as much as it is asked for, one that takes as much as it is
+//! sent, one that answers one byte with one byte, and one that knows every name. Keep nothing.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -10,6 +10,8 @@ pub(crate) const ROLE: &str = "__serve";
 pub(crate) const BULK_PORT: u16 = 5001;
 /// Answers each byte with a byte.
 pub(crate) const ECHO_PORT: u16 = 5002;
+/// Takes bytes and keeps none.
+pub(crate) const SINK_PORT: u16 = 5003;
 /// Where names are asked.
 pub(crate) const DNS_PORT: u16 = 53;
 
@@ -17,10 +19,12 @@ pub(crate) const DNS_PORT: u16 = 53;
 pub(crate) fn serve() -> io::Result<()> {
     let bulk = TcpListener::bind(("::", BULK_PORT))?;
     let echo = TcpListener::bind(("::", ECHO_PORT))?;
+    let sink = TcpListener::bind(("::", SINK_PORT))?;
     let names = UdpSocket::bind(("::", DNS_PORT))?;
     let threads = [
         std::thread::spawn(move || accept(&bulk, send)),
         std::thread::spawn(move || accept(&echo, answer)),
+        std::thread::spawn(move || accept(&sink, take)),
         std::thread::spawn(move || tell_names(&names)),
     ];
     println!("ready");
@@ -49,6 +53,12 @@ fn send(mut connection: TcpStream) -> io::Result<()> {
         connection.write_all(part)?;
         left -= size;
     }
+    Ok(())
+}
+
+fn take(mut connection: TcpStream) -> io::Result<()> {
+    let mut buffer = vec![0_u8; BLOCK];
+    while connection.read(&mut buffer)? > 0 {}
     Ok(())
 }
 

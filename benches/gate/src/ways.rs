@@ -29,6 +29,7 @@ pub(crate) const WAYS: &[Way] = &[
     Way { name: LOOPBACK, start: Start::In(Place::Far), host: "127.0.0.1", ..PLAIN },
     Way { name: "veth", name_server: Some("203.0.113.2:53"), ..PLAIN },
     Way { name: NAT, start: Start::In(Place::Inner), needs: Some("nft"), ..PLAIN },
+    Way { name: RELAY, host: "127.0.0.1", ..PLAIN },
     Way { name: SOCKS, socks: "127.0.0.1:1081", needs: Some("microsocks"), ..PLAIN },
     Way { name: GATEKEEPER, name_server: Some("127.0.0.1:53"), ..CAGED },
     Way { name: "gatekeeper, SOCKS", socks: "127.0.0.1:1080", ..CAGED },
@@ -53,6 +54,23 @@ impl Way {
     pub(crate) fn run(&self, world: &World, work: &str, rest: &[&str]) -> io::Result<Measured> {
         let words = [&[work, self.host, self.socks], rest].concat();
         finish(self.command(world, &words), self.name)
+    }
+
+    /// The command of a client with these words, on one processor.
+    pub(crate) fn pinned(&self, world: &World, words: &[&str]) -> Command {
+        let free = self.command(world, words);
+        let mut command = Command::new("taskset");
+        command.args(["--cpu-list", "0"]).arg(free.get_program()).args(free.get_args());
+        for (name, value) in free.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        if let Some(directory) = free.get_current_dir() {
+            command.current_dir(directory);
+        }
+        command
     }
 
     /// The command of a client with these words.
@@ -93,6 +111,7 @@ const PLAIN: Way = Way {
 const CAGED: Way = Way { start: Start::Caged, host: NAME, ..PLAIN };
 pub(crate) const LOOPBACK: &str = "loopback";
 pub(crate) const NAT: &str = "veth with NAT";
+pub(crate) const RELAY: &str = "bare splice relay";
 pub(crate) const SOCKS: &str = "microsocks";
 pub(crate) const DNSMASQ: &str = "dnsmasq";
 pub(crate) const GATEKEEPER: &str = "gatekeeper";

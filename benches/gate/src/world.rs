@@ -157,6 +157,7 @@ if command -v nft >/dev/null; then
     nft 'add table ip bench; add chain ip bench out { type nat hook postrouting priority 100; };
          add rule ip bench out oifname "near0" ip saddr 10.98.0.0/24 masquerade'
 fi
+"$1" __relay </dev/null & holders="$holders $!"
 if command -v microsocks >/dev/null; then
     microsocks -i 127.0.0.1 -p 1081 >/dev/null 2>&1 </dev/null & holders="$holders $!"
 fi
