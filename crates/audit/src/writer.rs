@@ -33,6 +33,8 @@ pub(crate) struct Writer {
     key: Option<Key>,
     /// The end as this process left it; right as long as the file has that size.
     tail: Option<Tail>,
+    /// How far this process has stated the log to be durable.
+    stated: u64,
     file_limit: u64,
 }
 
@@ -41,7 +43,7 @@ impl Writer {
     pub(crate) fn open(path: &Path, file_limit: u64) -> Result<Self, AuditError> {
         let directory = Directory::make(path)?;
         let lock = Arc::new(directory.file(LOCK_FILE, OFlags::RDWR | OFlags::CREATE)?);
-        Ok(Self { directory, lock, key: None, tail: None, file_limit })
+        Ok(Self { directory, lock, key: None, tail: None, stated: 0, file_limit })
     }
 
     /// Writes a record, and a checkpoint before it if one is due.
@@ -79,6 +81,9 @@ impl Writer {
 
     /// States that the log is durable so far, unless more is stated already.
     pub(crate) fn move_head(&mut self, reached: &Reached) -> Result<(), AuditError> {
+        if reached.sequence <= self.stated {
+            return Ok(());
+        }
         self.load_key()?;
         let Some(key) = &self.key else { return Ok(()) };
         let head = Head::sign(reached, key);
@@ -88,10 +93,11 @@ impl Writer {
             return Err(self.directory.damaged("its head is gone".to_owned()));
         };
         let slots = file.read(&self.directory)?;
-        if slots.head.as_ref().is_some_and(|stated| stated.sequence() >= reached.sequence) {
-            return Ok(());
+        if slots.head.as_ref().is_none_or(|stated| stated.sequence() < reached.sequence) {
+            file.write(&self.directory, &slots, &head)?;
         }
-        file.write(&self.directory, &slots, &head)
+        self.stated = reached.sequence;
+        Ok(())
     }
 
     /// The end of the log, from memory if nobody else has written since. The lock is held.

@@ -160,7 +160,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
     /// Run the program WITHOUT ANY CAGE, as `cage = "disabled"` does; only its time limit holds
-    #[arg(long)]
+    #[arg(long, conflicts_with = "capability")]
     pub(crate) no_sandbox: bool,
     /// What builds the cage
     #[arg(long, value_enum, default_value_t)]
@@ -316,6 +316,10 @@ pub(crate) struct ChoiceArguments {
     /// An agent of the policy file, with its cage and command
     #[arg(long, value_name = "NAME", conflicts_with = "cage")]
     pub(crate) agent: Option<String>,
+    /// What a plugin was given, instead of a cage of the policy file: `read:fs:PATH`,
+    /// `write:fs:PATH`, `net:HOST:PORT` or `exec:NAME`; counts up to your ceiling
+    #[arg(long, value_name = "CAPABILITY", conflicts_with_all = ["cage", "agent"])]
+    pub(crate) capability: Vec<String>,
 }
 
 /// Rules on paths.

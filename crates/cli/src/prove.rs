@@ -44,7 +44,7 @@ fn attacked_policy(
     messages: Messages,
 ) -> Result<Option<Policy>, Failure> {
     let choice = &arguments.choice;
-    let asked = choice.cage.is_some() || choice.agent.is_some();
+    let asked = choice.cage.is_some() || choice.agent.is_some() || !choice.capability.is_empty();
     if !asked && policy_files(choice.project.as_deref())?.project.file.is_none() {
         return Ok(None);
     }

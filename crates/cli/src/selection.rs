@@ -59,8 +59,13 @@ pub(crate) fn select_any(
         messages.warning(&warning.to_string());
     }
     let flags = arguments.words()?.read(&caller)?;
-    let ChoiceArguments { project, cage, agent } = choice;
-    let choice = Choice { project: project.clone(), cage: cage.clone(), agent: agent.clone() };
+    let ChoiceArguments { project, cage, agent, capability } = choice;
+    let choice = Choice {
+        project: project.clone(),
+        cage: cage.clone(),
+        agent: agent.clone(),
+        capabilities: capability.clone(),
+    };
     let mut selected = cage::prepare::select(&caller, &choice, &flags, arguments.too_broad)?;
     if let Selected::Caged(selection) = &mut selected {
         tell_unset_variables(&selection.policy, &caller, messages);

@@ -157,6 +157,9 @@ impl From<SelectionError> for Failure {
             SelectionError::DefinedTwice { .. } => {
                 Self::new(Fault::BadPolicy, sentence).help("rename one of them")
             }
+            SelectionError::Capabilities(_) => Self::new(Fault::BadPolicy, sentence),
+            SelectionError::PluginBeyondCeiling(_) => Self::new(Fault::Refused, sentence)
+                .help("raise `[ceiling]` in your own configuration to let plugins have it"),
             SelectionError::TooManyPorts { .. } => Self::new(Fault::Usage, sentence),
         }
     }

@@ -141,6 +141,7 @@ impl Subject {
             project: self.project.clone(),
             cage: self.cage.clone(),
             agent: self.agent.clone(),
+            capabilities: Vec::new(),
         };
         let mut selected = select_from(files, caller, &choice, &flags, too_broad)?;
         if let Selected::Caged(selection) = &mut selected

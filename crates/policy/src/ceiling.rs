@@ -95,8 +95,9 @@ impl Ceiling {
     }
 
     /// Compares once more when links have been resolved: a project's rule under this ceiling may
-    /// lead, through a link inside the project, to a place that the ceiling does not give. Rules
-    /// that the user's own configuration or flags wrote are not the ceiling's concern.
+    /// lead, through a link inside the project, to a place that the ceiling does not give, and so may
+    /// a plugin's capability wherever it is. Rules that the user's own configuration or flags wrote
+    /// are not the ceiling's concern.
     pub fn check_resolved(&self, policy: &Policy, facts: &HostFacts) -> Result<(), Excess> {
         let real_path = |rule: &ResolvedRule| match rule {
             ResolvedRule::Found { source, .. } => {
@@ -107,8 +108,9 @@ impl Ceiling {
         };
         let led_elsewhere = |(rule, resolved): (&FsRule, &ResolvedRule)| {
             let path = real_path(resolved)?;
-            let concerned = rule.reach == Reach::BeneathProject && path != rule.path;
-            concerned.then(|| FsRule { path, ..rule.clone() })
+            let of_others = rule.reach == Reach::BeneathProject
+                || matches!(rule.origin, RuleOrigin::Capability(_));
+            (of_others && path != rule.path).then(|| FsRule { path, ..rule.clone() })
         };
         let fs = policy.fs.iter().zip(&facts.rules).filter_map(led_elsewhere).collect();
         self.check(&Policy { fs, commands: Commands::None, ..Policy::closed(&policy.name) })

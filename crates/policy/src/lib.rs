@@ -26,6 +26,7 @@ pub mod text;
 pub mod ungrantable;
 
 pub use plan::destination as net;
+pub use text::capabilities;
 
 pub use algebra::{Refusal, Refusals, is_within};
 pub use ceiling::Ceiling;

@@ -93,6 +93,8 @@ pub enum RuleOrigin {
     },
     /// A command-line flag, as it was given.
     Flag(String),
+    /// A capability of a plugin, as it was given.
+    Capability(String),
     /// What holds without any policy.
     BuiltIn(&'static str),
 }
@@ -249,6 +251,7 @@ impl fmt::Display for RuleOrigin {
         match self {
             Self::File { file, line, .. } => write!(formatter, "{}:{line}", Shown(file)),
             Self::Flag(flag) => write!(formatter, "{}", Shown(flag)),
+            Self::Capability(word) => write!(formatter, "capability `{}`", Shown(word)),
             Self::BuiltIn(what) => write!(formatter, "built in: {what}"),
         }
     }

@@ -19,6 +19,9 @@ pub struct Choice {
     pub cage: Option<String>,
     /// An agent of the policy files, with its cage and command; it wins over `cage`.
     pub agent: Option<String>,
+    /// Capabilities of a plugin, see [`policy::capabilities`]. If there are any, they are the policy,
+    /// under the user's ceiling, and no cage of the files is.
+    pub capabilities: Vec<String>,
 }
 
 /// What the policy files say.

@@ -2,6 +2,7 @@
 //! does not hold on this host. What to do about it is said by whoever talks to the person.
 
 use plan::HostPath;
+use policy::capabilities::CapabilityErrors;
 use policy::ceiling::Excess;
 use policy::shown::shown;
 use policy::{CompileError, built_in};
@@ -60,6 +61,12 @@ pub enum SelectionError {
         /// By this name.
         name: String,
     },
+    /// What a plugin was given cannot be read.
+    #[error(transparent)]
+    Capabilities(#[from] CapabilityErrors),
+    /// What a plugin was given is more than the user's ceiling, which no approval lifts.
+    #[error("a plugin cannot have this: {0}")]
+    PluginBeyondCeiling(Excess),
     /// With the caller's own rules there are more ports than a cage can be given.
     #[error(
         "with these flags the cage has more than {} ports in `{list}`",

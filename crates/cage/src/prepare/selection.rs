@@ -2,10 +2,10 @@
 //! of it; and whether the user's ceiling or approval covers it.
 
 use policy::text::Flags;
-use policy::{Cage, Ceiling, Limits, NetworkSettings, Place, Policy, RuleOrigin};
+use policy::{Cage, Ceiling, Limits, NetworkSettings, Place, Policy, RuleOrigin, capabilities};
 
 use super::caller::Caller;
-use super::documents::Choice;
+use super::documents::{Choice, Documents};
 use super::error::SelectionError;
 use super::policy_files::{Permitted, PolicyFiles};
 use crate::resolve::Surroundings;
@@ -82,11 +82,13 @@ pub fn select_from(
     too_broad: TooBroad,
 ) -> Result<Selected, SelectionError> {
     let documents = files.parse()?;
-    let chosen = documents.choose(choice)?;
+    let is_plugin = !choice.capabilities.is_empty();
+    let chosen = if is_plugin { None } else { documents.choose(choice)? };
     let agent = chosen.as_ref().and_then(|chosen| chosen.agent);
     let agent_command = agent.map(|agent| agent.command.clone()).unwrap_or_default();
     let permitted = match &chosen {
         Some(chosen) => files.permit(&documents, chosen)?,
+        None if is_plugin => plugin(&choice.capabilities, &files.place, &documents)?,
         None => {
             let policy = files.without_policy(flags, too_broad)?;
             Permitted { cage: Cage::Enabled(policy), ceiling: None }
@@ -111,4 +113,16 @@ pub fn select_from(
     let network = documents.user.map(|document| document.network).unwrap_or_default();
     let selection = Selection { policy, agent_command, place, surroundings, ceiling, network };
     Ok(Selected::Caged(Box::new(selection)))
+}
+
+/// What capabilities give a plugin, under the user's ceiling. There is nothing to approve and nothing
+/// to disable. K208, K209
+fn plugin(
+    capabilities: &[String],
+    place: &Place,
+    documents: &Documents,
+) -> Result<Permitted, SelectionError> {
+    let asked = capabilities::policy(capabilities.iter().map(String::as_str), place)?;
+    let policy = documents.ceiling.apply(&asked).map_err(SelectionError::PluginBeyondCeiling)?;
+    Ok(Permitted { cage: Cage::Enabled(policy), ceiling: Some(documents.ceiling.clone()) })
 }

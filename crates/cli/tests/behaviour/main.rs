@@ -17,6 +17,7 @@ mod identity;
 mod limits;
 mod notes;
 mod pages;
+mod plugins;
 mod policy_errors;
 mod protected;
 mod record;

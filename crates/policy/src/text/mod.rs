@@ -3,12 +3,14 @@
 //! Stages, in reading order: `source` (lines), TOML (the `toml` crate, with recovery), `decode`
 //! (typed looks that report), `document` (the tables of a file), `cage` with `files`, `path`,
 //! `variables`, `net` and `limits` (one cage's words), `inherit` (defaults and `extends`),
-//! `settings` (`[network]`), and `render` (errors as a person sees them). `flags` is the other front end of the user.
+//! `settings` (`[network]`), and `render` (errors as a person sees them). `flags` is the other front end of the user,
+//! `capabilities` that of plugins.
 //!
 //! Never reads a file: it is given text and the [`Place`] that its paths refer to. The size of a
 //! text is checked before anything else looks at it.
 
 mod cage;
+pub mod capabilities;
 mod decode;
 mod diagnostic;
 mod document;

@@ -1,4 +1,4 @@
-//! Example policies and exactly what they compile to: the Plan, the bubblewrap command line and the
+//! Example policies, and lists of a plugin's capabilities, and exactly what they compile to: the Plan, the bubblewrap command line and the
 //! page that a person reads. `STOCKADE_UPDATE_GOLDEN=1` writes the files anew.
 //!
 //! A policy's first line can choose the made-up host: `# host: user root project=… cwd=… no-home`.
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::fake_host::{FakeHost, invocation};
 use plan::{HostIds, Identity, IdentityMap, Plan, Summary};
-use stockade_policy::{Cage, HostFacts, Invocation, Policy, compile, text};
+use stockade_policy::{Cage, HostFacts, Invocation, Policy, capabilities, compile, text};
 
 fn golden_directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/compiler/examples")
@@ -17,7 +17,9 @@ fn golden_directory() -> PathBuf {
 fn policies() -> Vec<PathBuf> {
     let entries = fs::read_dir(golden_directory()).unwrap();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-    paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    paths.retain(|path| {
+        path.extension().is_some_and(|extension| extension == "toml" || extension == "capabilities")
+    });
     paths.sort();
     paths
 }
@@ -61,10 +63,17 @@ fn examples_of(path: &Path) -> Vec<Example> {
         }
     }
     let place = host.place();
+    let stem = path.file_stem().unwrap().to_str().unwrap();
+    if path.extension().is_some_and(|extension| extension == "capabilities") {
+        let words = text.lines().filter(|line| !line.starts_with('#'));
+        let policy = capabilities::policy(words, &place)
+            .unwrap_or_else(|errors| panic!("{}: {errors}", path.display()));
+        let facts = host.resolve(&policy);
+        return vec![Example { name: stem.to_owned(), policy, facts }];
+    }
     let parse = if of_user { text::parse_user } else { text::parse_project };
     let document = parse("stockade.toml", text.as_bytes(), &place)
         .unwrap_or_else(|errors| panic!("{}: {errors:?}", path.display()));
-    let stem = path.file_stem().unwrap().to_str().unwrap();
     let example = |(name, cage): (String, Cage)| match cage {
         Cage::Enabled(policy) => {
             let name = if name == "default" { stem.to_owned() } else { format!("{stem}.{name}") };
@@ -113,7 +122,7 @@ fn page_text(plan: &Plan) -> String {
     page.replace(hash.as_str(), "(hash)")
 }
 
-/// K1, K24, K25, K27, K29, K33, K34, K35, K36, K39, K40, K41, K42, K43, K44, K57, K210, K221
+/// K207, K208, K1, K24, K25, K27, K29, K33, K34, K35, K36, K39, K40, K41, K42, K43, K44, K57, K210, K221
 #[test]
 fn examples_compile_to_exactly_this() {
     let update = std::env::var_os("STOCKADE_UPDATE_GOLDEN").is_some();
