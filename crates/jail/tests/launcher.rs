@@ -118,6 +118,17 @@ fn a_launcher_keeps_no_descriptor_of_a_cage() {
     assert_eq!(open(), before);
 }
 
+/// K185: nothing that a launcher opens can be where a program's standard streams go, however few
+/// descriptors a request brings.
+fn a_launcher_has_its_standard_streams_taken() {
+    let launcher = Launcher::start(None).unwrap();
+    run(&launcher, &Prepared::new(&["true"]));
+    for number in 0..3 {
+        let path = format!("/proc/{}/fd/{number}", launcher.pid().as_raw_nonzero());
+        assert_eq!(std::fs::read_link(path).unwrap().to_str(), Some("/dev/null"));
+    }
+}
+
 /// T51: more sources than fit in one packet arrive in order.
 fn many_grants_arrive_in_order() {
     let launcher = Launcher::start(None).unwrap();
@@ -143,6 +154,7 @@ fn main() {
         ("a_launcher_survives_what_it_cannot_do", a_launcher_survives_what_it_cannot_do),
         ("a_cage_ends_with_its_launcher", a_cage_ends_with_its_launcher),
         ("a_launcher_keeps_no_descriptor_of_a_cage", a_launcher_keeps_no_descriptor_of_a_cage),
+        ("a_launcher_has_its_standard_streams_taken", a_launcher_has_its_standard_streams_taken),
         ("many_grants_arrive_in_order", many_grants_arrive_in_order),
     ]);
 }

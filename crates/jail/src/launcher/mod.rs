@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 use plan::Plan;
 use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::Pid;
 use sys::clone::{Forked, Namespaces};
@@ -17,9 +18,9 @@ use sys::signal::SignalSet;
 
 use crate::control::Channel;
 use crate::{
-    Born, LimitsHolder, ProgramStreams, SetupFailure, StartError, Step, privileges, start,
+    Born, LimitsHolder, Nursery, ProgramStreams, SetupFailure, StartError, Step, privileges,
 };
-use wire::Request;
+use wire::{CageRequest, Request};
 
 /// The whole life of a process that attends to cages: its end of a channel to the caller, and the
 /// launcher, with which it has to end. The process ends when it returns.
@@ -59,7 +60,11 @@ impl Launcher {
         match sys::clone::fork_into(Namespaces::NONE, None).map_err(failed)? {
             Forked::Child => {
                 drop(ours);
-                serve(&theirs.into_fd(), attendant);
+                // Above the standard streams, which lead nowhere from here on.
+                if let Ok(socket) = rustix::io::fcntl_dupfd_cloexec(&theirs, 3) {
+                    drop(theirs);
+                    serve(&socket, attendant);
+                }
                 sys::exec::exit_now(0)
             }
             Forked::Parent { pid, pidfd } => {
@@ -76,10 +81,12 @@ impl Launcher {
         streams: ProgramStreams,
         limits: LimitsHolder<'_>,
     ) -> Result<Born, StartError> {
+        // Written before it is this thread's turn, so that others are not kept waiting for it.
+        let request = CageRequest::write(plan, sources, &streams, limits);
         // A thread that panicked while it held the lock has aborted the process.
         let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
         let gone = |_| StartError::LauncherGone;
-        wire::send_request(socket.as_fd(), plan, sources, &streams, limits).map_err(gone)?;
+        request.send(socket.as_fd()).map_err(gone)?;
         wire::receive_answer(socket.as_fd(), plan).map_err(gone)?
     }
 
@@ -117,11 +124,19 @@ fn serve(socket: &OwnedFd, attendant: Option<Attendant>) {
     if prepare(socket).is_err() {
         return;
     }
-    while let Ok(Some(request)) = wire::receive_request(socket.as_fd()) {
+    loop {
+        // Namespaces are the same for every Plan and take longer to make than one takes to read. A
+        // launcher of attendants is asked for none.
+        wait_readable(socket);
+        let nursery = if attendant.is_none() { Some(Nursery::open()) } else { None };
+        let Ok(Some(request)) = wire::receive_request(socket.as_fd()) else { return };
         let sent = match request {
             Ok(Request::Cage(cage)) => {
-                let limits = cage.limits.as_holder();
-                let born = start(&cage.plan, &cage.sources, cage.streams, limits);
+                let CageRequest { plan, sources, streams, limits } = *cage;
+                let nursery = nursery.unwrap_or_else(Nursery::open);
+                let born = nursery.and_then(|nursery| {
+                    nursery.start(&plan, &sources, streams, limits.as_holder())
+                });
                 wire::send_answer(socket.as_fd(), born)
             }
             Ok(Request::Attendant) => {
@@ -133,6 +148,12 @@ fn serve(socket: &OwnedFd, attendant: Option<Attendant>) {
             return;
         }
     }
+}
+
+/// Waits for a request, or for the end of whoever makes them.
+fn wait_readable(socket: &OwnedFd) {
+    let mut waiting = [PollFd::new(socket, PollFlags::IN)];
+    while let Err(Errno::INTR) = rustix::event::poll(&mut waiting, None) {}
 }
 
 /// Forks the process that attends to cages. It has copies of the launcher's descriptors, which it
@@ -166,5 +187,17 @@ fn prepare(socket: &OwnedFd) -> Result<(), SetupFailure> {
     sys::signal::ignore(libc::SIGCHLD).map_err(failed)?;
     rustix::process::setsid().map_err(failed)?;
     let kept = std::os::fd::AsRawFd::as_raw_fd(socket);
-    sys::descriptors::close_all_but(&[u32::try_from(kept).unwrap_or(u32::MAX)]).map_err(failed)
+    sys::descriptors::close_all_but(&[u32::try_from(kept).unwrap_or(u32::MAX)]).map_err(failed)?;
+    occupy_standard_streams().map_err(failed)
+}
+
+/// Keeps their numbers from everything that is opened later: the program's streams take these places
+/// in pid 1, which shares its descriptors with the program until that is started.
+fn occupy_standard_streams() -> Result<(), Errno> {
+    for _ in 0..3 {
+        let flags = OFlags::RDWR | OFlags::CLOEXEC;
+        // Kept open for the life of the process.
+        std::mem::forget(rustix::fs::openat(CWD, c"/dev/null", flags, Mode::empty())?);
+    }
+    Ok(())
 }

@@ -46,41 +46,54 @@ impl Limits {
     }
 }
 
-/// Sends a request for a cage.
-pub(super) fn send_request(
-    socket: BorrowedFd<'_>,
-    plan: &Plan,
-    sources: &[OwnedFd],
-    streams: &ProgramStreams,
-    limits: LimitsHolder<'_>,
-) -> Result<(), Errno> {
-    let mut descriptors = Vec::with_capacity(sources.len() + 4);
-    let mut kinds = [StreamKind::Null; 3];
-    let wanted = [&streams.stdin, &streams.stdout, &streams.stderr];
-    for (kind, stream) in kinds.iter_mut().zip(wanted) {
-        *kind = match stream {
-            Stream::Descriptor(descriptor) => {
-                descriptors.push(descriptor.as_fd());
-                StreamKind::Descriptor
-            }
-            Stream::Terminal => StreamKind::Terminal,
-            Stream::Null => StreamKind::Null,
-        };
+/// A request on its way.
+pub(super) struct WrittenRequest<'a> {
+    bytes: Vec<u8>,
+    descriptors: Vec<BorrowedFd<'a>>,
+}
+
+impl WrittenRequest<'_> {
+    pub(super) fn send(&self, socket: BorrowedFd<'_>) -> Result<(), Errno> {
+        send_parts(socket, &self.bytes, &self.descriptors)
     }
-    let holder = match limits {
-        LimitsHolder::Nobody => HolderKind::Nobody,
-        LimitsHolder::Caller { birthplace: None } => HolderKind::Caller,
-        LimitsHolder::Caller { birthplace: Some(cgroup) } => {
-            descriptors.push(cgroup);
-            HolderKind::CallerWithBirthplace
+}
+
+impl CageRequest {
+    /// Writes a request for a cage.
+    pub(super) fn write<'a>(
+        plan: &Plan,
+        sources: &'a [OwnedFd],
+        streams: &'a ProgramStreams,
+        limits: LimitsHolder<'a>,
+    ) -> WrittenRequest<'a> {
+        let mut descriptors = Vec::with_capacity(sources.len() + 4);
+        let mut kinds = [StreamKind::Null; 3];
+        let wanted = [&streams.stdin, &streams.stdout, &streams.stderr];
+        for (kind, stream) in kinds.iter_mut().zip(wanted) {
+            *kind = match stream {
+                Stream::Descriptor(descriptor) => {
+                    descriptors.push(descriptor.as_fd());
+                    StreamKind::Descriptor
+                }
+                Stream::Terminal => StreamKind::Terminal,
+                Stream::Null => StreamKind::Null,
+            };
         }
-    };
-    descriptors.extend(sources.iter().map(AsFd::as_fd));
-    let mut bytes = vec![RequestKind::Cage as u8];
-    bytes.extend(kinds.map(|kind| kind as u8));
-    bytes.push(holder as u8);
-    bytes.extend(plan::encode(plan));
-    send_parts(socket, &bytes, &descriptors)
+        let holder = match limits {
+            LimitsHolder::Nobody => HolderKind::Nobody,
+            LimitsHolder::Caller { birthplace: None } => HolderKind::Caller,
+            LimitsHolder::Caller { birthplace: Some(cgroup) } => {
+                descriptors.push(cgroup);
+                HolderKind::CallerWithBirthplace
+            }
+        };
+        descriptors.extend(sources.iter().map(AsFd::as_fd));
+        let mut bytes = vec![RequestKind::Cage as u8];
+        bytes.extend(kinds.map(|kind| kind as u8));
+        bytes.push(holder as u8);
+        bytes.extend(plan::encode(plan));
+        WrittenRequest { bytes, descriptors }
+    }
 }
 
 /// Asks for the process that attends to cages.
