@@ -85,16 +85,15 @@ impl Cages {
     /// The cage of this name. A beginning of at least four letters is enough if only one has it.
     pub(crate) fn find(&self, name: &str) -> Result<Arc<Cage>, Problem> {
         let kept = self.lock();
+        // Ids are written in capitals and often typed without.
         let wanted = name.to_ascii_uppercase();
-        let meant = |id: &&String| {
-            let id = id.to_ascii_uppercase();
-            id == wanted || (wanted.len() >= SHORTEST_BEGINNING && id.starts_with(&wanted))
-        };
-        let mut found = kept.numbers.keys().filter(meant);
+        let is_long_enough = wanted.len() >= SHORTEST_BEGINNING;
+        let from = kept.numbers.range(wanted.clone()..);
+        let mut found = from.take_while(|(id, _)| is_long_enough && id.starts_with(&wanted));
         match (found.next(), found.next()) {
-            (Some(id), None) => {
-                let cage = kept.numbers.get(id).and_then(|number| kept.cages.get(number));
-                cage.cloned().ok_or_else(|| Problem::no_such("cage", name))
+            (Some((_, number)), None) => {
+                let cage = kept.cages.get(number).cloned();
+                cage.ok_or_else(|| Problem::no_such("cage", name))
             }
             (Some(_), Some(_)) => {
                 let name = policy::shown::shown(name);
@@ -128,7 +127,7 @@ impl Cages {
     /// Forgets the oldest of the ended ones until what is kept is within bounds.
     pub(crate) fn forget_oldest(&self) {
         let mut kept = self.lock();
-        let ended = kept.cages.iter().rev().filter(|(_, cage)| cage.end().is_some());
+        let ended = kept.cages.iter().rev().filter(|(_, cage)| cage.has_ended());
         let (mut count, mut bytes) = (0_usize, 0_u64);
         let surplus: Vec<(u64, String)> = ended
             .filter_map(|(number, cage)| {
@@ -152,7 +151,7 @@ impl Cages {
 
 impl Kept {
     fn running(&self) -> impl Iterator<Item = &Arc<Cage>> {
-        self.cages.values().filter(|cage| cage.end().is_none())
+        self.cages.values().filter(|cage| !cage.has_ended())
     }
 }
 
@@ -181,6 +180,11 @@ impl Cage {
     /// How it ended, if it has.
     pub(crate) fn end(&self) -> Option<Arc<End>> {
         self.end.borrow().clone()
+    }
+
+    /// Whether it has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.end.borrow().is_some()
     }
 
     /// Returns when it has ended and the host was looked at.

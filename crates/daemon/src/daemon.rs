@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use audit::Log;
+use cage::Swept;
 use cage::prepare::Caller;
 use cage::runner::Runner;
 use cage::state::Directory;
@@ -42,15 +43,6 @@ pub(crate) struct Daemon {
     pub(crate) untracked: Mutex<Vec<Untracked>>,
     /// Why the daemon should end.
     pub(crate) drain: mpsc::Sender<String>,
-}
-
-/// Something that a dead supervisor left.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Swept {
-    /// What kind of thing.
-    pub(crate) what: &'static str,
-    /// Which one.
-    pub(crate) subject: String,
 }
 
 /// A program without a cage that a dead supervisor started and that still runs.

@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use audit::{Event, Log};
-use cage::EndReason;
 use cage::prepare::{Caller, PolicyFiles, WayOut};
 use cage::project::{Account, Locations};
 use cage::runner::{Runner, RunnerOptions, Uncaged};
 use cage::session::Sessions as Store;
 use cage::state::Directory;
+use cage::{EndReason, Swept};
 use plan::HostPath;
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit};
 use tokio::io::Interest;
@@ -21,7 +21,7 @@ use tokio::sync::mpsc;
 
 use crate::admission::Admission;
 use crate::cages::Cages;
-use crate::daemon::{Daemon, Swept};
+use crate::daemon::Daemon;
 use crate::instance::{Instance, Visibility};
 use crate::log;
 use crate::notify;
@@ -146,15 +146,15 @@ fn listen_on_tcp(settings: &Settings) -> Result<Option<TcpListener>, ServeError>
 
 /// Removes what a dead predecessor left, and says so.
 fn sweep(store: &Store, log: &Log) -> Result<Vec<Swept>, ServeError> {
-    let mut swept = Vec::new();
-    for session in store.sweep()? {
-        swept.push(Swept { what: "session", subject: session.to_string() });
+    let mut swept = cage::sweep_groups();
+    swept.extend(cage::sweep_sessions(store)?);
+    for one in &swept {
+        match one.left {
+            None => log::note(&one.to_string()),
+            Some(_) => log::warning(&one.to_string()),
+        }
     }
-    for Swept { what, subject } in &swept {
-        log::note(&format!("swept what a dead supervisor left: {what} `{subject}`"));
-        let subject = subject.as_str().into();
-        log.append(&Event::Sweep { what: (*what).into(), subject, invocation_id: None })?;
-    }
+    cage::record_swept(log, &swept)?;
     Ok(swept)
 }
 
@@ -245,7 +245,7 @@ fn look_for_untracked(daemon: &Arc<Daemon>) {
 async fn drain(daemon: &Arc<Daemon>, signals: &WatchedSignals) -> Result<u64, ServeError> {
     daemon.phase.advance(Phase::Draining);
     notify::stopping();
-    let running = daemon.cages.list().into_iter().filter(|cage| cage.end().is_none());
+    let running = daemon.cages.list().into_iter().filter(|cage| !cage.has_ended());
     let running: Vec<_> = running.collect();
     let drained = {
         let daemon = Arc::clone(daemon);

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use audit::{Event, Log};
 use cage::EndReason;
+use cage::prepare::Selection;
 use cage::session::{Life, Listed, Session, SessionError, SessionId, Sessions as Store};
+use policy::State;
 use serde::Serialize;
 
 use crate::cages::{Cage, Cages};
@@ -18,6 +20,17 @@ use crate::shown::moment;
 pub(crate) struct Sessions {
     store: Store,
     log: Arc<Log>,
+}
+
+/// A session for a cage that is only looked at.
+#[derive(Debug)]
+pub(crate) struct Look(Option<Session>);
+
+impl Drop for Look {
+    fn drop(&mut self) {
+        // What stays is swept by the next daemon or run.
+        let _left = self.0.take().map(Session::leave);
+    }
 }
 
 /// A session as clients see it.
@@ -53,6 +66,17 @@ impl Sessions {
         let session = self.store.begin_for_one_run()?;
         self.record_begin(&session, project)?;
         Ok(session)
+    }
+
+    /// Gives a cage that is only looked at a place for `/scratch`, if it needs one. Nothing of it is
+    /// on record, and nothing stays.
+    pub(crate) fn for_a_look(&self, selection: &mut Selection) -> Result<Look, Problem> {
+        if selection.policy.state != State::Scratch {
+            return Ok(Look(None));
+        }
+        let session = self.store.begin_for_one_run()?;
+        selection.surroundings.scratch = Some(session.scratch().clone());
+        Ok(Look(Some(session)))
     }
 
     fn record_begin(&self, session: &Session, project: &str) -> Result<(), Problem> {
@@ -93,7 +117,7 @@ impl Sessions {
 pub(crate) async fn end_cages(id: &SessionId, cages: &Cages) -> usize {
     let is_in = |cage: &Arc<Cage>| cage.facts.session.as_deref() == Some(id.as_str());
     let running: Vec<Arc<Cage>> = cages.list().into_iter().filter(is_in).collect();
-    let running: Vec<Arc<Cage>> = running.into_iter().filter(|cage| cage.end().is_none()).collect();
+    let running: Vec<Arc<Cage>> = running.into_iter().filter(|cage| !cage.has_ended()).collect();
     for cage in &running {
         cage.handle.begin_close(EndReason::SessionEnded);
     }

@@ -53,6 +53,18 @@ fn check_and_why_answer_as_the_command_line_does() {
     }
 }
 
+/// A cage that keeps `/scratch` is looked at without keeping anything.
+#[test]
+fn a_look_at_scratch_leaves_nothing() {
+    let serving = Serving::new();
+    serving.place.default_cage("state = \"scratch\"");
+    let body = json!({ "project": serving.place.project });
+    serving.post("/v1/policy/check", &body).expect(200);
+    let body = json!({ "project": serving.place.project, "path": "/scratch" });
+    assert_eq!(serving.post("/v1/policy/why", &body).expect(200)["yes"], true);
+    assert_eq!(serving.get("/v1/sessions")["sessions"], json!([]));
+}
+
 #[test]
 fn a_question_has_to_be_one() {
     let serving = Serving::new();

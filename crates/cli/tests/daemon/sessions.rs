@@ -57,3 +57,19 @@ fn sessions_get_names() {
     assert_ne!(one["id"], other["id"]);
     assert_eq!(serving.get("/v1/sessions")["sessions"].as_array().unwrap().len(), 2);
 }
+
+/// The end of a session by somebody else ends the programs in it, and not the daemon.
+#[test]
+fn a_session_that_the_command_ends_leaves_the_daemon_alone() {
+    let serving = Serving::new();
+    let mut request = serving.shell("echo ready; sleep 60");
+    request["session"] = json!("shared");
+    let inside = serving.spawn(&request);
+    let outside = serving.spawn(&serving.shell("sleep 60"));
+    serving.wait_for_output(&inside, "ready");
+    let ended = serving.place.stockade().args(["session", "end", "shared"]).output().unwrap();
+    assert!(ended.status.success(), "{ended:?}");
+    assert_eq!(serving.wait(&inside)["end"]["reason"], "session_ended");
+    assert_eq!(serving.get(&format!("/v1/cages/{outside}"))["state"], "running");
+    assert_eq!(serving.get("/v1/status")["phase"], "serving");
+}

@@ -33,7 +33,7 @@ pub(super) fn list(daemon: &Daemon, request: &Request<Incoming>) -> Result<Answe
     };
     let session = query.text("session");
     let is_wanted = |cage: &Arc<Cage>| {
-        wants_running.is_none_or(|wanted| cage.end().is_none() == wanted)
+        wants_running.is_none_or(|wanted| cage.has_ended() != wanted)
             && session.is_none_or(|session| cage.facts.session.as_deref() == Some(session))
     };
     let cages = daemon.cages.list();

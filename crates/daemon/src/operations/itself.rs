@@ -52,7 +52,12 @@ pub(super) fn status(daemon: &Daemon, request: &Request<Incoming>) -> Result<Ans
         "state_directory": daemon.state.path().to_string(),
         "cages": { "running": running, "ended": ended, "most": daemon.settings.most_cages },
         "connections": daemon.admission.count(),
-        "swept": daemon.swept,
+        "swept": daemon.swept.iter().map(|swept| json!({
+            "what": swept.what.word(),
+            "subject": swept.subject,
+            "killed": swept.killed,
+            "left": swept.left,
+        })).collect::<Vec<_>>(),
         "untracked": daemon.untracked(),
     }))
 }

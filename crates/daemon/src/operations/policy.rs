@@ -37,7 +37,8 @@ pub(super) async fn check(
     let daemon = Arc::clone(daemon);
     let checked = blocking(move || {
         let caller = subject.caller(&daemon.caller)?;
-        let selection = subject.select_cage(&caller, TooBroad::Refuse)?;
+        let mut selection = subject.select_cage(&caller, TooBroad::Refuse)?;
+        let _look = daemon.sessions.for_a_look(&mut selection)?;
         let argv: Vec<OsString> = match (argv.as_slice(), selection.agent_command.as_slice()) {
             ([], []) => vec![OsString::from(PLACEHOLDER)],
             ([], command) => command.iter().map(OsString::from).collect(),
@@ -104,7 +105,8 @@ pub(super) async fn explain(
     let answer = blocking(move || {
         let question = why.question()?;
         let caller = subject.caller(&daemon.caller)?;
-        let selection = subject.select_cage(&caller, question.too_broad())?;
+        let mut selection = subject.select_cage(&caller, question.too_broad())?;
+        let _look = daemon.sessions.for_a_look(&mut selection)?;
         Ok(counsel::why::why(&selection, &question)?)
     })
     .await?;
