@@ -8,7 +8,8 @@ use clap::Parser as _;
 use super::{Arguments, Command};
 use crate::exit::{EXIT_CODES, Exit};
 
-const MANUAL: &str = include_str!("../../../../docs/cli.md");
+const MANUAL: &str =
+    concat!(include_str!("../../../../docs/cli.md"), include_str!("../../../../docs/daemon.md"));
 
 /// Mistakes in the definition that are only found when a command is used.
 #[test]
