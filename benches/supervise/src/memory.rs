@@ -40,13 +40,15 @@ pub(crate) fn descendants(of: Pid) -> Vec<Pid> {
     let mut found: Vec<Pid> = Vec::new();
     let mut open = vec![of];
     while let Some(parent) = open.pop() {
-        let number = parent.as_raw_nonzero();
-        let path = format!("/proc/{number}/task/{number}/children");
-        let text = std::fs::read_to_string(path).unwrap_or_default();
-        let numbers = text.split_whitespace().filter_map(|word| word.parse().ok());
-        let children: Vec<Pid> = numbers.filter_map(Pid::from_raw).collect();
-        found.extend(&children);
-        open.extend(children);
+        // A child is listed with the thread that made it.
+        let threads = std::fs::read_dir(format!("/proc/{}/task", parent.as_raw_nonzero()));
+        for thread in threads.into_iter().flatten().flatten() {
+            let text = std::fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+            let numbers = text.split_whitespace().filter_map(|word| word.parse().ok());
+            let children: Vec<Pid> = numbers.filter_map(Pid::from_raw).collect();
+            found.extend(&children);
+            open.extend(children);
+        }
     }
     found
 }
