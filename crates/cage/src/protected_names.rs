@@ -5,7 +5,6 @@
 pub(crate) mod git;
 mod git_config;
 
-use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use plan::HostPath;
@@ -14,21 +13,20 @@ use policy::protected::{Entry, Object, table};
 #[cfg(test)]
 mod tests;
 
-/// The table, arranged by the first component of its patterns.
+/// The table, arranged by the first component of its patterns. Every start of a cage with a
+/// writable grant arranges it, so that takes a microsecond or two and no more.
 pub(crate) struct ProtectedNames {
-    patterns: Vec<Pattern>,
-    /// Positions in `patterns`, by a first component in lower case without wildcards.
-    by_first: HashMap<Vec<u8>, Vec<usize>>,
-    /// Those whose first component has a wildcard.
+    entries: &'static [Entry],
+    /// The first entry in each bucket of names, and behind each entry the next in its bucket, in
+    /// the order of the table.
+    first_in: [Link; BUCKETS],
+    next_to: Vec<Link>,
+    /// Entries whose first component has a wildcard, which are in no bucket.
     first_is_wild: Vec<usize>,
-    /// Whether any of these begins with a byte, in either case: most names of a project do not.
-    first_bytes: [bool; 256],
 }
 
-struct Pattern {
-    entry: &'static Entry,
-    components: Vec<&'static [u8]>,
-}
+/// The position of an entry, if there is one.
+type Link = Option<u16>;
 
 /// Which patterns have begun on the way down to a directory and are not complete there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,30 +55,34 @@ impl ProtectedNames {
     }
 
     fn new() -> Self {
+        let entries = table();
         let mut names = Self {
-            patterns: Vec::new(),
-            by_first: HashMap::new(),
+            entries,
+            first_in: [None; BUCKETS],
+            next_to: vec![None; entries.len()],
             first_is_wild: Vec::new(),
-            first_bytes: [false; 256],
         };
-        for (position, entry) in table().iter().enumerate() {
-            let components: Vec<_> = entry.pattern.split('/').map(str::as_bytes).collect();
-            let first = components.first().copied().unwrap_or_default();
+        for (position, entry) in entries.iter().enumerate().rev() {
+            let first = component(entry, 0).unwrap_or_default();
             if first.contains(&b'*') {
-                names.first_is_wild.push(position);
-            } else {
-                if let Some(byte) = first.first() {
-                    for byte in [byte.to_ascii_lowercase(), byte.to_ascii_uppercase()] {
-                        if let Some(known) = names.first_bytes.get_mut(usize::from(byte)) {
-                            *known = true;
-                        }
-                    }
-                }
-                names.by_first.entry(first.to_ascii_lowercase()).or_default().push(position);
+                names.first_is_wild.insert(0, position);
+                continue;
             }
-            names.patterns.push(Pattern { entry, components });
+            let bucket = names.first_in.get_mut(bucket_of(first));
+            if let (Some(bucket), Some(next)) = (bucket, names.next_to.get_mut(position)) {
+                *next = std::mem::replace(bucket, u16::try_from(position).ok());
+            }
         }
         names
+    }
+
+    /// Entries whose first component may be a name.
+    fn candidates(&self, name: &[u8]) -> impl Iterator<Item = usize> {
+        let position = |link: Link| link.map(usize::from);
+        let first = self.first_in.get(bucket_of(name)).copied().flatten();
+        std::iter::successors(position(first), move |at| {
+            position(self.next_to.get(*at).copied().flatten())
+        })
     }
 
     /// What has begun in a directory, judged by the names above it and its own. A grant of `.git`
@@ -114,12 +116,8 @@ impl ProtectedNames {
         for position in begun.0.iter().copied() {
             self.advance(position, name, object, &mut step);
         }
-        let first = name.first().and_then(|byte| self.first_bytes.get(usize::from(*byte)));
-        if first == Some(&true) {
-            let candidates = self.by_first.get(name.to_ascii_lowercase().as_slice());
-            for pattern in candidates.into_iter().flatten().copied() {
-                self.advance(Position { pattern, next: 0 }, name, object, &mut step);
-            }
+        for pattern in self.candidates(name) {
+            self.advance(Position { pattern, next: 0 }, name, object, &mut step);
         }
         for pattern in self.first_is_wild.iter().copied() {
             self.advance(Position { pattern, next: 0 }, name, object, &mut step);
@@ -128,19 +126,19 @@ impl ProtectedNames {
     }
 
     fn advance(&self, position: Position, name: &[u8], object: Object, step: &mut Step) {
-        let Some(pattern) = self.patterns.get(position.pattern) else { return };
-        let Some(wanted) = pattern.components.get(position.next) else { return };
+        let Some(entry) = self.entries.get(position.pattern) else { return };
+        let Some(wanted) = component(entry, position.next) else { return };
         if !component_matches(name, wanted) {
             return;
         }
-        if *wanted == b"**" {
+        if wanted == b"**" {
             step.below.0.push(position);
         }
         let next = position.next + 1;
-        if next < pattern.components.len() {
+        if component(entry, next).is_some() {
             step.below.0.push(Position { next, ..position });
-        } else if step.entry.is_none() && concerns(pattern.entry.object, object) {
-            step.entry = Some(pattern.entry);
+        } else if step.entry.is_none() && concerns(entry.object, object) {
+            step.entry = Some(entry);
         }
     }
 }
@@ -163,6 +161,19 @@ pub(crate) fn is_fetched_or_built(name: &[u8]) -> bool {
 pub(crate) fn is_git_data(name: &[u8]) -> bool {
     GIT_DATA.iter().any(|known| name == known.as_bytes())
 }
+
+/// A component of an entry's pattern, counted from 0.
+fn component(entry: &'static Entry, position: usize) -> Option<&'static [u8]> {
+    entry.pattern.split('/').nth(position).map(str::as_bytes)
+}
+
+/// Where a name would be, in either case of its letters.
+fn bucket_of(name: &[u8]) -> usize {
+    let lower = |byte: Option<&u8>| byte.map_or(0, |byte| usize::from(byte.to_ascii_lowercase()));
+    (name.len() * 31 + lower(name.first()) + lower(name.last()) * 7) % BUCKETS
+}
+
+const BUCKETS: usize = 256;
 
 fn concerns(entry: Object, found: Object) -> bool {
     entry == Object::Any || found == Object::Any || entry == found

@@ -411,10 +411,12 @@ fn build_and_launch(
     privileges::drop_all()?;
     let landlock = landlock::restrict(&plan.landlock)?;
     let launch = Launch::prepare(plan)?;
+    // The kernel compiles the filter while the start becomes durable on record.
+    let filter = launch.enter_filter()?;
     wait_for(control, &Order::Go)?;
     refuse_orphanhood(control)?;
     let streams = program::borrow_streams(&streams, terminal.as_ref());
-    let launched = launch.start(&streams, launch.enter_filter()?)?;
+    let launched = launch.start(&streams, filter)?;
     let layers = Layers { landlock, notify: launched.notify(), network: state };
     Ok(Ready { launched, children, inward, departure, layers })
 }

@@ -79,7 +79,6 @@ pub(super) fn find(
 /// A project's file may not make writable what runs code outside the cage: a repository could else
 /// bring a policy that opens its own hooks. The user's own rules may, by naming exactly that.
 fn refuse_grants_by_the_project(stage: &Stage<'_>) -> Result<(), ResolveError> {
-    let names = ProtectedNames::shared();
     let mut problems = Vec::new();
     for placed in stage.rules {
         let rule = &placed.rule;
@@ -90,7 +89,7 @@ fn refuse_grants_by_the_project(stage: &Stage<'_>) -> Result<(), ResolveError> {
         let Ok(below) = below else { continue };
         let object = if placed.status.is_directory() { Object::Directory } else { Object::File };
         let relative = std::os::unix::ffi::OsStrExt::as_bytes(below.as_os_str());
-        if let Some(entry) = names.covering(relative, object) {
+        if let Some(entry) = ProtectedNames::shared().covering(relative, object) {
             problems.push(RuleProblem {
                 path: rule.path.clone(),
                 access: rule.access,
