@@ -99,19 +99,33 @@ impl Running {
         network: Option<Registration>,
         meanwhile: impl FnOnce(),
     ) -> Result<Self, SpawnError> {
-        born.open_gate().map_err(|_| last_words(&born))?;
-        meanwhile();
         let mut terminal = None;
+        let mut meanwhile = Some(meanwhile);
         loop {
-            match born.next_report().map_err(SpawnError::Supervise)? {
+            let report = match born.next_report() {
+                Err(Errno::INTR) => continue,
+                Err(Errno::CONNRESET) => None,
+                report => report.map_err(SpawnError::Supervise)?,
+            };
+            match report {
                 Some((Report::Terminal, mut descriptors)) => terminal = descriptors.pop(),
+                Some((Report::Built, table)) => {
+                    born.verify(&table)?;
+                    drop(table);
+                    // One that ended in the meantime says why.
+                    let _gone = born.open_gate();
+                    if let Some(meanwhile) = meanwhile.take() {
+                        meanwhile();
+                    }
+                }
                 Some((Report::Started(layers), _)) => {
                     born.reap_leftovers();
                     let (started, own_gatekeeper) = (Instant::now(), None);
                     return Ok(Self { born, layers, started, terminal, network, own_gatekeeper });
                 }
                 Some((Report::Failed(failure), _)) => return Err(failure.into()),
-                Some((Report::Network(_) | Report::Stopped | Report::Ended { .. }, _)) => {
+                Some((Report::Network(_), _)) => return Err(no_gatekeeper()),
+                Some((Report::Stopped | Report::Ended { .. }, _)) => {
                     return Err(SpawnError::Supervise(Errno::PROTO));
                 }
                 None => return Err(StartError::Vanished.into()),
@@ -198,9 +212,10 @@ impl Running {
                     Ok(Event::Ended(self.outcome(end, &denials)))
                 }
                 Ok(Some((Report::Failed(failure), _))) => Err(failure.into()),
-                Ok(Some((Report::Network(_) | Report::Terminal | Report::Started(_), _))) => {
-                    continue;
-                }
+                Ok(Some((
+                    Report::Network(_) | Report::Terminal | Report::Built | Report::Started(_),
+                    _,
+                ))) => continue,
                 // Pid 1 was killed from outside, and everything in the cage with it.
                 Ok(None) | Err(Errno::CONNRESET) => {
                     self.wait_until_gone()?;
@@ -251,16 +266,9 @@ impl AsFd for Running {
     }
 }
 
-/// A gate that cannot be opened means that the cage ended while it was built: it has said why.
-fn last_words(born: &Born) -> SpawnError {
-    match born.next_report() {
-        Ok(Some((Report::Failed(failure), _))) => failure.into(),
-        Ok(Some((Report::Network(_), _))) => StartError::Unsupported(
-            "the cage's policy allows network destinations, and there is no gatekeeper to hold it \
-             to them; remove `net.allow` or pass `--no-net`"
-                .to_owned(),
-        )
-        .into(),
-        _ => StartError::Vanished.into(),
-    }
+/// A cage that brings sockets for a gatekeeper where there is none.
+fn no_gatekeeper() -> SpawnError {
+    let reason = "the cage's policy allows network destinations, and there is no gatekeeper to hold \
+                  it to them; remove `net.allow` or pass `--no-net`";
+    StartError::Unsupported(reason.to_owned()).into()
 }

@@ -26,6 +26,9 @@ pub enum Report {
     Network(Vec<SocketKind>),
     /// The program's terminal; its other end comes with the packet.
     Terminal,
+    /// The tree is built and the cage's root. Its mount table comes with the packet, for
+    /// [`crate::Born::verify`].
+    Built,
     /// The program's first instruction is next.
     Started(Layers),
     /// The cage could not be built or the program not started.

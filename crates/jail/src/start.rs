@@ -3,6 +3,7 @@
 //! behind: the namespaces die with the child, and dropping a [`Born`] kills it.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use plan::network::SocketKind;
 use plan::{IdentityMap, LimitsPlan, NetworkPlan, PLAN_VERSION, Plan};
@@ -22,6 +23,7 @@ use crate::init::Init;
 use crate::network::{Inward, Sealed};
 use crate::program::Launch;
 use crate::tree::Sources;
+use crate::verify::PlannedMounts;
 use crate::{
     Layers, Report, SetupFailure, StartError, Step, identity, idmap, landlock, network, privileges,
     program, terminal, tree, verify,
@@ -72,8 +74,8 @@ pub enum LimitsHolder<'a> {
     },
 }
 
-/// A cage that exists. Its program has not run before [`Born::open_gate`]; dropping it ends the
-/// cage.
+/// A cage that exists. Its program has not run before [`Born::open_gate`], which wants it verified;
+/// dropping it ends the cage.
 #[derive(Debug)]
 pub struct Born {
     pid: Pid,
@@ -81,6 +83,9 @@ pub struct Born {
     control: Channel,
     parentage: Parentage,
     network: NetworkSockets,
+    planned: PlannedMounts,
+    /// Whether the cage has them and no others.
+    is_verified: AtomicBool,
     /// What the start needed and what only has to be reaped.
     leftovers: Leftovers,
 }
@@ -180,8 +185,10 @@ impl Nursery {
         let Newborn { pid, pidfd } = newborn;
         let leftovers = (Some(nursery), Vec::new());
         let network = NetworkSockets::of(plan);
-        let parentage = Parentage::Own;
-        let mut born = Born { pid, pidfd, control, parentage, network, leftovers };
+        let (parentage, planned) = (Parentage::Own, PlannedMounts::of(plan));
+        let is_verified = AtomicBool::new(false);
+        let mut born =
+            Born { pid, pidfd, control, parentage, network, planned, is_verified, leftovers };
         if privileged {
             born.leftovers.1 = idmap::send_binds(plan, sources, &born.control)?;
         }
@@ -195,10 +202,16 @@ fn namespaces_failed(errno: Errno) -> SetupFailure {
 
 impl Born {
     pub(crate) fn from_launcher(plan: &Plan, pid: Pid, pidfd: OwnedFd, control: OwnedFd) -> Self {
-        let control = Channel::from_fd(control);
-        let leftovers = Leftovers::default();
-        let network = NetworkSockets::of(plan);
-        Self { pid, pidfd, control, parentage: Parentage::Launcher, network, leftovers }
+        Self {
+            pid,
+            pidfd,
+            control: Channel::from_fd(control),
+            parentage: Parentage::Launcher,
+            network: NetworkSockets::of(plan),
+            planned: PlannedMounts::of(plan),
+            is_verified: AtomicBool::new(false),
+            leftovers: Leftovers::default(),
+        }
     }
 
     /// Gives the cage away to the process that asked a launcher for it.
@@ -239,11 +252,36 @@ impl Born {
         }
     }
 
-    /// Lets the program start once the cage is built. Refused with `ENOTCONN` as long as nobody has
-    /// taken the network's sockets: a program must not run before somebody holds it to its rules.
+    /// Compares the mount table that came with [`Report::Built`] with what the Plan says.
+    pub fn verify(&self, table: &[OwnedFd]) -> Result<(), StartError> {
+        let [table] = table else { return Err(StartError::Vanished) };
+        self.planned.compare_with(table.as_fd())?;
+        self.is_verified.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// Waits until the tree is built and compares its mount table. For a cage whose network and
+    /// terminal have been taken already, or that has none.
+    pub fn verify_when_built(&self) -> Result<(), StartError> {
+        loop {
+            return match self.next_report() {
+                Err(Errno::INTR) => continue,
+                Ok(Some((Report::Built, table))) => self.verify(&table),
+                Ok(Some((Report::Failed(failure), _))) => Err(failure.into()),
+                Ok(_) | Err(_) => Err(StartError::Vanished),
+            };
+        }
+    }
+
+    /// Lets the program start once all walls are up. Refused with `ENOTCONN` as long as nobody has
+    /// taken the network's sockets, because a program must not run before somebody holds it to its
+    /// rules, and with `EBUSY` as long as nobody has verified the cage.
     pub fn open_gate(&self) -> Result<(), Errno> {
         if self.network == NetworkSockets::Awaited {
             return Err(Errno::NOTCONN);
+        }
+        if !self.is_verified.load(Ordering::Acquire) {
+            return Err(Errno::BUSY);
         }
         self.send(&Order::Go)
     }
@@ -402,9 +440,10 @@ fn build_and_launch(
     };
     // Before the mounts take up the descriptors below the limit that the program will have.
     let departure = Departure::prepare().ok();
-    let mounted = tree::build(plan, binds)?.become_root()?;
+    tree::build(plan, binds)?.become_root()?;
     let (streams, terminal) = open_streams(streams, control)?;
-    verify::verify(plan, &mounted)?;
+    tell_built(control)?;
+    verify::verify_view(plan)?;
     privileges::refuse_core_dumps()?;
     limit.restore().map_err(settings)?;
     privileges::hide_from_the_cage()?;
@@ -419,6 +458,14 @@ fn build_and_launch(
     let launched = launch.start(&streams, filter)?;
     let layers = Layers { landlock, notify: launched.notify(), network: state };
     Ok(Ready { launched, children, inward, departure, layers })
+}
+
+/// Lets the supervisor compare the mount table.
+fn tell_built(control: &Channel) -> Result<(), SetupFailure> {
+    let table = verify::open_mount_table()?;
+    control
+        .send(&Report::Built, &[table.as_fd()])
+        .map_err(|errno| SetupFailure::kernel(Step::Verify, "the mount table", errno))
 }
 
 /// A supervisor that died before this process asked to die with it has left its orders in the

@@ -26,22 +26,9 @@ pub(crate) enum Sources<'a> {
     LookUp(&'a [Source]),
 }
 
-/// A mount that was made, for `verify` to find again.
-#[derive(Debug)]
-pub(crate) struct Mounted {
-    /// Where.
-    pub(crate) at: GuestPath,
-    /// What its options must say.
-    pub(crate) attributes: u64,
-    /// Whether the host's own mounts may lie below it.
-    pub(crate) brings_submounts: bool,
-}
-
 /// The finished tree, not yet the root.
 pub(crate) struct Tree {
     root: OwnedFd,
-    /// Everything in the mount table that should be there, the root included.
-    pub(crate) mounted: Vec<Mounted>,
     /// Memory file systems that become read-only at the end.
     to_seal: Vec<OwnedFd>,
     /// An empty directory that masks are copies of, once there is one.
@@ -128,8 +115,7 @@ impl<'a> HostPlaces<'a> {
 impl Tree {
     fn empty() -> Result<Self, SetupFailure> {
         let failed = |errno| SetupFailure::kernel(Step::Mount, "/", errno);
-        let root =
-            tmpfs(0o755, ROOT_SIZE, sys::mount::NOSUID | sys::mount::NODEV).map_err(failed)?;
+        let root = tmpfs(0o755, ROOT_SIZE, ROOT_ATTRIBUTES & !sys::mount::RDONLY).map_err(failed)?;
         rustix::mount::move_mount(
             root.as_fd(),
             c"",
@@ -138,14 +124,8 @@ impl Tree {
             MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH,
         )
         .map_err(failed)?;
-        let mounted = vec![Mounted {
-            at: GuestPath::root(),
-            attributes: sys::mount::NOSUID | sys::mount::NODEV | sys::mount::RDONLY,
-            brings_submounts: false,
-        }];
         Ok(Self {
             root,
-            mounted,
             to_seal: Vec::new(),
             empty_directory: None,
             has_empty_file: false,
@@ -178,16 +158,18 @@ impl Tree {
             MountOp::Bind { source, .. } => {
                 let source = usize::try_from(source.0).unwrap_or(usize::MAX);
                 let mount = bind_source(source, operation, sources)?;
-                self.attach(mount, at, bind_attributes(operation), true).map_err(mount_failed)
+                self.attach(mount, at).map_err(mount_failed)
             }
-            MountOp::Tmpfs { mode, size, execution, access, .. } => {
-                self.mount_tmpfs(at, *mode, *size, *execution, *access).map_err(mount_failed)
+            MountOp::Tmpfs { mode, size, .. } => {
+                self.mount_tmpfs(at, *mode, *size, attributes(operation)).map_err(mount_failed)
             }
             MountOp::Mask { kind, .. } => self.mask(at, *kind).map_err(mount_failed),
-            MountOp::Proc { .. } => self.mount_proc(at),
+            MountOp::Proc { .. } => self.mount_proc(at, attributes(operation)),
             MountOp::SealReadOnly { .. } => self.seal_path(at).map_err(mount_failed),
             MountOp::MaskIfPresent { .. } => self.mask_if_present(at).map_err(mount_failed),
-            MountOp::Devpts { .. } => self.mount_devpts(at).map_err(mount_failed),
+            MountOp::Devpts { .. } => {
+                self.mount_devpts(at, attributes(operation)).map_err(mount_failed)
+            }
         }
     }
 
@@ -211,40 +193,32 @@ impl Tree {
         at: &GuestPath,
         mode: u32,
         size: TmpfsSize,
-        execution: Execution,
-        access: Access,
+        attributes: u64,
     ) -> Result<(), Errno> {
-        let mut attributes = sys::mount::NOSUID | sys::mount::NODEV;
-        if execution == Execution::Refused {
-            attributes |= sys::mount::NOEXEC;
-        }
-        let mount = tmpfs(mode, size, attributes)?;
-        if access == Access::ReadOnly {
-            attributes |= sys::mount::RDONLY;
+        let mount = tmpfs(mode, size, attributes & !sys::mount::RDONLY)?;
+        if attributes & sys::mount::RDONLY != 0 {
             self.to_seal.push(rustix::io::fcntl_dupfd_cloexec(&mount, 0)?);
         }
-        self.attach(mount, at, attributes, false)
+        self.attach(mount, at)
     }
 
-    fn mount_proc(&mut self, at: &GuestPath) -> Result<(), SetupFailure> {
+    fn mount_proc(&mut self, at: &GuestPath, attributes: u64) -> Result<(), SetupFailure> {
         let mount_failed = |errno| SetupFailure::kernel(Step::Mount, at.to_string(), errno);
-        let attributes = sys::mount::NOSUID | sys::mount::NODEV | sys::mount::NOEXEC;
         let context =
             rustix::mount::fsopen(c"proc", FsOpenFlags::FSOPEN_CLOEXEC).map_err(mount_failed)?;
         rustix::mount::fsconfig_create(&context).map_err(mount_failed)?;
         let mount = fsmount(&context, attributes).map_err(mount_failed)?;
         turn_off_nested_user_namespaces(mount.as_fd())?;
-        self.attach(mount, at, attributes, false).map_err(mount_failed)
+        self.attach(mount, at).map_err(mount_failed)
     }
 
-    fn mount_devpts(&mut self, at: &GuestPath) -> Result<(), Errno> {
+    fn mount_devpts(&mut self, at: &GuestPath, attributes: u64) -> Result<(), Errno> {
         let context = rustix::mount::fsopen(c"devpts", FsOpenFlags::FSOPEN_CLOEXEC)?;
         rustix::mount::fsconfig_set_string(&context, c"ptmxmode", c"0666")?;
         rustix::mount::fsconfig_set_string(&context, c"mode", c"0620")?;
         rustix::mount::fsconfig_create(&context)?;
-        let attributes = sys::mount::NOSUID | sys::mount::NOEXEC;
         let mount = fsmount(&context, attributes)?;
-        self.attach(mount, at, attributes, false)
+        self.attach(mount, at)
     }
 
     fn mask_if_present(&mut self, at: &GuestPath) -> Result<(), Errno> {
@@ -261,12 +235,10 @@ impl Tree {
     /// Covers a path with an empty read-only thing. All directory masks are copies of the first,
     /// and all file masks of one file that loses its name when the tree is finished.
     fn mask(&mut self, at: &GuestPath, kind: FileKind) -> Result<(), Errno> {
-        let attributes =
-            sys::mount::RDONLY | sys::mount::NOSUID | sys::mount::NODEV | sys::mount::NOEXEC;
         let mount = match (kind, &self.empty_directory) {
             (FileKind::Directory, None) => {
                 self.empty_directory = Some(at.clone());
-                tmpfs(0o555, EMPTY_SIZE, attributes)?
+                tmpfs(0o555, EMPTY_SIZE, CLOSED)?
             }
             (FileKind::Directory, Some(first)) => self.copy(first.relative_to_root())?,
             (FileKind::File, _) => {
@@ -277,9 +249,9 @@ impl Tree {
                 self.copy(EMPTY_FILE)?
             }
         };
-        let change = MountAttributes { set: attributes, make_private: true, idmap: None };
+        let change = MountAttributes { set: CLOSED, make_private: true, idmap: None };
         sys::mount::set_attributes(mount.as_fd(), change, Depth::Single)?;
-        self.attach(mount, at, attributes, false)
+        self.attach(mount, at)
     }
 
     /// Mounts a path on itself, read-only.
@@ -289,11 +261,9 @@ impl Tree {
             Err(Errno::NOENT) => return Ok(()),
             Err(errno) => return Err(errno),
         };
-        let attributes =
-            sys::mount::RDONLY | sys::mount::NOSUID | sys::mount::NODEV | sys::mount::NOEXEC;
-        let change = MountAttributes { set: attributes, make_private: true, idmap: None };
+        let change = MountAttributes { set: CLOSED, make_private: true, idmap: None };
         sys::mount::set_attributes(mount.as_fd(), change, Depth::Recursive)?;
-        self.attach(mount, at, attributes, false)
+        self.attach(mount, at)
     }
 
     /// A detached copy of the mount at a place of this tree.
@@ -309,13 +279,7 @@ impl Tree {
     ///
     /// The mount's descriptor stays open until pid 1 closes all that it does not need, which is
     /// cheaper than one call for each.
-    fn attach(
-        &mut self,
-        mount: OwnedFd,
-        at: &GuestPath,
-        attributes: u64,
-        brings_submounts: bool,
-    ) -> Result<(), Errno> {
+    fn attach(&self, mount: OwnedFd, at: &GuestPath) -> Result<(), Errno> {
         let name = at.relative_to_root();
         let from = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
         match self.around {
@@ -329,7 +293,6 @@ impl Tree {
                 rustix::mount::move_mount(mount.as_fd(), c"", target.as_fd(), c"", from | to)?;
             }
         }
-        self.mounted.push(Mounted { at: at.clone(), attributes, brings_submounts });
         std::mem::forget(mount);
         Ok(())
     }
@@ -349,10 +312,8 @@ impl Tree {
     }
 
     /// Makes the tree this process's root and lets go of the old one.
-    pub(crate) fn become_root(self) -> Result<Vec<Mounted>, SetupFailure> {
-        leave_for(self.root.as_fd())
-            .map_err(|errno| SetupFailure::kernel(Step::Pivot, "/", errno))?;
-        Ok(self.mounted)
+    pub(crate) fn become_root(self) -> Result<(), SetupFailure> {
+        leave_for(self.root.as_fd()).map_err(|errno| SetupFailure::kernel(Step::Pivot, "/", errno))
     }
 }
 
@@ -371,24 +332,35 @@ pub(crate) fn set_bind_attributes(
     operation: &MountOp,
     idmap: Option<BorrowedFd<'_>>,
 ) -> Result<(), Errno> {
-    let change = MountAttributes { set: bind_attributes(operation), make_private: true, idmap };
+    let change = MountAttributes { set: attributes(operation), make_private: true, idmap };
     sys::mount::set_attributes(mount, change, Depth::Recursive)
 }
 
-fn bind_attributes(operation: &MountOp) -> u64 {
-    let mut attributes = sys::mount::NOSUID;
-    if let MountOp::Bind { access, execution, purpose, .. } = operation {
-        if *access == Access::ReadOnly {
-            attributes |= sys::mount::RDONLY;
+/// What the options of an operation's mount say in the finished tree; nothing for an operation that
+/// mounts nothing.
+pub(crate) fn attributes(operation: &MountOp) -> u64 {
+    let refused = |execution: Execution| match execution {
+        Execution::Refused => sys::mount::NOEXEC,
+        Execution::Allowed => 0,
+    };
+    let read_only = |access: Access| match access {
+        Access::ReadOnly => sys::mount::RDONLY,
+        Access::ReadWrite => 0,
+    };
+    match operation {
+        MountOp::Bind { access, execution, purpose, .. } => {
+            let devices =
+                if *purpose == BindPurpose::Device { 0 } else { sys::mount::NODEV };
+            sys::mount::NOSUID | devices | refused(*execution) | read_only(*access)
         }
-        if *execution == Execution::Refused {
-            attributes |= sys::mount::NOEXEC;
+        MountOp::Tmpfs { execution, access, .. } => {
+            sys::mount::NOSUID | sys::mount::NODEV | refused(*execution) | read_only(*access)
         }
-        if *purpose != BindPurpose::Device {
-            attributes |= sys::mount::NODEV;
-        }
+        MountOp::Mask { .. } | MountOp::MaskIfPresent { .. } | MountOp::SealReadOnly { .. } => CLOSED,
+        MountOp::Proc { .. } => sys::mount::NOSUID | sys::mount::NODEV | sys::mount::NOEXEC,
+        MountOp::Devpts { .. } => sys::mount::NOSUID | sys::mount::NOEXEC,
+        MountOp::Directory { .. } | MountOp::File { .. } | MountOp::Symlink { .. } => 0,
     }
-    attributes
 }
 
 fn bind_source(
@@ -453,6 +425,14 @@ fn turn_off_nested_user_namespaces(proc: BorrowedFd<'_>) -> Result<(), SetupFail
     };
     write().map_err(|errno| SetupFailure::kernel(Step::Settings, setting, errno))
 }
+
+/// What the options of the root say in the finished tree.
+pub(crate) const ROOT_ATTRIBUTES: u64 =
+    sys::mount::NOSUID | sys::mount::NODEV | sys::mount::RDONLY;
+
+/// What a path is closed with.
+const CLOSED: u64 =
+    sys::mount::RDONLY | sys::mount::NOSUID | sys::mount::NODEV | sys::mount::NOEXEC;
 
 /// The root holds names and mount points, never data of the program.
 const ROOT_SIZE: TmpfsSize = TmpfsSize { bytes: 64 << 20, inodes: 1 << 18 };

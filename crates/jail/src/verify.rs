@@ -1,24 +1,27 @@
 //! The last look before the program starts: the mount table and the view must be what the Plan
-//! says, entry by entry. Runs inside the finished cage on every start; any difference ends it.
+//! says, entry by entry. Done on every start; any difference ends it.
+//!
+//! The view is looked at by pid 1 inside the finished cage. The mount table is compared by whoever
+//! opens the gate: it knows the Plan and not what pid 1 made of it, and pid 1 goes on meanwhile.
 
 use std::borrow::Cow;
 use std::collections::hash_map::Entry as Slot;
 use std::collections::{HashMap, HashSet};
+use std::os::fd::{BorrowedFd, OwnedFd};
 
-use plan::{GuestPath, Plan};
+use plan::{GuestPath, MountOp, Plan};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::tree::Mounted;
-use crate::{SetupFailure, Step};
+use crate::{SetupFailure, Step, tree};
 
-/// Compares what is there with what was planned.
-pub(crate) fn verify(plan: &Plan, mounted: &[Mounted]) -> Result<(), SetupFailure> {
-    compare_mount_table(mounted)?;
-    // What the mount table has is there; only the rest has to be looked for.
-    let found: HashSet<&[u8]> = mounted.iter().map(|mount| mount.at.as_bytes()).collect();
+/// Looks for what must be in the cage and for what must not be. Mounts that every cage of the Plan
+/// has are left to the mount table.
+pub(crate) fn verify_view(plan: &Plan) -> Result<(), SetupFailure> {
+    let certain = plan.mounts.iter().filter(|operation| presence(operation) == Presence::Certain);
+    let mounted: HashSet<&[u8]> = certain.map(|operation| operation.at().as_bytes()).collect();
     for path in &plan.must_exist {
-        if !found.contains(path.as_bytes()) && !exists(path)? {
+        if !mounted.contains(path.as_bytes()) && !exists(path)? {
             return Err(difference(path, "the plan has it and the cage does not"));
         }
     }
@@ -30,24 +33,84 @@ pub(crate) fn verify(plan: &Plan, mounted: &[Mounted]) -> Result<(), SetupFailur
     Ok(())
 }
 
-fn compare_mount_table(mounted: &[Mounted]) -> Result<(), SetupFailure> {
-    let table = read_mount_table()?;
-    let mut expected = Expected::new(mounted);
-    for line in table.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-        let entry = Entry::parse(line).ok_or_else(|| {
-            let line = String::from_utf8_lossy(line).into_owned();
-            SetupFailure::found(Step::Verify, "the mount table", format!("cannot read `{line}`"))
-        })?;
-        match expected.take(&entry.at) {
-            Some(mount) => entry.check(mount.attributes)?,
-            None => entry.check_submount(mounted)?,
-        }
+/// Opens the mount table of this process's namespace, as seen from its root.
+pub(crate) fn open_mount_table() -> Result<OwnedFd, SetupFailure> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    rustix::fs::openat(CWD, c"/proc/self/mountinfo", flags, Mode::empty())
+        .map_err(table_cannot_be_read)
+}
+
+/// The mounts of a Plan, the root included.
+#[derive(Debug)]
+pub(crate) struct PlannedMounts(Vec<PlannedMount>);
+
+/// A mount that a cage should have.
+#[derive(Debug)]
+struct PlannedMount {
+    /// Where.
+    at: GuestPath,
+    /// What its options must say.
+    attributes: u64,
+    /// Whether the host's own mounts may lie below it.
+    brings_submounts: bool,
+    presence: Presence,
+}
+
+/// Whether a cage of the Plan has a mount.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Presence {
+    /// Every one.
+    Certain,
+    /// One whose kernel has something there to be covered.
+    Possible,
+    /// None: the operation is no mount.
+    Never,
+}
+
+fn presence(operation: &MountOp) -> Presence {
+    match operation {
+        MountOp::MaskIfPresent { .. } | MountOp::SealReadOnly { .. } => Presence::Possible,
+        operation if operation.is_mount() => Presence::Certain,
+        _ => Presence::Never,
     }
-    match expected.left() {
-        None => Ok(()),
-        Some(mount) => {
-            let at = mount.at.to_string();
-            Err(SetupFailure::found(Step::Verify, at, "it is not in the mount table"))
+}
+
+impl PlannedMounts {
+    pub(crate) fn of(plan: &Plan) -> Self {
+        let root = PlannedMount {
+            at: GuestPath::root(),
+            attributes: tree::ROOT_ATTRIBUTES,
+            brings_submounts: false,
+            presence: Presence::Certain,
+        };
+        let planned = plan.mounts.iter().map(|operation| PlannedMount {
+            at: operation.at().clone(),
+            attributes: tree::attributes(operation),
+            brings_submounts: matches!(operation, MountOp::Bind { .. }),
+            presence: presence(operation),
+        });
+        let mounts = planned.filter(|mount| mount.presence != Presence::Never);
+        Self(std::iter::once(root).chain(mounts).collect())
+    }
+
+    /// Compares them with an opened mount table.
+    pub(crate) fn compare_with(&self, table: BorrowedFd<'_>) -> Result<(), SetupFailure> {
+        let table = read_mount_table(table).map_err(table_cannot_be_read)?;
+        let Self(planned) = self;
+        let mut expected = Expected::new(planned);
+        for line in table.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            let entry = Entry::parse(line).ok_or_else(|| {
+                let detail = format!("cannot read `{}`", String::from_utf8_lossy(line));
+                SetupFailure::found(Step::Verify, "the mount table", detail)
+            })?;
+            match expected.take(&entry.at) {
+                Some(mount) => entry.check(mount.attributes)?,
+                None => entry.check_submount(planned)?,
+            }
+        }
+        match expected.left() {
+            None => Ok(()),
+            Some(mount) => Err(difference(&mount.at, "it is not in the mount table")),
         }
     }
 }
@@ -55,16 +118,16 @@ fn compare_mount_table(mounted: &[Mounted]) -> Result<(), SetupFailure> {
 /// The mounts that have not been found in the table yet.
 struct Expected<'a> {
     /// The first at each place.
-    first: HashMap<&'a [u8], &'a Mounted>,
+    first: HashMap<&'a [u8], &'a PlannedMount>,
     /// What was mounted over another one, in order.
-    stacked: Vec<&'a Mounted>,
+    stacked: Vec<&'a PlannedMount>,
 }
 
 impl<'a> Expected<'a> {
-    fn new(mounted: &'a [Mounted]) -> Self {
-        let mut first = HashMap::with_capacity(mounted.len());
+    fn new(planned: &'a [PlannedMount]) -> Self {
+        let mut first = HashMap::with_capacity(planned.len());
         let mut stacked = Vec::new();
-        for mount in mounted {
+        for mount in planned {
             match first.entry(mount.at.as_bytes()) {
                 Slot::Vacant(slot) => {
                     slot.insert(mount);
@@ -76,15 +139,17 @@ impl<'a> Expected<'a> {
     }
 
     /// The lowest mount at a place, once.
-    fn take(&mut self, at: &[u8]) -> Option<&'a Mounted> {
+    fn take(&mut self, at: &[u8]) -> Option<&'a PlannedMount> {
         self.first.remove(at).or_else(|| {
             let position = self.stacked.iter().position(|mount| mount.at.as_bytes() == at)?;
             Some(self.stacked.remove(position))
         })
     }
 
-    fn left(&self) -> Option<&'a Mounted> {
-        self.first.values().chain(&self.stacked).next().copied()
+    /// One that had to be there.
+    fn left(&self) -> Option<&'a PlannedMount> {
+        let mut left = self.first.values().chain(&self.stacked).copied();
+        left.find(|mount| mount.presence == Presence::Certain)
     }
 }
 
@@ -121,7 +186,7 @@ impl<'a> Entry<'a> {
 
     /// A mount that the Plan does not name may only be one that came along with a grant, with
     /// every restriction of that grant.
-    fn check_submount(&self, mounted: &[Mounted]) -> Result<(), SetupFailure> {
+    fn check_submount(&self, mounted: &[PlannedMount]) -> Result<(), SetupFailure> {
         let path = GuestPath::new(self.at.to_vec()).map_err(|_| self.differs("it is no path"))?;
         let carrier = mounted
             .iter()
@@ -168,20 +233,20 @@ fn unescape(field: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(bytes)
 }
 
-fn read_mount_table() -> Result<Vec<u8>, SetupFailure> {
-    let read = || -> Result<Vec<u8>, Errno> {
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(CWD, c"/proc/self/mountinfo", flags, Mode::empty())?;
-        let mut table = Vec::with_capacity(TABLE_CHUNK);
-        loop {
-            table.reserve(TABLE_CHUNK);
-            let read = rustix::io::read(&file, rustix::buffer::spare_capacity(&mut table))?;
-            if read == 0 {
-                return Ok(table);
-            }
+fn read_mount_table(file: BorrowedFd<'_>) -> Result<Vec<u8>, Errno> {
+    let mut table = Vec::with_capacity(TABLE_CHUNK);
+    loop {
+        table.reserve(TABLE_CHUNK);
+        match rustix::io::read(file, rustix::buffer::spare_capacity(&mut table)) {
+            Ok(0) => return Ok(table),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
         }
-    };
-    read().map_err(|errno| SetupFailure::kernel(Step::Verify, "the mount table", errno))
+    }
+}
+
+fn table_cannot_be_read(errno: Errno) -> SetupFailure {
+    SetupFailure::kernel(Step::Verify, "the mount table", errno)
 }
 
 fn exists(path: &GuestPath) -> Result<bool, SetupFailure> {

@@ -29,6 +29,7 @@ fn run(launcher: &Launcher, prepared: &Prepared) -> (End, String) {
     let born = launcher
         .start_cage(&prepared.plan, &prepared.sources, streams, LimitsHolder::Nobody)
         .unwrap();
+    born.verify_when_built().unwrap();
     born.open_gate().unwrap();
     let mut output = String::new();
     reader.read_to_string(&mut output).unwrap();
@@ -96,6 +97,7 @@ fn a_cage_ends_with_its_launcher() {
     let born = launcher
         .start_cage(&prepared.plan, &prepared.sources, ProgramStreams::null(), LimitsHolder::Nobody)
         .unwrap();
+    born.verify_when_built().unwrap();
     born.open_gate().unwrap();
     while !matches!(born.next_report().unwrap(), Some((Report::Started(_), _))) {}
     drop(launcher);

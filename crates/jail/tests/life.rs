@@ -14,7 +14,7 @@ mod support;
 use std::io::Read;
 use std::os::fd::OwnedFd;
 
-use jail::{Born, End, LimitsHolder, ProgramStreams, Report, Stream};
+use jail::{Born, End, LimitsHolder, ProgramStreams, Report, StartError, Stream};
 use plan::Access;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use support::Prepared;
@@ -52,6 +52,10 @@ fn run(prepared: &Prepared) -> Result<Outcome, jail::SetupFailure> {
     let (streams, mut reader) = streams();
     let born =
         jail::start(&prepared.plan, &prepared.sources, streams, LimitsHolder::Nobody).unwrap();
+    match born.verify_when_built() {
+        Err(StartError::Setup(failure)) => return Err(failure),
+        verified => verified.unwrap(),
+    }
     // A pid 1 that has already failed cannot hear it; what it reported tells why.
     let _heard = born.open_gate();
     let (end, denials) = until_end(&born)?;
@@ -228,6 +232,7 @@ fn a_granted_file_system_is_let_go_of() {
         let born =
             jail::start(&prepared.plan, &prepared.sources, streams().0, LimitsHolder::Nobody)
                 .unwrap();
+        born.verify_when_built().unwrap();
         born.open_gate().unwrap();
         assert!(matches!(born.next_report().unwrap().unwrap().0, Report::Started(_)));
         if is_killed {

@@ -274,7 +274,8 @@ fn open_gate(kept: &Kept) -> Result<Layers, RunError> {
     let body = kept.body().ok_or(StartError::Vanished)?;
     let Body::Caged(cage) = &*body else { return Err(StartError::Vanished.into()) };
     let born = &cage.born;
-    // One that ended while it was built says why.
+    born.verify_when_built()?;
+    // One that ended in the meantime says why.
     let _gone = born.open_gate();
     loop {
         match born.next_report() {

@@ -2,8 +2,9 @@
 
 use super::*;
 
-fn mounted(at: &str, attributes: u64, brings_submounts: bool) -> Mounted {
-    Mounted { at: GuestPath::new(at).unwrap(), attributes, brings_submounts }
+fn mounted(at: &str, attributes: u64, brings_submounts: bool) -> PlannedMount {
+    let (at, presence) = (GuestPath::new(at).unwrap(), Presence::Certain);
+    PlannedMount { at, attributes, brings_submounts, presence }
 }
 
 /// V17
@@ -54,4 +55,28 @@ fn a_mount_that_nobody_planned_is_a_difference() {
     assert!(entry.check_submount(&[mounted("/other", attributes, true)]).is_err());
     let stricter = attributes | sys::mount::NOEXEC;
     assert!(entry.check_submount(&[mounted("/project", stricter, true)]).is_err());
+}
+
+/// V17: a table that somebody else wrote is compared as it is read.
+#[test]
+fn a_table_must_have_every_certain_mount_and_no_other() {
+    let possible = PlannedMount { presence: Presence::Possible, ..mounted("/proc/keys", 0, false) };
+    let planned = PlannedMounts(vec![mounted("/", 0, false), mounted("/usr", 0, true), possible]);
+    let root = "1 0 0:1 / / rw - tmpfs none rw\n";
+    let usr = "2 1 8:1 /usr /usr rw - ext4 /dev/root rw\n";
+    let keys = "3 1 0:2 / /proc/keys rw - tmpfs none rw\n";
+    let disk = "4 2 8:2 / /usr/local rw - ext4 /dev/sdb rw\n";
+    for (table, problem) in [
+        (vec![root, usr], None),
+        (vec![root, usr, keys, disk], None),
+        (vec![root], Some("cannot verify `/usr`: it is not in the mount table")),
+        (vec![root, usr, usr], Some("cannot verify `/usr`: the plan does not have this mount")),
+        (vec![root, usr, "5"], Some("cannot verify `the mount table`: cannot read `5`")),
+        (vec![usr], Some("cannot verify `/`: it is not in the mount table")),
+    ] {
+        let file = tempfile::tempfile().unwrap();
+        rustix::io::pwrite(&file, table.concat().as_bytes(), 0).unwrap();
+        let compared = planned.compare_with(std::os::fd::AsFd::as_fd(&file));
+        assert_eq!(compared.err().map(|failure| failure.to_string()).as_deref(), problem);
+    }
 }

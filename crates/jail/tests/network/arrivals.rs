@@ -143,7 +143,7 @@ pub(crate) fn names_of_either_family_can_be_asked_for() {
         contents: "nameserver 127.0.0.1\n".into(),
     });
     let held = crate::held::bear(&prepared).unwrap();
-    held.born.open_gate().unwrap();
+    held.let_go();
     let kind = SocketKind::Dns { family: Family::V4, transport: Transport::Udp };
     let mut kinds_asked = Vec::new();
     for _ in 0..2 {

@@ -66,11 +66,17 @@ pub(crate) fn bear(prepared: &Prepared) -> Result<Held, StartError> {
 /// A cage whose program is running.
 pub(crate) fn start(network: GatekeeperPlan, actions: &[&str]) -> Held {
     let held = bear(&prepare(network, actions)).unwrap();
-    held.born.open_gate().unwrap();
+    held.let_go();
     held
 }
 
 impl Held {
+    /// Lets the program run.
+    pub(crate) fn let_go(&self) {
+        self.born.verify_when_built().unwrap();
+        self.born.open_gate().unwrap();
+    }
+
     /// The socket of this kind.
     pub(crate) fn socket(&self, kind: SocketKind) -> BorrowedFd<'_> {
         let found = self.sockets.iter().find(|(known, _)| *known == kind);

@@ -86,6 +86,8 @@ pub(crate) fn a_cage_whose_sockets_nobody_takes_never_starts() {
     assert_eq!(born.open_gate(), Err(rustix::io::Errno::NOTCONN));
     assert!(!born.take_network().unwrap().is_empty());
     assert!(born.take_network().unwrap().is_empty());
+    assert_eq!(born.open_gate(), Err(rustix::io::Errno::BUSY));
+    born.verify_when_built().unwrap();
     assert_eq!(born.open_gate(), Ok(()));
 }
 
@@ -111,7 +113,7 @@ pub(crate) fn nothing_is_open_without_rules() {
         assert!(!required, "the rules cannot be flushed: {failed}");
         return eprintln!("skipped: the rules cannot be flushed: {failed}");
     }
-    held.born.open_gate().unwrap();
+    held.let_go();
     let done = held.finish().unwrap();
     assert_eq!(done.lines, [["ConnectionRefused"; 3].join(" ").as_str(), "0 sockets"]);
 }
