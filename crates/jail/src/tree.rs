@@ -115,7 +115,8 @@ impl<'a> HostPlaces<'a> {
 impl Tree {
     fn empty() -> Result<Self, SetupFailure> {
         let failed = |errno| SetupFailure::kernel(Step::Mount, "/", errno);
-        let root = tmpfs(0o755, ROOT_SIZE, ROOT_ATTRIBUTES & !sys::mount::RDONLY).map_err(failed)?;
+        let root =
+            tmpfs(0o755, ROOT_SIZE, ROOT_ATTRIBUTES & !sys::mount::RDONLY).map_err(failed)?;
         rustix::mount::move_mount(
             root.as_fd(),
             c"",
@@ -349,14 +350,15 @@ pub(crate) fn attributes(operation: &MountOp) -> u64 {
     };
     match operation {
         MountOp::Bind { access, execution, purpose, .. } => {
-            let devices =
-                if *purpose == BindPurpose::Device { 0 } else { sys::mount::NODEV };
+            let devices = if *purpose == BindPurpose::Device { 0 } else { sys::mount::NODEV };
             sys::mount::NOSUID | devices | refused(*execution) | read_only(*access)
         }
         MountOp::Tmpfs { execution, access, .. } => {
             sys::mount::NOSUID | sys::mount::NODEV | refused(*execution) | read_only(*access)
         }
-        MountOp::Mask { .. } | MountOp::MaskIfPresent { .. } | MountOp::SealReadOnly { .. } => CLOSED,
+        MountOp::Mask { .. } | MountOp::MaskIfPresent { .. } | MountOp::SealReadOnly { .. } => {
+            CLOSED
+        }
         MountOp::Proc { .. } => sys::mount::NOSUID | sys::mount::NODEV | sys::mount::NOEXEC,
         MountOp::Devpts { .. } => sys::mount::NOSUID | sys::mount::NOEXEC,
         MountOp::Directory { .. } | MountOp::File { .. } | MountOp::Symlink { .. } => 0,
@@ -427,8 +429,7 @@ fn turn_off_nested_user_namespaces(proc: BorrowedFd<'_>) -> Result<(), SetupFail
 }
 
 /// What the options of the root say in the finished tree.
-pub(crate) const ROOT_ATTRIBUTES: u64 =
-    sys::mount::NOSUID | sys::mount::NODEV | sys::mount::RDONLY;
+pub(crate) const ROOT_ATTRIBUTES: u64 = sys::mount::NOSUID | sys::mount::NODEV | sys::mount::RDONLY;
 
 /// What a path is closed with.
 const CLOSED: u64 =

@@ -112,7 +112,8 @@ impl From<OsString> for ByteString {
 impl Serialize for ByteString {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         // Nearly all strings stand for themselves.
-        let stands_for_itself = |byte: &u8| matches!(byte, b' '..=b'~') && *byte != b'\\';
+        let stands_for_itself =
+            |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t') && *byte != b'\\';
         match std::str::from_utf8(&self.0) {
             Ok(text) if self.0.iter().all(stands_for_itself) => serializer.serialize_str(text),
             _ => serializer.collect_str(self),

@@ -123,8 +123,13 @@ impl<'de> Deserialize<'de> for Program {
 
 /// Two lower-case digits for each byte.
 pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
-    let digit = |value: u8| char::from(if value < 10 { b'0' + value } else { b'a' + value - 10 });
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect()
+    let digit = |value: u8| if value < 10 { b'0' + value } else { b'a' + value - 10 };
+    let mut digits = Vec::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        digits.extend_from_slice(&[digit(byte >> 4), digit(byte & 0xf)]);
+    }
+    // Each of them is ASCII.
+    String::from_utf8(digits).unwrap_or_default()
 }
 
 fn from_hexadecimal(text: &[u8]) -> Result<Vec<u8>, ProgramError> {
