@@ -372,8 +372,8 @@ impl Recorder {
         self.log.append(event).map(drop)
     }
 
-    /// It costs as much as compiling the cage.
-    fn hash_of(&self, plan: &Plan) -> Name {
+    /// The hash of the cage. Found out once: it costs as much as compiling the cage.
+    pub(crate) fn hash_of(&self, plan: &Plan) -> Name {
         self.cage_hash.get_or_init(|| plan.hash().as_str().into()).clone()
     }
 

@@ -24,6 +24,8 @@ struct Kept {
     /// In the order in which they started.
     cages: BTreeMap<u64, Arc<Cage>>,
     numbers: BTreeMap<String, u64>,
+    /// Those that have ended, with the bytes of output that are kept of each.
+    ended: BTreeMap<u64, u64>,
     next: u64,
     starting: usize,
 }
@@ -71,7 +73,7 @@ impl Cages {
     /// Takes room for one more cage.
     pub(crate) fn room(self: &Arc<Self>, most: usize) -> Result<Room, Problem> {
         let mut kept = self.lock();
-        let running = kept.running().count() + kept.starting;
+        let running = kept.running() + kept.starting;
         if running >= most {
             let message = format!("there are {running} cages already, which is the most");
             return Err(Problem::new(Code::TooMany, message)
@@ -112,34 +114,32 @@ impl Cages {
     /// How many run, and how many have ended and are kept.
     pub(crate) fn count(&self) -> (usize, usize) {
         let kept = self.lock();
-        let running = kept.running().count();
-        (running, kept.cages.len() - running)
+        (kept.running(), kept.ended.len())
     }
 
     /// Forgets one that has ended.
     pub(crate) fn forget(&self, cage: &Cage) {
         let mut kept = self.lock();
-        if let Some(number) = kept.numbers.remove(cage.handle.invocation_id()) {
-            kept.cages.remove(&number);
+        if let Some(number) = kept.numbers.get(cage.handle.invocation_id()).copied() {
+            kept.forget(number);
         }
     }
 
-    /// Forgets the oldest of the ended ones until what is kept is within bounds.
-    pub(crate) fn forget_oldest(&self) {
+    /// Takes note that one has ended, and forgets the oldest of these until what is kept of them is
+    /// within bounds. One that was forgotten in the meantime stays so.
+    pub(crate) fn note_end(&self, cage: &Cage) {
         let mut kept = self.lock();
-        let ended = kept.cages.iter().rev().filter(|(_, cage)| cage.has_ended());
-        let (mut count, mut bytes) = (0_usize, 0_u64);
-        let surplus: Vec<(u64, String)> = ended
-            .filter_map(|(number, cage)| {
-                count += 1;
-                bytes += cage.kept_bytes();
-                let too_many = count > MOST_ENDED || (count > 1 && bytes > MOST_ENDED_BYTES);
-                too_many.then(|| (*number, cage.handle.invocation_id().to_owned()))
-            })
-            .collect();
-        for (number, name) in surplus {
-            kept.cages.remove(&number);
-            kept.numbers.remove(&name);
+        let Some(number) = kept.numbers.get(cage.handle.invocation_id()).copied() else { return };
+        kept.ended.insert(number, cage.kept_bytes());
+        let mut bytes: u64 = kept.ended.values().sum();
+        while kept.ended.len() > MOST_ENDED || (kept.ended.len() > 1 && bytes > MOST_ENDED_BYTES) {
+            let Some((oldest, freed)) =
+                kept.ended.first_key_value().map(|(key, value)| (*key, *value))
+            else {
+                break;
+            };
+            bytes -= freed;
+            kept.forget(oldest);
         }
     }
 
@@ -150,8 +150,16 @@ impl Cages {
 }
 
 impl Kept {
-    fn running(&self) -> impl Iterator<Item = &Arc<Cage>> {
-        self.cages.values().filter(|cage| !cage.has_ended())
+    /// How many have not ended.
+    fn running(&self) -> usize {
+        self.cages.len() - self.ended.len()
+    }
+
+    fn forget(&mut self, number: u64) {
+        self.ended.remove(&number);
+        if let Some(cage) = self.cages.remove(&number) {
+            self.numbers.remove(cage.handle.invocation_id());
+        }
     }
 }
 
@@ -201,13 +209,17 @@ impl Cage {
         }
     }
 
-    /// Sees a cage to its end: does what is left to do on the host, then tells everybody who waits.
-    pub(crate) async fn attend(&self, look: impl FnOnce() -> Findings + Send + 'static) {
+    /// Sees a cage to its end and does what is left to do on the host.
+    pub(crate) async fn attend(&self, look: impl FnOnce() -> Findings + Send + 'static) -> End {
         let ended = self.handle.ended().await;
         // A look that panicked has aborted the process.
         let findings = tokio::task::spawn_blocking(look).await.unwrap_or_default();
         self.input.close().await;
-        let end = End { ended, at: SystemTime::now(), findings };
+        End { ended, at: SystemTime::now(), findings }
+    }
+
+    /// Tells everybody who waits for the end.
+    pub(crate) fn tell(&self, end: End) {
         self.end.send_replace(Some(Arc::new(end)));
     }
 

@@ -64,6 +64,11 @@ impl Handle {
         self.kept.plan.as_deref()
     }
 
+    /// The hash of its Plan, which names the cage on record. K172
+    pub fn plan_hash(&self) -> Option<String> {
+        self.plan().map(|plan| self.kept.recorder.hash_of(plan).to_string())
+    }
+
     /// Whom the program is for.
     pub fn labels(&self) -> &Labels {
         self.kept.recorder.labels()

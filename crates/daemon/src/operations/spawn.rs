@@ -142,8 +142,10 @@ async fn see_to_its_end(
         }
         aftermath.map(|aftermath| aftermath.look(started)).unwrap_or_default()
     };
-    cage.attend(look).await;
-    daemon.cages.forget_oldest();
+    let end = cage.attend(look).await;
+    // First of all, so that whoever has heard of the end finds it counted.
+    daemon.cages.note_end(&cage);
+    cage.tell(end);
 }
 
 fn start(daemon: &Daemon, subject: &Subject, spawn: &Spawn) -> Result<Started, Problem> {
@@ -226,7 +228,7 @@ fn start_caged(
         agent: subject.agent.clone(),
         argv: shown_words(&argv),
         started,
-        plan_hash: Some(plan.hash().as_str().to_owned()),
+        plan_hash: handle.plan_hash(),
         summary: Some(plan.summary.line),
         reduced_isolation: plan.summary.reduced_isolation,
         terminal: spawn.terminal.is_some(),
