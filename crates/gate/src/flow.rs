@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use plan::network::{SocketKind, Transport};
 use rustix::io::Errno;
+use rustix::net::sockopt::set_socket_send_buffer_size;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
@@ -116,8 +117,9 @@ where
             };
             match accepted {
                 Ok((stream, _)) => {
-                    // A connection without this still works, only slower.
+                    // A connection without these still works, only slower.
                     let _slower = stream.set_nodelay(true);
+                    let _slower = set_socket_send_buffer_size(&stream, limits::SEND_BUFFER);
                     let served = serve(Arc::clone(&cage), stream);
                     connections.spawn(async move {
                         served.await;

@@ -36,6 +36,10 @@ pub const SPARE_PIPES: usize = 32;
 pub const PIPE_BYTES: usize = 256 * 1024;
 /// What one call moves at most.
 pub const CHUNK: usize = 1024 * 1024;
+/// What the kernel may hold back for a program that is slow to read, where it would by itself hold
+/// megabytes: they leave the processor's cache before they are read, and the way there has no delay
+/// that would need them.
+pub const SEND_BUFFER: usize = 128 * 1024;
 /// A proxy client's words before the connection is made: a SOCKS request or an HTTP head.
 pub const GREETING_BYTES: usize = 64 * 1024;
 /// The head of an HTTP request, and a TLS hello.
