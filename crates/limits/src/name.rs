@@ -8,7 +8,7 @@ use crate::LimitsError;
 #[cfg(test)]
 mod tests;
 
-/// `stockade-<supervisor's pid>-<its start time in ticks>-<invocation>`.
+/// `stockade-<supervisor's pid>-<its start time in ticks>-<its pid namespace>-<invocation>`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct GroupName {
     /// The supervisor's process id.
@@ -16,6 +16,8 @@ pub(crate) struct GroupName {
     /// When it started, in clock ticks after the machine did: a process id is used again, the two
     /// together are not.
     pub(crate) started: u64,
+    /// The namespace that its process id is of; 0 if that is not known.
+    pub(crate) namespace: u64,
     /// The cage's invocation.
     pub(crate) invocation: String,
 }
@@ -29,33 +31,43 @@ impl GroupName {
         let supervisor = std::process::id();
         // Without /proc there is no start time, and nobody could compare it either.
         let started = start_time(supervisor).unwrap_or_default();
-        Ok(Self { supervisor, started, invocation: invocation.to_owned() })
+        let (namespace, invocation) = (own_namespace(), invocation.to_owned());
+        Ok(Self { supervisor, started, namespace, invocation })
     }
 
     /// Reads a name; none for any that is not of ours.
     pub(crate) fn parse(name: &str) -> Option<Self> {
-        let mut parts = name.strip_prefix(PREFIX)?.splitn(3, '-');
+        let mut parts = name.strip_prefix(PREFIX)?.splitn(4, '-');
         let supervisor = decimal(parts.next()?)?;
         let started = decimal(parts.next()?)?;
+        let namespace = decimal(parts.next()?)?;
         let invocation = parts.next()?;
         let supervisor = u32::try_from(supervisor).ok()?;
-        is_plain(invocation).then(|| Self {
-            supervisor,
-            started,
-            invocation: invocation.to_owned(),
-        })
+        let is_ours = is_plain(invocation);
+        is_ours.then(|| Self { supervisor, started, namespace, invocation: invocation.to_owned() })
     }
 
-    /// Whether the process that made the group still runs.
-    pub(crate) fn is_supervised(&self) -> bool {
-        start_time(self.supervisor) == Some(self.started)
+    /// Whether the process that made the group is gone. Of one in another process id namespace, as
+    /// in a container, nobody here can tell, and its cages may well be alive.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.namespace != 0
+            && self.namespace == own_namespace()
+            && start_time(self.supervisor) != Some(self.started)
     }
 }
 
 impl fmt::Display for GroupName {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{PREFIX}{}-{}-{}", self.supervisor, self.started, self.invocation)
+        let Self { supervisor, started, namespace, invocation } = self;
+        write!(formatter, "{PREFIX}{supervisor}-{started}-{namespace}-{invocation}")
     }
+}
+
+/// The process id namespace that `/proc` shows; 0 if it cannot be found out, as where `/proc` is
+/// that of another one.
+fn own_namespace() -> u64 {
+    let status = std::fs::metadata("/proc/self/ns/pid");
+    status.map_or(0, |status| std::os::unix::fs::MetadataExt::ino(&status))
 }
 
 /// When a process started, in clock ticks after the machine did; none if it is gone.

@@ -127,7 +127,7 @@ impl Manager {
         let Ok(units) = talk.scopes() else { return Vec::new() };
         let stale = units.into_iter().filter_map(|(unit, description)| {
             let name = GroupName::parse(&description)?;
-            (unit == unit_of(&name) && !name.is_supervised()).then_some((unit, name))
+            (unit == unit_of(&name) && name.is_abandoned()).then_some((unit, name))
         });
         stale
             .map(|(unit, name)| {

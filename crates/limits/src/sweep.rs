@@ -30,7 +30,7 @@ pub struct Swept {
 pub(crate) fn sweep(base: &Directory) -> Vec<Swept> {
     let names = base.children().unwrap_or_default();
     let names = names.iter().filter_map(|name| GroupName::parse(name));
-    names.filter(|name| !name.is_supervised()).filter_map(|name| sweep_one(base, name)).collect()
+    names.filter(GroupName::is_abandoned).filter_map(|name| sweep_one(base, name)).collect()
 }
 
 fn sweep_one(base: &Directory, name: GroupName) -> Option<Swept> {

@@ -225,6 +225,29 @@ fn limits_that_cannot_be_held() {
     run("--time 60s", "true").expect_code(0);
 }
 
+/// K156: process ids of a container mean nothing outside, and its cages live on.
+#[test]
+fn a_supervisor_in_another_process_id_namespace_is_alive() {
+    let place = Place::new();
+    if !is_root() || !are_held(&place) {
+        return;
+    }
+    place.write("w/keep", "");
+    let line = format!(
+        "exec {} run --rw w --memory 64M -- sh -c 'echo x > w/begun; sleep 1; echo fine'",
+        stockade_binary().display()
+    );
+    let mut contained = Command::new("unshare");
+    contained.args(["--pid", "--fork", "--mount-proc", "sh", "-c", &line]);
+    contained.current_dir(&place.project).env("HOME", &place.home).stdin(Stdio::null());
+    let contained = contained.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while !place.project.join("w/begun").exists() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    place.shell(&["--memory", "64M"], "true").expect_code(0);
+    Ended::of(contained.wait_with_output().unwrap()).expect_code(0).prints("fine");
+}
+
 /// K147, K156, K219, K239, T54, T62: a supervisor that is killed takes its cage with it, and what it
 /// leaves of its control groups is removed by the next run, which says so.
 #[test]

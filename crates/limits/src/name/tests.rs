@@ -7,7 +7,7 @@ use super::*;
 fn a_name_reads_back() {
     let name = GroupName::of_this_process("01HZY8ABCDEF").unwrap();
     assert_eq!(name.supervisor, std::process::id());
-    assert!(name.is_supervised());
+    assert!(!name.is_abandoned());
     assert_eq!(GroupName::parse(&name.to_string()), Some(name));
 }
 
@@ -20,13 +20,17 @@ fn a_name_of_somebody_else_is_none_of_ours() {
         "stockade-1",
         "stockade-1-2",
         "stockade-1-2-",
-        "stockade--1-2-x",
-        "stockade-+1-2-x",
+        "stockade--1-2-3-x",
+        "stockade-+1-2-3-x",
+        "stockade-1-2-x",
+        "stockade-1-2-3",
+        "stockade-1-2-3-",
         "stockade-1-2-x-y",
-        "stockade-1-2-../x",
-        "stockade-99999999999-2-x",
-        "stockade-1-99999999999999999999-x",
-        "x-stockade-1-2-x",
+        "stockade-1-2-3-x-y",
+        "stockade-1-2-3-../x",
+        "stockade-99999999999-2-3-x",
+        "stockade-1-99999999999999999999-3-x",
+        "x-stockade-1-2-3-x",
         "stockade.slice",
     ] {
         assert_eq!(GroupName::parse(other), None, "{other}");
@@ -45,7 +49,18 @@ fn an_invocation_is_one_plain_word() {
 fn another_process_with_the_same_id_is_another() {
     let mut name = GroupName::of_this_process("x").unwrap();
     name.started += 1;
-    assert!(!name.is_supervised());
+    assert!(name.is_abandoned());
+}
+
+/// K156: in a container with the host's control groups, process ids mean something else.
+#[test]
+fn a_group_of_another_process_id_namespace_is_left_alone() {
+    let mut name = GroupName::of_this_process("x").unwrap();
+    name.started += 1;
+    for namespace in [name.namespace + 1, 0] {
+        let other = GroupName { namespace, ..name.clone() };
+        assert!(!other.is_abandoned(), "{other}");
+    }
 }
 
 #[test]
