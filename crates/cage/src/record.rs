@@ -279,10 +279,11 @@ impl Recorder {
         self.append(&network_event(self.invocation.clone(), kind))
     }
 
-    /// The program has ended. Durable when this returns. K178
+    /// The program has ended. Durable when this returns, and stated to be, so that nobody can cut it
+    /// off. K178
     pub fn ended(&self, ended: &RecordedEnd<'_>) -> Result<(), AuditError> {
-        let position = self.append_end(ended)?;
-        self.log.make_durable(position)
+        self.append_end(ended)?;
+        self.checkpoint()
     }
 
     /// The program has ended. Becomes durable with the record that the position names.

@@ -151,6 +151,22 @@ fn a_cut_tail_is_named() {
     assert_eq!(recorded.answer(&[])["whole"], true);
 }
 
+/// T52: what a run recorded last is stated as well, whatever ran it.
+#[test]
+fn the_end_of_a_run_cannot_be_cut_off() {
+    for flags in [&["run", "--", "true"][..], &["run", "--no-sandbox", "--", "true"]] {
+        let place = Place::new();
+        place.ask(flags).expect_code(0);
+        place.ask(["audit", "verify"]).expect_code(0);
+        let file = place.state().join("stockade/audit/000001.jsonl");
+        let whole = fs::read_to_string(&file).unwrap();
+        let cut = whole.trim_end().rfind('\n').unwrap();
+        assert!(whole[cut..].contains("subagent.exit"), "{whole}");
+        fs::write(&file, &whole[..=cut]).unwrap();
+        place.ask(["audit", "verify"]).expect_code(1).prints("cut off");
+    }
+}
+
 /// T52
 #[test]
 fn a_missing_file_a_foreign_key_and_a_forged_head_are_named() {
