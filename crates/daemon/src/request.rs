@@ -12,10 +12,15 @@ use serde::de::DeserializeOwned;
 
 use crate::problem::{Code, Problem};
 
-/// The value that a body holds. An empty body is an object with nothing in it.
+/// The object that a body holds. An empty body is one with nothing in it.
 pub(crate) async fn json<T: DeserializeOwned>(request: Request<Incoming>) -> Result<T, Problem> {
     let bytes = whole_body(request).await?;
     let bytes: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
+    // A list would else be taken for the fields in their order.
+    if bytes.trim_ascii_start().first().is_some_and(|first| *first == b'[') {
+        let problem = Problem::new(Code::BadRequest, "the body is a list and not an object");
+        return Err(problem.help("`/v1/openapi.json` has the schema"));
+    }
     serde_json::from_slice(bytes).map_err(|error| {
         let message = policy::shown::shown(&error);
         let problem = Problem::new(Code::BadRequest, format!("the body is wrong: {message}"));

@@ -92,13 +92,18 @@ fn begin<S>(daemon: &Arc<Daemon>, origin: Origin, welcome: Welcome, stream: S)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let (admitted, welcome) = match (daemon.admission.admit(origin), welcome) {
-        (Ok(admitted), welcome) => (admitted, welcome),
-        (Err(crowded), _) => match daemon.antechamber.admit(origin) {
-            Ok(admitted) => {
-                let problem = Problem::new(Code::TooMany, crowded.to_string());
-                (admitted, Welcome::Refused(Arc::new(problem)))
-            }
+    // Whoever is refused takes no place of those who are served.
+    let admitted = match &welcome {
+        Welcome::Served(_) => daemon.admission.admit(origin).map_err(|crowded| {
+            let problem = Problem::new(Code::TooMany, crowded.to_string());
+            Welcome::Refused(Arc::new(problem))
+        }),
+        Welcome::Refused(_) => Err(welcome.clone()),
+    };
+    let (admitted, welcome) = match admitted {
+        Ok(admitted) => (admitted, welcome),
+        Err(refused) => match daemon.antechamber.admit(origin) {
+            Ok(admitted) => (admitted, refused),
             // Even for a refusal there is no room.
             Err(_) => return,
         },

@@ -70,6 +70,7 @@ fn malformed_bodies_are_refused_in_words() {
             &body[..body.len().min(50)]
         );
     }
+    serving.ask("POST", "/v1/sessions", Some(&json!([]))).refused(400, "bad_request");
     serving.ask("GET", "/v1/cages?x=%zz", None).refused(400, "bad_request");
     serving.ask("PATCH", "/v1/cages", None).refused(405, "method_not_allowed");
     serving.ask("GET", "/v1/cages/..%2f..%2fetc", None).refused(404, "not_found");
@@ -175,6 +176,48 @@ fn other_users_are_refused() {
     let served = ask_as("54321");
     assert!(served.ends_with("200"), "{served}");
     assert_eq!(serving.get("/v1/health"), json!({ "status": "ok" }));
+}
+
+/// One that any user may execute.
+const PYTHON: &str = "/usr/bin/python3";
+
+/// T52: those who are not served take no place of those who are.
+#[test]
+fn refused_users_shut_nobody_out() {
+    if !rustix::process::geteuid().is_root() || !has("setpriv") || !has(PYTHON) {
+        eprintln!("skipped: only root can be another user");
+        return;
+    }
+    let serving = Place::new().serving(&["--allow-user", "54321"]);
+    for path in [serving.place.root(), serving.place.home.as_path()] {
+        use std::os::unix::fs::PermissionsExt as _;
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let crowd = "import socket, sys\n\
+        held = [socket.socket(socket.AF_UNIX) for _ in range(1000)]\n\
+        for one in held:\n    one.connect(sys.argv[1])\n\
+        print('here', flush=True)\nsys.stdin.read()\n";
+    let crowds: Vec<_> = ["54322", "54323"]
+        .map(|user| {
+            let mut command = Command::new("setpriv");
+            command.args([&format!("--reuid={user}"), &format!("--regid={user}")]);
+            command.args(["--clear-groups", PYTHON, "-c", crowd]).arg(serving.place.socket());
+            command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+            let mut child = command.spawn().unwrap();
+            let mut line = String::new();
+            let said = child.stdout.take().unwrap();
+            std::io::BufRead::read_line(&mut std::io::BufReader::new(said), &mut line).unwrap();
+            assert_eq!(line, "here\n");
+            child
+        })
+        .into();
+    for _ in 0..3 {
+        assert_eq!(serving.get("/v1/health"), json!({ "status": "ok" }));
+    }
+    for mut child in crowds {
+        drop(child.stdin.take());
+        child.wait().unwrap();
+    }
 }
 
 /// T51: the right user in another user namespace is a stranger, as whatever runs in a cage would be.
