@@ -39,12 +39,14 @@ pub struct SetupFailure {
 impl SetupFailure {
     /// A step that the kernel refused.
     pub fn kernel(step: Step, subject: impl Into<String>, errno: Errno) -> Self {
-        Self { step, subject: subject.into(), errno: Some(errno.raw_os_error()), detail: None }
+        let (subject, errno) = (bounded(subject.into()), Some(errno.raw_os_error()));
+        Self { step, subject, errno, detail: None }
     }
 
     /// A step that found something wrong.
     pub fn found(step: Step, subject: impl Into<String>, detail: impl Into<String>) -> Self {
-        Self { step, subject: subject.into(), errno: None, detail: Some(detail.into()) }
+        let (subject, detail) = (bounded(subject.into()), Some(bounded(detail.into())));
+        Self { step, subject, errno: None, detail }
     }
 
     /// The kernel's answer as a type.
@@ -52,6 +54,17 @@ impl SetupFailure {
         self.errno.map(Errno::from_raw_os_error)
     }
 }
+
+/// A failure has to fit into one packet, and a program's name can be as long as its caller likes.
+fn bounded(mut text: String) -> String {
+    if text.len() > MOST_TEXT {
+        text.truncate(text.floor_char_boundary(MOST_TEXT));
+        text.push('…');
+    }
+    text
+}
+
+const MOST_TEXT: usize = 1024;
 
 impl fmt::Display for SetupFailure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -27,6 +27,7 @@ fn a_program_that_cannot_be_started() {
     place.ask(["run", "--", "no-such-program"]).expect_code(127).says("is not in the cage");
     place.ask(["run", "--", "./absent"]).expect_code(127).says("on the host either");
     place.ask(["run", "--", "ls -la"]).expect_code(127).says("is one word");
+    place.ask(["run", "--", &"x".repeat(100_000)]).expect_code(126).says("File name too long");
     place.write("plain", "text");
     place.ask(["run", "--", "./plain"]).expect_code(126).says("chmod +x");
     place
