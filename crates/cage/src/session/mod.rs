@@ -152,8 +152,8 @@ impl Sessions {
     }
 
     /// Removes what nobody needs any more: sessions of a single run whose process is gone, those
-    /// that somebody was ending, and what a killed process had begun to make or to remove. Tells
-    /// which; what cannot be removed is left for the next time.
+    /// that somebody was ending, what a killed process had begun to make or to remove, and that it
+    /// was in a session which stays. Tells which sessions; what cannot be removed is left for the next time.
     pub fn sweep(&self) -> Result<Vec<SessionId>, SessionError> {
         let Some(lock) = self.try_lock()? else { return Ok(Vec::new()) };
         let (mut swept, mut gone) = (Vec::new(), Vec::new());
@@ -170,6 +170,8 @@ impl Sessions {
                     if unneeded && session.processes.is_empty() {
                         gone.push(self.set_aside(&id)?);
                         swept.push(id);
+                    } else {
+                        self.forget_dead_users(&id)?;
                     }
                 }
             }
@@ -244,6 +246,13 @@ impl Sessions {
             users::ask_to_end(*process, users.as_fd());
         }
         Ok(session.processes.len())
+    }
+
+    /// Under the exclusive lock: whoever enters has the shared one until its file is locked.
+    fn forget_dead_users(&self, id: &SessionId) -> Result<(), SessionError> {
+        let directory = self.open_session(id)?;
+        let users = open_below(&directory, USERS).map_err(self.failed("open", id.as_str()))?;
+        users::forget_dead(users.as_fd()).map_err(self.failed("remove", id.as_str()))
     }
 
     fn look_at(&self, id: &SessionId) -> Result<Listed, SessionError> {

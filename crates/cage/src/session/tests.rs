@@ -104,6 +104,53 @@ fn what_nobody_uses_is_swept() {
     assert_eq!(place.names(), ["kept"]);
 }
 
+/// K156, T54: a session that is kept does not collect what killed processes leave in it.
+#[test]
+fn a_kept_session_forgets_users_that_are_gone() {
+    let place = place();
+    let living = place.sessions.enter(&id("work")).unwrap();
+    let users = place.root.path().join("sessions/work/users");
+    let its_own: Vec<_> =
+        fs::read_dir(&users).unwrap().map(|entry| entry.unwrap().path()).collect();
+    for name in ["12345-0", "12345-1", "99-0"] {
+        fs::write(users.join(name), "").unwrap();
+    }
+    assert!(place.sessions.sweep().unwrap().is_empty());
+    let left: Vec<_> = fs::read_dir(&users).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(left, its_own);
+    living.leave().unwrap();
+    assert_eq!(fs::read_dir(&users).unwrap().count(), 0);
+}
+
+/// K237: whoever looks at a session neither keeps others from entering it nor counts as a user.
+#[test]
+fn looking_at_a_session_disturbs_nobody() {
+    let place = place();
+    drop(place.sessions.enter(&id("work")).unwrap());
+    fs::write(place.root.path().join("sessions/work/users/12345-0"), "").unwrap();
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                    let own = std::process::id();
+                    for session in place.sessions.list().unwrap() {
+                        let others = |pid: &rustix::process::Pid| {
+                            u32::try_from(pid.as_raw_nonzero().get()) != Ok(own)
+                        };
+                        let others: Vec<_> = session.processes.into_iter().filter(others).collect();
+                        assert_eq!(others, []);
+                    }
+                }
+            });
+        }
+        let entered: Result<Vec<()>, SessionError> =
+            (0..5_000).map(|_| place.sessions.enter(&id("work"))?.leave()).collect();
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        entered.unwrap();
+    });
+}
+
 /// K163: nobody enters a session that is being ended.
 #[test]
 fn an_ending_session_is_not_entered_and_is_swept() {

@@ -26,7 +26,7 @@ impl User {
             let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
             match rustix::fs::openat(&users, &name, flags, Mode::RUSR | Mode::WUSR) {
                 Ok(file) => {
-                    rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+                    lock(&file)?;
                     return Ok(Self { users, name, _locked: file });
                 }
                 // Another use by this process, or what one with the same number has left.
@@ -47,20 +47,28 @@ impl Drop for User {
 
 /// The processes that use a session now.
 pub(super) fn living(users: BorrowedFd<'_>) -> Result<Vec<Pid>, Errno> {
-    rustix::fs::seek(users, rustix::fs::SeekFrom::Start(0))?;
-    let mut buffer = [MaybeUninit::uninit(); 4096];
-    let mut entries = RawDir::new(users, &mut buffer);
     let mut living = Vec::new();
-    while let Some(entry) = entries.next() {
-        let entry = entry?;
-        let Ok(name) = entry.file_name().to_str() else { continue };
-        let process = name.split('-').next().and_then(|number| number.parse().ok());
-        let Some(process) = process.and_then(Pid::from_raw) else { continue };
-        if is_locked(users, name)? && !living.contains(&process) {
+    for name in names(users)? {
+        let Some(process) = process_of(&name) else { continue };
+        if is_locked(users, &name)? && !living.contains(&process) {
             living.push(process);
         }
     }
     Ok(living)
+}
+
+/// Removes the files of processes that are gone. Nobody may be about to enter the session meanwhile:
+/// whoever does has a file for a moment before it is locked.
+pub(super) fn forget_dead(users: BorrowedFd<'_>) -> Result<(), Errno> {
+    for name in names(users)? {
+        if process_of(&name).is_some() && !is_locked(users, &name)? {
+            match rustix::fs::unlinkat(users, &name, AtFlags::empty()) {
+                Ok(()) | Err(Errno::NOENT) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Asks a process that uses a session to end.
@@ -73,6 +81,34 @@ pub(super) fn ask_to_end(process: Pid, users: BorrowedFd<'_>) {
     }
 }
 
+fn names(users: BorrowedFd<'_>) -> Result<Vec<String>, Errno> {
+    rustix::fs::seek(users, rustix::fs::SeekFrom::Start(0))?;
+    let mut buffer = [MaybeUninit::uninit(); 4096];
+    let mut entries = RawDir::new(users, &mut buffer);
+    let mut names = Vec::new();
+    while let Some(entry) = entries.next() {
+        names.extend(entry?.file_name().to_str().ok().map(str::to_owned));
+    }
+    Ok(names)
+}
+
+/// Whose file it is by its name.
+fn process_of(name: &str) -> Option<Pid> {
+    Pid::from_raw(name.split('-').next()?.parse().ok()?)
+}
+
+/// Waits for those who only look, which takes them a moment.
+fn lock(file: &OwnedFd) -> Result<(), Errno> {
+    loop {
+        match rustix::fs::flock(file, FlockOperation::LockExclusive) {
+            Err(Errno::INTR) => {}
+            done => return done,
+        }
+    }
+}
+
+/// Whether its process lives. Two who look at the same time must not take each other for it, so a
+/// look is shared.
 fn is_locked(users: BorrowedFd<'_>, name: &str) -> Result<bool, Errno> {
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = match rustix::fs::openat(users, name, flags, Mode::empty()) {
@@ -80,7 +116,7 @@ fn is_locked(users: BorrowedFd<'_>, name: &str) -> Result<bool, Errno> {
         Err(Errno::NOENT) => return Ok(false),
         Err(errno) => return Err(errno),
     };
-    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) {
         Ok(()) => Ok(false),
         Err(Errno::WOULDBLOCK) => Ok(true),
         Err(errno) => Err(errno),
