@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::support::is_root;
 use super::world::World;
 
 /// K192, T45: without its gatekeeper a cage has no network and nothing else changes; the next cage
@@ -53,12 +54,12 @@ fn resolver_that_does_not_answer() {
 /// socket or namespace. `STOCKADE_CYCLES` sets the number of rounds.
 #[test]
 fn nothing_is_left_after_many_cages() {
-    let Some(world) = World::new() else { return };
+    let Some(mut world) = World::new() else { return };
     let cycles: u64 = std::env::var("STOCKADE_CYCLES").map_or(120, |text| text.parse().unwrap());
     let mut random = u64::from(std::process::id()) | 1 << 40;
     // The first cage brings whatever is loaded once.
     world.shell(&["web.example"], "curl -sSf -m 20 http://web.example/").works();
-    let before = Left::behind(&world);
+    let (before, namespaces) = (Left::behind(&world), network_namespaces());
     for cycle in 0..cycles {
         random ^= random << 13;
         random ^= random >> 7;
@@ -81,9 +82,51 @@ fn nothing_is_left_after_many_cages() {
             }
             cage.kill().unwrap();
         }
-        cage.wait().unwrap();
+        let status = cage.wait().unwrap();
+        assert!(cycle % 2 == 1 || status.success(), "cycle {cycle}: {status}");
     }
     until(|| Left::behind(&world) == before);
+    match namespaces {
+        Some(namespaces) => no_namespace_is_left_to_root(namespaces + cycles / 10),
+        None => no_namespace_is_left_to_a_user(&mut world),
+    }
+}
+
+/// What the kernel counts: as many network namespaces may exist as before. There is room for those of
+/// others on this machine, and not for one of every cage.
+fn no_namespace_is_left_to_root(most: u64) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while network_namespaces().is_some_and(|count| count > most) {
+        let count = network_namespaces();
+        assert!(Instant::now() < deadline, "{count:?} network namespaces, {most} expected");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+/// The two of this world and the one of a cage are all that may exist, and then a cage has one.
+fn no_namespace_is_left_to_a_user(world: &mut World) {
+    world.allow_namespaces(2);
+    assert_ne!(world.shell(&["web.example"], "true").ended.code, 0, "nobody counts namespaces");
+    world.allow_namespaces(3);
+    until(|| world.shell(&["web.example"], "true").ended.code == 0);
+}
+
+/// Network namespaces that exist on this machine, whether a process is in them or not. Only root is
+/// told.
+fn network_namespaces() -> Option<u64> {
+    if !is_root() {
+        return None;
+    }
+    // The kernel frees the memory of a namespace when it takes down the next.
+    for _ in 0..2 {
+        std::process::Command::new("unshare").args(["--net", "true"]).status().unwrap();
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    // Free memory that a processor keeps for itself counts as used until it is asked for.
+    let _as_it_is = fs::write("/sys/kernel/slab/net_namespace/shrink", "1");
+    let caches = fs::read_to_string("/proc/slabinfo").ok()?;
+    let of_namespaces = caches.lines().find_map(|line| line.strip_prefix("net_namespace "))?;
+    of_namespaces.split_whitespace().next()?.parse().ok()
 }
 
 /// What cages could leave.

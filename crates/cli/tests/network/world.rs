@@ -3,7 +3,7 @@
 //! machine's own network is never touched, and everything goes when the value is dropped.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -114,6 +114,19 @@ impl World {
         }
         command.args(flags);
         command
+    }
+
+    /// Lets a user's namespaces and all below them have so many network namespaces and no more. Those
+    /// that no process is in count as well, until the kernel has freed them. Root's are the machine's.
+    pub(crate) fn allow_namespaces(&mut self, most: u32) {
+        let mut shell = self.anchor.stdin.as_ref().unwrap();
+        writeln!(shell, "{most}").unwrap();
+        let is_set = |world: &Self| {
+            world.uncaged_shell(&format!("cat {MOST_NAMESPACES}")).stdout.trim() == most.to_string()
+        };
+        while !is_set(self) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// Every line that the servers of a place wrote about what reached them.
@@ -343,6 +356,7 @@ const SSHD: &str = "/usr/sbin/sshd";
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
 const NEEDED: &[&str] = &["openssl", "python3", "nsenter", "unshare", "ip"];
 
+const MOST_NAMESPACES: &str = "/proc/sys/user/max_net_namespaces";
 /// Makes the far namespace and the cable, gives both sides their addresses, starts the servers, and
 /// ends with its standard input. Arguments are the directory and the servers' program.
 const RAISE: &str = r#"
@@ -381,5 +395,5 @@ echo "$(id -g) $(id -g)" > /proc/sys/net/ipv4/ping_group_range
 mount --bind "$1/resolv.conf" /etc/resolv.conf
 python3 "$2" near "$1" </dev/null &
 near=$!
-read -r end
+while read -r most; do echo "$most" > /proc/sys/user/max_net_namespaces; done
 "#;
