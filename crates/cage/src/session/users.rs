@@ -1,4 +1,5 @@
-//! Who uses a session: one file for each, named after its process and locked as long as it lives.
+//! Who uses a session: one file for each, named after its process, with the namespace that the process
+//! id is of, and locked as long as it lives.
 //! The kernel gives the lock back whatever happens to the process, so nobody has to be trusted to
 //! have cleaned up.
 
@@ -8,6 +9,9 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RawDir};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags};
+
+#[cfg(test)]
+mod tests;
 
 /// This process's use of a session. Dropping it ends the use.
 #[derive(Debug)]
@@ -20,9 +24,9 @@ pub(super) struct User {
 impl User {
     /// Begins to use the session whose directory of users this is.
     pub(super) fn enter(users: OwnedFd) -> Result<Self, Errno> {
-        let process = rustix::process::getpid();
+        let (process, namespace) = (rustix::process::getpid(), own_namespace());
         for number in 0_u32.. {
-            let name = format!("{process}-{number}");
+            let name = format!("{process}-{number}-{namespace}");
             let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
             match rustix::fs::openat(&users, &name, flags, Mode::RUSR | Mode::WUSR) {
                 Ok(file) => {
@@ -71,14 +75,32 @@ pub(super) fn forget_dead(users: BorrowedFd<'_>) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Asks a process that uses a session to end.
+/// Asks a process that uses a session to end. One in another process id namespace, as in a container,
+/// cannot be asked: its number is another process's here.
 pub(super) fn ask_to_end(process: Pid, users: BorrowedFd<'_>) {
     let Ok(handle) = rustix::process::pidfd_open(process, PidfdFlags::empty()) else { return };
     // Whoever still has the lock is the process that the handle was opened for, and not another
     // one with the same number.
-    if living(users).is_ok_and(|living| living.contains(&process)) {
+    if lives_here(process, users).is_ok_and(|lives| lives) {
         let _gone = sys::signal::send_by_handle(handle.as_fd(), libc::SIGTERM);
     }
+}
+
+/// Whether a process of this number, as it is counted here, uses the session.
+fn lives_here(process: Pid, users: BorrowedFd<'_>) -> Result<bool, Errno> {
+    let namespace = own_namespace();
+    for name in names(users)? {
+        let is_here = namespace != 0 && namespace_of(&name) == Some(namespace);
+        if is_here && process_of(&name) == Some(process) && is_locked(users, &name)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The process id namespace of this process; 0 if it cannot be found out.
+fn own_namespace() -> u64 {
+    rustix::fs::stat("/proc/self/ns/pid").map_or(0, |status| status.st_ino)
 }
 
 fn names(users: BorrowedFd<'_>) -> Result<Vec<String>, Errno> {
@@ -95,6 +117,11 @@ fn names(users: BorrowedFd<'_>) -> Result<Vec<String>, Errno> {
 /// Whose file it is by its name.
 fn process_of(name: &str) -> Option<Pid> {
     Pid::from_raw(name.split('-').next()?.parse().ok()?)
+}
+
+/// The namespace that this process's number is of, by the name of its file.
+fn namespace_of(name: &str) -> Option<u64> {
+    name.split('-').nth(2)?.parse().ok()
 }
 
 /// Waits for those who only look, which takes them a moment.
