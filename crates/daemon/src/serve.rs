@@ -10,11 +10,12 @@ use audit::{Event, Log};
 use cage::prepare::{Caller, PolicyFiles, WayOut};
 use cage::project::{Account, Locations};
 use cage::runner::{Runner, RunnerOptions, Uncaged};
-use cage::session::Sessions as Store;
+use cage::session::{END_OF_SESSION, Sessions as Store};
 use cage::state::Directory;
 use cage::{EndReason, Swept};
 use plan::HostPath;
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit};
+use sys::signal::Received;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc;
@@ -177,16 +178,19 @@ async fn live(
     let launcher = LauncherWatch::new(daemon.runner.launcher_pid())?;
     let (why, stopped) = loop {
         tokio::select! {
-            signal = signals.next() => match signal? {
-                libc::SIGHUP => log::note(
+            received = signals.next() => match received? {
+                Received { signal: libc::SIGHUP, .. } => log::note(
                     "policies are read for every start, so there is nothing to read again; \
                      `[network]` of the configuration holds until the daemon is started again",
                 ),
                 // Whoever ends a session asks all who have programs in it.
-                libc::SIGTERM if daemon.runner.heed_session_ends() > 0 => {
-                    log::note("a session is being ended, and its programs with it");
+                Received { signal: libc::SIGTERM, word: Some(END_OF_SESSION) } => {
+                    // None of them may be left by now.
+                    if daemon.runner.heed_session_ends() > 0 {
+                        log::note("a session is being ended, and its programs with it");
+                    }
                 }
-                signal => break (format!("signal {signal}"), Stopped::Asked),
+                Received { signal, .. } => break (format!("signal {signal}"), Stopped::Asked),
             },
             Some(why) = asked.recv() => break (why, Stopped::Asked),
             () = launcher.ends() => {
@@ -256,7 +260,7 @@ async fn drain(daemon: &Arc<Daemon>, signals: &WatchedSignals) -> Result<u64, Se
         tokio::select! {
             // A thread that panicked has aborted the process.
             _drained = drained.as_mut() => break,
-            signal = signals.next() => if signal? != libc::SIGHUP {
+            received = signals.next() => if asks_for_the_end(received?) {
                 log::note("asked again: killing what is left");
                 for cage in daemon.cages.list() {
                     cage.handle.kill();
@@ -269,6 +273,11 @@ async fn drain(daemon: &Arc<Daemon>, signals: &WatchedSignals) -> Result<u64, Se
         let _late = tokio::time::timeout(LAST_LOOKS, cage.ended()).await;
     }
     Ok(u64::try_from(running.len()).unwrap_or(u64::MAX))
+}
+
+/// Whether a daemon that drains is asked to end once more.
+fn asks_for_the_end(received: Received) -> bool {
+    received.signal != libc::SIGHUP && received.word != Some(END_OF_SESSION)
 }
 
 /// Tells when the process that bears cages has ended.

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd as _, OwnedFd};
 
-use sys::signal::SignalSet;
+use sys::signal::{Received, SignalSet};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -35,11 +35,11 @@ pub(crate) struct WatchedSignals(AsyncFd<OwnedFd>);
 
 impl WatchedSignals {
     /// The next one.
-    pub(crate) async fn next(&self) -> Result<i32, ServeError> {
+    pub(crate) async fn next(&self) -> Result<Received, ServeError> {
         let failed = |error: std::io::Error| ServeError::kernel("wait for signals", &error);
         loop {
             let mut ready = self.0.readable().await.map_err(failed)?;
-            match sys::signal::read(self.0.get_ref().as_fd()) {
+            match sys::signal::read_with_word(self.0.get_ref().as_fd()) {
                 Ok(Some(signal)) => return Ok(signal),
                 Ok(None) => ready.clear_ready(),
                 Err(errno) => return Err(failed(errno.into())),

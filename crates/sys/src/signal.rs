@@ -83,6 +83,32 @@ pub fn read(descriptor: BorrowedFd<'_>) -> Result<Option<i32>, Errno> {
     }
 }
 
+/// A signal, and the word that came with it if its sender gave one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// The signal's number.
+    pub signal: i32,
+    /// The word of [`send_by_handle_with_word`].
+    pub word: Option<i32>,
+}
+
+/// As [`read`], with the word of the sender.
+pub fn read_with_word(descriptor: BorrowedFd<'_>) -> Result<Option<Received>, Errno> {
+    let mut info = [0_u8; 128];
+    match rustix::io::read(descriptor, &mut info) {
+        Ok(_) => {}
+        Err(Errno::AGAIN) => return Ok(None),
+        Err(errno) => return Err(errno),
+    }
+    let number = |at: usize| {
+        let bytes = info.get(at..).and_then(|rest| rest.first_chunk());
+        bytes.map(|bytes| i32::from_ne_bytes(*bytes)).unwrap_or_default()
+    };
+    // `ssi_signo`, `ssi_code` and `ssi_int` of signalfd(2).
+    let (signal, code, word) = (number(0), number(8), number(44));
+    Ok(Some(Received { signal, word: (code == libc::SI_QUEUE).then_some(word) }))
+}
+
 /// Gives a signal its default effect. Rust's start-up code ignores SIGPIPE, and an ignored signal
 /// stays ignored in a started program.
 pub fn restore_default(signal: i32) -> Result<(), Errno> {
@@ -124,6 +150,45 @@ pub fn send_by_handle(pidfd: BorrowedFd<'_>, signal: i32) -> Result<(), Errno> {
             std::ptr::null::<libc::siginfo_t>(),
             0,
         )
+    };
+    if result == -1 { Err(last_errno()) } else { Ok(()) }
+}
+
+/// The part of `siginfo_t` that a sender can fill in, on machines with 64 bits.
+#[repr(C)]
+struct QueuedInfo {
+    signal: i32,
+    errno: i32,
+    code: i32,
+    _align: i32,
+    process: i32,
+    user: u32,
+    word: i32,
+    _rest: [i32; 25],
+}
+
+const _: () = assert!(size_of::<QueuedInfo>() == size_of::<libc::siginfo_t>());
+
+/// Sends a signal through a process handle, with a word by which the receiver tells it from the same
+/// signal for another reason.
+pub fn send_by_handle_with_word(
+    pidfd: BorrowedFd<'_>,
+    signal: i32,
+    word: i32,
+) -> Result<(), Errno> {
+    let info = QueuedInfo {
+        signal,
+        errno: 0,
+        code: libc::SI_QUEUE,
+        _align: 0,
+        process: rustix::process::getpid().as_raw_nonzero().get(),
+        user: rustix::process::getuid().as_raw(),
+        word,
+        _rest: [0; 25],
+    };
+    // SAFETY: pidfd_send_signal reads a whole `siginfo_t`: `info` has its size and lives.
+    let result = unsafe {
+        libc::syscall(libc::SYS_pidfd_send_signal, pidfd.as_raw_fd(), signal, &raw const info, 0)
     };
     if result == -1 { Err(last_errno()) } else { Ok(()) }
 }

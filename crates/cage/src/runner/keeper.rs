@@ -127,6 +127,10 @@ impl Keeper {
 
     /// Begins to listen to a program that runs.
     pub(super) fn listen(&self, kept: &Kept) -> Result<(), Errno> {
+        if kept.session_is_ending() {
+            // Whoever ends it may have asked before this program was taken in.
+            self.ask_to_end(kept, EndReason::SessionEnded);
+        }
         let Some(body) = kept.body() else { return Ok(()) };
         for pump in kept.pumps() {
             pump.begin()?;

@@ -243,8 +243,9 @@ impl Runner {
     }
 
     /// Asks the programs to end whose session somebody has begun to end, and tells how many there
-    /// are. Whoever ends a session sends `SIGTERM` to the processes that have programs in it; one
-    /// that gets it looks here first.
+    /// are. Whoever ends a session sends `SIGTERM` with the word
+    /// [`END_OF_SESSION`](crate::session::END_OF_SESSION) to the processes that have programs in it;
+    /// one that gets it looks here.
     pub fn heed_session_ends(&self) -> usize {
         self.keeper.heed_session_ends()
     }

@@ -454,6 +454,10 @@ fn check_ownership(directory: &OwnedFd, path: &HostPath) -> Result<(), SessionEr
     Err(SessionError::Untrustworthy { path: path.as_path().to_owned(), why, fix })
 }
 
+/// The word that comes with a `SIGTERM` to the processes in a session that is being ended. A process with
+/// programs in several sessions is not to end by it, whether there is still one of that session or not.
+pub const END_OF_SESSION: i32 = 0x5e55;
+
 const DIRECTORY: &str = "sessions";
 const SCRATCH: &str = "scratch";
 const USERS: &str = "users";

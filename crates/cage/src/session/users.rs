@@ -82,7 +82,11 @@ pub(super) fn ask_to_end(process: Pid, users: BorrowedFd<'_>) {
     // Whoever still has the lock is the process that the handle was opened for, and not another
     // one with the same number.
     if lives_here(process, users).is_ok_and(|lives| lives) {
-        let _gone = sys::signal::send_by_handle(handle.as_fd(), libc::SIGTERM);
+        let _gone = sys::signal::send_by_handle_with_word(
+            handle.as_fd(),
+            libc::SIGTERM,
+            super::END_OF_SESSION,
+        );
     }
 }
 

@@ -73,3 +73,29 @@ fn a_session_that_the_command_ends_leaves_the_daemon_alone() {
     assert_eq!(serving.get(&format!("/v1/cages/{outside}"))["state"], "running");
     assert_eq!(serving.get("/v1/status")["phase"], "serving");
 }
+
+/// Nor when the programs in it end or begin while it is being ended: the signal comes when there is
+/// nobody left to whom it could be passed on.
+#[test]
+fn sessions_that_end_while_programs_come_and_go_leave_the_daemon_alone() {
+    let serving = Serving::new();
+    let done = std::sync::atomic::AtomicBool::new(false);
+    let mut request = serving.shell("exit 0");
+    request["session"] = json!("shared");
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                let client = daemon::client::Client::at(&serving.place.socket());
+                while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                    let _refused = client.ask("POST", "/v1/cages", Some(&request));
+                }
+            });
+        }
+        let client = daemon::client::Client::at(&serving.place.socket());
+        for _ in 0..30 {
+            let _not_there = client.ask("DELETE", "/v1/sessions/shared", None);
+        }
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    assert_eq!(serving.get("/v1/status")["phase"], "serving", "{}", serving.said());
+}
