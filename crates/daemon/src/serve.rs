@@ -176,6 +176,7 @@ async fn live(
     look_for_untracked(&daemon);
     tell_start(&daemon);
     let launcher = LauncherWatch::new(daemon.runner.launcher_pid())?;
+    let of_gatekeepers = LauncherWatch::new(daemon.runner.gatekeeper_launcher_pid())?;
     let (why, stopped) = loop {
         tokio::select! {
             received = signals.next() => match received? {
@@ -195,6 +196,9 @@ async fn live(
             Some(why) = asked.recv() => break (why, Stopped::Asked),
             () = launcher.ends() => {
                 break ("the launcher process ended".to_owned(), Stopped::Failed);
+            }
+            () = of_gatekeepers.ends() => {
+                break ("the launcher process of gatekeepers ended".to_owned(), Stopped::Failed);
             }
         }
     };
@@ -280,7 +284,7 @@ fn asks_for_the_end(received: Received) -> bool {
     received.signal != libc::SIGHUP && received.word != Some(END_OF_SESSION)
 }
 
-/// Tells when the process that bears cages has ended.
+/// Tells when a process has ended that bears cages or gatekeepers.
 struct LauncherWatch(Option<AsyncFd<OwnedFd>>);
 
 impl LauncherWatch {

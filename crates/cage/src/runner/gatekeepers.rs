@@ -91,6 +91,12 @@ impl Gatekeepers {
         self.current().as_ref().map(|current| current.gatekeeper.pid())
     }
 
+    /// The process that bears them.
+    pub(super) fn launcher_pid(&self) -> Option<Pid> {
+        let launcher = self.launcher.lock().unwrap_or_else(PoisonError::into_inner);
+        launcher.as_ref().map(Launcher::pid)
+    }
+
     /// What the keeper saw about one.
     pub(super) fn attend(&self, key: Key, subject: Subject, watch: &Watch) -> Attended {
         let mut current = self.current();

@@ -265,6 +265,12 @@ impl Runner {
         self.keeper.launcher().ok().map(|launcher| launcher.pid())
     }
 
+    /// The process that bears gatekeepers. When it is gone, so is the gatekeeper, and no cage with
+    /// network can be started.
+    pub fn gatekeeper_launcher_pid(&self) -> Option<Pid> {
+        self.keeper.gatekeepers.launcher_pid()
+    }
+
     /// The gatekeeper that serves cages now, if there is one.
     pub fn gatekeeper_pid(&self) -> Option<Pid> {
         self.keeper.gatekeepers.pid()

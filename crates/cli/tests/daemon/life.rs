@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
 
+use crate::remains::Process;
 use crate::serving::{Ended, Place, Serving, eventually, is_alive};
 
 fn pid_of(serving: &Serving, id: &str) -> u32 {
@@ -153,6 +154,24 @@ fn without_its_launcher_the_daemon_ends() {
     let (code, said, _place) = serving.end();
     assert_eq!(code, 122, "{said}");
     assert!(said.contains("launcher"), "{said}");
+    assert!(!is_alive(pid));
+}
+
+/// K192: a daemon that could give no cage a network any more ends as well, and takes its cages with it.
+#[test]
+fn without_the_launcher_of_gatekeepers_the_daemon_ends() {
+    let serving = Serving::new();
+    let id = serving.spawn(&serving.shell("sleep 60"));
+    let pid = pid_of(&serving, &id);
+    let is_other = |one: &Process| Process::children(one.pid).iter().all(|child| child.pid != pid);
+    let helpers = Process::children(serving.pid());
+    let other: Vec<&Process> = helpers.iter().filter(|one| is_other(one)).collect();
+    assert_eq!(other.len(), 1, "{other:?}");
+    let launcher = Pid::from_raw(other[0].pid.try_into().unwrap()).unwrap();
+    rustix::process::kill_process(launcher, Signal::KILL).unwrap();
+    let (code, said, _place) = serving.end();
+    assert_eq!(code, 122, "{said}");
+    assert!(said.contains("launcher process of gatekeepers"), "{said}");
     assert!(!is_alive(pid));
 }
 
