@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::command::{Failure, cargo, is_installed, succeeds};
+use crate::command::{Failure, cargo, is_installed, succeeds, target_directory};
 use crate::{suite, tidy};
 
 /// Shell scripts of the project.
@@ -19,6 +19,7 @@ const STEPS: &[Step] = &[
     ("scripts", scripts),
     ("clippy", clippy),
     ("dependencies", dependencies),
+    ("release", release),
 ];
 
 /// Runs everything and says whether all of it held.
@@ -69,6 +70,28 @@ fn scripts(root: &Path) -> Result<bool, Failure> {
     let mut command = std::process::Command::new("shellcheck");
     succeeds(command.current_dir(root).args(scripts))
 }
+
+/// The binary that users get is compiled and linked in another way than the one of the tests, so what
+/// starts programs is tried with it as well.
+fn release(root: &Path) -> Result<bool, Failure> {
+    let build = ["build", "--quiet", "--locked", "--release", "--package", "stockade-cli"];
+    if !succeeds(cargo(root).args(build))? {
+        return Ok(false);
+    }
+    let binary = target_directory(root)?.join("release/stockade");
+    let tests = ["test", "--quiet", "--locked", "--package", "stockade-cli", "--test", "behaviour"];
+    succeeds(
+        cargo(root)
+            .args(tests)
+            .args(["--test", "daemon"])
+            .args(["--", "--quiet"])
+            .args(TRIED_WITH_RELEASE)
+            .env("STOCKADE_BIN", binary),
+    )
+}
+
+/// Parts of the names of tests that the release is tried with.
+const TRIED_WITH_RELEASE: &[&str] = &["uncaged", "exit_codes", "streams", "life", "outputs"];
 
 /// Licences, duplicate versions and sources. Known vulnerabilities are looked up where the advisory
 /// database was fetched before (`cargo deny fetch db`): this step never fetches it.

@@ -1,7 +1,7 @@
 //! Programs that the checks start, and how that can fail. Never through a shell.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Why a check could not be carried out; a check that found something is no failure.
@@ -77,4 +77,15 @@ pub(crate) fn printed_by(command: &mut Command) -> Result<String, Failure> {
 /// The failure to start a command.
 pub(crate) fn start_failure(command: &Command, source: io::Error) -> Failure {
     Failure::Start { program: command.get_program().to_string_lossy().into_owned(), source }
+}
+
+/// Where cargo puts what it builds, which may be set by variables and files that only it knows.
+pub(crate) fn target_directory(root: &Path) -> Result<PathBuf, Failure> {
+    let mut metadata = cargo(root);
+    metadata.args(["metadata", "--no-deps", "--format-version=1", "--locked"]);
+    let metadata: serde_json::Value = serde_json::from_str(&printed_by(&mut metadata)?)?;
+    let directory = metadata.get("target_directory").and_then(serde_json::Value::as_str);
+    directory
+        .map(PathBuf::from)
+        .ok_or_else(|| Failure::Usage("cargo tells no target directory".to_owned()))
 }

@@ -18,13 +18,13 @@ mod tools;
 #[cfg(test)]
 mod tests;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 pub(crate) use guest::run as run_inside;
 pub(crate) use passes::run_one as run_pass_inside;
 
-use crate::command::{Failure, cargo, printed_by};
+use crate::command::{Failure, target_directory};
 use image::Image;
 use machine::{Machine, Outcome};
 use options::{Options, Purpose};
@@ -59,15 +59,4 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<bool, Failure> {
             Ok(status == 0)
         }
     }
-}
-
-/// Where cargo puts what it builds, which may be set by variables and files that only it knows.
-fn target_directory(root: &Path) -> Result<PathBuf, Failure> {
-    let mut metadata = cargo(root);
-    metadata.args(["metadata", "--no-deps", "--format-version=1", "--locked"]);
-    let metadata: serde_json::Value = serde_json::from_str(&printed_by(&mut metadata)?)?;
-    let directory = metadata.get("target_directory").and_then(serde_json::Value::as_str);
-    directory
-        .map(PathBuf::from)
-        .ok_or_else(|| Failure::Usage("cargo tells no target directory".to_owned()))
 }

@@ -73,6 +73,12 @@ impl Head {
         is_signed(&self.public_key, &self.message(), &self.signature)
     }
 
+    /// Whether a key has signed it. A signature of a message is always the same, so the owner of the
+    /// key needs not do more than sign again.
+    pub(crate) fn is_signed_with(&self, key: &Key) -> bool {
+        self.public_key == key.public() && self.signature == key.sign(&self.message())
+    }
+
     /// The key that signed it.
     pub fn public_key(&self) -> &str {
         &self.public_key

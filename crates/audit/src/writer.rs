@@ -328,14 +328,21 @@ impl Writer {
         Ok(())
     }
 
-    /// What the head states; none for a log that has none.
-    fn stated(&self) -> Result<Option<Reached>, AuditError> {
+    /// What the head states; none for a log that has none. One that somebody else has written would
+    /// be followed by records that make it look genuine.
+    fn stated(&mut self) -> Result<Option<Reached>, AuditError> {
         let Some(file) = HeadFile::open(&self.directory, OFlags::RDONLY)? else {
             return Ok(None);
         };
-        match file.read(&self.directory)?.head.and_then(|head| head.reached()) {
-            Some(reached) => Ok(Some(reached)),
-            None => Err(self.directory.damaged("its head cannot be read".to_owned())),
+        let head = file.read(&self.directory)?.head;
+        let Some((head, reached)) = head.and_then(|head| head.reached().map(|at| (head, at)))
+        else {
+            return Err(self.directory.damaged("its head cannot be read".to_owned()));
+        };
+        self.load_key()?;
+        match &self.key {
+            Some(key) if head.is_signed_with(key) => Ok(Some(reached)),
+            _ => Err(self.directory.damaged("its head is not signed with its key".to_owned())),
         }
     }
 

@@ -6,6 +6,7 @@ use std::io::{Read as _, Seek as _, Write as _};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
@@ -18,6 +19,8 @@ mod tests;
 pub struct Instance {
     socket: PathBuf,
     visibility: Visibility,
+    /// Whether what lies at the path is this process's own.
+    is_bound: AtomicBool,
     /// Held, never read. Whoever opens it next finds it free when this process is gone.
     _lock: File,
 }
@@ -86,13 +89,14 @@ impl Instance {
             Err(errno) => return Err(failed("flock", &lock_path, errno)),
         }
         write_pid(&mut lock).map_err(|error| failed("write", &lock_path, errno_of(&error)))?;
-        Ok(Self { socket: socket.to_owned(), visibility, _lock: lock })
+        let (socket, is_bound) = (socket.to_owned(), AtomicBool::new(false));
+        Ok(Self { socket, visibility, is_bound, _lock: lock })
     }
 
     /// The socket, listening. What lies at its path is replaced if it is a socket and nobody
     /// answers there.
     pub fn listen(&self) -> Result<UnixListener, InstanceError> {
-        let Self { socket, visibility, .. } = self;
+        let Self { socket, visibility, is_bound, .. } = self;
         let failed = |call, error: &std::io::Error| failed(call, socket, errno_of(error));
         match std::fs::symlink_metadata(socket) {
             Ok(metadata) if !metadata.file_type().is_socket() => {
@@ -107,6 +111,7 @@ impl Instance {
             Err(error) => return Err(failed("stat", &error)),
         }
         let listener = UnixListener::bind(socket).map_err(|error| failed("bind", &error))?;
+        is_bound.store(true, Ordering::Release);
         let mode = match visibility {
             Visibility::Owner => 0o600,
             Visibility::Everybody => 0o666,
@@ -119,8 +124,10 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // Only the holder of the lock can have bound it, so it is this process's own.
-        let _gone = std::fs::remove_file(&self.socket);
+        // What was in the way is not this process's to remove.
+        if self.is_bound.load(Ordering::Acquire) {
+            let _gone = std::fs::remove_file(&self.socket);
+        }
     }
 }
 

@@ -4,13 +4,23 @@
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd as _, AsRawFd, BorrowedFd};
 
+use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::Pid;
 
 use crate::exec::CStringArray;
 use crate::signal::SignalSet;
+
+unsafe extern "C" {
+    // The one that takes a path cannot be used: the standard library refers to it weakly, and with
+    // link-time optimisation that makes every reference weak. A static binary then has nothing there.
+    fn posix_spawn_file_actions_addfchdir_np(
+        actions: *mut libc::posix_spawn_file_actions_t,
+        directory: libc::c_int,
+    ) -> libc::c_int;
+}
 
 /// A program to start.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +42,9 @@ pub struct Program<'a> {
 pub fn spawn(program: &Program<'_>) -> Result<Pid, Errno> {
     let (mut attributes, mut actions) = (Attributes::new()?, FileActions::new()?);
     attributes.begin_afresh()?;
-    actions.enter(program.working_directory)?;
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory = rustix::fs::openat(CWD, program.working_directory, flags, Mode::empty())?;
+    actions.enter(directory.as_fd())?;
     for (number, stream) in (0..).zip(program.streams) {
         actions.place(stream, number)?;
     }
@@ -105,11 +117,10 @@ impl FileActions {
     }
 
     /// Has the child change its working directory.
-    fn enter(&mut self, directory: &CStr) -> Result<(), Errno> {
-        // SAFETY: changes an initialised object and copies a C string.
-        told(unsafe {
-            libc::posix_spawn_file_actions_addchdir_np(&raw mut self.0, directory.as_ptr())
-        })
+    fn enter(&mut self, directory: BorrowedFd<'_>) -> Result<(), Errno> {
+        let number = directory.as_raw_fd();
+        // SAFETY: changes an initialised object; the descriptor is a number that the child looks at.
+        told(unsafe { posix_spawn_file_actions_addfchdir_np(&raw mut self.0, number) })
     }
 
     /// Has the child take a descriptor under another number.

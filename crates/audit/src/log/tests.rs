@@ -167,3 +167,26 @@ fn threads_share_one_chain() {
     log.checkpoint().unwrap();
     assert_eq!(events(&directory).len(), 401);
 }
+
+/// T52: records behind a head that somebody else wrote would make it look genuine.
+#[test]
+fn nothing_is_added_behind_a_forged_head_or_under_another_key() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("audit");
+    Log::open(&path).unwrap().append(&begun("one")).unwrap();
+    Log::open(&path).unwrap().checkpoint().unwrap();
+    let (head, key) = (path.join("head"), path.join("key"));
+    let (genuine, own) = (std::fs::read(&head).unwrap(), std::fs::read(&key).unwrap());
+    let refused = |what: &str| {
+        let error = Log::open(&path).unwrap().append(&begun("two")).unwrap_err().to_string();
+        assert!(error.contains("its head is not signed with its key"), "{what}: {error}");
+    };
+    let text = String::from_utf8(genuine.clone()).unwrap();
+    std::fs::write(&head, text.replace("\"time\":\"2", "\"time\":\"3")).unwrap();
+    refused("a forged head");
+    std::fs::write(&head, &genuine).unwrap();
+    std::fs::write(&key, format!("{}\n", "ab".repeat(32))).unwrap();
+    refused("another key");
+    std::fs::write(&key, own).unwrap();
+    Log::open(&path).unwrap().append(&begun("two")).unwrap();
+}

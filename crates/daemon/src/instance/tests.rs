@@ -23,6 +23,18 @@ fn the_second_instance_is_told_who_the_first_is() {
     assert!(Instance::claim(&socket, Visibility::Owner).is_ok());
 }
 
+/// T53: what is in the way stays as it is.
+#[test]
+fn a_file_in_the_way_is_not_removed() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("run/daemon.sock");
+    let instance = Instance::claim(&socket, Visibility::Owner).unwrap();
+    std::fs::write(&socket, "mine").unwrap();
+    assert!(matches!(instance.listen(), Err(InstanceError::Unsafe { .. })));
+    drop(instance);
+    assert_eq!(std::fs::read_to_string(&socket).unwrap(), "mine");
+}
+
 /// T54: what a killed daemon left at the path is replaced, what a living one has there is not.
 #[test]
 fn a_socket_is_replaced_only_if_nobody_answers() {
