@@ -187,8 +187,10 @@ impl Attendance<'_> {
                     }
                     Event::Stopped => self.program_is_stopped = true,
                     Event::Ended(mut outcome) => {
-                        self.console.drain();
+                        // First of all: systemd removes a scope with its last process, and its
+                        // counters too.
                         self.bounds.judge(&mut outcome);
+                        self.console.drain();
                         self.record_network()?;
                         let Self { running: cage, bounds, signals, recorder, plan, .. } = self;
                         // Taking the cage down takes the kernel longer.

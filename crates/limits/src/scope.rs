@@ -275,11 +275,8 @@ impl Scope {
     pub(crate) fn usage(&self) -> Usage {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(Made { own, watch }) = &self.made {
-            let usage = v2::read_usage(own, Some(watch));
-            // The group may go while it is read; a counter never does otherwise.
-            if own.read("cgroup.events").is_ok() {
-                *last = usage;
-            }
+            // The group may go while it is read.
+            *last = v2::read_usage(own, Some(watch)).after(*last);
         }
         *last
     }

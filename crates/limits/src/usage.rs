@@ -30,6 +30,20 @@ impl Usage {
     pub fn is_out_of_memory(&self) -> bool {
         self.oom_kills > 0 && self.memory_limit_met
     }
+
+    /// What is known after these counters were read from a group that may have gone in between: none of
+    /// them ever falls, so one that could not be read any more is what it was.
+    pub(crate) fn after(self, earlier: Self) -> Self {
+        Self {
+            memory_peak: self.memory_peak.max(earlier.memory_peak),
+            memory_limit: self.memory_limit.or(earlier.memory_limit),
+            memory_limit_met: self.memory_limit_met || earlier.memory_limit_met,
+            oom_kills: self.oom_kills.max(earlier.oom_kills),
+            pids_refused: self.pids_refused.max(earlier.pids_refused),
+            throttled: self.throttled.max(earlier.throttled),
+            cpu: self.cpu.max(earlier.cpu),
+        }
+    }
 }
 
 /// The number behind a word in a file of `word number` lines.

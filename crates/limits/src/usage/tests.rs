@@ -22,3 +22,22 @@ fn only_the_cages_own_limit_counts_as_met() {
     assert!(Usage { memory_limit_met: true, ..killed }.is_out_of_memory());
     assert!(!Usage { memory_limit_met: true, ..Usage::default() }.is_out_of_memory());
 }
+
+/// K147, K188: systemd removes a group while its counters are read. What was read stays.
+#[test]
+fn a_counter_that_is_gone_is_what_it_was() {
+    let whole = Usage {
+        memory_peak: Some(9),
+        memory_limit: Some(10),
+        memory_limit_met: true,
+        oom_kills: 1,
+        pids_refused: 2,
+        throttled: Duration::from_secs(3),
+        cpu: Some(Duration::from_secs(4)),
+    };
+    assert_eq!(Usage::default().after(whole), whole);
+    assert_eq!(whole.after(Usage::default()), whole);
+    let half = Usage { memory_peak: None, throttled: Duration::from_secs(5), ..whole };
+    let later = half.after(whole);
+    assert_eq!((later.memory_peak, later.throttled), (Some(9), Duration::from_secs(5)));
+}
