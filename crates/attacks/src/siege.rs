@@ -195,6 +195,8 @@ pub(crate) fn until(mut condition: impl FnMut() -> bool) -> bool {
     false
 }
 
-const LIMIT: Duration = Duration::from_secs(10);
-const PATIENCE: Duration = Duration::from_secs(3);
+/// Nothing that goes well is waited for as long as this, but on a machine that is emulated and busy the
+/// start of a cage and a shell takes seconds.
+const LIMIT: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(30);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(2);

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use rustix::fs::StatVfsMountFlags;
 use sys::raw;
 
 use crate::attack::{Attack, Outcome, Refused, Scene, Twin};
@@ -81,6 +82,12 @@ fn own_setuid(scene: &Scene<'_>) -> Result<Outcome, Refused> {
         rustix::process::getgid().as_raw()
     );
     if became == own {
+        // As `/tmp` often is.
+        let flags = rustix::fs::statvfs(&scene.project)?.f_flag;
+        if flags.contains(StatVfsMountFlags::NOSUID) && !rustix::thread::no_new_privs()? {
+            let why = "the project's file system is mounted so that nothing in it is set-user-id";
+            return Ok(Outcome::NotApplicable(why.to_owned()));
+        }
         return Ok(Outcome::Failed(format!("stayed {own}")));
     }
     Ok(Outcome::Succeeded(format!("{own} became {became}")))
