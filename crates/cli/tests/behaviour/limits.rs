@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{Ended, Place, is_root, stockade_binary};
+use crate::support::{Ended, Place, is_root, slowly, stockade_binary};
 
 /// Whether this caller can hold limits here. Root always can where tests run; a user can where the
 /// system has given it a part of the control groups.
@@ -68,12 +68,16 @@ fn want_of_memory_ends_the_whole_cage() {
     if !are_held(&place) {
         return;
     }
-    let line = "(perl -e '$x = \"x\" x (200 << 20)'; true) & wait; sleep 30; echo survived";
+    let long = slowly(Duration::from_secs(30));
+    let line = format!(
+        "(perl -e '$x = \"x\" x (200 << 20)'; true) & wait; sleep {}; echo survived",
+        long.as_secs()
+    );
     let began = Instant::now();
-    let ended = place.shell(&["--memory", "32M"], line);
+    let ended = place.shell(&["--memory", "32M"], &line);
     ended.expect_code(137).says("memory limit 32 MiB exceeded");
     assert!(!ended.stdout.contains("survived"));
-    assert!(began.elapsed() < Duration::from_secs(15));
+    assert!(began.elapsed() < long / 2, "{:?}", began.elapsed());
 }
 
 /// K225, T29: files in memory count as memory.
@@ -127,9 +131,11 @@ fn a_fork_bomb() {
     }
     let bomb = "bomb() { bomb | bomb & bomb; }; bomb 2> /dev/null; sleep 30";
     let began = Instant::now();
-    let limits = ["--pids", "40", "--memory", "256M", "--time", "2s"];
-    let ended = place.shell(&[&limits[..], &["--json"]].concat(), bomb);
-    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    let time = format!("{}s", slowly(Duration::from_secs(2)).as_secs());
+    let limits = ["--json", "--pids", "40", "--memory", "256M", "--time", &time];
+    let ended = place.shell(&limits, bomb);
+    let longest = slowly(Duration::from_secs(20));
+    assert!(began.elapsed() < longest, "{:?}", began.elapsed());
     let result = result(&ended);
     assert!(result["usage"]["pids_refused"].as_u64().unwrap() > 0, "{result}");
     let left = groups_with(result["invocation"].as_str().unwrap());
@@ -267,9 +273,9 @@ fn a_killed_supervisor_under_limits() {
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    std::thread::sleep(Duration::from_millis(300));
+    std::thread::sleep(slowly(Duration::from_millis(300)));
     let before = std::fs::metadata(&beat).unwrap().len();
-    std::thread::sleep(Duration::from_millis(300));
+    std::thread::sleep(slowly(Duration::from_millis(300)));
     assert_eq!(std::fs::metadata(&beat).unwrap().len(), before, "the cage lives on");
     let mark = format!("stockade-{}-", child.id());
     // Any other run with limits beside this test removes them as well.

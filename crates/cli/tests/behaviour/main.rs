@@ -13,6 +13,7 @@ mod doctor;
 mod environment;
 mod exit_codes;
 mod files;
+mod floods;
 mod identity;
 mod limits;
 mod notes;

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 /// A fresh home directory with a project below it; removed when dropped.
 pub(crate) struct Place {
@@ -152,6 +153,15 @@ pub(crate) fn has(program: &str) -> bool {
         eprintln!("skipped: `{program}` is not installed");
     }
     found
+}
+
+/// What takes so long on a machine of its own takes up to so long here. More where the processor is
+/// emulated, which whoever runs the tests there says with a factor. For upper bounds, and for the time
+/// that a program gets before something is done to it.
+pub(crate) fn slowly(time: Duration) -> Duration {
+    let factor =
+        std::env::var("STOCKADE_TEST_SLOWNESS").map_or(1, |factor| factor.parse().unwrap());
+    time * factor
 }
 
 pub(crate) fn is_root() -> bool {
