@@ -7,6 +7,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 
+use super::machine::SLOWNESS_PARAMETER;
 use super::orders::{Answer, Orders};
 use super::passes;
 use crate::command::{Failure, start_failure};
@@ -43,6 +44,18 @@ fn run_command(words: &[String]) -> Result<i32, Failure> {
     command.current_dir("/root").env("HOME", "/root");
     let status = command.status().map_err(|source| start_failure(&command, source))?;
     Ok(code(status))
+}
+
+/// How many times longer than elsewhere tests have to wait for things here, as the host says it.
+pub(super) fn slowness() -> Result<String, Failure> {
+    let parameters = fs::read_to_string("/proc/cmdline")?;
+    Ok(slowness_in(&parameters).unwrap_or("1").to_owned())
+}
+
+/// The factor among the kernel's parameters.
+pub(super) fn slowness_in(parameters: &str) -> Option<&str> {
+    let mut words = parameters.split_whitespace();
+    words.find_map(|word| word.strip_prefix(SLOWNESS_PARAMETER)?.strip_prefix('='))
 }
 
 /// An exit status as shells tell it.

@@ -20,6 +20,8 @@ pub(super) enum Orders {
         binaries: Vec<StagedTests>,
         /// Those that are wanted have one of these words in their names.
         words: Vec<String>,
+        /// The passes that are wanted; all of them, and the restrictions, if none is named.
+        passes: Vec<String>,
     },
 }
 

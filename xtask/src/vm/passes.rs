@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::guest::{PAYLOAD, PROGRAMS, code, orders};
+use super::guest::{PAYLOAD, PROGRAMS, code, orders, slowness};
 use super::orders::{Answer, Orders};
 use super::{deadline, restrictions};
 use crate::command::{Failure, printed_by};
@@ -18,7 +18,15 @@ use crate::suite::{self, Context, Totals};
 /// Packages with tests that depend on how control groups are set up.
 pub(super) const PACKAGES: &[&str] = &["stockade-limits", "stockade-cli"];
 /// Which of their tests are run unless others are asked for.
-pub(super) const WORDS: &[&str] = &["limits", "walltime::", "doctor::"];
+pub(super) const WORDS: &[&str] = &[
+    "limits",
+    "walltime::",
+    "doctor::",
+    "flood",
+    "full_disk",
+    "on_record",
+    "control_groups_of_a_killed_daemon",
+];
 
 /// One way to be started.
 struct Pass {
@@ -59,19 +67,30 @@ pub(super) fn run_all() -> Result<Totals, Failure> {
     fs::set_permissions(RESULTS, Permissions::from_mode(0o1777))?;
     suite::copy_tree(&Path::new(PAYLOAD).join("project"), Path::new(USER_PROJECT))?;
     suite::give_away(Path::new(USER_PROJECT), USER_ID)?;
+    let Orders::Tests { passes: wanted, .. } = orders()? else {
+        return Err(Failure::Usage("no tests were ordered".to_owned()));
+    };
+    let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|one| one == name);
     let mut totals = Totals::default();
-    for pass in PASSES {
+    for pass in PASSES.iter().filter(|pass| is_wanted(pass.name)) {
         println!("== {}", pass.name);
         let started = Instant::now();
         let part = run_apart(pass)?;
         println!("== {}: {part} in {} s", pass.name, started.elapsed().as_secs());
         totals += part;
     }
-    println!("== restrictions");
-    let part = restrictions::run()?;
-    println!("== restrictions: {part}");
-    totals += part;
+    if is_wanted(RESTRICTIONS) {
+        println!("== {RESTRICTIONS}");
+        let part = restrictions::run()?;
+        println!("== {RESTRICTIONS}: {part}");
+        totals += part;
+    }
     Ok(totals)
+}
+
+/// Whether a word of the command line names a pass, not a part of the names of tests.
+pub(super) fn is_one(word: &str) -> bool {
+    word == RESTRICTIONS || PASSES.iter().any(|pass| pass.name == word)
 }
 
 /// The body of one pass, in its own unit: what `doctor` says, whether every wall holds, the tests.
@@ -90,7 +109,7 @@ pub(crate) fn run_one(name: &str) -> Result<bool, Failure> {
     if pass.place == Place::Service {
         totals += succeeds(pass, &["prove"])?;
     }
-    let Orders::Tests { binaries, words } = orders()? else {
+    let Orders::Tests { binaries, words, .. } = orders()? else {
         return Err(Failure::Usage("no tests were ordered".to_owned()));
     };
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -121,7 +140,7 @@ fn make_way() -> Result<(), Failure> {
 
 /// Starts a pass in its unit and reads its results.
 fn run_apart(pass: &Pass) -> Result<Totals, Failure> {
-    let mut command = pass.unit();
+    let mut command = pass.unit(&slowness()?);
     let status = deadline::finish(&mut command, LONGEST_PASS)?;
     let results = fs::read(results_of(pass)).ok();
     let results = results.and_then(|text| serde_json::from_slice(&text).ok());
@@ -156,7 +175,7 @@ fn succeeds(pass: &Pass, words: &[&str]) -> Result<Totals, Failure> {
 
 impl Pass {
     /// The command that runs this pass where it belongs.
-    fn unit(&self) -> Command {
+    fn unit(&self, slowness: &str) -> Command {
         let mut command = Command::new("systemd-run");
         // Not quiet: how the unit ended is told where it did not end well.
         command.args(["--wait", "--pipe", "--collect", "--service-type=exec"]);
@@ -185,6 +204,7 @@ impl Pass {
         }
         // Has tests of groups fail where they would be left out.
         command.arg("--setenv=STOCKADE_TEST_DELEGATED=yes");
+        command.arg(format!("--setenv=STOCKADE_TEST_SLOWNESS={slowness}"));
         command.arg(Path::new(PROGRAMS).join("xtask")).args(["vm-pass", self.name]);
         command
     }
@@ -214,6 +234,8 @@ pub(super) const USER_ID: u32 = 1000;
 pub(super) const USER_PROJECT: &str = "/home/tester/project";
 const ALL_LIMITS: &[&str] =
     &["run", "--memory", "64M", "--pids", "9", "--cpus", "1", "--time", "1m", "--", "true"];
+/// What comes after the passes, named like one of them.
+const RESTRICTIONS: &str = "restrictions";
 const RESULTS: &str = "/run/stockade-passes";
 const LONGEST_PASS: Duration = Duration::from_secs(20 * 60);
 const LONGEST_COMMAND: Duration = Duration::from_secs(10 * 60);

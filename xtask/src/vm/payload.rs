@@ -34,10 +34,11 @@ impl Payload {
     /// machine.
     pub(super) fn with_tests(root: &Path, words: &[String]) -> Result<Self, Failure> {
         let built = suite::build_packages(root, passes::PACKAGES)?;
-        let words = match words {
-            [] => passes::WORDS.iter().map(|word| (*word).to_owned()).collect(),
-            some => some.to_vec(),
-        };
+        let (passes, mut words): (Vec<String>, Vec<String>) =
+            words.iter().cloned().partition(|word| passes::is_one(word));
+        if words.is_empty() {
+            words.extend(passes::WORDS.iter().map(|word| (*word).to_owned()));
+        }
         let staged = |binary: &suite::TestBinary| StagedTests {
             package: binary.package.clone(),
             target: binary.target.clone(),
@@ -49,7 +50,7 @@ impl Payload {
                 .unwrap_or_default(),
         };
         let binaries = built.tests.iter().map(staged).collect();
-        Self::write(root, &[PROGRAM], built, &Orders::Tests { binaries, words })
+        Self::write(root, &[PROGRAM], built, &Orders::Tests { binaries, words, passes })
     }
 
     /// The disk's file.

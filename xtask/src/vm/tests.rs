@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::guest::slowness_in;
 use super::options::{Options, Purpose};
 use super::orders::{Answer, Orders};
 use super::recipe::{Recipe, proxies, release, sources};
@@ -89,4 +90,11 @@ fn the_fix_is_that_of_the_layer() {
     ]});
     assert_eq!(fix(&report), Some("sysctl -w a=1"));
     assert_eq!(fix(&json!({"layers": [{"name": "user namespaces", "fix": null}]})), None);
+}
+
+#[test]
+fn the_machine_is_told_how_slow_it_is() {
+    let parameters = "console=ttyS0 quiet stockade.slowness=5 panic=-1\n";
+    assert_eq!(slowness_in(parameters), Some("5"));
+    assert_eq!(slowness_in("stockade.slowness2=5 x"), None);
 }
