@@ -178,7 +178,7 @@ impl Pass {
     fn unit(&self, slowness: &str) -> Command {
         let mut command = Command::new("systemd-run");
         // Not quiet: how the unit ended is told where it did not end well.
-        command.args(["--wait", "--pipe", "--collect", "--service-type=exec"]);
+        command.args(["--wait", "--pipe", "--collect"]);
         command.arg(format!("--unit=pass-{}", self.name));
         match (self.caller, self.place) {
             (Caller::Root, _) => {}
@@ -190,6 +190,13 @@ impl Pass {
                 command.arg("--uid=tester");
             }
         }
+        // Tells at once if the program cannot be started. Not so with a session: the process that
+        // systemd leaves behind to close it holds on to the sign that the program was started, and
+        // after a minute and a half the start counts as failed.
+        command.arg(match self.place {
+            Place::Session => "--service-type=simple",
+            Place::Service | Place::Delegated => "--service-type=exec",
+        });
         match self.place {
             Place::Service => {}
             Place::Session => {
