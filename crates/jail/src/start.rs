@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use plan::network::SocketKind;
 use plan::{IdentityMap, LimitsPlan, NetworkPlan, PLAN_VERSION, Plan};
 use rustix::event::{PollFd, PollFlags};
-use rustix::fs::{CWD, Mode, OFlags};
+use rustix::fs::Mode;
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions};
 use sys::clone::{NamespaceHolder, Namespaces};
@@ -22,42 +22,13 @@ use crate::idmap::Arrivals;
 use crate::init::Init;
 use crate::network::{Inward, Sealed};
 use crate::program::Launch;
+use crate::streams::ProgramStreams;
 use crate::tree::Sources;
 use crate::verify::PlannedMounts;
 use crate::{
     Layers, Report, SetupFailure, StartError, Step, identity, idmap, landlock, network, privileges,
-    program, terminal, tree, verify,
+    program, tree, verify,
 };
-
-/// Where one of the program's first three descriptors leads.
-#[derive(Debug)]
-pub enum Stream {
-    /// To something the caller opened. Never a terminal of the host and never a directory: the
-    /// caller sees to that.
-    Descriptor(OwnedFd),
-    /// To a terminal made for this cage, whose other end comes with [`Report::Terminal`].
-    Terminal,
-    /// Nowhere.
-    Null,
-}
-
-/// Standard input, output and error of the program.
-#[derive(Debug)]
-pub struct ProgramStreams {
-    /// Standard input.
-    pub stdin: Stream,
-    /// Standard output.
-    pub stdout: Stream,
-    /// Standard error.
-    pub stderr: Stream,
-}
-
-impl ProgramStreams {
-    /// All three nowhere.
-    pub fn null() -> Self {
-        Self { stdin: Stream::Null, stdout: Stream::Null, stderr: Stream::Null }
-    }
-}
 
 /// Who holds a cage to the limits of its Plan. This crate cannot: it has no cgroup,
 /// and of time it only knows when a supervisor has failed to keep it.
@@ -441,7 +412,7 @@ fn build_and_launch(
     // Before the mounts take up the descriptors below the limit that the program will have.
     let departure = Departure::prepare().ok();
     tree::build(plan, binds)?.become_root()?;
-    let (streams, terminal) = open_streams(streams, control)?;
+    let (streams, terminal) = streams.open(control)?;
     tell_built(control)?;
     verify::verify_view(plan)?;
     privileges::refuse_core_dumps()?;
@@ -489,41 +460,4 @@ fn wait_for(control: &Channel, wanted: &Order) -> Result<(), SetupFailure> {
         }
         Err(errno) => Err(SetupFailure::kernel(Step::Control, "the supervisor", errno)),
     }
-}
-
-/// The program's descriptors, all of them above the standard ones so that putting them into place
-/// cannot overwrite one that is still needed.
-fn open_streams(
-    streams: ProgramStreams,
-    control: &Channel,
-) -> Result<([OwnedFd; 3], Option<OwnedFd>), SetupFailure> {
-    let wanted = [streams.stdin, streams.stdout, streams.stderr];
-    let terminal = if wanted.iter().any(|stream| matches!(stream, Stream::Terminal)) {
-        let pair = terminal::open()?;
-        control
-            .send(&Report::Terminal, &[pair.supervisor.as_fd()])
-            .map_err(|errno| SetupFailure::kernel(Step::Terminal, "the program", errno))?;
-        Some(pair.program)
-    } else {
-        None
-    };
-    let open = |stream: Stream| -> Result<OwnedFd, Errno> {
-        let descriptor = match (stream, &terminal) {
-            (Stream::Descriptor(descriptor), _) => descriptor,
-            (Stream::Terminal, Some(terminal)) => rustix::io::fcntl_dupfd_cloexec(terminal, 3)?,
-            (Stream::Null | Stream::Terminal, _) => {
-                let flags = OFlags::RDWR | OFlags::CLOEXEC;
-                rustix::fs::openat(CWD, c"/dev/null", flags, Mode::empty())?
-            }
-        };
-        rustix::io::fcntl_dupfd_cloexec(descriptor, 3)
-    };
-    let [stdin, stdout, stderr] = wanted;
-    let failed = |errno| SetupFailure::kernel(Step::Terminal, "the program", errno);
-    let opened = [
-        open(stdin).map_err(failed)?,
-        open(stdout).map_err(failed)?,
-        open(stderr).map_err(failed)?,
-    ];
-    Ok((opened, terminal))
 }

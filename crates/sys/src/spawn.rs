@@ -13,9 +13,10 @@ use rustix::process::Pid;
 use crate::exec::CStringArray;
 use crate::signal::SignalSet;
 
+// The one that takes a path cannot be used: the standard library refers to it weakly, and with
+// link-time optimisation that makes every reference weak. A static binary then has nothing there.
+// SAFETY: the declaration must be the C library's: it is that of `spawn.h`, of glibc since 2.29.
 unsafe extern "C" {
-    // The one that takes a path cannot be used: the standard library refers to it weakly, and with
-    // link-time optimisation that makes every reference weak. A static binary then has nothing there.
     fn posix_spawn_file_actions_addfchdir_np(
         actions: *mut libc::posix_spawn_file_actions_t,
         directory: libc::c_int,

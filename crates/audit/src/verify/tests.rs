@@ -4,7 +4,11 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::*;
+use crate::directory::Directory;
+use crate::head::{Head, HeadFile};
+use crate::key::Key;
 use crate::{Log, Reader, export};
+use rustix::fs::OFlags;
 
 /// A log of several files with a head, and everything that is needed to change it.
 struct Fixture {
@@ -221,14 +225,30 @@ fn a_head_that_is_gone_or_forged_is_found() {
     fixture.is_broken("head", 0, 2, Fault::ForgedHead);
 }
 
+/// Signs the head with the key that now lies beside it.
+fn sign_head_again(fixture: &Fixture) {
+    let directory = Directory::make(&fixture.directory).unwrap();
+    let key = Key::load(&directory).unwrap();
+    let file = HeadFile::open(&directory, OFlags::RDWR).unwrap().unwrap();
+    let before = fs::read(fixture.path("head")).unwrap();
+    let slots = file.read(&directory).unwrap();
+    let reached = slots.head.as_ref().unwrap().reached().unwrap();
+    file.write(&directory, &slots, &Head::sign(&reached, &key)).unwrap();
+    let after = fs::read(fixture.path("head")).unwrap();
+    let changed = after.chunks(512).find(|slot| !before.chunks(512).any(|old| old == *slot));
+    fs::write(fixture.path("head"), changed.unwrap().repeat(2)).unwrap();
+}
+
 /// T52
 #[test]
 fn a_replaced_key_is_found() {
     let (fixture, other) = (Fixture::new(), Fixture::new());
     fs::copy(other.path("key"), fixture.path("key")).unwrap();
     fixture.is_broken("key", 0, 0, Fault::OtherKey);
-    // Whoever then goes on writing signs with it.
+    // Nobody goes on writing, unless the head is signed with it as well.
     let log = Log::open(&fixture.directory).unwrap();
+    assert!(log.record(&event(0)).is_err());
+    sign_head_again(&fixture);
     log.record(&event(0)).unwrap();
     log.checkpoint().unwrap();
     fixture.is_broken("000001.jsonl", 1, 1, Fault::OtherKey);
