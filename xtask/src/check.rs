@@ -84,7 +84,7 @@ fn release(root: &Path) -> Result<bool, Failure> {
         cargo(root)
             .args(tests)
             .args(["--test", "daemon"])
-            .args(["--", "--quiet"])
+            .args(["--"])
             .args(TRIED_WITH_RELEASE)
             .env("STOCKADE_BIN", binary),
     )
