@@ -232,7 +232,5 @@ const BORN: u8 = b'b';
 const REFUSED: u8 = b'r';
 const PARTS: usize = 8;
 const WORKERS: usize = 16;
-/// A processor that is itself taken away for a while, as a virtual one can be, counts that as time which
-/// the program has had, before anything can hold it up. It gets that much less afterwards.
-const MARGIN: Duration = Duration::from_millis(150);
-const LONGEST_WORK: Duration = Duration::from_secs(4);
+const MARGIN: Duration = Duration::from_millis(50);
+const LONGEST_WORK: Duration = Duration::from_secs(3);
