@@ -57,10 +57,10 @@ pub(crate) fn listen(
             SocketKind::DeniedUdp => {
                 tasks.spawn(refused_datagrams::watch(descriptor, Arc::clone(cage))?);
             }
-            SocketKind::Transparent { .. } => {
+            SocketKind::Redirected { .. } => {
                 tasks.spawn(accept(descriptor, cage, transparent::serve_redirected)?);
             }
-            SocketKind::PerPort { .. } => {
+            SocketKind::Transparent { .. } | SocketKind::PerPort { .. } => {
                 tasks.spawn(accept(descriptor, cage, transparent::serve_as_addressed)?);
             }
             SocketKind::Socks => {

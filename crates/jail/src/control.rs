@@ -108,7 +108,10 @@ pub enum LandlockState {
 pub enum NetworkState {
     /// Not at all: the cage has its own loopback and nothing else.
     Loopback,
-    /// All of them, by packet rules; refused datagrams are told.
+    /// All of them, by packet rules that give each to the gatekeeper's listener; refused datagrams are
+    /// told.
+    Tproxy,
+    /// All of them, by packet rules that translate addresses; refused datagrams are told.
     Redirect,
     /// Those to ports that some rule allows, by a listener for each; the kernel refuses others.
     PerPort,

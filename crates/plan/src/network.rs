@@ -37,8 +37,13 @@ pub struct GatekeeperPlan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum SocketKind {
-    /// Takes every TCP connection that is redirected to it.
+    /// Takes every TCP connection, each with the address that it was made to.
     Transparent {
+        /// Its address family.
+        family: Family,
+    },
+    /// Takes every TCP connection, translated to its own address.
+    Redirected {
         /// Its address family.
         family: Family,
     },
@@ -97,7 +102,7 @@ pub enum Transport {
 pub const SOCKS_PORT: u16 = 1080;
 /// Where HTTP proxy clients find it.
 pub const HTTP_PROXY_PORT: u16 = 3128;
-/// Where redirected connections arrive.
+/// Where all other connections arrive.
 pub const TRANSPARENT_PORT: u16 = 15001;
 
 /// The most ports of `host_ports`, and of `publish`: all sockets of a cage go to the gatekeeper in one

@@ -4,8 +4,10 @@
 
 use std::mem::size_of;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd};
 use std::{io, ptr};
+
+use crate::socket_options::switch_on;
 
 /// A datagram that came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,16 +69,6 @@ pub fn send(socket: impl AsFd, bytes: &[u8], source: IpAddr, peer: SocketAddr) -
     // reads from them, so that `bytes` may be a shared borrow.
     let sent = unsafe { libc::sendmsg(socket.as_fd().as_raw_fd(), &header, flags) };
     if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-}
-
-fn switch_on(socket: BorrowedFd<'_>, level: libc::c_int, option: libc::c_int) -> io::Result<()> {
-    let on: libc::c_int = 1;
-    let length = size_of::<libc::c_int>() as libc::socklen_t;
-    // SAFETY: the kernel reads `length` bytes at the pointer: `on` has just that size and lives on.
-    let result = unsafe {
-        libc::setsockopt(socket.as_raw_fd(), level, option, ptr::from_ref(&on).cast(), length)
-    };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 fn message_header(

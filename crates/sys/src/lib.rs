@@ -18,6 +18,7 @@ pub mod raw;
 pub mod route;
 pub mod seccomp;
 pub mod signal;
+pub mod socket_options;
 pub mod spawn;
 pub mod stack;
 

@@ -136,7 +136,7 @@ impl Netlink {
         }
         let failed = |errno| Refusal { position: 0, errno };
         self.send(&packet).map_err(failed)?;
-        let mut buffer = vec![0; RECEIVE];
+        let mut buffer = [0; ACKNOWLEDGEMENTS];
         let mut refusal = None;
         while unanswered > 0 {
             let Some(answers) = self.receive(&mut buffer).map_err(failed)? else { break };
@@ -330,5 +330,7 @@ const DUMP_SEQUENCE: u32 = 1;
 const TYPICAL_MESSAGE: usize = 256;
 /// What the kernel puts into one packet of a list at most, twice.
 const RECEIVE: usize = 64 * 1024;
+/// More than the acknowledgements of one packet of ours take, each refused message repeated in them.
+const ACKNOWLEDGEMENTS: usize = 8 * 1024;
 
 const _: () = assert!(HEADER == size_of::<libc::nlmsghdr>());

@@ -132,11 +132,13 @@ fn limits_are_held_in_full_in_part_or_not_at_all() {
 #[test]
 fn the_network_is_judged_by_a_trial() {
     use jail::{NetworkProbe, NetworkState, SetupFailure, Step};
+    let tproxy = NetworkProbe { state: NetworkState::Tproxy, refusal: None };
     let redirect = NetworkProbe { state: NetworkState::Redirect, refusal: None };
     let listeners = NetworkProbe { state: NetworkState::PerPort, refusal: Some(libc::ENOENT) };
     let refused = SetupFailure::kernel(Step::Network, "local ::/0", rustix::io::Errno::PERM);
     let table = [
-        (Ok(redirect), LayerState::Present, "by nf_tables", None),
+        (Ok(tproxy), LayerState::Present, "by nf_tables", None),
+        (Ok(redirect), LayerState::Present, "translates addresses", Some("modprobe nft_tproxy")),
         (Ok(listeners), LayerState::Degraded, "No such file or directory", Some("modprobe")),
         (Err(refused), LayerState::Absent, "local ::/0", Some("--no-net")),
     ];

@@ -9,10 +9,11 @@ use plan::GatekeeperPlan;
 use plan::network::{Family, HTTP_PROXY_PORT, SOCKS_PORT, SocketKind, TRANSPARENT_PORT, Transport};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use sys::nftables::Delivery;
 use sys::route::Reach;
 
 use super::failed;
-use super::redirect::Way;
+use super::way::Way;
 use crate::SetupFailure;
 
 /// Whether the namespace has IPv6: a kernel can be built or started without it, and new namespaces
@@ -42,8 +43,11 @@ pub(super) fn make(
             wanted.push((SocketKind::Dns { family, transport }, family, Place::Anywhere, DNS_PORT));
         }
         match way {
-            Way::Redirect(_) => {
-                let kind = SocketKind::Transparent { family };
+            Way::Rules(delivery, _) => {
+                let kind = match delivery {
+                    Delivery::Assigned => SocketKind::Transparent { family },
+                    Delivery::Translated => SocketKind::Redirected { family },
+                };
                 wanted.push((kind, family, Place::Loopback, TRANSPARENT_PORT));
             }
             Way::PerPort(ports) => wanted.extend(ports.iter().map(|&port| {
@@ -62,6 +66,7 @@ pub(super) fn make(
             let address = SocketAddr::new(place.address(family), port);
             let socket = match kind {
                 SocketKind::Dns { transport: Transport::Udp, .. } => datagrams(address),
+                SocketKind::Transparent { .. } => transparent_listener(address),
                 _ => listener(address),
             };
             socket.map(|socket| (kind, socket))
@@ -92,6 +97,15 @@ fn listener(address: SocketAddr) -> Result<OwnedFd, SetupFailure> {
     let socket = made.map_err(|errno| failed("bind", format!("tcp {address}"), errno))?;
     rustix::net::listen(&socket, BACKLOG)
         .map_err(|errno| failed("listen", format!("tcp {address}"), errno))?;
+    Ok(socket)
+}
+
+fn transparent_listener(address: SocketAddr) -> Result<OwnedFd, SetupFailure> {
+    let socket = listener(address)?;
+    sys::socket_options::make_transparent(&socket).map_err(|error| {
+        let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
+        failed("IP_TRANSPARENT", format!("tcp {address}"), errno)
+    })?;
     Ok(socket)
 }
 

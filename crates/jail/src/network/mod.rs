@@ -8,7 +8,7 @@ mod inward;
 mod listeners;
 mod ports;
 mod probe;
-mod redirect;
+mod way;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -21,7 +21,7 @@ use crate::{NetworkState, Report, SetupFailure, StartError, Step};
 
 pub(crate) use inward::Inward;
 pub use probe::{NetworkProbe, probe_network};
-use redirect::Way;
+use way::Way;
 
 /// A namespace that is as the Plan says.
 pub(crate) struct Sealed {
@@ -70,12 +70,13 @@ pub(crate) fn seal(plan: &NetworkPlan, control: &Channel) -> Result<Sealed, Setu
     // First of all: from here on nothing can leave, whatever else fails.
     sys::route::make_every_address_own(reach)
         .map_err(|refused| failed("RTM_NEWROUTE", refused.subject, refused.errno))?;
-    let way = redirect::choose(plan)?;
+    reuse_ports_early();
+    let way = way::choose(plan)?;
     let mut sockets = listeners::make(plan, &way, reach)?;
     let state = match way {
-        Way::Redirect(log) => {
+        Way::Rules(delivery, log) => {
             sockets.push((SocketKind::DeniedUdp, log.into_fd()));
-            NetworkState::Redirect
+            way::state(delivery)
         }
         Way::PerPort(_) => NetworkState::PerPort,
     };
@@ -89,6 +90,12 @@ pub(crate) fn seal(plan: &NetworkPlan, control: &Channel) -> Result<Sealed, Setu
     };
     hand_over(sockets, control)?;
     Ok(Sealed { state, inward })
+}
+
+/// Lets a program that makes many short connections have their ports again after a second, where the
+/// kernel by itself would search longer and longer for a free one. Without it all works, and slower.
+fn reuse_ports_early() {
+    let _slower = std::fs::write("/proc/sys/net/ipv4/tcp_tw_reuse", "1");
 }
 
 /// Sends the sockets away, and lets go of them.

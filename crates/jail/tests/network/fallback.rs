@@ -80,7 +80,7 @@ pub(crate) fn ports_are_listened_on_without_nf_tables() {
 /// K181: what a trial finds is what a cage gets.
 pub(crate) fn a_trial_finds_the_same() {
     let found = jail::probe_network().unwrap();
-    assert_eq!((found.state, found.refusal), (NetworkState::Redirect, None));
+    assert_eq!((found.state, found.refusal), (NetworkState::Tproxy, None));
     without_nf_tables(|| {
         let found = jail::probe_network().unwrap();
         let expected = (NetworkState::PerPort, Some(libc::EPROTONOSUPPORT));

@@ -138,8 +138,9 @@ fn raw() -> std::io::Result<String> {
 /// Tries to change addresses, routes and rules by the very calls that made them.
 fn change() -> std::io::Result<String> {
     let routes = sys::route::make_every_address_own(sys::route::Reach::V4AndV6);
-    let rules =
-        sys::nftables::install(sys::nftables::RedirectRules { transparent_port: 1, log_group: 1 });
+    let delivery = sys::nftables::Delivery::Assigned;
+    let rules = sys::nftables::LeadingRules { delivery, transparent_port: 1, log_group: 1 };
+    let rules = sys::nftables::install(rules);
     let log = sys::packet_log::PacketLog::bind(2).map(drop);
     let loopback = sys::loopback::bring_up();
     let results = [routes.map_err(|refused| refused.errno), rules, log, loopback];

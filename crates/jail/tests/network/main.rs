@@ -51,6 +51,10 @@ fn main() {
         ("nothing_is_open_without_rules", refusals::nothing_is_open_without_rules),
         ("nft_reads_the_rules_as_they_are_meant", oracle::nft_reads_the_rules_as_they_are_meant),
         ("ip_reads_the_routes_as_they_are_meant", oracle::ip_reads_the_routes_as_they_are_meant),
+        (
+            "translated_connections_tell_their_destination",
+            oracle::translated_connections_tell_their_destination,
+        ),
         ("published_ports_are_reached", inward::published_ports_are_reached),
         ("a_full_queue_blocks_nobody", inward::a_full_queue_blocks_nobody),
         (

@@ -1,11 +1,12 @@
 //! Routes and rules as the system's own tools read them back. Where a tool is missing, the test says
 //! so and is skipped, or fails where everything is required.
 
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::process::Command;
 
 use sys::clone::{Forked, Namespaces, fork_into};
-use sys::nftables::RedirectRules;
+use sys::nftables::{Delivery, LeadingRules};
 use sys::route::Reach;
 
 /// Runs `body` with all power over a network namespace of its own.
@@ -44,40 +45,82 @@ fn tool(words: &[&str]) -> Option<Vec<String>> {
     Some(lines.filter(|line| !line.is_empty()).collect())
 }
 
-/// K81, K82, K116
-pub(crate) fn nft_reads_the_rules_as_they_are_meant() {
+const OWN: [&str; 4] = [
+    "ip daddr 127.0.0.0/8 accept",
+    "ip daddr 192.0.0.8 accept",
+    "ip6 daddr ::1 accept",
+    "ip6 daddr 100:0:0:1::1 accept",
+];
+
+/// The rules that lead connections, and after them those about datagrams.
+fn assert_listed(delivery: Delivery, leading: &[&str]) {
     in_own_network(|| {
-        let rules = RedirectRules { transparent_port: 15001, log_group: 1 };
-        sys::nftables::install(rules).unwrap();
+        sys::nftables::install(LeadingRules { delivery, ..RULES }).unwrap();
         let Some(lines) = tool(&["nft", "list", "ruleset"]) else { return };
-        let own = [
-            "ip daddr 127.0.0.0/8 accept",
-            "ip daddr 192.0.0.8 accept",
-            "ip6 daddr ::1 accept",
-            "ip6 daddr 100:0:0:1::1 accept",
-        ];
-        let mut expected = vec![
-            "table inet stockade {",
-            "chain output {",
-            "type nat hook output priority dstnat; policy accept;",
-        ];
-        expected.extend(own);
-        expected.extend(["tcp dport 53 accept", "meta l4proto tcp redirect to :15001", "}"]);
-        expected.push("chain audit {");
+        let mut expected = vec!["table inet stockade {"];
+        expected.extend(leading);
+        expected.extend(["}", "chain audit {"]);
         expected.push("type filter hook output priority filter; policy accept;");
         expected.extend(["meta l4proto != udp accept", "th dport 53 accept"]);
-        expected.extend(own);
+        expected.extend(OWN);
         expected.extend(["log group 1 snaplen 64", "reject", "}", "}"]);
-        // Versions of the tool differ in how they name the priority.
-        let lines: Vec<String> =
-            lines.iter().map(|line| line.replace("priority -100", "priority dstnat")).collect();
-        let lines: Vec<String> = lines
-            .iter()
-            .map(|line| line.replace("reject with icmpx port-unreachable", "reject"))
-            .collect();
-        assert_eq!(lines, expected);
+        // Versions of the tool differ in how they name some things.
+        let names = [
+            ("priority -100", "priority dstnat"),
+            ("priority -150", "priority mangle"),
+            ("reject with icmpx port-unreachable", "reject"),
+        ];
+        let same = |line: &String| {
+            names.iter().fold(line.clone(), |line, (one, other)| line.replace(one, other))
+        };
+        assert_eq!(lines.iter().map(same).collect::<Vec<_>>(), expected);
     });
 }
+
+/// K81, K82, K116
+pub(crate) fn nft_reads_the_rules_as_they_are_meant() {
+    let mut leading = vec![
+        "chain arrivals {",
+        "type filter hook prerouting priority mangle; policy accept;",
+        "meta l4proto != tcp accept",
+        "@th,104,8 & 0x17 != 0x2 accept",
+    ];
+    leading.extend(OWN);
+    leading.extend(["th dport 53 accept", "tproxy ip to 127.0.0.1:15001"]);
+    leading.push("tproxy ip6 to [::1]:15001");
+    assert_listed(Delivery::Assigned, &leading);
+    let mut leading =
+        vec!["chain output {", "type nat hook output priority dstnat; policy accept;"];
+    leading.extend(OWN);
+    leading.extend(["tcp dport 53 accept", "meta l4proto tcp redirect to :15001"]);
+    assert_listed(Delivery::Translated, &leading);
+}
+
+/// K67, K81: where connections can only be translated, the kernel tells what they were made to.
+pub(crate) fn translated_connections_tell_their_destination() {
+    in_own_network(|| {
+        sys::route::make_every_address_own(Reach::V4AndV6).unwrap();
+        sys::nftables::install(LeadingRules { delivery: Delivery::Translated, ..RULES }).unwrap();
+        for (listener, to) in
+            [("127.0.0.1:15001", "203.0.113.9:443"), ("[::1]:15001", "[2001:db8::1]:8443")]
+        {
+            let listener = TcpListener::bind(listener).unwrap();
+            let to: SocketAddr = to.parse().unwrap();
+            let _client = TcpStream::connect(to).unwrap();
+            let (stream, _) = listener.accept().unwrap();
+            let meant: SocketAddr = match to {
+                SocketAddr::V4(_) => rustix::net::sockopt::ip_original_dst(&stream).unwrap().into(),
+                SocketAddr::V6(_) => {
+                    rustix::net::sockopt::ipv6_original_dst(&stream).unwrap().into()
+                }
+            };
+            assert_eq!(meant, to);
+        }
+    });
+}
+
+const RULES: LeadingRules =
+    LeadingRules { delivery: Delivery::Assigned, transparent_port: 15001, log_group: 1 };
 
 /// K47, K82
 pub(crate) fn ip_reads_the_routes_as_they_are_meant() {
