@@ -61,7 +61,7 @@ fn pass(from: &TcpStream, to: &TcpStream) -> io::Result<()> {
     end
 }
 
-const PIPE: usize = 256 * 1024;
-const CHUNK: usize = 1024 * 1024;
+const PIPE: usize = 512 * 1024;
+const CHUNK: usize = 8 * 65_463;
 /// As the gatekeeper's: what is read soon after it was written is read faster.
-const SEND_BUFFER: usize = 128 * 1024;
+const SEND_BUFFER: usize = 256 * 1024;

@@ -33,13 +33,14 @@ pub const PIPES: usize = 512;
 /// Empty pipes that are kept for the next data.
 pub const SPARE_PIPES: usize = 32;
 /// What a pipe is asked to hold.
-pub const PIPE_BYTES: usize = 256 * 1024;
-/// What one call moves at most.
-pub const CHUNK: usize = 1024 * 1024;
+pub const PIPE_BYTES: usize = 512 * 1024;
+/// What one call moves at most: as many whole packets of a cage's loopback as a pipe holds, because
+/// what is left over would go as a small packet of its own.
+pub const CHUNK: usize = 8 * 65_463;
 /// What the kernel may hold back for a program that is slow to read, where it would by itself hold
 /// megabytes: they leave the processor's cache before they are read, and the way there has no delay
 /// that would need them.
-pub const SEND_BUFFER: usize = 128 * 1024;
+pub const SEND_BUFFER: usize = 256 * 1024;
 /// A proxy client's words before the connection is made: a SOCKS request or an HTTP head.
 pub const GREETING_BYTES: usize = 64 * 1024;
 /// The head of an HTTP request, and a TLS hello.
