@@ -248,17 +248,17 @@ pub fn write_plan(plan: &GatekeeperPlan) -> Result<OwnedFd, Errno> {
 
 /// The plan that [`write_plan`] wrote.
 pub fn read_plan(file: BorrowedFd<'_>) -> Result<GatekeeperPlan, Errno> {
-    let mut bytes = Vec::new();
-    let mut chunk = vec![0_u8; 64 * 1024];
-    loop {
-        let position = u64::try_from(bytes.len()).map_err(|_| Errno::TOOBIG)?;
-        let length = retried(|| rustix::io::pread(file, chunk.as_mut_slice(), position))?;
-        if length == 0 {
-            break;
-        }
-        bytes.extend_from_slice(chunk.get(..length).unwrap_or_default());
-        if bytes.len() > MAX_PLAN {
-            return Err(Errno::TOOBIG);
+    let length = usize::try_from(rustix::fs::fstat(file)?.st_size).map_err(|_| Errno::TOOBIG)?;
+    if length > MAX_PLAN {
+        return Err(Errno::TOOBIG);
+    }
+    let mut bytes = vec![0_u8; length];
+    let mut filled = 0_usize;
+    while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        let position = u64::try_from(filled).map_err(|_| Errno::TOOBIG)?;
+        match retried(|| rustix::io::pread(file, &mut *rest, position))? {
+            0 => return Err(Errno::BADMSG),
+            more => filled += more,
         }
     }
     serde_json::from_slice(&bytes).map_err(|_| Errno::BADMSG)

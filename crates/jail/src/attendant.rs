@@ -2,14 +2,15 @@
 //! its network namespace and the descriptors that it has, and loses files, privileges, other
 //! processes and nearly all system calls. One way: nothing undoes it.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 
 use plan::{GuestPath, HostIds, Identity, IdentityMap, LandlockPlan, TmpfsSize};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::MoveMountFlags;
-use rustix::process::{DumpableBehavior, Pid, Resource, Rlimit};
-use sys::clone::{Forked, Namespaces};
+use rustix::process::{DumpableBehavior, Gid, Pid, Resource, Rlimit, Uid};
+use rustix::thread::CapabilitySets;
+use sys::clone::Namespaces;
 use sys::mount::{Depth, MountAttributes};
 
 use crate::seccomp::Filter;
@@ -41,7 +42,7 @@ pub fn confine(jail: &AttendantJail) -> Result<Confined, SetupFailure> {
     let descriptors = raise_descriptor_limit(jail.descriptors)?;
     // Whatever the filter has to be made from is made before memory is all that there is.
     let filter = Filter::new(&plan::seccomp::gatekeeper());
-    let identity = own_identity();
+    let identity = own_identity()?;
     enter_namespaces(&identity)?;
     identity::assume(&identity)?;
     die_with(jail.parent)?;
@@ -78,70 +79,51 @@ fn raise_descriptor_limit(wanted: u64) -> Result<u64, SetupFailure> {
 }
 
 /// A user keeps its id, which is all that it can map; root becomes one that owns nothing and is, by
-/// its process id, no other attendant's.
-fn own_identity() -> Identity {
+/// its process id, no other attendant's. Either way the id is this process's own when it is mapped.
+fn own_identity() -> Result<Identity, SetupFailure> {
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
-    let map = if uid.is_root() {
+    let ids = if uid.is_root() {
         let number = rustix::process::getpid().as_raw_nonzero().get().unsigned_abs();
         let id = FIRST_UNOWNED + number % UNOWNED;
-        IdentityMap::Unowned(HostIds { uid: id, gid: id })
+        let ids = HostIds { uid: id, gid: id };
+        become_unowned(ids)
+            .map_err(|errno| SetupFailure::kernel(Step::Identity, ATTENDANT, errno))?;
+        ids
     } else {
-        IdentityMap::Caller(HostIds { uid: uid.as_raw(), gid: gid.as_raw() })
+        HostIds { uid: uid.as_raw(), gid: gid.as_raw() }
     };
     let home = GuestPath::root();
     let (user, hostname) = (ATTENDANT.to_owned(), "stockade".to_owned());
-    Identity { uid: INSIDE, gid: INSIDE, user, home, hostname, map }
+    let map = IdentityMap::Caller(ids);
+    Ok(Identity { uid: INSIDE, gid: INSIDE, user, home, hostname, map })
+}
+
+/// Gives up root's ids and groups, and keeps its capabilities for the namespaces that come next. Ids
+/// that are not one's own could only be mapped by another process.
+fn become_unowned(ids: HostIds) -> Result<(), Errno> {
+    rustix::thread::set_thread_groups(&[])?;
+    rustix::thread::set_keep_capabilities(true)?;
+    let (uid, gid) = (Uid::from_raw(ids.uid), Gid::from_raw(ids.gid));
+    rustix::thread::set_thread_res_gid(gid, gid, gid)?;
+    rustix::thread::set_thread_res_uid(uid, uid, uid)?;
+    let kept = rustix::thread::capabilities(None)?;
+    let effective = CapabilitySets { effective: kept.permitted, ..kept };
+    rustix::thread::set_capabilities(None, effective)?;
+    // The kernel lets nobody write the maps of a process whose ids have changed, itself included.
+    rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)
 }
 
 /// New namespaces of every kind but those that the attendant works in: the network, from where it
 /// dials, and process ids, by which it dies with its parent.
 fn enter_namespaces(identity: &Identity) -> Result<(), SetupFailure> {
-    let failed = |errno| SetupFailure::kernel(Step::Namespaces, ATTENDANT, errno);
     let namespaces = Namespaces::USER
         .and(Namespaces::MOUNT)
         .and(Namespaces::IPC)
         .and(Namespaces::UTS)
         .and(Namespaces::CGROUP);
-    let own = rustix::process::getpid();
-    if matches!(identity.map, IdentityMap::Caller(_)) {
-        sys::clone::enter_new(namespaces).map_err(failed)?;
-        return identity::map(own, identity);
-    }
-    // Ids that are not one's own can only be mapped from outside, so a child stays there.
-    let (wait, go) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(failed)?;
-    match sys::clone::fork_into(Namespaces::NONE, None).map_err(failed)? {
-        Forked::Child => {
-            drop(go);
-            let told = rustix::io::read(&wait, &mut [0_u8; 1]);
-            let mapped = told == Ok(1) && identity::map(own, identity).is_ok();
-            sys::exec::exit_now(i32::from(!mapped))
-        }
-        Forked::Parent { pidfd, .. } => {
-            let entered = sys::clone::enter_new(namespaces);
-            if entered.is_ok() {
-                rustix::io::write(&go, b"1").map_err(failed)?;
-            }
-            drop(go);
-            let status = wait_for(&pidfd).map_err(failed)?;
-            entered.map_err(failed)?;
-            if status == Some(0) {
-                Ok(())
-            } else {
-                Err(SetupFailure::found(Step::Identity, ATTENDANT, "its ids could not be mapped"))
-            }
-        }
-    }
-}
-
-fn wait_for(process: &OwnedFd) -> Result<Option<i32>, Errno> {
-    let options = rustix::process::WaitIdOptions::EXITED;
-    loop {
-        match rustix::process::waitid(rustix::process::WaitId::PidFd(process.as_fd()), options) {
-            Ok(status) => return Ok(status.and_then(|status| status.exit_status())),
-            Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno),
-        }
-    }
+    sys::clone::enter_new(namespaces)
+        .map_err(|errno| SetupFailure::kernel(Step::Namespaces, ATTENDANT, errno))?;
+    identity::map(rustix::process::getpid(), identity)
 }
 
 fn die_with(parent: Pid) -> Result<(), SetupFailure> {

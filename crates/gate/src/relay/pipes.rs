@@ -9,12 +9,12 @@ use rustix::pipe::PipeFlags;
 
 use crate::limits;
 
-/// The pipes of the process, and one buffer for when there are none left.
+/// The pipes of the process, and one buffer for when there are none left, which few processes need.
 #[derive(Debug)]
 pub(crate) struct Pipes {
     spare: Mutex<Vec<Arc<Ends>>>,
     taken: AtomicUsize,
-    scratch: Mutex<Box<[u8]>>,
+    scratch: Mutex<Vec<u8>>,
 }
 
 #[derive(Debug)]
@@ -34,11 +34,7 @@ pub(super) struct Pipe<'a> {
 impl Pipes {
     /// None yet.
     pub(crate) fn new() -> Self {
-        Self {
-            spare: Mutex::default(),
-            taken: AtomicUsize::new(0),
-            scratch: Mutex::new(vec![0; SCRATCH].into_boxed_slice()),
-        }
+        Self { spare: Mutex::default(), taken: AtomicUsize::new(0), scratch: Mutex::default() }
     }
 
     /// A pipe, unless too many are in use or the process can have no more.
@@ -54,7 +50,9 @@ impl Pipes {
 
     /// Lends the buffer, for as long as the caller does not wait.
     pub(super) fn with_scratch<T>(&self, work: impl FnOnce(&mut [u8]) -> T) -> T {
-        work(&mut self.scratch.lock().unwrap_or_else(PoisonError::into_inner))
+        let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+        scratch.resize(SCRATCH, 0);
+        work(&mut scratch)
     }
 }
 
