@@ -29,14 +29,26 @@ pub(crate) fn send_binds(
         if let MountOp::Bind { source, mapping, .. } = operation {
             made.push(detach(operation, source.0, *mapping, sources, &mut maps)?);
         }
+        // The cage attaches these while the next are made.
+        if made.len() == MAX_DESCRIPTORS {
+            send_batch(&mut made, control)?;
+        }
     }
-    for batch in made.chunks(MAX_DESCRIPTORS) {
-        let batch: Vec<BorrowedFd<'_>> = batch.iter().map(AsFd::as_fd).collect();
-        control.send(&Order::Binds, &batch).map_err(|errno| {
-            SetupFailure::kernel(Step::Control, "the cage that is being built", errno)
-        })?;
-    }
+    send_batch(&mut made, control)?;
     Ok(maps.ending)
+}
+
+/// Sends mounts, if there are any, and lets go of them.
+fn send_batch(made: &mut Vec<OwnedFd>, control: &Channel) -> Result<(), SetupFailure> {
+    if made.is_empty() {
+        return Ok(());
+    }
+    let batch: Vec<BorrowedFd<'_>> = made.iter().map(AsFd::as_fd).collect();
+    control.send(&Order::Binds, &batch).map_err(|errno| {
+        SetupFailure::kernel(Step::Control, "the cage that is being built", errno)
+    })?;
+    made.clear();
+    Ok(())
 }
 
 fn detach(
