@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::server::{BULK_PORT, ECHO_PORT, SINK_PORT};
+use crate::server::{BULK_PORT, ECHO_PORT, FLOOD_PORT, SINK_PORT};
 use crate::statistics::Spread;
 
 /// The word that makes this program the client.
@@ -294,7 +294,7 @@ fn flood_connections(way: &Way, count: u64) -> io::Result<Measured> {
     let work = || {
         let mut failed = 0;
         while flood.goes_on() {
-            let ended = way.connect(ECHO_PORT).and_then(|connection| {
+            let ended = way.connect(FLOOD_PORT).and_then(|connection| {
                 // A reset leaves no port waiting, of which there are fewer than connections.
                 Ok(rustix::net::sockopt::set_socket_linger(connection, Some(Duration::ZERO))?)
             });

@@ -6,6 +6,7 @@
 
 mod cages;
 mod client;
+mod floods;
 mod measure;
 mod relay;
 mod report;
@@ -22,8 +23,8 @@ use std::time::Duration;
 const USAGE: &str = "\
 usage: stockade-bench-gate [--seconds N] [--rounds N] [--flood N] [--only WORD] [--json]
 
-  --seconds N   how long each transfer is measured (3)
-  --rounds N    how often each way has its turn (3)
+  --seconds N   how long each transfer is measured (1)
+  --rounds N    how often each way has its turn (5)
   --flood N     connections and questions of a flood (100000)
   --only WORD   one of: bulk, short, latency, names, start, memory, idle, flood
   --json        the report as JSON
@@ -85,8 +86,8 @@ impl Options {
         }
         let mut options = Self {
             stockade,
-            time: Duration::from_secs(3),
-            rounds: 3,
+            time: Duration::from_secs(1),
+            rounds: 5,
             flood: 100_000,
             only: None,
             json: false,

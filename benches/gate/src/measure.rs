@@ -1,15 +1,15 @@
 //! The measurements. Every way gets its turn in every round, so that what else the machine does
-//! weighs on all of them alike; the best round of a way counts.
+//! weighs on all of them alike; the middle of a way's rounds counts.
 
 use std::io::{self, BufRead as _, BufReader};
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::process::{Child, Stdio};
 
 use crate::client::Measured;
-use crate::report::{Flood, Idle, Names, Path, Report, Starts};
+use crate::report::{Idle, Names, Path, Report, Starts};
+use crate::statistics::{Spread, median};
 use crate::ways::{GATEKEEPER, RESOLVER, WAYS, Way, finish};
 use crate::world::{NAME, World};
-use crate::{Options, cages};
+use crate::{Options, cages, floods};
 
 /// Measures everything that was asked for.
 pub(crate) fn all(world: &World, options: &Options) -> io::Result<Report> {
@@ -38,45 +38,71 @@ pub(crate) fn all(world: &World, options: &Options) -> io::Result<Report> {
         report.idle = Some(idle(world, without, with)?);
     }
     if options.wants("flood") {
-        report.floods = floods(world, options)?;
+        report.floods = floods::measure(world, options)?;
     }
     Ok(report)
 }
 
-fn paths(world: &World, options: &Options) -> io::Result<Vec<Path>> {
-    let ms = options.time.as_millis().to_string();
-    let mut paths: Vec<(Way, Path)> = WAYS
-        .iter()
-        .filter(|way| way.is_here())
-        .map(|way| (*way, Path { name: way.name, ..Path::default() }))
-        .collect();
-    let count = paths.len();
-    for round in 0..options.rounds {
-        for turn in 0..count {
-            let Some((way, path)) = paths.get_mut((round + turn) % count) else { continue };
-            if options.wants("bulk") {
-                let one = way.run(world, "bulk", &["1", &ms])?;
-                let many = way.run(world, "bulk", &["100", &ms])?;
-                path.one_flow_mbps = path.one_flow_mbps.max(megabits(&one));
-                path.hundred_flows_mbps = path.hundred_flows_mbps.max(megabits(&many));
-                let one = way.run(world, "upload", &["1", &ms])?;
-                let many = way.run(world, "upload", &["100", &ms])?;
-                path.one_flow_up_mbps = path.one_flow_up_mbps.max(megabits(&one));
-                path.hundred_flows_up_mbps = path.hundred_flows_up_mbps.max(megabits(&many));
-            }
-            if options.wants("short") {
-                let short = way.run(world, "short", &["8", &ms])?;
-                path.connections_per_second = path.connections_per_second.max(short.rate());
-                path.failed_connections += short.failed;
-            }
-            if options.wants("latency") {
-                let alone = way.run(world, "short", &["1", &ms])?;
-                path.keep_connect(alone.spread);
-                path.keep_round_trip(way.run(world, "latency", &[ROUND_TRIPS])?.spread);
-            }
+/// What the rounds of one way have shown.
+#[derive(Default)]
+struct Turns {
+    one: Vec<f64>,
+    hundred: Vec<f64>,
+    one_up: Vec<f64>,
+    hundred_up: Vec<f64>,
+    connections: Vec<f64>,
+    failed: u64,
+    connect: Vec<Spread>,
+    round_trip: Vec<Spread>,
+}
+
+impl Turns {
+    fn take(&mut self, way: &Way, world: &World, options: &Options) -> io::Result<()> {
+        let ms = options.time.as_millis().to_string();
+        if options.wants("bulk") {
+            self.one.push(megabits(&way.run(world, "bulk", &["1", &ms])?));
+            self.hundred.push(megabits(&way.run(world, "bulk", &["100", &ms])?));
+            self.one_up.push(megabits(&way.run(world, "upload", &["1", &ms])?));
+            self.hundred_up.push(megabits(&way.run(world, "upload", &["100", &ms])?));
+        }
+        if options.wants("short") {
+            let short = way.run(world, "short", &["8", &ms])?;
+            self.connections.push(short.rate());
+            self.failed += short.failed;
+        }
+        if options.wants("latency") {
+            self.connect.extend(way.run(world, "short", &["1", &ms])?.spread);
+            self.round_trip.extend(way.run(world, "latency", &[ROUND_TRIPS])?.spread);
+        }
+        Ok(())
+    }
+
+    fn path(self, name: &'static str) -> Path {
+        Path {
+            name,
+            one_flow_mbps: median(self.one),
+            hundred_flows_mbps: median(self.hundred),
+            one_flow_up_mbps: median(self.one_up),
+            hundred_flows_up_mbps: median(self.hundred_up),
+            connections_per_second: median(self.connections),
+            failed_connections: self.failed,
+            connect: Spread::middle(&self.connect),
+            round_trip: Spread::middle(&self.round_trip),
         }
     }
-    Ok(paths.into_iter().map(|(_, path)| path).collect())
+}
+
+fn paths(world: &World, options: &Options) -> io::Result<Vec<Path>> {
+    let ways = WAYS.iter().filter(|way| way.is_here());
+    let mut turns: Vec<(Way, Turns)> = ways.map(|way| (*way, Turns::default())).collect();
+    let count = turns.len();
+    for round in 0..options.rounds {
+        for turn in 0..count {
+            let Some((way, turns)) = turns.get_mut((round + turn) % count) else { continue };
+            turns.take(way, world, options)?;
+        }
+    }
+    Ok(turns.into_iter().map(|(way, turns)| turns.path(way.name)).collect())
 }
 
 fn megabits(measured: &Measured) -> f64 {
@@ -102,91 +128,59 @@ fn names(world: &World, options: &Options) -> io::Result<Vec<Names>> {
     Ok(rows)
 }
 
-/// Connections that are held open, and what that costs.
+/// Connections that are held open, and what that costs. What one gatekeeper has no descriptors for is
+/// given to a second cage.
 fn idle(world: &World, without: f64, with: f64) -> io::Result<Idle> {
-    let way = gatekeeper()?;
-    let mut command = way.command(world, &["idle", NAME, IDLE]);
-    let mut cage = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-    let output = cage.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
-    let (mut output, mut line) = (BufReader::new(output), String::new());
-    output.read_line(&mut line)?;
-    let held: Measured = serde_json::from_str(&line)?;
-    let loaded = cages::memory_of_guards(cage.id()) as f64;
-    drop(cage.stdin.take());
-    cage.wait()?;
-    let each = (loaded - with) / (held.count.max(1) as f64);
+    let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum;
+    let room = most.map_or(IDLE, |most| most.saturating_sub(OWN_DESCRIPTORS) / 2).min(IDLE);
+    let mut cages = vec![Holding::begin(world, room)?];
+    if room < IDLE {
+        cages.push(Holding::begin(world, (IDLE - room).min(room))?);
+    }
+    let (held, lost) = cages
+        .iter()
+        .fold((0, 0), |(held, lost), cage| (held + cage.held.count, lost + cage.held.failed));
+    let count = cages.len();
+    let loaded: f64 =
+        cages.iter().map(|cage| cages::memory_of_guards(cage.process.id()) as f64).sum();
+    for cage in cages {
+        cage.end()?;
+    }
+    let each = (loaded - with * count as f64) / (held.max(1) as f64);
     Ok(Idle {
         without_kib: without,
         with_kib: with,
-        held: held.count,
-        lost: held.failed,
+        held,
+        lost: lost + IDLE.saturating_sub(held + lost),
+        cages: count,
         kib_for_each_connection: each,
     })
 }
 
-/// One cage's short connections and questions while another floods; and while another does nothing
-/// but use processors, which shows what is not the network's doing.
-fn floods(world: &World, options: &Options) -> io::Result<Vec<Flood>> {
-    let way = gatekeeper()?;
-    let server = way.name_server().unwrap_or_default();
-    let count = options.flood.to_string();
-    let kinds: [(&str, &[&str]); 2] = [
-        ("connections", &["flood-connections", NAME, &count]),
-        ("questions", &["flood-names", server, &count]),
-    ];
-    let mut rows = Vec::new();
-    for (name, flood) in kinds {
-        for (beside, words) in [("a flood of them", flood), ("a busy loop", &["spin", SPINNERS])] {
-            for on_one_processor in [false, true] {
-                let quiet = probe(world, &way, name, options.time)?;
-                let command = if on_one_processor {
-                    way.pinned(world, words)
-                } else {
-                    way.command(world, words)
-                };
-                let (loud, flooded) =
-                    beside_flood(command, || probe(world, &way, name, options.time))?;
-                rows.push(Flood {
-                    name,
-                    beside,
-                    on_one_processor,
-                    per_second: flooded.rate(),
-                    quiet: quiet.spread,
-                    loud: loud.spread,
-                    failed: loud.failed,
-                });
-            }
-        }
+/// A cage with open connections.
+struct Holding {
+    process: Child,
+    held: Measured,
+}
+
+impl Holding {
+    fn begin(world: &World, count: u64) -> io::Result<Self> {
+        let mut command = gatekeeper()?.command(world, &["idle", NAME, &count.to_string()]);
+        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let output = process.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
+        let mut line = String::new();
+        BufReader::new(output).read_line(&mut line)?;
+        Ok(Self { process, held: serde_json::from_str(&line)? })
     }
-    Ok(rows)
-}
 
-/// What is measured while another cage works, and what that one did.
-fn beside_flood(
-    mut flood: Command,
-    probe: impl Fn() -> io::Result<Measured>,
-) -> io::Result<(Measured, Measured)> {
-    let mut flooding = flood.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-    std::thread::sleep(Duration::from_millis(200));
-    let loud = probe();
-    drop(flooding.stdin.take());
-    let output = flooding.wait_with_output()?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    Ok((loud?, serde_json::from_str(text.lines().last().unwrap_or_default())?))
-}
-
-fn probe(world: &World, way: &Way, name: &str, time: Duration) -> io::Result<Measured> {
-    let ms = time.as_millis().to_string();
-    match name {
-        "connections" => way.run(world, "short", &["1", &ms]),
-        _ => {
-            let server = way.name_server().unwrap_or_default();
-            finish(way.command(world, &["names", server, "1", &ms]), way.name)
-        }
+    fn end(mut self) -> io::Result<()> {
+        drop(self.process.stdin.take());
+        self.process.wait().map(drop)
     }
 }
 
-fn gatekeeper() -> io::Result<Way> {
+/// The way that all this is about.
+pub(crate) fn gatekeeper() -> io::Result<Way> {
     let found = WAYS.iter().find(|way| way.name == GATEKEEPER);
     found.copied().ok_or_else(|| io::Error::other("there is no way through the gatekeeper"))
 }
@@ -194,6 +188,6 @@ fn gatekeeper() -> io::Result<Way> {
 /// Starts of each kind in a round.
 const STARTS: usize = 40;
 const ROUND_TRIPS: &str = "5000";
-/// As many as keep two processors busy.
-const SPINNERS: &str = "2";
-const IDLE: &str = "10000";
+const IDLE: u64 = 10_000;
+/// What a gatekeeper has open besides its connections, and some more.
+const OWN_DESCRIPTORS: u64 = 64;

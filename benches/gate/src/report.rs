@@ -79,11 +79,13 @@ pub(crate) struct Idle {
     pub(crate) held: u64,
     /// Those that were not.
     pub(crate) lost: u64,
+    /// Cages that it took: a gatekeeper has no more descriptors than the machine allows.
+    pub(crate) cages: usize,
     pub(crate) kib_for_each_connection: f64,
 }
 
 /// A quiet cage beside one that floods, or that only uses processors.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct Flood {
     /// What the quiet cage does.
     pub(crate) name: &'static str,
@@ -99,25 +101,6 @@ pub(crate) struct Flood {
     pub(crate) loud: Option<Spread>,
     /// What failed for the quiet cage.
     pub(crate) failed: u64,
-}
-
-impl Path {
-    /// Keeps the round with the lowest middle.
-    pub(crate) fn keep_connect(&mut self, spread: Option<Spread>) {
-        self.connect = better(self.connect, spread);
-    }
-
-    /// The same for round trips.
-    pub(crate) fn keep_round_trip(&mut self, spread: Option<Spread>) {
-        self.round_trip = better(self.round_trip, spread);
-    }
-}
-
-fn better(one: Option<Spread>, other: Option<Spread>) -> Option<Spread> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(if one.p50_us <= other.p50_us { one } else { other }),
-        (one, other) => one.or(other),
-    }
 }
 
 impl Report {
@@ -137,7 +120,7 @@ impl Report {
 impl fmt::Display for Report {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { caller, kernel, rounds, .. } = self;
-        writeln!(formatter, "as {caller}, Linux {kernel}, best of {rounds} rounds\n")?;
+        writeln!(formatter, "as {caller}, Linux {kernel}, middle of {rounds} rounds\n")?;
         writeln!(
             formatter,
             "{:<20}{:>12}{:>12}{:>12}{:>12}{:>10}{:>8}{:>18}{:>18}",
@@ -201,9 +184,14 @@ impl Report {
         if let Some(idle) = &self.idle {
             writeln!(
                 formatter,
-                "idle cage: {:.0} KiB without, {:.0} KiB with network; {} connections held, {} lost, \
-                 {:.2} KiB each",
-                idle.without_kib, idle.with_kib, idle.held, idle.lost, idle.kib_for_each_connection
+                "idle cage: {:.0} KiB without, {:.0} KiB with network; {} connections held by {}, \
+                 {} lost, {:.2} KiB each",
+                idle.without_kib,
+                idle.with_kib,
+                idle.held,
+                if idle.cages == 1 { "one cage" } else { "two cages" },
+                idle.lost,
+                idle.kib_for_each_connection
             )?;
         }
         for flood in &self.floods {

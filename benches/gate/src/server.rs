@@ -1,5 +1,6 @@
 //! The servers of the far side: one that sends as much as it is asked for, one that takes as much as it is
-//! sent, one that answers one byte with one byte, and one that knows every name. Keep nothing.
+//! sent, one that answers one byte with one byte, one that ends what comes, and one that knows every
+//! name. Keep nothing.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -12,6 +13,8 @@ pub(crate) const BULK_PORT: u16 = 5001;
 pub(crate) const ECHO_PORT: u16 = 5002;
 /// Takes bytes and keeps none.
 pub(crate) const SINK_PORT: u16 = 5003;
+/// Takes connections and ends them at once.
+pub(crate) const FLOOD_PORT: u16 = 5004;
 /// Where names are asked.
 pub(crate) const DNS_PORT: u16 = 53;
 
@@ -20,11 +23,13 @@ pub(crate) fn serve() -> io::Result<()> {
     let bulk = TcpListener::bind(("::", BULK_PORT))?;
     let echo = TcpListener::bind(("::", ECHO_PORT))?;
     let sink = TcpListener::bind(("::", SINK_PORT))?;
+    let flood = TcpListener::bind(("::", FLOOD_PORT))?;
     let names = UdpSocket::bind(("::", DNS_PORT))?;
     let threads = [
         std::thread::spawn(move || accept(&bulk, send)),
         std::thread::spawn(move || accept(&echo, answer)),
         std::thread::spawn(move || accept(&sink, take)),
+        std::thread::spawn(move || flood.incoming().for_each(drop)),
         std::thread::spawn(move || tell_names(&names)),
     ];
     println!("ready");

@@ -24,6 +24,13 @@ impl Spread {
         };
         Some(Self { p50_us: at(0.5)?, p99_us: at(0.99)? })
     }
+
+    /// The middle of the middles and of the tails of several turns.
+    pub(crate) fn middle(turns: &[Self]) -> Option<Self> {
+        let of = |part: fn(&Self) -> f64| median(turns.iter().map(part).collect());
+        let spread = Self { p50_us: of(|turn| turn.p50_us), p99_us: of(|turn| turn.p99_us) };
+        (!turns.is_empty()).then_some(spread)
+    }
 }
 
 /// The middle of some numbers; zero of none.

@@ -32,6 +32,9 @@ impl World {
         std::fs::create_dir_all(at("home/.config/stockade"))?;
         std::fs::write(at("home/.config/stockade/config.toml"), CONFIGURATION)?;
         std::fs::copy(std::env::current_exe()?, at("home/project").join(PROGRAM))?;
+        // As an installation does: what a linker has just written starts slower than it ever will for a user.
+        std::fs::copy(stockade, at("stockade"))?;
+        let stockade = at("stockade");
         let mut command = Command::new("unshare");
         let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
         if !user.is_root() {
@@ -44,7 +47,6 @@ impl World {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
-        let stockade = stockade.to_path_buf();
         let mut world = Self { anchor, far: 0, inner: 0, directory, stockade };
         let output = world.anchor.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
         let mut lines = BufReader::new(output).lines();
@@ -137,7 +139,8 @@ begin 'echo 0 > /proc/sys/net/ipv4/ip_unprivileged_port_start
     ulimit -n $(ulimit -H -n)
     exec "$1" __serve' "$1"
 far=${holders##* }
-begin 'until ip link show inner0 >/dev/null 2>&1; do sleep 0.01; done
+begin 'echo 1 > /proc/sys/net/ipv4/tcp_tw_reuse
+    until ip link show inner0 >/dev/null 2>&1; do sleep 0.01; done
     ip link set lo up
     ip address add 10.98.0.2/24 dev inner0
     ip link set inner0 up
@@ -145,7 +148,9 @@ begin 'until ip link show inner0 >/dev/null 2>&1; do sleep 0.01; done
     exec sleep infinity' "$1"
 inner=${holders##* }
 ip link set lo up
+# Short connections use up the ports of one address; without reuse the search for a free one is measured.
 echo '10000 65000' > /proc/sys/net/ipv4/ip_local_port_range
+echo 1 > /proc/sys/net/ipv4/tcp_tw_reuse
 echo 1 > /proc/sys/net/ipv4/ip_forward
 ip link add near0 type veth peer name far0 netns $far
 ip link add near1 type veth peer name inner0 netns $inner

@@ -18,7 +18,7 @@ mod ways;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use cage::Launcher;
@@ -51,7 +51,8 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> io::Result<String> {
-    let stockade = stockade_binary()?;
+    let installed = tempfile::tempdir()?;
+    let stockade = install(&stockade_binary()?, installed.path())?;
     allow_many_descriptors()?;
     let (quiet, restore) = Quiet::begin()?;
     let launcher = Launcher::start().map_err(io::Error::other)?;
@@ -75,6 +76,14 @@ fn stockade_binary() -> io::Result<PathBuf> {
             "there is no `stockade` beside this program: `cargo build --release` first",
         )
     })
+}
+
+/// Copies the binary, as an installation does. A file that a linker has just written lies in the
+/// kernel's cache in small pieces, and starts slower than it ever will for a user.
+fn install(binary: &Path, directory: &Path) -> io::Result<PathBuf> {
+    let installed = directory.join("stockade");
+    std::fs::copy(binary, &installed)?;
+    Ok(installed)
 }
 
 /// Two descriptors for each of many cages are more than the usual limit.
