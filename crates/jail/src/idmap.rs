@@ -30,25 +30,37 @@ pub(crate) fn send_binds(
             made.push(detach(operation, source.0, *mapping, sources, &mut maps)?);
         }
         // The cage attaches these while the next are made.
-        if made.len() == MAX_DESCRIPTORS {
-            send_batch(&mut made, control)?;
+        if made.len() == MAX_DESCRIPTORS && send_batch(&mut made, control)? == Taker::Gone {
+            return Ok(maps.ending);
         }
     }
     send_batch(&mut made, control)?;
     Ok(maps.ending)
 }
 
+/// Whether there is still somebody to take mounts. A cage that is gone has said why, and its word is
+/// still to be read.
+#[derive(PartialEq, Eq)]
+enum Taker {
+    There,
+    Gone,
+}
+
 /// Sends mounts, if there are any, and lets go of them.
-fn send_batch(made: &mut Vec<OwnedFd>, control: &Channel) -> Result<(), SetupFailure> {
+fn send_batch(made: &mut Vec<OwnedFd>, control: &Channel) -> Result<Taker, SetupFailure> {
     if made.is_empty() {
-        return Ok(());
+        return Ok(Taker::There);
     }
     let batch: Vec<BorrowedFd<'_>> = made.iter().map(AsFd::as_fd).collect();
-    control.send(&Order::Binds, &batch).map_err(|errno| {
-        SetupFailure::kernel(Step::Control, "the cage that is being built", errno)
-    })?;
+    let sent = control.send(&Order::Binds, &batch);
     made.clear();
-    Ok(())
+    match sent {
+        Ok(()) => Ok(Taker::There),
+        Err(Errno::PIPE | Errno::CONNRESET) => Ok(Taker::Gone),
+        Err(errno) => {
+            Err(SetupFailure::kernel(Step::Control, "the cage that is being built", errno))
+        }
+    }
 }
 
 fn detach(

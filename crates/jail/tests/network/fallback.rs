@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::os::fd::AsFd;
 
 use jail::{NetworkState, StartError, Step};
+use plan::MountOp;
 use plan::network::{Family, SocketKind};
 use rustix::io::Errno;
 use sys::clone::{Forked, Namespaces, fork_into};
@@ -88,10 +89,14 @@ pub(crate) fn a_trial_finds_the_same() {
     });
 }
 
-/// K181
+/// K181: what the cage found wrong is told, even if it is gone before it has all of its mounts.
 pub(crate) fn what_cannot_be_held_is_refused() {
     without_nf_tables(|| {
-        let refused = bear(&prepare(network(&["a.example"]), &["sleep 0"]));
+        let mut prepared = prepare(network(&["a.example"]), &["sleep 0"]);
+        let bind = prepared.plan.mounts.iter().find(|mount| matches!(mount, MountOp::Bind { .. }));
+        let many = vec![bind.unwrap().clone(); 2000];
+        prepared.plan.mounts.extend(many);
+        let refused = bear(&prepared);
         let Err(StartError::Setup(failure)) = refused.map(drop) else { panic!("it started") };
         assert_eq!(failure.step, Step::Network);
         assert_eq!(failure.errno(), Some(Errno::PROTONOSUPPORT));
