@@ -11,7 +11,7 @@ use plan::{ByteString, HostPath};
 
 use super::cage::check_command_name;
 use super::limits::{Bounds, CPU_MILLIS, MEMORY_MB, PIDS, WALLTIME_SEC, millis_of};
-use super::{net, variables};
+use super::{MAX_NETWORK_ENTRIES, net, variables};
 use crate::host_names;
 use crate::net::{Destination, DestinationError};
 use crate::shown::Shown;
@@ -73,6 +73,9 @@ pub enum FlagError {
         #[source]
         error: DestinationError,
     },
+    /// More destinations than a list of them may have.
+    #[error("there are more than {MAX_NETWORK_ENTRIES} destinations of `--net`, which is the most")]
+    TooManyDestinations,
     /// Not a port of a loopback.
     #[error("`{flag} {}`: {problem}", Shown(.given))]
     Port {
@@ -205,6 +208,9 @@ impl Flags {
             return Err(refuse(DestinationError::EveryHost));
         }
         self.allow.insert(destination, RuleOrigin::Flag(format!("--net {given}")));
+        if self.allow.len() > MAX_NETWORK_ENTRIES {
+            return Err(FlagError::TooManyDestinations);
+        }
         Ok(())
     }
 

@@ -131,3 +131,15 @@ fn flags_are_refused_with_a_reason() {
     insta::assert_snapshot!(drawn);
     assert_eq!(flags(&[("ro", "/a"), ("ro", "/a"), ("hide", "/run")]).map(|_| ()), Ok(()));
 }
+
+/// V16: as many as a policy's list may have, counted over all flags.
+#[test]
+fn destinations_are_bounded() {
+    let hosts: Vec<String> = (0..=1024).map(|number| format!("h{number}.example")).collect();
+    let (most, one_more) = hosts.split_at(1024);
+    let most = most.join(",");
+    assert_eq!(flags(&[("net", &most)]).map(drop), Ok(()));
+    assert_eq!(flags(&[("net", &most), ("net", "h0.example")]).map(drop), Ok(()));
+    let refused = flags(&[("net", &most), ("net", &one_more[0])]).unwrap_err();
+    assert!(refused.contains("more than 1024 destinations"), "{refused}");
+}
