@@ -224,8 +224,12 @@ fn receive_packet(
             descriptors.extend(rights);
         }
     }
-    if received.flags.intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC) {
+    if received.flags.contains(ReturnFlags::TRUNC) {
         return Err(Errno::MSGSIZE);
+    }
+    // There is room for all that anybody sends: this process could not have so many more open.
+    if received.flags.contains(ReturnFlags::CTRUNC) {
+        return Err(Errno::MFILE);
     }
     bytes.truncate(received.bytes);
     Ok((bytes, descriptors))

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use plan::network::SocketKind;
 use rustix::io::Errno;
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags,
 };
 use serde::de::DeserializeOwned;
@@ -229,9 +229,12 @@ pub(crate) fn receive_packet(
             descriptors.extend(rights);
         }
     }
-    if received.flags.intersects(rustix::net::ReturnFlags::TRUNC | rustix::net::ReturnFlags::CTRUNC)
-    {
+    if received.flags.contains(ReturnFlags::TRUNC) {
         return Err(Errno::MSGSIZE);
+    }
+    // There is room for all that anybody sends: this process could not have so many more open.
+    if received.flags.contains(ReturnFlags::CTRUNC) {
+        return Err(Errno::MFILE);
     }
     bytes.truncate(received.bytes);
     Ok((bytes, descriptors))

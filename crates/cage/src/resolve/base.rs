@@ -123,6 +123,9 @@ impl Layer<'_> {
         let opened = match self.opener.anywhere(&host_path(device.path)?) {
             Ok(opened) => opened,
             Err(OpenFailure::Missing) if device.presence == Presence::Optional => return Ok(()),
+            Err(OpenFailure::Kernel { call, errno }) => {
+                return Err(ResolveError::kernel(call, device.path, errno));
+            }
             Err(_) => return Err(refused("it cannot be opened")),
         };
         if opened.status.file_type != FileType::CharacterDevice {

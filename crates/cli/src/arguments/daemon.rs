@@ -1,6 +1,7 @@
 //! The command lines of the daemon and of what talks to it.
 
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -30,8 +31,8 @@ pub(crate) struct ServeArguments {
     #[arg(long, requires = "listen")]
     pub(crate) allow_remote: bool,
     /// Most cages at a time
-    #[arg(long, value_name = "COUNT", default_value_t = 4096)]
-    pub(crate) most_cages: usize,
+    #[arg(long, value_name = "COUNT", default_value = "4096")]
+    pub(crate) most_cages: NonZeroUsize,
     /// Run every program WITHOUT a cage, whatever its policy says
     #[arg(long)]
     pub(crate) no_sandbox: bool,

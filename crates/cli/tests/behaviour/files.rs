@@ -339,3 +339,24 @@ fn grants_are_not_bounded_by_the_limit_of_descriptors() {
     let ended = Ended::of(command.output().unwrap());
     ended.expect_code(0).prints("300\nd399\n");
 }
+
+/// K237: a limit that leaves no room for a cage is what is told, whichever step meets it.
+#[test]
+fn too_few_descriptors_are_told() {
+    let place = Place::new();
+    for limit in [16, 28, 40, 64] {
+        let mut command = std::process::Command::new("sh");
+        command
+            .current_dir(&place.project)
+            .env_clear()
+            .env("HOME", &place.home)
+            .env("XDG_STATE_HOME", place.state());
+        command.args(["-c", &format!("ulimit -n {limit}; exec \"$0\" run -- true")]);
+        let ended = Ended::of(command.arg(place.stockade().get_program()).output().unwrap());
+        assert!(
+            ended.code == 0 || ended.stderr.contains("Too many open files"),
+            "{limit}: {}",
+            ended.stderr
+        );
+    }
+}
