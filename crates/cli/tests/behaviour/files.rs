@@ -328,16 +328,19 @@ fn grants_are_not_bounded_by_the_limit_of_descriptors() {
         line.push_str(&format!(" --rw d{number}"));
     }
     line.push_str(" -- sh -c 'ulimit -Sn; ls -d d399'");
-    let stockade = place.stockade();
+    by_shell(&place, &line).expect_code(0).prints("300\nd399\n");
+}
+
+/// A line for the shell, where `$0` is the binary.
+fn by_shell(place: &Place, line: &str) -> Ended {
     let mut command = std::process::Command::new("sh");
     command
         .current_dir(&place.project)
         .env_clear()
         .env("HOME", &place.home)
         .env("XDG_STATE_HOME", place.state());
-    command.args(["-c", &line]).arg(stockade.get_program());
-    let ended = Ended::of(command.output().unwrap());
-    ended.expect_code(0).prints("300\nd399\n");
+    command.args(["-c", line]).arg(place.stockade().get_program());
+    Ended::of(command.output().unwrap())
 }
 
 /// K237: a limit that leaves no room for a cage is what is told, whichever step meets it.
@@ -345,14 +348,7 @@ fn grants_are_not_bounded_by_the_limit_of_descriptors() {
 fn too_few_descriptors_are_told() {
     let place = Place::new();
     for limit in [16, 28, 40, 64] {
-        let mut command = std::process::Command::new("sh");
-        command
-            .current_dir(&place.project)
-            .env_clear()
-            .env("HOME", &place.home)
-            .env("XDG_STATE_HOME", place.state());
-        command.args(["-c", &format!("ulimit -n {limit}; exec \"$0\" run -- true")]);
-        let ended = Ended::of(command.arg(place.stockade().get_program()).output().unwrap());
+        let ended = by_shell(&place, &format!("ulimit -n {limit}; exec \"$0\" run -- true"));
         assert!(
             ended.code == 0 || ended.stderr.contains("Too many open files"),
             "{limit}: {}",
