@@ -11,6 +11,9 @@ use cage::state::StateError;
 use plan::render::for_shell;
 use plan::{ByteString, HostPath};
 use policy::CompileError;
+use rustix::io::Errno;
+
+use crate::hints::MORE_DESCRIPTORS;
 
 /// Something that was not done.
 #[derive(Debug)]
@@ -105,7 +108,7 @@ impl From<cage::project::PolicyFileError> for Failure {
 /// A kernel that lacks a call is no fault of the policy: inside a cage, and on old kernels.
 fn unreadable_policy(error: &(dyn std::error::Error + 'static)) -> Failure {
     let mut causes = std::iter::successors(Some(error), |error| error.source());
-    let lacks_call = causes.any(|cause| cause.downcast_ref() == Some(&rustix::io::Errno::NOSYS));
+    let lacks_call = causes.any(|cause| cause.downcast_ref() == Some(&Errno::NOSYS));
     if lacks_call {
         Failure::new(Fault::CannotBuild, with_causes(error))
             .help("`stockade doctor` tells what this kernel lacks")
@@ -217,6 +220,8 @@ impl From<ResolveError> for Failure {
                 "a path must exist before it is granted: correct its spelling, or create it \
                  (`mkdir` for a directory, `touch` for a file)",
             )
+        } else if matches!(error, ResolveError::Kernel { source: Errno::MFILE, .. }) {
+            failure.help(MORE_DESCRIPTORS)
         } else {
             failure
         }

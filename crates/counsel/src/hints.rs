@@ -189,7 +189,7 @@ fn not_executable(program: &str, errno: Errno) -> Vec<String> {
 
 fn setup(failure: &SetupFailure) -> Vec<String> {
     if failure.errno() == Some(Errno::MFILE) {
-        return vec![DESCRIPTORS.to_owned()];
+        return vec![MORE_DESCRIPTORS.to_owned()];
     }
     let mut help = Vec::new();
     let kernel_refused = matches!(failure.errno(), Some(Errno::PERM | Errno::ACCESS));
@@ -331,5 +331,6 @@ const SHELL_WORDS: &[&str] =
 /// The flag that accepts limits which are not held in full.
 const DEGRADED: &str = "--degraded-limits";
 
-const DESCRIPTORS: &str = "raise the limit on open files, as with `ulimit -n 1024`";
+/// For whichever step meets the limit.
+pub(crate) const MORE_DESCRIPTORS: &str = "raise the limit on open files, as with `ulimit -n 1024`";
 const DOCTOR: &str = "`stockade doctor` says which layer is missing here and how to get it";

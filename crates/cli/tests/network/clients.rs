@@ -191,3 +191,16 @@ public class Fetch {
     }
 }
 ";
+
+/// K47, K67: ports are used again early in the cage's own namespace, and the host's setting is not
+/// touched.
+#[test]
+fn ports_are_used_again_early_inside_alone() {
+    let Some(world) = World::new() else { return };
+    let setting = "cat /proc/sys/net/ipv4/tcp_tw_reuse";
+    let before = world.uncaged_shell(setting).stdout;
+    let inside = world.shell(&["web.example"], setting).ended;
+    assert_eq!(inside.stdout, "1\n", "{}", inside.stderr);
+    assert_ne!(before, "1\n", "the host has it already, and nothing is shown");
+    assert_eq!(world.uncaged_shell(setting).stdout, before);
+}
