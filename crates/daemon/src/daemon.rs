@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 
 use crate::admission::Admission;
 use crate::cages::Cages;
+use crate::doorstep::Doorstep;
 use crate::peer::Allowed;
 use crate::phase::Phases;
 use crate::sessions::Sessions;
@@ -33,6 +34,8 @@ pub(crate) struct Daemon {
     pub(crate) phase: Phases,
     pub(crate) allowed: Allowed,
     pub(crate) admission: Arc<Admission>,
+    /// Where connections from TCP stand until they show the token.
+    pub(crate) doorstep: Arc<Doorstep>,
     /// Where those wait who are told that there is no room.
     pub(crate) antechamber: Arc<Admission>,
     pub(crate) started: SystemTime,

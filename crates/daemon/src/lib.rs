@@ -11,6 +11,7 @@ mod body;
 mod cages;
 pub mod client;
 mod daemon;
+mod doorstep;
 mod input;
 pub mod instance;
 mod log;

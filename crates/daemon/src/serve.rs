@@ -23,6 +23,7 @@ use tokio::sync::mpsc;
 use crate::admission::Admission;
 use crate::cages::Cages;
 use crate::daemon::Daemon;
+use crate::doorstep::Doorstep;
 use crate::instance::{Instance, Visibility};
 use crate::log;
 use crate::notify;
@@ -69,6 +70,7 @@ pub fn serve(settings: Settings) -> Result<Stopped, ServeError> {
     let daemon = Arc::new(Daemon {
         allowed: Allowed::new(settings.allowed_users.clone()),
         admission: Admission::new(settings.most_connections, settings.most_connections_of_one),
+        doorstep: Doorstep::new(MOST_ON_DOORSTEP),
         antechamber: Admission::new(MOST_WAITING, MOST_WAITING_OF_ONE),
         sessions: Sessions::new(store, Arc::clone(&log)),
         cages: Arc::new(Cages::default()),
@@ -309,6 +311,9 @@ impl LauncherWatch {
 /// Threads for what blocks: starts wait for the disk, and those that wait together are written
 /// together.
 const MOST_THREADS: usize = 128;
+
+/// Most connections from TCP that have shown no token yet.
+const MOST_ON_DOORSTEP: usize = 64;
 
 /// Most connections that are told that there is no room.
 const MOST_WAITING: usize = 64;

@@ -16,9 +16,10 @@ use hyper_util::rt::TokioTimer;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 
-use crate::admission::Admitted;
+use crate::admission::{Admitted, Crowded};
 use crate::answer::{self, Answer};
 use crate::daemon::Daemon;
+use crate::doorstep::Caller;
 use crate::log;
 use crate::operations;
 use crate::peer::Origin;
@@ -29,8 +30,10 @@ use crate::token::Token;
 /// What every connection gets.
 #[derive(Clone)]
 enum Welcome {
-    /// It is served; on TCP each request has to show the token.
-    Served(Option<Arc<Token>>),
+    /// It is served, and has its place.
+    Served(Arc<Admitted>),
+    /// It is served if it shows the token, with each request, and gets its place with the first.
+    Asked(Arc<Token>, Arc<Caller>),
     /// Every request is answered with this.
     Refused(Arc<Problem>),
 }
@@ -49,11 +52,15 @@ pub(crate) async fn serve_unix(daemon: Arc<Daemon>, listener: StdUnixListener) -
         };
         let Ok(credentials) = stream.peer_cred() else { continue };
         let pid = credentials.pid().and_then(rustix::process::Pid::from_raw);
+        let origin = Origin::User(credentials.uid());
         let welcome = match daemon.allowed.check(credentials.uid(), pid) {
-            Ok(()) => Welcome::Served(None),
+            Ok(()) => match daemon.admission.admit(origin) {
+                Ok(admitted) => Welcome::Served(Arc::new(admitted)),
+                Err(crowded) => Welcome::Refused(Arc::new(crowded.into())),
+            },
             Err(stranger) => Welcome::Refused(Arc::new(stranger.into())),
         };
-        begin(&daemon, Origin::User(credentials.uid()), welcome, stream);
+        begin(&daemon, origin, welcome, stream);
     }
 }
 
@@ -76,7 +83,8 @@ pub(crate) async fn serve_tcp(
         };
         // Answers are small and somebody waits for each.
         let _slower = stream.set_nodelay(true);
-        begin(&daemon, Origin::Network, Welcome::Served(Some(Arc::clone(&token))), stream);
+        let caller = Arc::new(daemon.doorstep.take());
+        begin(&daemon, Origin::Network, Welcome::Asked(Arc::clone(&token), caller), stream);
     }
 }
 
@@ -87,43 +95,40 @@ async fn wait_for_room(error: &io::Error) {
     tokio::time::sleep(Duration::from_millis(100)).await;
 }
 
-/// Lets a connection in, or has it told why not.
+/// Talks with a connection, if there is room at least for a refusal. Whoever is refused takes no place
+/// of those who are served.
 fn begin<S>(daemon: &Arc<Daemon>, origin: Origin, welcome: Welcome, stream: S)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    // Whoever is refused takes no place of those who are served.
-    let admitted = match &welcome {
-        Welcome::Served(_) => daemon.admission.admit(origin).map_err(|crowded| {
-            let problem = Problem::new(Code::TooMany, crowded.to_string());
-            Welcome::Refused(Arc::new(problem))
-        }),
-        Welcome::Refused(_) => Err(welcome.clone()),
-    };
-    let (admitted, welcome) = match admitted {
-        Ok(admitted) => (admitted, welcome),
-        Err(refused) => match daemon.antechamber.admit(origin) {
-            Ok(admitted) => (admitted, refused),
-            // Even for a refusal there is no room.
+    let waiting = match welcome {
+        Welcome::Served(_) | Welcome::Asked(..) => None,
+        Welcome::Refused(_) => match daemon.antechamber.admit(origin) {
+            Ok(waiting) => Some(waiting),
             Err(_) => return,
         },
     };
-    tokio::spawn(converse(Arc::clone(daemon), admitted, welcome, stream));
+    let daemon = Arc::clone(daemon);
+    tokio::spawn(async move {
+        let _waiting = waiting;
+        converse(daemon, welcome, stream).await;
+    });
 }
 
 /// One connection from its first request to its last.
-async fn converse<S>(daemon: Arc<Daemon>, admitted: Admitted, welcome: Welcome, stream: S)
+async fn converse<S>(daemon: Arc<Daemon>, welcome: Welcome, stream: S)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let refused = matches!(welcome, Welcome::Refused(_));
+    let caller = match &welcome {
+        Welcome::Asked(_, caller) => Some(Arc::clone(caller)),
+        Welcome::Served(_) | Welcome::Refused(_) => None,
+    };
     let service = {
         let daemon = Arc::clone(&daemon);
-        let admitted = Arc::new(admitted);
-        service_fn(move |mut request: Request<Incoming>| {
+        service_fn(move |request: Request<Incoming>| {
             let (daemon, welcome) = (Arc::clone(&daemon), welcome.clone());
-            // What goes on beyond HTTP keeps its place.
-            request.extensions_mut().insert(Arc::clone(&admitted));
             async move { Ok::<Answer, Infallible>(respond(&daemon, &welcome, request).await) }
         })
     };
@@ -140,6 +145,7 @@ where
     // How a connection ended is its client's business.
     tokio::select! {
         _ended = connection.as_mut() => {}
+        () = sent_away(caller.as_deref()) => {}
         () = daemon.phase.connections_end() => {
             connection.as_mut().graceful_shutdown();
             let _ended = tokio::time::timeout(LAST_ANSWERS, connection).await;
@@ -147,14 +153,26 @@ where
     }
 }
 
-async fn respond(daemon: &Arc<Daemon>, welcome: &Welcome, request: Request<Incoming>) -> Answer {
-    let answered = match welcome {
-        Welcome::Refused(problem) => Err(Problem::clone(problem)),
-        Welcome::Served(Some(token)) if !shows(token, &request) => {
-            Err(Problem::new(Code::Unauthorized, "the token is missing or wrong")
-                .help("send `Authorization: Bearer TOKEN` with what is in the daemon's token file"))
+/// Returns when a connection has to make room for another.
+async fn sent_away(caller: Option<&Caller>) {
+    match caller {
+        Some(caller) => caller.is_sent_away().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn respond(
+    daemon: &Arc<Daemon>,
+    welcome: &Welcome,
+    mut request: Request<Incoming>,
+) -> Answer {
+    let answered = match let_in(daemon, welcome, &request) {
+        Ok(admitted) => {
+            // What goes on beyond HTTP keeps its place.
+            request.extensions_mut().insert(admitted);
+            operations::perform(daemon, request).await
         }
-        Welcome::Served(_) => operations::perform(daemon, request).await,
+        Err(problem) => Err(problem),
     };
     answered.unwrap_or_else(|problem| {
         let mut answer = answer::problem(&problem);
@@ -165,6 +183,25 @@ async fn respond(daemon: &Arc<Daemon>, welcome: &Welcome, request: Request<Incom
     })
 }
 
+/// The place of a request that is served.
+fn let_in(
+    daemon: &Daemon,
+    welcome: &Welcome,
+    request: &Request<Incoming>,
+) -> Result<Arc<Admitted>, Problem> {
+    match welcome {
+        Welcome::Refused(problem) => Err(Problem::clone(problem)),
+        Welcome::Served(admitted) => Ok(Arc::clone(admitted)),
+        Welcome::Asked(token, caller) if shows(token, request) => {
+            caller.enter(&daemon.admission).map_err(Problem::from)
+        }
+        Welcome::Asked(..) => {
+            Err(Problem::new(Code::Unauthorized, "the token is missing or wrong")
+                .help("send `Authorization: Bearer TOKEN` with what is in the daemon's token file"))
+        }
+    }
+}
+
 /// Whether a request shows the token.
 fn shows(token: &Token, request: &Request<Incoming>) -> bool {
     let header = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
@@ -173,6 +210,12 @@ fn shows(token: &Token, request: &Request<Incoming>) -> bool {
         _ => None,
     });
     shown.is_some_and(|shown| token.is_shown_by(shown.trim_ascii()))
+}
+
+impl From<Crowded> for Problem {
+    fn from(crowded: Crowded) -> Self {
+        Self::new(Code::TooMany, crowded.to_string())
+    }
 }
 
 const BEARER: &[u8] = b"Bearer ";

@@ -1,7 +1,10 @@
 //! TCP: only for who shows the token, and not beyond loopback unless somebody says so.
 
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
+use std::time::Duration;
 
 use crate::serving::{Ended, Place};
 
@@ -61,3 +64,71 @@ fn other_machines_are_let_in_only_by_a_flag_of_its_own() {
         assert!(refused.stderr.contains("--allow-remote"), "{refused:#?}");
     }
 }
+
+/// T52: whoever has no token cannot keep out those who have it, neither by silence nor by wrong
+/// tokens, and nobody who has shown it is sent away for newcomers.
+#[test]
+fn connections_without_the_token_keep_nobody_out() {
+    let place = Place::new();
+    let port = free_port();
+    let serving = place.serving(&["--listen", &format!("127.0.0.1:{port}")]);
+    let file = serving.place.state().join("stockade/token");
+    let token = std::fs::read_to_string(&file).unwrap().trim().to_owned();
+    let request = |token: &str| {
+        format!("GET /v1/status HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n\r\n")
+    };
+    let mut early = connect(port);
+    assert_eq!(answer(&mut early, &request(&token)), Some(200));
+    let mut silent = Vec::new();
+    for count in 0..CROWD {
+        silent.push(connect(port));
+        // One that asks nothing for long is ended, however slow this machine is.
+        if count % 100 == 0 {
+            assert_eq!(answer(&mut early, &request(&token)), Some(200));
+        }
+    }
+    let mut wrong: Vec<TcpStream> = (0..CROWD / 8).map(|_| connect(port)).collect();
+    for stream in &mut wrong {
+        // Those that were sent away meanwhile do not answer.
+        let refused = answer(stream, &request("x"));
+        assert!(refused.is_none_or(|status| status == 401), "{refused:?}");
+    }
+    let mut late = connect(port);
+    assert_eq!(answer(&mut late, &request(&token)), Some(200));
+    assert_eq!(answer(&mut late, &request(&token)), Some(200));
+    drop((silent, wrong));
+    serving.get("/v1/status");
+}
+
+fn connect(port: u16) -> TcpStream {
+    let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream
+}
+
+/// The status of the answer to a request; none from a connection that was ended.
+fn answer(stream: &mut TcpStream, request: &str) -> Option<u16> {
+    stream.write_all(request.as_bytes()).ok()?;
+    let mut reader = BufReader::new(stream);
+    let mut line = String::new();
+    reader.read_line(&mut line).ok().filter(|length| *length > 0)?;
+    let status = line.split(' ').nth(1)?.parse().ok()?;
+    let mut length = 0;
+    loop {
+        let mut header = String::new();
+        reader.read_line(&mut header).ok()?;
+        match header.trim_end().split_once(": ") {
+            Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
+                length = value.parse().unwrap();
+            }
+            Some(_) => {}
+            None => break,
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    Some(status)
+}
+
+/// More than the daemon has places for.
+const CROWD: usize = 800;
