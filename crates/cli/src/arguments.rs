@@ -10,6 +10,7 @@ use crate::exit::EXIT_CODES;
 use crate::message::Colour;
 
 pub(crate) mod daemon;
+mod plain_run;
 
 #[cfg(test)]
 mod tests;
@@ -32,7 +33,7 @@ pub(crate) struct Arguments {
 }
 
 /// Flags of every command.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct EverywhereArguments {
     /// Colour of messages
     #[arg(
@@ -47,25 +48,15 @@ pub(crate) struct EverywhereArguments {
     pub(crate) color: Colour,
 }
 
-/// A command line of `run` alone, after that word. Describing all commands to the parser takes it
-/// longer than everything else that is done before a cage is built.
-#[derive(Debug, Parser)]
-#[command(name = "stockade run", disable_version_flag = true)]
-struct RunLine {
-    #[command(flatten)]
-    everywhere: EverywhereArguments,
-    #[command(flatten)]
-    arguments: RunArguments,
-}
-
 impl Arguments {
     /// Reads the words of this process. Whatever is not a plain `run` is read, or refused with the
     /// right words, by the description of all commands.
     pub(crate) fn read(words: &[OsString]) -> Result<Self, clap::Error> {
-        if words.get(1).is_some_and(|word| word == RUN)
-            && let Ok(line) = RunLine::try_parse_from(words.iter().skip(1))
+        if let [_, command, rest @ ..] = words
+            && command == RUN
+            && let Some(arguments) = plain_run::read(rest)
         {
-            let RunLine { everywhere, arguments } = line;
+            let everywhere = EverywhereArguments::default();
             return Ok(Self { everywhere, command: Command::Run(Box::new(arguments)) });
         }
         Self::try_parse_from(words)
@@ -142,7 +133,7 @@ impl Command {
     }
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct RunArguments {
     #[command(flatten)]
     pub(crate) choice: ChoiceArguments,

@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArguments {
@@ -75,6 +76,7 @@ pub(crate) struct LogsArguments {
     #[arg(long, value_name = "BYTES", conflicts_with = "follow")]
     pub(crate) tail: Option<u64>,
     /// The cage, or the beginning of its id
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
     pub(crate) id: String,
 }
 
@@ -89,6 +91,7 @@ pub(crate) struct AttachArguments {
     #[arg(long)]
     pub(crate) no_stdin: bool,
     /// The cage, or the beginning of its id
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
     pub(crate) id: String,
 }
 
@@ -103,7 +106,7 @@ pub(crate) struct KillArguments {
     #[arg(long)]
     pub(crate) close: bool,
     /// The cages, or the beginnings of their ids
-    #[arg(required = true, value_name = "ID")]
+    #[arg(required = true, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) ids: Vec<String>,
 }
 
