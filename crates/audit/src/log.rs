@@ -81,6 +81,12 @@ impl Log {
         Ok(position)
     }
 
+    /// Begins to make durable what was added last, for a caller who has something else to do before it
+    /// waits for that.
+    pub fn hasten(&self) {
+        self.commit.hasten();
+    }
+
     /// Returns when a record and all before it are durable.
     pub fn make_durable(&self, position: Position) -> Result<(), AuditError> {
         self.commit.wait_for(position.sequence).map_err(|errno| self.storage_failed(errno))
@@ -105,8 +111,13 @@ impl Log {
                 end
             }
         };
+        self.commit.hasten();
+        let head = self.writer().sign_head(&written.reached)?;
         self.make_durable(Position { sequence: written.reached.sequence })?;
-        self.writer().move_head(&written.reached)
+        match head {
+            Some(head) => self.writer().move_head(&head),
+            None => Ok(()),
+        }
     }
 
     fn writer(&self) -> MutexGuard<'_, Writer> {

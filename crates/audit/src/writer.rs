@@ -61,8 +61,9 @@ impl Writer {
             lines.push(&checkpoint)?;
         }
         lines.push(event)?;
+        let from = tail.size;
         self.write(&mut tail, &lines)?;
-        let written = Written { file: Arc::clone(&tail.file), reached: reached(&tail) };
+        let written = Written { file: Arc::clone(&tail.file), from, reached: reached(&tail) };
         self.tail = Some(tail);
         drop(locked);
         Ok(written)
@@ -73,30 +74,35 @@ impl Writer {
         let lock = Arc::clone(&self.lock);
         let locked = self.directory.lock(&lock, EXCLUSIVE)?;
         let tail = self.current_tail()?;
-        let written = Written { file: Arc::clone(&tail.file), reached: reached(&tail) };
+        let reached = reached(&tail);
+        let written = Written { file: Arc::clone(&tail.file), from: reached.offset, reached };
         self.tail = Some(tail);
         drop(locked);
         Ok(written)
     }
 
-    /// States that the log is durable so far, unless more is stated already.
-    pub(crate) fn move_head(&mut self, reached: &Reached) -> Result<(), AuditError> {
+    /// The statement that the log is durable so far, to be made when it is; none if this process has
+    /// stated more already.
+    pub(crate) fn sign_head(&mut self, reached: &Reached) -> Result<Option<Head>, AuditError> {
         if reached.sequence <= self.stated {
-            return Ok(());
+            return Ok(None);
         }
         self.load_key()?;
-        let Some(key) = &self.key else { return Ok(()) };
-        let head = Head::sign(reached, key);
+        Ok(self.key.as_ref().map(|key| Head::sign(reached, key)))
+    }
+
+    /// States that the log is durable so far, unless more is stated already.
+    pub(crate) fn move_head(&mut self, head: &Head) -> Result<(), AuditError> {
         let lock = Arc::clone(&self.lock);
         let _locked = self.directory.lock(&lock, EXCLUSIVE)?;
         let Some(file) = HeadFile::open(&self.directory, OFlags::RDWR)? else {
             return Err(self.directory.damaged("its head is gone".to_owned()));
         };
         let slots = file.read(&self.directory)?;
-        if slots.head.as_ref().is_none_or(|stated| stated.sequence() < reached.sequence) {
-            file.write(&self.directory, &slots, &head)?;
+        if slots.head.as_ref().is_none_or(|stated| stated.sequence() < head.sequence()) {
+            file.write(&self.directory, &slots, head)?;
         }
-        self.stated = reached.sequence;
+        self.stated = self.stated.max(head.sequence());
         Ok(())
     }
 

@@ -9,6 +9,7 @@ mod uncaged;
 
 use std::os::fd::{AsFd, OwnedFd};
 
+use audit::Position;
 use jail::{Born, Nursery, StartError};
 use limits::LimitsError;
 use plan::Plan;
@@ -69,10 +70,14 @@ impl AttachedRun<'_> {
         if let Some(session) = session {
             recorder.session_begun(session)?;
         }
-        recorder.intent(plan)?;
+        let intent = recorder.begin_intent(plan)?;
+        // Where the cage is behind, the storage is waited for now; else when the cage is verified.
+        if !born.has_report() {
+            recorder.make_durable(intent)?;
+        }
         let connected = connect(&mut born, &prepared, gatekeeper.as_ref());
         let begun = connected.and_then(|network| {
-            begin(born, network, &mut console, &recorder)
+            begin(born, network, &mut console, &recorder, intent)
                 .map_err(|error| why_not_begun(error, plan, &bounds))
         });
         let mut running = begun.inspect_err(|error| {
@@ -99,20 +104,23 @@ impl AttachedRun<'_> {
     }
 }
 
-/// Opens the gate. How far the record is durable is stated while the program starts.
+/// Opens the gate once the start is durable on record. How far the record is durable is stated while
+/// the program starts.
 fn begin(
     born: Born,
     network: Option<Registration>,
     console: &mut Console,
     recorder: &Recorder,
+    intent: Position,
 ) -> Result<Running, SpawnError> {
+    let durable = || recorder.make_durable(intent).map_err(SpawnError::from);
     let mut stated = Ok(());
     let state = || stated = recorder.checkpoint();
     let running = if console.is_interactive() {
         let connect = |terminal| console.connect(terminal);
-        Running::begin_on_terminal(born, network, connect, state)
+        Running::begin_on_terminal(born, network, connect, durable, state)
     } else {
-        Running::begin_with(born, network, state)
+        Running::begin_with(born, network, durable, state)
     };
     let running = running?;
     stated?;

@@ -181,8 +181,24 @@ impl Recorder {
 
     /// A program is about to start in a cage. Durable when this returns.
     pub(crate) fn intent(&self, plan: &Plan) -> Result<(), AuditError> {
+        self.log.record(&self.intent_of(plan)).map(drop)
+    }
+
+    /// The same, on its way to becoming durable, which [`Self::make_durable`] waits for.
+    pub(crate) fn begin_intent(&self, plan: &Plan) -> Result<Position, AuditError> {
+        let position = self.log.append(&self.intent_of(plan))?;
+        self.log.hasten();
+        Ok(position)
+    }
+
+    /// Returns when a record and all before it are durable.
+    pub(crate) fn make_durable(&self, position: Position) -> Result<(), AuditError> {
+        self.log.make_durable(position)
+    }
+
+    fn intent_of(&self, plan: &Plan) -> Event {
         let argv0 = plan.argv.first().map(|word| word.as_bytes()).unwrap_or_default();
-        self.log.record(&Event::SubagentIntent {
+        Event::SubagentIntent {
             invocation_id: self.invocation.clone(),
             project_id: self.labels.project_id.as_str().into(),
             session_id: self.session(),
@@ -191,8 +207,7 @@ impl Recorder {
             effective_cage_hash: Some(self.hash_of(plan)),
             argv0: argv0.into(),
             caged: true,
-        })?;
-        Ok(())
+        }
     }
 
     /// A program is about to start without a cage. Durable when this returns.

@@ -90,17 +90,19 @@ pub(crate) fn connect(
 impl Running {
     /// Opens the gate of a cage and waits until its program runs.
     pub(crate) fn begin(born: Born, network: Option<Registration>) -> Result<Self, SpawnError> {
-        Self::begin_with(born, network, || {})
+        Self::begin_with(born, network, || Ok(()), || {})
     }
 
-    /// As [`Self::begin`], with something to do while the program starts.
+    /// As [`Self::begin`], with something that has to be done before the gate opens and something to do
+    /// while the program starts.
     pub(crate) fn begin_with(
         mut born: Born,
         network: Option<Registration>,
+        before: impl FnOnce() -> Result<(), SpawnError>,
         meanwhile: impl FnOnce(),
     ) -> Result<Self, SpawnError> {
         let mut terminal = None;
-        let mut meanwhile = Some(meanwhile);
+        let mut around_gate = Some((before, meanwhile));
         loop {
             let report = match born.next_report() {
                 Err(Errno::INTR) => continue,
@@ -112,11 +114,13 @@ impl Running {
                 Some((Report::Built, table)) => {
                     born.verify(&table)?;
                     drop(table);
+                    let Some((before, meanwhile)) = around_gate.take() else {
+                        return Err(SpawnError::Supervise(Errno::PROTO));
+                    };
+                    before()?;
                     // One that ended in the meantime says why.
                     let _gone = born.open_gate();
-                    if let Some(meanwhile) = meanwhile.take() {
-                        meanwhile();
-                    }
+                    meanwhile();
                 }
                 Some((Report::Started(layers), _)) => {
                     born.reap_leftovers();
@@ -139,13 +143,14 @@ impl Running {
         born: Born,
         network: Option<Registration>,
         set_up: impl FnOnce(OwnedFd) -> Result<(), Errno>,
+        before: impl FnOnce() -> Result<(), SpawnError>,
         meanwhile: impl FnOnce(),
     ) -> Result<Self, SpawnError> {
         match born.next_report().map_err(SpawnError::Supervise)? {
             Some((Report::Terminal, mut descriptors)) => {
                 let terminal = descriptors.pop().ok_or(SpawnError::Supervise(Errno::PROTO))?;
                 set_up(terminal).map_err(SpawnError::Supervise)?;
-                Self::begin_with(born, network, meanwhile)
+                Self::begin_with(born, network, before, meanwhile)
             }
             Some((Report::Failed(failure), _)) => Err(failure.into()),
             Some(_) => Err(SpawnError::Supervise(Errno::PROTO)),

@@ -262,6 +262,13 @@ impl Born {
         self.control.receive()
     }
 
+    /// Whether [`Self::next_report`] has something to say already.
+    pub fn has_report(&self) -> bool {
+        let mut reports = [PollFd::new(&self.control, PollFlags::IN)];
+        let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+        rustix::event::poll(&mut reports, Some(&now)).is_ok_and(|ready| ready > 0)
+    }
+
     /// Sends a signal to the program.
     pub fn signal(&self, signal: i32) -> Result<(), Errno> {
         self.send(&Order::Signal(signal))
