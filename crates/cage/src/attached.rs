@@ -59,13 +59,15 @@ impl AttachedRun<'_> {
         let prepared = Gatekeeper::prepare(plan)?;
         let signals = Signals::take(&[]).map_err(SpawnError::Supervise)?;
         let (mut console, streams) = Console::inspect()?;
+        // While the namespaces are made there is nothing else to do, and later there is.
+        let hash = if nursery.is_ready() { None } else { Some(plan.hash()) };
         let mut born = nursery.start(plan, &sources, streams, bounds.holder())?;
         // The cage has what it needs of them. They are given back while it is being built, and not
         // when somebody waits for this process to end.
         drop(sources);
         bounds.take_in(born.pid())?;
         // The first process builds the cage meanwhile.
-        let recorder = recording.of_start(&plan.invocation)?;
+        let recorder = recording.of_start(&plan.invocation)?.knowing(hash);
         recorder.swept(swept)?;
         if let Some(session) = session {
             recorder.session_begun(session)?;

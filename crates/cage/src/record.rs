@@ -13,7 +13,7 @@ use audit::{AuditError, Event, Limit, LimitValue, Log, Name, Position, UncagedRe
 use gate::event::EventKind;
 use jail::End;
 use limits::{Degradation, Usage};
-use plan::{HostPath, LimitsPlan, Plan};
+use plan::{HostPath, LimitsPlan, Plan, PlanHash};
 
 use crate::gatekeeper::{NetworkEnd, NetworkOutcome};
 use crate::outcome::{DeniedCall, EndReason, Outcome, SpawnError};
@@ -22,6 +22,7 @@ use crate::session::Session;
 use crate::state::{Directory, StateError};
 use crate::sweep::{Swept, record_swept};
 
+mod network;
 #[cfg(test)]
 mod tests;
 
@@ -159,6 +160,13 @@ impl Recorder {
         }
     }
 
+    /// The same with the hash of the cage, where somebody has found it out already.
+    pub(crate) fn knowing(self, hash: Option<PlanHash>) -> Self {
+        let cage_hash =
+            hash.map_or_else(OnceLock::new, |hash| OnceLock::from(Name::from(hash.as_str())));
+        Self { cage_hash, ..self }
+    }
+
     /// What was removed before the start.
     pub(crate) fn swept(&self, swept: &[Swept]) -> Result<(), AuditError> {
         record_swept(&self.log, swept)
@@ -291,7 +299,7 @@ impl Recorder {
         if self.network_records.fetch_add(1, Ordering::Relaxed) >= MOST_NETWORK_RECORDS {
             return Ok(());
         }
-        self.append(&network_event(self.invocation.clone(), kind))
+        self.append(&network::event(self.invocation.clone(), kind))
     }
 
     /// The program has ended. Durable when this returns, and stated to be, so that nobody can cut it
@@ -439,48 +447,6 @@ fn used(usage: &Usage) -> audit::Usage {
         pids_refused: Some(usage.pids_refused),
         cpu_us: usage.cpu.map(microseconds),
         throttled_us: Some(microseconds(usage.throttled)),
-    }
-}
-
-/// What a gatekeeper told, under the name of the cage that it serves and not under the one that it
-/// says.
-fn network_event(invocation_id: Name, kind: EventKind) -> Event {
-    let way = |way: gate::event::Way| Name::from(way.word());
-    match kind {
-        EventKind::DnsAllowed { hostname, resolved_ip } => {
-            Event::GatekeeperDnsAllowed { invocation_id, hostname: hostname.into(), resolved_ip }
-        }
-        EventKind::DnsDenied { hostname, rule, code, reason } => Event::GatekeeperDnsDenied {
-            invocation_id,
-            hostname: hostname.into(),
-            rule: rule.map(Into::into),
-            code: code.into(),
-            reason: reason.into(),
-        },
-        EventKind::TcpAllowed { target, port, rule, way: by } => Event::GatekeeperTcpAllowed {
-            invocation_id,
-            target: target.into(),
-            port,
-            rule: rule.into(),
-            way: way(by),
-        },
-        EventKind::TcpDenied { target, port, rule, code, reason, way: by } => {
-            Event::GatekeeperTcpDenied {
-                invocation_id,
-                target: target.into(),
-                port,
-                rule: rule.map(Into::into),
-                code: code.into(),
-                reason: reason.into(),
-                way: way(by),
-            }
-        }
-        EventKind::UdpDenied { target, port } => {
-            Event::GatekeeperUdpDenied { invocation_id, target, port }
-        }
-        EventKind::UpstreamUnreachable { error } => {
-            Event::GatekeeperUpstreamUnreachable { invocation_id, error: error.into() }
-        }
     }
 }
 

@@ -119,6 +119,11 @@ impl Nursery {
         made.map(Self).map_err(|errno| namespaces_failed(errno).into())
     }
 
+    /// Whether they exist, so that nobody would wait for a cage's birth.
+    pub fn is_ready(&self) -> bool {
+        self.0.is_ready()
+    }
+
     /// Bears a cage in them, as [`start`] does.
     pub fn start(
         self,
@@ -129,6 +134,8 @@ impl Nursery {
     ) -> Result<Born, StartError> {
         check(plan, sources, limits)?;
         let Self(mut nursery) = self;
+        // Before the birth: what is allocated later is copied first, page by page.
+        let planned = PlannedMounts::of(plan);
         let privileged = matches!(plan.identity.map, IdentityMap::Unowned(_));
         let sockets = network::descriptors(&plan.network);
         let descriptors = sources.len().saturating_mul(2).saturating_add(sockets);
@@ -156,7 +163,7 @@ impl Nursery {
         let Newborn { pid, pidfd } = newborn;
         let leftovers = (Some(nursery), Vec::new());
         let network = NetworkSockets::of(plan);
-        let (parentage, planned) = (Parentage::Own, PlannedMounts::of(plan));
+        let parentage = Parentage::Own;
         let is_verified = AtomicBool::new(false);
         let mut born =
             Born { pid, pidfd, control, parentage, network, planned, is_verified, leftovers };

@@ -1,7 +1,7 @@
 //! The canonical form of a Plan and its hash: what two starts of the same cage have in common.
 //! Leaves out what differs from start to start, and nothing else.
 
-use std::fmt;
+use std::{fmt, io};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -49,7 +49,54 @@ impl Plan {
 
     /// The hash that names this cage in the audit log.
     pub fn hash(&self) -> PlanHash {
-        PlanHash(hexadecimal(&Sha256::digest(self.canonical_json())))
+        let mut hashing = Hashing::new();
+        // Writing numbers, strings and lists into memory cannot fail.
+        let _written = serde_json::to_writer(&mut hashing, &CanonicalPlan::of(self));
+        PlanHash(hexadecimal(&hashing.finish()))
+    }
+}
+
+/// Hashes what is written to it, some at a time: a start must not wait until the whole text of its
+/// cage has been laid out in fresh memory.
+struct Hashing {
+    hash: Sha256,
+    waiting: [u8; 2048],
+    length: usize,
+}
+
+impl Hashing {
+    fn new() -> Self {
+        Self { hash: Sha256::new(), waiting: [0; 2048], length: 0 }
+    }
+
+    fn finish(mut self) -> [u8; 32] {
+        self.take_in();
+        self.hash.finalize().into()
+    }
+
+    fn take_in(&mut self) {
+        self.hash.update(self.waiting.get(..self.length).unwrap_or_default());
+        self.length = 0;
+    }
+}
+
+impl io::Write for Hashing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if bytes.len() > self.waiting.len() - self.length {
+            self.take_in();
+        }
+        match self.waiting.get_mut(self.length..self.length + bytes.len()) {
+            Some(place) => {
+                place.copy_from_slice(bytes);
+                self.length += bytes.len();
+            }
+            None => self.hash.update(bytes),
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -134,6 +134,11 @@ impl Nursery {
         }
     }
 
+    /// Whether [`Self::wait`] would not wait.
+    pub fn is_ready(&self) -> bool {
+        self.shared().state.load(Ordering::Acquire) != MAKING
+    }
+
     /// Bears a child of this process in the namespaces and in a process id and cgroup namespace of
     /// its own, once. `body` is its whole life, on a copy of this process's memory; all its signals
     /// are blocked.

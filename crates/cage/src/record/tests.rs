@@ -9,7 +9,7 @@ use plan::LimitsPlan;
 
 use std::sync::Arc;
 
-use super::{Labels, RecordedEnd, Recorder, network_event};
+use super::{Labels, RecordedEnd, Recorder, network};
 use crate::outcome::{DeniedCall, EndReason};
 
 fn recorder() -> (tempfile::TempDir, Recorder) {
@@ -98,7 +98,7 @@ fn what_a_gatekeeper_says_is_of_its_own_cage() {
         reason: "no rule allows it".to_owned(),
     };
     let Event::GatekeeperDnsDenied { invocation_id, hostname, .. } =
-        network_event("01TEST".into(), told)
+        network::event("01TEST".into(), told)
     else {
         panic!("another event");
     };
