@@ -126,12 +126,13 @@ impl Conversation {
         if !has_terminal || self.input == Input::Closed {
             return Ok(());
         }
-        self.raw = RawTerminal::take().map_err(kernel("take the terminal"))?;
-        if self.raw.is_some() {
-            self.messages.note("attached; `Ctrl-]` leaves the program alone again\r");
-            self.tell_size()?;
+        if !rustix::termios::isatty(rustix::stdio::stdin()) {
+            return Ok(());
         }
-        Ok(())
+        // Before the terminal is taken, which then does not begin lines at their beginning any more.
+        self.messages.note("attached; `Ctrl-]` leaves the program alone again");
+        self.raw = Some(RawTerminal::take().map_err(kernel("take the terminal"))?);
+        self.tell_size()
     }
 
     /// Sends what was typed or piped. Tells whether the user has left.
@@ -154,6 +155,9 @@ impl Conversation {
         };
         if !typed.is_empty() {
             self.attachment.input(typed)?;
+        }
+        if !self.attachment.is_listened_to() {
+            self.input = Input::Closed;
         }
         if typed.len() == bytes.len() {
             return Ok(Next::Goes);
@@ -206,17 +210,14 @@ struct RawTerminal {
 }
 
 impl RawTerminal {
-    /// Takes it; none where standard input is no terminal.
-    fn take() -> Result<Option<Self>, Errno> {
+    /// Takes it.
+    fn take() -> Result<Self, Errno> {
         let stdin = rustix::stdio::stdin();
-        if !rustix::termios::isatty(stdin) {
-            return Ok(None);
-        }
         let saved = rustix::termios::tcgetattr(stdin)?;
         let mut raw = saved.clone();
         raw.make_raw();
         rustix::termios::tcsetattr(stdin, OptionalActions::Drain, &raw)?;
-        Ok(Some(Self { saved }))
+        Ok(Self { saved })
     }
 }
 

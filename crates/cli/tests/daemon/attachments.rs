@@ -201,3 +201,29 @@ fn the_command_takes_and_leaves_the_terminal() {
     child.wait().unwrap();
     eventually("the cage ended", || serving.get(&format!("/v1/cages/{id}"))["state"] == "ended");
 }
+
+/// What a program has written, and how it ended, is told even if it never reads what it is offered.
+#[test]
+fn input_that_nobody_reads_costs_neither_output_nor_the_end() {
+    let serving = Serving::new();
+    for round in 0..6 {
+        let mut request = serving.shell("echo hi; exit 5");
+        request["stdin"] = json!("pipe");
+        let id = serving.spawn(&request);
+        if round % 2 == 0 {
+            serving.wait(&id);
+        }
+        let mut command = serving.client("attach", &[&id]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        let writer = std::thread::spawn(move || {
+            // The command may have ended by then.
+            let _unread = input.write_all(&vec![b'x'; 300_000]);
+        });
+        let output = child.wait_with_output().unwrap();
+        writer.join().unwrap();
+        assert_eq!(output.status.code(), Some(5), "{output:?}");
+        assert_eq!(output.stdout, b"hi\n", "{output:?}");
+    }
+}

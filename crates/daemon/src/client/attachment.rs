@@ -1,6 +1,6 @@
 //! The other end of a program's streams: a WebSocket whose bytes are input one way, output the other.
 
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
@@ -16,6 +16,7 @@ use crate::websocket::{Message, Messages, Opcode, Role, accept_key, encode};
 pub struct Attachment {
     stream: UnixStream,
     messages: Messages,
+    is_listened_to: bool,
 }
 
 /// What the daemon says of a program.
@@ -52,7 +53,7 @@ impl Attachment {
         let stream = stream.try_clone().map_err(ClientError::Broken)?;
         let mut messages = Messages::new(Role::Client, MOST_MESSAGE);
         messages.feed(&rest);
-        Ok(Self { stream, messages })
+        Ok(Self { stream, messages, is_listened_to: true })
     }
 
     /// Something that was heard already, without waiting.
@@ -90,10 +91,17 @@ impl Attachment {
                     self.messages.feed(chunk.get(..count).unwrap_or_default());
                     return Ok(count > 0);
                 }
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                // It went without reading what this side had to say, after its own last word.
+                Err(error) if error.kind() == ErrorKind::ConnectionReset => return Ok(false),
                 Err(error) => return Err(ClientError::Broken(error)),
             }
         }
+    }
+
+    /// Whether what this side says may still be heard.
+    pub fn is_listened_to(&self) -> bool {
+        self.is_listened_to
     }
 
     /// Gives the program input.
@@ -111,9 +119,22 @@ impl Attachment {
         self.send(Opcode::Close, &1000_u16.to_be_bytes())
     }
 
+    /// Sends a frame, as long as the daemon listens. A program may end before it has read everything,
+    /// and what it has written is then still to be heard.
     fn send(&mut self, opcode: Opcode, payload: &[u8]) -> Result<(), ClientError> {
+        if !self.is_listened_to {
+            return Ok(());
+        }
         let frame = encode(opcode, payload, Some(random()?));
-        self.stream.write_all(&frame).map_err(ClientError::Broken)
+        match self.stream.write_all(&frame) {
+            Err(error)
+                if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) =>
+            {
+                self.is_listened_to = false;
+                Ok(())
+            }
+            sent => sent.map_err(ClientError::Broken),
+        }
     }
 }
 
