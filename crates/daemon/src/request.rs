@@ -10,7 +10,10 @@ use hyper::header::CONTENT_LENGTH;
 use hyper::{HeaderMap, Request};
 use serde::de::DeserializeOwned;
 
+mod unique;
+
 use crate::problem::{Code, Problem};
+use unique::Unique;
 
 /// The object that a body holds. An empty body is one with nothing in it.
 pub(crate) async fn json<T: DeserializeOwned>(request: Request<Incoming>) -> Result<T, Problem> {
@@ -21,7 +24,8 @@ pub(crate) async fn json<T: DeserializeOwned>(request: Request<Incoming>) -> Res
         let problem = Problem::new(Code::BadRequest, "the body is a list and not an object");
         return Err(problem.help("`/v1/openapi.json` has the schema"));
     }
-    serde_json::from_slice(bytes).map_err(|error| {
+    let unique: Result<Unique, _> = serde_json::from_slice(bytes);
+    unique.and_then(|_| serde_json::from_slice(bytes)).map_err(|error| {
         let message = policy::shown::shown(&error);
         let problem = Problem::new(Code::BadRequest, format!("the body is wrong: {message}"));
         problem.help("`/v1/openapi.json` has the schema")

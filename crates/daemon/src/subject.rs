@@ -44,7 +44,8 @@ struct Rules {
     rw: Vec<PathBuf>,
     hide: Vec<PathBuf>,
     env: Vec<String>,
-    commands: Vec<String>,
+    /// An empty list is one that names no program, and not a list that is not there.
+    commands: Option<Vec<String>>,
     seccomp: Option<String>,
     state: Option<String>,
     memory: Option<String>,
@@ -191,7 +192,11 @@ impl Rules {
             rw: self.rw.clone(),
             hide: self.hide.clone(),
             env: self.env.iter().map(OsString::from).collect(),
-            commands: self.commands.clone(),
+            commands: match &self.commands {
+                None => Vec::new(),
+                Some(none) if none.is_empty() => vec!["none".to_owned()],
+                Some(listed) => listed.clone(),
+            },
             seccomp: self.seccomp.clone(),
             state: self.state.clone(),
             memory: self.memory.clone(),

@@ -319,6 +319,10 @@ fn check(spawn: &Spawn) -> Result<(), Problem> {
     if kind.len() > LONGEST_KIND || !kind.bytes().all(is_plain) {
         return bad("`terminal.kind` must be the name of a terminal, such as `xterm-256color`");
     }
+    if spawn.output.bytes == 0 && matches!(spawn.output.overflow, WhenFull::Backpressure) {
+        return bad("a program that waits until its output is read must have room for some: \
+                    `output.bytes` is 0");
+    }
     if spawn.output.bytes > MOST_KEPT {
         return Err(Problem::new(
             Code::BadRequest,
