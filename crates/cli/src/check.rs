@@ -31,7 +31,9 @@ pub(crate) fn check(arguments: CheckArguments, messages: Messages) -> Result<Exi
         crate::run::command(&arguments.command, &selection.agent_command)?
     };
     let prepared = prepare(&selection, &argv)?;
-    crate::notes::tell(&prepared, messages);
+    for note in counsel::notes::of(&prepared) {
+        messages.note(&note);
+    }
     let plan = prepared.plan;
     let way_out = WayOut::new(&selection.network, |name| std::env::var_os(name))?;
     way_out::tell(&way_out, &plan, messages);

@@ -17,7 +17,6 @@ mod kill;
 mod logs;
 mod message;
 mod network;
-mod notes;
 mod output;
 mod pages;
 mod prepare;

@@ -30,7 +30,6 @@ use crate::exit::Exit;
 use crate::failure::{Failure, with_causes};
 use crate::message::Messages;
 use crate::network;
-use crate::notes;
 use crate::prepare::Prepared;
 use crate::result::{Destination, RunResult};
 use crate::selection::{FlagArguments, Selection, TooBroad, select_any};
@@ -285,7 +284,9 @@ fn ready(
             start.record(&name.text, |recorder| recorder.not_compiled(error.code(), &details));
         }
     })?;
-    notes::tell(&prepared, start.messages);
+    for note in counsel::notes::of(&prepared) {
+        start.messages.note(&note);
+    }
     for sentence in &prepared.plan.summary.reduced_isolation {
         start.messages.note(&format!("reduced isolation: {sentence}"));
     }

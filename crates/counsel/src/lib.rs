@@ -10,6 +10,7 @@ pub mod failure;
 pub mod flags;
 mod hints;
 pub mod limits;
+pub mod notes;
 pub mod result;
 pub mod view;
 pub mod why;

@@ -53,6 +53,8 @@ pub(crate) struct Facts {
     pub(crate) plan_hash: Option<String>,
     pub(crate) summary: Option<String>,
     pub(crate) reduced_isolation: Vec<String>,
+    /// What whoever asked for it should know.
+    pub(crate) notes: Vec<String>,
     pub(crate) terminal: bool,
     pub(crate) pid: Pid,
 }

@@ -12,6 +12,7 @@ use policy::State;
 use serde::Serialize;
 
 use crate::cages::{Cage, Cages};
+use crate::log;
 use crate::problem::{Code, Problem};
 use crate::shown::moment;
 
@@ -55,8 +56,13 @@ impl Sessions {
     /// Enters a session, which begins where it does not exist.
     pub(crate) fn enter(&self, id: &SessionId, project: &str) -> Result<Session, Problem> {
         let session = self.store.enter(id)?;
-        if session.is_new() {
-            self.record_begin(&session, project)?;
+        if session.is_new()
+            && let Err(problem) = self.record_begin(&session, project)
+        {
+            drop(session);
+            // The record is what failed; whatever stays of the session is swept with the next.
+            let _left = self.store.end(id);
+            return Err(problem);
         }
         Ok(session)
     }
@@ -109,7 +115,15 @@ impl Sessions {
     /// it to end.
     pub(crate) fn wipe(&self, id: &SessionId, killed: usize) -> Result<(), Problem> {
         let asked = self.store.end(id)?;
-        self.record_end(id, u64::try_from(killed + asked).unwrap_or(u64::MAX))
+        // It has ended, whatever can be written about it.
+        let killed = u64::try_from(killed + asked).unwrap_or(u64::MAX);
+        if let Err(problem) = self.record_end(id, killed) {
+            log::warning(&format!(
+                "the end of session `{id}` is not on record: {}",
+                problem.message
+            ));
+        }
+        Ok(())
     }
 }
 

@@ -27,6 +27,8 @@ pub(crate) struct ShownCage {
     plan_hash: Option<String>,
     summary: Option<String>,
     reduced_isolation: Vec<String>,
+    /// What whoever asked for it should know, such as a rule that does nothing.
+    notes: Vec<String>,
     terminal: bool,
     stdout: Option<ShownOutput>,
     stderr: Option<ShownOutput>,
@@ -81,6 +83,7 @@ impl From<&Cage> for ShownCage {
             plan_hash: facts.plan_hash,
             summary: facts.summary,
             reduced_isolation: facts.reduced_isolation,
+            notes: facts.notes,
             terminal: facts.terminal,
             stdout: cage.output(Stream::Stdout).map(|output| (&**output).into()),
             stderr: cage.output(Stream::Stderr).map(|output| (&**output).into()),
@@ -103,6 +106,7 @@ impl ShownEnd {
             jail::End::Signalled(signal) => Some(signal),
             jail::End::Exited(_) => None,
         };
+        let unrecorded = ended.unrecorded.iter().map(|why| unrecorded_end(why));
         let warning = |note: &Note| match note {
             Note::Worth(text) | Note::Warning(text) => text.clone(),
         };
@@ -118,9 +122,14 @@ impl ShownEnd {
             network: ended.network.as_ref().map(NetworkResult::from),
             layers: ended.layers,
             quarantined: findings.found.iter().map(Quarantined::from).collect(),
-            warnings: findings.notes.iter().map(warning).collect(),
+            warnings: unrecorded.chain(findings.notes.iter().map(warning)).collect(),
         }
     }
+}
+
+/// What is said of an end that the record does not have.
+pub(crate) fn unrecorded_end(why: &str) -> String {
+    format!("the end of the program is not on record: {why}")
 }
 
 /// A moment as RFC 3339 has it.

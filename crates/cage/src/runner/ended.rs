@@ -25,6 +25,8 @@ pub struct Ended {
     pub network: Option<NetworkOutcome>,
     /// What it has used, if it had limits other than that of time.
     pub usage: Option<Usage>,
+    /// Why its end is not on record, if it is not.
+    pub unrecorded: Option<String>,
 }
 
 impl Ended {

@@ -19,6 +19,7 @@ use super::error::RunError;
 use super::gatekeepers::{Attended, Gatekeepers};
 use super::kept::{Body, Kept, ProgramEnd};
 use super::pump::SCRATCH;
+use super::start::with_causes;
 use super::watch::{Alarm, Key, Subject, Watch};
 use crate::GRACE;
 use crate::gatekeeper::Gatekeeper;
@@ -367,10 +368,11 @@ impl Keeper {
             network: network.as_ref(),
             gatekeepers_lost: 0,
         });
-        // A log that fails refuses the next start.
-        drop(recorded);
+        // The program has ended all the same; a log that fails refuses the next start.
+        let unrecorded = recorded.err().map(|error| with_causes(&error));
         self.clerk.note();
-        self.conclude(kept, Ended { end, reason, duration, layers, denials, network, usage });
+        let ended = Ended { end, reason, duration, layers, denials, network, usage, unrecorded };
+        self.conclude(kept, ended);
     }
 
     /// Has the program leave its session, and tells whoever waits. What the session of a single run

@@ -343,7 +343,7 @@ fn open_streams(
 }
 
 /// An error and its causes in one line.
-fn with_causes(error: &dyn std::error::Error) -> String {
+pub(super) fn with_causes(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     std::iter::once(error.to_string())
         .chain(causes.map(ToString::to_string))

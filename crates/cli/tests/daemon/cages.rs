@@ -224,3 +224,15 @@ fn there_is_a_most_of_cages() {
         serving.post("/v1/cages", &serving.shell("true")).status == 201
     });
 }
+
+/// K183: what the command notes, whoever asks over the API is told too.
+#[test]
+fn a_rule_that_does_nothing_is_noted() {
+    let serving = Serving::new();
+    let mut request = serving.shell("true");
+    request["rules"] = json!({ "hide": ["secrest"] });
+    let cage = serving.post("/v1/cages", &request).expect(201);
+    assert!(cage["notes"].to_string().contains("nothing to hide at"), "{cage:#}");
+    let checked = serving.post("/v1/policy/check", &request).expect(200);
+    assert_eq!(checked["notes"], cage["notes"]);
+}

@@ -44,7 +44,9 @@ pub(super) async fn check(
             ([], command) => command.iter().map(OsString::from).collect(),
             (argv, _) => argv.iter().map(OsString::from).collect(),
         };
-        let plan = prepare(&selection, &argv).map_err(Failure::from)?.plan;
+        let prepared = prepare(&selection, &argv).map_err(Failure::from)?;
+        let notes = counsel::notes::of(&prepared);
+        let plan = prepared.plan;
         let way_out = WayOut::new(&selection.network, |name| caller.variable(name).map(Into::into))
             .map_err(Failure::from)?;
         let proxy = way_out.settings.proxy.map(|proxy| format!("{}:{}", proxy.host, proxy.port));
@@ -53,6 +55,7 @@ pub(super) async fn check(
             "hash": plan.hash().as_str(),
             "summary": plan.summary.line,
             "reduced_isolation": plan.summary.reduced_isolation,
+            "notes": notes,
             "text": plan::render::person(&plan),
             "proxy": proxy,
             "resolvers": way_out.resolvers,

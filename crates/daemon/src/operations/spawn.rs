@@ -32,7 +32,7 @@ use crate::not_started::not_started;
 use crate::phase::Phase;
 use crate::problem::{Code, Problem};
 use crate::query::Query;
-use crate::shown::ShownCage;
+use crate::shown::{ShownCage, unrecorded_end};
 use crate::subject::{Subject, split};
 
 /// What a request says beside which cage is meant.
@@ -143,6 +143,10 @@ async fn see_to_its_end(
         aftermath.map(|aftermath| aftermath.look(started)).unwrap_or_default()
     };
     let end = cage.attend(look).await;
+    if let Some(why) = &end.ended.unrecorded {
+        let id = cage.handle.invocation_id();
+        log::warning(&format!("`{id}`: {}", unrecorded_end(why)));
+    }
     // First of all, so that whoever has heard of the end finds it counted.
     daemon.cages.note_end(&cage);
     cage.tell(end);
@@ -214,7 +218,7 @@ fn start_caged(
         Ok(prepared) => prepared,
         Err(failure) => return Err(not_compiled(daemon, labels, failure)),
     };
-    let aftermath = Aftermath::of(&prepared);
+    let (aftermath, notes) = (Aftermath::of(&prepared), counsel::notes::of(&prepared));
     let plan = prepared.plan.clone();
     let session_id = labels.session_id.clone();
     let streams = streams(spawn);
@@ -231,6 +235,7 @@ fn start_caged(
         plan_hash: handle.plan_hash(),
         summary: Some(plan.summary.line),
         reduced_isolation: plan.summary.reduced_isolation,
+        notes,
         terminal: spawn.terminal.is_some(),
         pid: handle.pid(),
     };
@@ -286,6 +291,7 @@ impl Without {
             plan_hash: None,
             summary: None,
             reduced_isolation: vec!["the program runs without a cage".to_owned()],
+            notes: Vec::new(),
             terminal: false,
             pid: handle.pid(),
         };

@@ -12,23 +12,24 @@ use policy::facts::ResolvedRule;
 use policy::shown::shortened;
 use rustix::fs::{Mode, OFlags};
 
-use crate::message::Messages;
-use crate::prepare::Prepared;
-use counsel::view::{View, view};
+use cage::prepare::Prepared;
+
+use crate::view::{View, view};
 
 #[cfg(test)]
 mod tests;
 
-/// Tells what there is to know about a cage that is ready.
-pub(crate) fn tell(prepared: &Prepared, messages: Messages) {
+/// What there is to know about a cage that is ready.
+pub fn of(prepared: &Prepared) -> Vec<String> {
+    let mut notes = Vec::new();
     for (path, found) in &prepared.hidden_by_flags {
         let path = shortened(path);
         match found {
             ResolvedRule::NothingToHide => {
-                messages.note(&format!("there is nothing to hide at `{path}`"));
+                notes.push(format!("there is nothing to hide at `{path}`"));
             }
             ResolvedRule::Found { source, .. } if is_of_every_cage(&prepared.plan, *source) => {
-                messages.note(&format!(
+                notes.push(format!(
                     "`{path}` is not hidden: the cage does not have the host's there, but one of \
                      its own, which it cannot do without"
                 ));
@@ -43,12 +44,13 @@ pub(crate) fn tell(prepared: &Prepared, messages: Messages) {
     {
         let repository = ByteString::from(worktree.repository.into_os_string());
         let flag = for_shell(&repository);
-        messages.note(&format!(
+        notes.push(format!(
             "git keeps the data of this worktree in `{}`, which is not in the cage; `--ro {flag}` \
              lets the program read it, `--rw {flag}` commit as well",
             shortened(&repository)
         ));
     }
+    notes
 }
 
 /// A directory that shares a repository with another one (git-worktree(1)).
