@@ -113,7 +113,7 @@ impl Bounds {
 
     /// What the program has used, as far as it was counted.
     pub(crate) fn usage(&self) -> Option<Usage> {
-        self.group.as_ref().map(Group::usage)
+        self.group.as_ref().filter(|group| group.counts()).map(Group::usage)
     }
 
     /// Whether anything was made for the program.

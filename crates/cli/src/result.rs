@@ -173,7 +173,12 @@ impl Destination {
         };
         match self {
             Self::Nowhere => Ok(()),
-            Self::StandardError => std::io::stderr().lock().write_all(&line()?),
+            // A program that has not ended its last line must not become part of the result, or
+            // take its place.
+            Self::StandardError => {
+                let result = [b"\n", line()?.as_slice()].concat();
+                std::io::stderr().lock().write_all(&result)
+            }
             Self::File(file) => {
                 let mut file: &File = file;
                 file.write_all(&line()?)

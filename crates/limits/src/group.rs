@@ -117,6 +117,11 @@ impl Group {
         }
     }
 
+    /// Whether anybody counts what the cage uses.
+    pub fn counts(&self) -> bool {
+        !matches!(self.holder, Holder::Nothing)
+    }
+
     /// What the cage has used so far.
     pub fn usage(&self) -> Usage {
         match &self.holder {

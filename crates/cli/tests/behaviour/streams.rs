@@ -152,3 +152,13 @@ fn a_program_without_a_terminal_cannot_stop_its_supervisor() {
     child.wait().unwrap();
     assert_ne!(state, Some('T'), "{stat}");
 }
+
+/// What a program writes without ending its line neither becomes part of the result nor takes its place.
+#[test]
+fn the_result_has_a_line_of_its_own() {
+    let place = Place::new();
+    let ended = place.shell(&["--json"], "printf '{\"exit_code\":0}' >&2; exit 9");
+    let result: serde_json::Value =
+        serde_json::from_str(ended.stderr.lines().last().unwrap()).unwrap();
+    assert_eq!(result["exit_code"], 9, "{}", ended.stderr);
+}

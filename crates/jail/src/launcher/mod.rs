@@ -85,17 +85,15 @@ impl Launcher {
         let request = CageRequest::write(plan, sources, &streams, limits);
         // A thread that panicked while it held the lock has aborted the process.
         let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
-        let gone = |_| StartError::LauncherGone;
-        request.send(socket.as_fd()).map_err(gone)?;
-        wire::receive_answer(socket.as_fd(), plan).map_err(gone)?
+        request.send(socket.as_fd()).map_err(unheard)?;
+        wire::receive_answer(socket.as_fd(), plan).map_err(unheard)?
     }
 
     /// Forks the process that attends to cages, from any thread.
     pub fn start_attendant(&self) -> Result<Attending, StartError> {
         let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
-        let gone = |_| StartError::LauncherGone;
-        wire::send_attendant_request(socket.as_fd()).map_err(gone)?;
-        wire::receive_attendant(socket.as_fd()).map_err(gone)?
+        wire::send_attendant_request(socket.as_fd()).map_err(unheard)?;
+        wire::receive_attendant(socket.as_fd()).map_err(unheard)?
     }
 
     /// Whether the process is gone, and with it every cage that it bore.
@@ -116,6 +114,17 @@ impl Drop for Launcher {
         let _gone = sys::signal::send(self.pid, libc::SIGKILL);
         let options = rustix::process::WaitOptions::empty();
         let _reaped = rustix::process::waitpid(Some(self.pid), options);
+    }
+}
+
+/// Why a launcher has not answered. One whose answer finds no room in this process's table of
+/// descriptors lives, and so does every other cage.
+fn unheard(errno: Errno) -> StartError {
+    match errno {
+        Errno::MFILE | Errno::NFILE => {
+            SetupFailure::kernel(Step::Control, "the cage's descriptors", errno).into()
+        }
+        _ => StartError::LauncherGone,
     }
 }
 
