@@ -1,6 +1,7 @@
 //! The command line: every command, flag and help text. Reads words; never looks at a file.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -445,6 +446,27 @@ impl State {
             Self::Scratch => "scratch",
         }
     }
+}
+
+/// Where the words after `run` ask for the result, of a line that cannot be read otherwise. Looks no
+/// further than to the first word that may be the program's name.
+pub(crate) fn json_asked_for(words: &[OsString]) -> Option<Option<PathBuf>> {
+    let mut may_be_value = false;
+    for word in words {
+        let bytes = word.as_bytes();
+        match bytes.strip_prefix(b"--json") {
+            Some([]) => return Some(None),
+            Some([b'=', file @ ..]) if !file.is_empty() => {
+                return Some(Some(PathBuf::from(OsStr::from_bytes(file))));
+            }
+            _ => {}
+        }
+        if bytes == b"--" || (!bytes.starts_with(b"-") && !may_be_value) {
+            return None;
+        }
+        may_be_value = bytes.starts_with(b"--") && !bytes.contains(&b'=');
+    }
+    None
 }
 
 /// The command whose start is measured.

@@ -56,7 +56,13 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => {
             drop(nursery);
-            return output::print_usage(&error);
+            let exit = output::print_usage(&error);
+            if let [_, command, rest @ ..] = words.as_slice()
+                && command == RUN
+            {
+                run::tell_unreadable(rest, &error);
+            }
+            return exit;
         }
     };
     let messages = Messages::new(arguments.everywhere.color);

@@ -16,7 +16,12 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 
 /// Prints what the command line's parser has to say: help, a version, or what is wrong with it.
 pub(crate) fn print_usage(answer: &clap::Error) -> ExitCode {
-    let printed = answer.print().and_then(|()| std::io::stdout().flush());
+    let printed = if answer.use_stderr() {
+        let text = format!("stockade: {}", answer.render());
+        std::io::stderr().lock().write_all(text.as_bytes())
+    } else {
+        answer.print().and_then(|()| std::io::stdout().flush())
+    };
     match unless_the_reader_left(printed) {
         Ok(()) => ExitCode::from(u8::try_from(answer.exit_code()).unwrap_or(u8::MAX)),
         Err(failure) => {

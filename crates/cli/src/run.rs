@@ -25,7 +25,7 @@ use plan::{ByteString, Plan};
 use policy::shown::shown;
 use policy::{EnvironmentRule, Limits, Policy, RuleOrigin, State};
 
-use crate::arguments::{Backend, RunArguments};
+use crate::arguments::{self, Backend, RunArguments};
 use crate::exit::Exit;
 use crate::failure::{Failure, with_causes};
 use crate::message::Messages;
@@ -60,6 +60,22 @@ pub(crate) fn run(
         session::leave(session, &start.recording, messages);
     }
     Ok(exit)
+}
+
+/// Writes the result of a command line that cannot be read to where it asks for one: a program that
+/// reads the result must not find an old one there.
+pub(crate) fn tell_unreadable(words: &[OsString], error: &clap::Error) {
+    if !error.use_stderr() {
+        return;
+    }
+    let Some(asked) = arguments::json_asked_for(words) else { return };
+    let text = error.to_string();
+    let first = text.lines().next().unwrap_or_default();
+    let failure = Failure::new(Exit::Usage, first.strip_prefix("error: ").unwrap_or(first));
+    // What is wrong has been told, and a file that cannot be written is only one thing more.
+    if let Ok(destination) = Destination::open(Some(&asked)) {
+        let _unwritten = destination.write(|| RunResult::of_failure(None, &failure));
+    }
 }
 
 /// What every run has, whatever is around its program.

@@ -161,3 +161,21 @@ fn the_result_is_not_led_elsewhere() {
     assert!(!place.project.join("ran").exists());
     place.shell(&["--json=/nonexistent/x"], "true").expect_code(2);
 }
+
+/// A result that is asked for is written even where the command line cannot be read, and an old one
+/// does not stay; what may be the program's own words is left alone.
+#[test]
+fn a_line_that_cannot_be_read_has_a_result_too() {
+    let place = Place::new();
+    let file = place.write("result.json", "{\"exit_code\":0}");
+    let json = format!("--json={}", file.display());
+    let wrong = place.ask(["run", json.as_str(), "--no-such-flag", "--", "true"]);
+    wrong.expect_code(2).says("stockade: error:");
+    let result: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!((&result["exit_code"], &result["reason"]), (&2.into(), &"usage".into()));
+    std::fs::write(&file, "kept").unwrap();
+    place.ask(["run", "--no-such-flag", "--", "true", json.as_str()]).expect_code(2);
+    place.ask(["run", "true", "--", json.as_str()]).expect_code(0);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "kept");
+}
