@@ -65,6 +65,17 @@ pub(crate) async fn perform(
 }
 
 /// Does something that takes the kernel's or a disk's time on a thread where that holds up nobody.
+/// Does something that has to come to its end even if the client does not wait for that: what serves
+/// a connection ends with it.
+async fn to_its_end<T: Send + 'static>(
+    work: impl Future<Output = Result<T, Problem>> + Send + 'static,
+) -> Result<T, Problem> {
+    match tokio::spawn(work).await {
+        Ok(done) => done,
+        Err(_) => Err(Problem::new(Code::Internal, "the request was given up")),
+    }
+}
+
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {

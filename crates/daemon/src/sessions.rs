@@ -112,8 +112,8 @@ impl Sessions {
     }
 
     /// Wipes a session that none of the daemon's cages is in any more, after asking others who use
-    /// it to end.
-    pub(crate) fn wipe(&self, id: &SessionId, killed: usize) -> Result<(), Problem> {
+    /// it to end. Tells how many were ended in all.
+    pub(crate) fn wipe(&self, id: &SessionId, killed: usize) -> Result<u64, Problem> {
         let asked = self.store.end(id)?;
         // It has ended, whatever can be written about it.
         let killed = u64::try_from(killed + asked).unwrap_or(u64::MAX);
@@ -123,7 +123,7 @@ impl Sessions {
                 problem.message
             ));
         }
-        Ok(())
+        Ok(killed)
     }
 }
 

@@ -1,8 +1,10 @@
 //! Sessions: directories that outlive a cage, ended over the API.
 
+use std::time::Duration;
+
 use serde_json::json;
 
-use crate::serving::{Serving, eventually};
+use crate::serving::{Serving, eventually, eventually_within};
 
 /// K135, K177, K163: what one cage keeps the next one finds; the end of the session ends its cages
 /// and wipes what they kept.
@@ -98,4 +100,29 @@ fn sessions_that_end_while_programs_come_and_go_leave_the_daemon_alone() {
         done.store(true, std::sync::atomic::Ordering::Relaxed);
     });
     assert_eq!(serving.get("/v1/status")["phase"], "serving", "{}", serving.said());
+}
+
+/// A session that is being ended ends, whether or not somebody waits for it, and so does a cage.
+#[test]
+fn an_end_does_not_need_its_client() {
+    let serving = Serving::new();
+    serving.post("/v1/sessions", &json!({ "id": "one" })).expect(201);
+    let mut request = serving.shell("trap '' TERM; echo ready; sleep 60");
+    let alone = serving.spawn(&request);
+    request["session"] = json!("one");
+    let within = serving.spawn(&request);
+    for id in [&alone, &within] {
+        serving.wait_for_output(id, "ready");
+    }
+    for path in ["/v1/sessions/one".to_owned(), format!("/v1/cages/{alone}")] {
+        let mut curl = serving.curl();
+        curl.args(["-X", "DELETE", "--max-time", "0.3", &format!("http://stockade{path}")]);
+        assert!(!curl.output().unwrap().status.success(), "{path} ended too soon");
+    }
+    eventually_within(Duration::from_secs(30), "the session is gone", || {
+        !serving.get("/v1/sessions").to_string().contains("\"one\"")
+    });
+    eventually_within(Duration::from_secs(30), "the cage is forgotten", || {
+        serving.ask("GET", &format!("/v1/cages/{alone}"), None).status == 404
+    });
 }

@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use serde::Deserialize;
 use serde_json::json;
 
+use super::to_its_end;
 use crate::answer::{self, Answer};
 use crate::cages::Cage;
 use crate::daemon::Daemon;
@@ -68,16 +69,19 @@ pub(super) fn plan(
 
 /// Ends a cage if it runs, waits until nothing of it is left, and forgets it.
 pub(super) async fn close(
-    daemon: &Daemon,
+    daemon: &Arc<Daemon>,
     request: &Request<Incoming>,
     name: &str,
 ) -> Result<Answer, Problem> {
     Query::read(request.uri().query(), &[])?;
-    let cage = daemon.cages.find(name)?;
+    let (daemon, cage) = (Arc::clone(daemon), daemon.cages.find(name)?);
     cage.handle.begin_close(EndReason::Cancelled);
-    cage.ended().await;
-    daemon.cages.forget(&cage);
-    answer::json(&ShownCage::from(&*cage))
+    let shown = to_its_end(async move {
+        cage.ended().await;
+        daemon.cages.forget(&cage);
+        Ok(ShownCage::from(&*cage))
+    });
+    answer::json(&shown.await?)
 }
 
 #[derive(Deserialize)]

@@ -8,7 +8,7 @@ use hyper::{Request, StatusCode};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::blocking;
+use super::{blocking, to_its_end};
 use crate::answer::{self, Answer};
 use crate::daemon::Daemon;
 use crate::problem::{Code, Problem};
@@ -82,8 +82,21 @@ pub(super) async fn end(
     let (id, daemon) = (id(&name)?, Arc::clone(daemon));
     let (known, asked) = (Arc::clone(&daemon), id.clone());
     blocking(move || known.sessions.show(&asked, &known.cages)).await?;
-    let killed = end_cages(&id, &daemon.cages).await;
     let ended = id.to_string();
-    blocking(move || daemon.sessions.wipe(&id, killed)).await?;
+    let killed = to_its_end(async move {
+        let mut killed = 0;
+        // Some may have come while the others ended.
+        for _ in 0..MOST_ROUNDS {
+            match end_cages(&id, &daemon.cages).await {
+                0 => break,
+                more => killed += more,
+            }
+        }
+        blocking(move || daemon.sessions.wipe(&id, killed)).await
+    })
+    .await?;
     answer::json(&json!({ "id": ended, "killed": killed }))
 }
+
+/// How often the cages of a session that ends are looked for.
+const MOST_ROUNDS: usize = 8;
