@@ -143,8 +143,11 @@ fn raise_descriptor_limit() {
 /// The socket on TCP, if there is to be one.
 fn listen_on_tcp(settings: &Settings) -> Result<Option<TcpListener>, ServeError> {
     let Some(listen) = &settings.listen else { return Ok(None) };
-    let listener = TcpListener::bind(listen.address);
-    listener.map(Some).map_err(|error| ServeError::kernel("listen on TCP", &error))
+    let address = listen.address;
+    TcpListener::bind(address).map(Some).map_err(|error| {
+        let errno = rustix::io::Errno::from_io_error(&error).unwrap_or(rustix::io::Errno::IO);
+        ServeError::Listen { address, errno }
+    })
 }
 
 /// Removes what a dead predecessor left, and says so.

@@ -29,6 +29,14 @@ pub enum ServeError {
     /// What bears cages does not start.
     #[error("no cages can be started")]
     Runner(#[from] cage::runner::RunError),
+    /// An address cannot be had.
+    #[error("cannot listen on `{address}`: {}", std::io::Error::from(*errno))]
+    Listen {
+        /// Which.
+        address: std::net::SocketAddr,
+        /// The kernel's answer.
+        errno: Errno,
+    },
     /// The kernel refused what a daemon needs.
     #[error("cannot {call}: {}", std::io::Error::from(*errno))]
     Kernel {

@@ -56,6 +56,16 @@ fn a_token_file_that_others_can_read_is_refused() {
 }
 
 #[test]
+fn an_address_that_is_taken_is_named() {
+    let place = Place::new();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let refused = Ended::of(&place.serve(&["--listen", &address]).output().unwrap());
+    assert_ne!(refused.code, 0);
+    assert!(refused.stderr.contains(&format!("cannot listen on `{address}`")), "{refused:#?}");
+}
+
+#[test]
 fn other_machines_are_let_in_only_by_a_flag_of_its_own() {
     let place = Place::new();
     for address in ["0.0.0.0:0", "[::]:0"] {
