@@ -79,7 +79,7 @@ impl Machine<'_> {
         command.args(["-no-reboot", "-machine", "q35", "-smp", "2", "-m", "4G", "-nic", "none"]);
         command.args(match has_hardware_support() {
             true => ["-accel", "kvm", "-cpu", "host"],
-            false => ["-accel", "tcg,thread=multi,tb-size=512", "-cpu", EMULATED_PROCESSOR],
+            false => ["-accel", EMULATION, "-cpu", EMULATED_PROCESSOR],
         });
         command.arg("-kernel").arg(self.image.kernel());
         command.arg("-initrd").arg(self.image.first_file_system());
@@ -149,6 +149,10 @@ fn comma_doubled(path: &Path) -> String {
     path.display().to_string().replace(',', ",,")
 }
 
+/// Both processors take turns in one thread. A kernel patches its own branches while it runs, and relies
+/// on what a real processor does when an instruction that it is about to carry out changes; emulated
+/// processors that run at the same time meet half of the change, and the kernel panics.
+const EMULATION: &str = "tcg,thread=single,tb-size=512";
 /// Everything that can be emulated but cmpxchg16b: emulators before version 8 leave the flags that it
 /// does not set to chance. The kernel allocates memory with it, and an interrupt that comes right then
 /// returns with those flags, which ends in a double fault once in some boots. A kernel that does not
