@@ -63,10 +63,11 @@ fn exceed(
     let mut request = scene.request(program);
     request.flags = limit.iter().map(OsString::from).collect();
     let finished = finish(scene.command(&request))?;
-    match finished.stdout.contains(crate::inside::EXCEEDED) {
-        true => Ok(Outcome::Succeeded("went on beyond its limit".to_owned())),
-        false => Ok(Outcome::Failed(finished.in_short())),
-    }
+    let mut said = finished.stdout.lines();
+    Ok(match said.find(|line| line.starts_with(crate::inside::EXCEEDED)) {
+        Some(line) => Outcome::Succeeded(format!("went on beyond its limit: {line}")),
+        None => Outcome::Failed(finished.in_short()),
+    })
 }
 
 const MEMORY: &[&str] = &["--memory", "32M"];
