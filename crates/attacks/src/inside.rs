@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Arena, Outcome};
 
 pub(crate) use greed::EXCEEDED;
+pub(crate) use roles::KERNEL_REFUSES;
 
 /// One line of a batch's output.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -34,8 +34,11 @@ pub(super) fn type_on_terminal(words: &str) -> ExitCode {
     for byte in words.bytes().chain(*b"\n") {
         for upper in [UpperBits::Clear, UpperBits::Set] {
             last = play_terminal_trick(stdin.as_fd(), TerminalTrick::PushInput(byte), upper);
-            if last.is_ok() {
-                break;
+            match last {
+                Ok(()) => break,
+                // The other way in may be closed; that this one was not must be told.
+                Err(Errno::IO) => return fail(KERNEL_REFUSES),
+                Err(_) => {}
             }
         }
     }
@@ -153,6 +156,10 @@ fn ended(result: std::io::Result<()>) -> ExitCode {
         Err(error) => fail(&error.to_string()),
     }
 }
+
+/// What a program says whose typing came to the terminal's own code, which takes none from users: so it
+/// is where `dev.tty.legacy_tiocsti` is 0.
+pub(crate) const KERNEL_REFUSES: &str = "the terminal itself takes no typing from users";
 
 const LOAD_WORD: u16 = 0x20;
 const JUMP_IF_EQUAL: u16 = 0x15;

@@ -6,6 +6,7 @@ use std::process::Stdio;
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 
 use crate::attack::{Outcome, Refused};
+use crate::inside::KERNEL_REFUSES;
 use crate::siege::{Siege, SiegeScene, until};
 use crate::{Arena, CageRequest};
 
@@ -24,10 +25,7 @@ pub(crate) const SIEGES: &[Siege] = &[
                 words.as_ref(),
             ]);
             let (screen, typed) = on_terminal(scene, &request)?;
-            if typed.contains(words) {
-                return Ok(Outcome::Succeeded(format!("the terminal holds `{}`", typed.trim())));
-            }
-            Ok(Outcome::Failed(format!("nothing was typed; the screen says `{screen}`")))
+            Ok(judge_typing(words, &screen, &typed))
         },
     ),
     Siege::new("T20", "write-users-clipboard", "has its terminal set the clipboard", |scene| {
@@ -42,6 +40,18 @@ pub(crate) const SIEGES: &[Siege] = &[
         screen_shows(scene, script, "]8;;file")
     }),
 ];
+
+/// Typing went through if the words are there to be read, and also if only the kernel's own code for
+/// terminals stood against it: most kernels let users type, so a cage must not count on this one.
+fn judge_typing(words: &str, screen: &str, typed: &str) -> Outcome {
+    if typed.contains(words) {
+        return Outcome::Succeeded(format!("the terminal holds `{}`", typed.trim()));
+    }
+    if screen.contains(KERNEL_REFUSES) {
+        return Outcome::Succeeded(format!("reached the terminal: {KERNEL_REFUSES}"));
+    }
+    Outcome::Failed(format!("nothing was typed; the screen says `{screen}`"))
+}
 
 /// Whether a sequence that a script prints arrives at the user's terminal.
 fn screen_shows(
@@ -113,3 +123,6 @@ fn drain(end: &OwnedFd, into: &mut Vec<u8>) {
         into.extend_from_slice(buffer.get(..length).unwrap_or_default());
     }
 }
+
+#[cfg(test)]
+mod tests;
