@@ -129,8 +129,10 @@ fn the_network_is_on_record() {
         .filter(|one| one["event"] == "gatekeeper.dns_denied")
         .collect();
     assert!(of_run.len() < 600, "{} records", of_run.len());
-    let (counted, lost) = (&account["dns_denied"], &account["events_lost"]);
-    assert!(counted.as_u64().unwrap() > 1000 && lost.as_u64().unwrap() > 0, "{account}");
+    // How many it manages to ask depends on the machine; that each is on record or counted does not.
+    let number = |field: &str| usize::try_from(account[field].as_u64().unwrap()).unwrap();
+    assert!(number("events_lost") > 0, "{account}");
+    assert_eq!(number("dns_denied"), of_run.len() + number("events_lost"), "{account}");
     verify(&place);
 }
 
