@@ -184,9 +184,14 @@ pub(crate) fn wait_for(mut child: Child) -> Result<Finished, Refused> {
 }
 
 /// Waits until a condition holds; says whether it did in time.
-pub(crate) fn until(mut condition: impl FnMut() -> bool) -> bool {
+pub(crate) fn until(condition: impl FnMut() -> bool) -> bool {
+    until_within(PATIENCE, condition)
+}
+
+/// Waits until a condition holds, for so long at most; says whether it did.
+pub(crate) fn until_within(longest: Duration, mut condition: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
-    while start.elapsed() < PATIENCE {
+    while start.elapsed() < longest {
         if condition() {
             return true;
         }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::Arena;
 use crate::attack::{Outcome, Refused};
-use crate::siege::{Siege, SiegeScene, finish, until};
+use crate::siege::{Siege, SiegeScene, finish, until, until_within};
 
 pub(crate) const SIEGES: &[Siege] = &[
     Siege::new("T28", "daemon-outlives-cage", "forks twice and works on after the end", |scene| {
@@ -45,13 +45,21 @@ pub(crate) const SIEGES: &[Siege] = &[
 ];
 
 fn outlive(scene: &mut SiegeScene<'_>, flags: &[&str]) -> Result<Outcome, Refused> {
-    let late = scene.workplace()?.join("late");
-    let script = "( ( trap '' HUP; setsid sh -c 'sleep 0.3; echo x > \"$1\"' sh \"$1\" ) </dev/null >/dev/null 2>&1 & ) ; exit 0";
-    let mut request = scene.script(script, &[&late]);
+    let place = scene.workplace()?;
+    let [late, ready, flag] = ["late", "ready", "flag"].map(|name| place.join(name));
+    fs::write(&flag, "")?;
+    // Works already when the cage ends, and writes only once it was told that the end has come.
+    let daemon = "echo x > \"$2\"; while [ -e \"$3\" ]; do sleep 0.02; done; echo x > \"$1\"";
+    let script = format!(
+        "( ( trap '' HUP; setsid sh -c '{daemon}' sh \"$@\" ) </dev/null >/dev/null 2>&1 & ); \
+         until [ -e \"$2\" ]; do sleep 0.02; done; exit 0"
+    );
+    let mut request = scene.script(&script, &[&late, &ready, &flag]);
     request.flags = flags.iter().map(std::ffi::OsString::from).collect();
     let began = Instant::now();
     let finished = finish(scene.command(&request))?;
     let took = began.elapsed();
+    fs::remove_file(&flag)?;
     // Limits that cannot be held here are refused, and then nothing has run.
     if finished.status.code() == Some(CANNOT_BUILD) && !flags.is_empty() {
         return Ok(Outcome::Failed(finished.in_short()));
@@ -59,8 +67,7 @@ fn outlive(scene: &mut SiegeScene<'_>, flags: &[&str]) -> Result<Outcome, Refuse
     if !finished.status.success() {
         return Ok(Outcome::Broken(finished.in_short()));
     }
-    std::thread::sleep(AFTER_THE_END + took * HOW_MUCH_SLOWER);
-    match late.exists() {
+    match until_within(AFTER_THE_END + took * HOW_MUCH_SLOWER, || late.exists()) {
         true => Ok(Outcome::Succeeded("wrote after the end".to_owned())),
         false => Ok(Outcome::Failed("nothing was written after the end".to_owned())),
     }
