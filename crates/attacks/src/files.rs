@@ -15,6 +15,8 @@ mod temporary;
 
 use crate::Attack;
 
+pub(crate) use mounts::restrictions_of;
+
 /// The groups of this area.
 pub(crate) const ATTACKS: &[&[Attack]] = &[
     links::ATTACKS,

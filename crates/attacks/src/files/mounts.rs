@@ -2,7 +2,9 @@
 //! over things, alone or as root of a new user namespace. T11
 
 use std::fs;
+use std::path::Path;
 
+use rustix::fs::StatVfsMountFlags;
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MoveMountFlags, OpenTreeFlags,
     UnmountFlags, fsmount, fsopen, mount_remount, move_mount, open_tree, unmount,
@@ -73,7 +75,8 @@ pub(crate) const ATTACKS: &[Attack] = &[
 ];
 
 fn remount_and_write(scene: &Scene<'_>) -> Result<Outcome, Refused> {
-    mount_remount(scene.project.join("readonly"), MountFlags::BIND, "")?;
+    let readonly = scene.project.join("readonly");
+    mount_remount(&readonly, MountFlags::BIND | restrictions_of(&readonly)?, "")?;
     fs::write(scene.readonly_file(), scene.mark())?;
     Ok(Outcome::Attempted("remounted and written".to_owned()))
 }
@@ -109,4 +112,17 @@ fn mount_new(scene: &Scene<'_>) -> Result<Outcome, Refused> {
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
     move_mount(&mount, "", rustix::fs::CWD, &place, flags)?;
     Ok(Outcome::Succeeded("mounted".to_owned()))
+}
+
+/// What the mount already forbids: root of a user namespace cannot take it away, and a change that
+/// leaves it out is refused.
+pub(crate) fn restrictions_of(path: &Path) -> std::io::Result<MountFlags> {
+    let present = rustix::fs::statvfs(path)?.f_flag;
+    let restrictions = [
+        (StatVfsMountFlags::NOSUID, MountFlags::NOSUID),
+        (StatVfsMountFlags::NODEV, MountFlags::NODEV),
+        (StatVfsMountFlags::NOEXEC, MountFlags::NOEXEC),
+    ];
+    let present = restrictions.into_iter().filter(|(shown, _)| present.contains(*shown));
+    Ok(present.fold(MountFlags::empty(), |flags, (_, flag)| flags | flag))
 }

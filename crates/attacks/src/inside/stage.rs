@@ -13,6 +13,7 @@ use rustix::process::{Pid, WaitOptions, waitpid};
 use sys::clone::{Forked, Namespaces, fork_into};
 
 use super::{Told, one};
+use crate::files::restrictions_of;
 use crate::{Arena, Attack, Outcome};
 
 /// Runs the attack on a fresh stage. The child on the stage tells the outcome; this process has
@@ -77,7 +78,8 @@ fn act(attack: &'static Attack, arena: &Arena) -> std::io::Result<Outcome> {
 fn hang_rules(project: &Path) -> std::io::Result<()> {
     let readonly = project.join("readonly");
     mount_bind_recursive(&readonly, &readonly)?;
-    mount_remount(&readonly, MountFlags::BIND | MountFlags::RDONLY, "")?;
+    let flags = MountFlags::BIND | MountFlags::RDONLY | restrictions_of(&readonly)?;
+    mount_remount(&readonly, flags, "")?;
     mount("tmpfs", project.join("private"), "tmpfs", MountFlags::RDONLY, None)?;
     mount_bind_recursive("/dev/null", project.join("hidden.txt"))?;
     Ok(())
