@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::directory::{Directory, LOCK_FILE, file_name, number_of};
 use crate::error::AuditError;
-use crate::head::{Head, HeadFile};
+use crate::head::{Head, HeadFile, Reached};
 use crate::key::Key;
 use crate::lines::Part;
 
@@ -39,11 +39,24 @@ pub enum ReadError {
 #[derive(Debug)]
 pub(crate) struct Archive {
     pub(crate) path: PathBuf,
+    pub(crate) source: Source,
     /// Its files, in order.
     pub(crate) parts: Vec<Part>,
     pub(crate) head: HeadFound,
     /// The public half of the key that lies beside the log; none in an export.
     pub(crate) key_beside: Option<String>,
+}
+
+/// Where a log is read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// A directory that may be written to: records are there before the head states them.
+    Directory,
+    /// A file that was exported: it ends with the record that its head states.
+    Export {
+        /// How many bytes are behind the last file that its header names.
+        trailing: u64,
+    },
 }
 
 /// What was found of a head.
@@ -74,6 +87,14 @@ pub(crate) struct ExportedFile {
 }
 
 impl Archive {
+    /// Lets go of everything behind the record that a head states.
+    pub(crate) fn cut_at(&mut self, reached: &Reached) {
+        self.parts.retain(|part| part.number <= reached.file);
+        if let Some(last) = self.parts.last_mut().filter(|part| part.number == reached.file) {
+            last.length = last.length.min(reached.offset);
+        }
+    }
+
     /// Opens a directory, or an exported file.
     pub(crate) fn open(path: &Path) -> Result<Self, ReadError> {
         if path.is_file() { Self::of_export(path) } else { Self::of_directory(path) }
@@ -109,7 +130,8 @@ impl Archive {
             return Err(ReadError::NoLog(path.to_owned()));
         }
         let key_beside = Key::load(&directory).ok().map(|key| key.public());
-        Ok(Self { path: path.to_owned(), parts, head, key_beside })
+        let source = Source::Directory;
+        Ok(Self { path: path.to_owned(), source, parts, head, key_beside })
     }
 
     /// Opens an exported file.
@@ -146,7 +168,8 @@ impl Archive {
             begin += length;
         }
         let head = HeadFound::Stated(header.head);
-        Ok(Self { path: path.to_owned(), parts, head, key_beside: None })
+        let source = Source::Export { trailing: size.saturating_sub(begin) };
+        Ok(Self { path: path.to_owned(), source, parts, head, key_beside: None })
     }
 }
 

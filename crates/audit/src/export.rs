@@ -30,12 +30,15 @@ pub fn anchor(directory: &Path) -> Result<Head, ExportError> {
     }
 }
 
-/// Writes the log in a directory, as it is now, to one file.
+/// Writes the log in a directory to one file, up to the record that its head states: nothing would
+/// vouch for those behind it, and whoever has the file could add some of their own.
 pub fn export(directory: &Path, output: &mut dyn Write) -> Result<Head, ExportError> {
-    let archive = Archive::of_directory(directory)?;
-    let HeadFound::Stated(head) = archive.head else {
+    let mut archive = Archive::of_directory(directory)?;
+    let HeadFound::Stated(head) = archive.head.clone() else {
         return Err(ExportError::NoHead(directory.to_owned()));
     };
+    let reached = head.reached().ok_or_else(|| ExportError::NoHead(directory.to_owned()))?;
+    archive.cut_at(&reached);
     let files = archive
         .parts
         .iter()

@@ -10,7 +10,7 @@ mod tests;
 
 use std::path::Path;
 
-use crate::archive::{Archive, HeadFound, ReadError};
+use crate::archive::{Archive, HeadFound, ReadError, Source};
 use crate::directory::file_name;
 use crate::error::AuditError;
 use crate::event::Event;
@@ -48,8 +48,8 @@ pub struct Verified {
     pub last: Option<Timestamp>,
     /// The key that signs it, in hexadecimal digits.
     pub public_key: String,
-    /// How many records the head covers: none of them can have been cut off. Those after it cannot
-    /// have been changed one by one, but the last of them could be gone.
+    /// How many records the head covers: none of them can have been cut off. It does not vouch for
+    /// those after it, which only a directory has: they are written before they are stated.
     pub covered: u64,
     /// What dead writers left, and was set apart.
     pub recovered: Vec<Recovered>,
@@ -82,7 +82,21 @@ struct Verification<'a> {
     last_hash: Hash,
     /// The key of the first record.
     public_key: Option<String>,
+    /// Whether the last record says that the log goes on in another file.
+    is_rotated: bool,
+    opening: Opening,
     verified: Verified,
+}
+
+/// What a file that is not the first still needs before any other record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Opening {
+    /// The record that says after which file it goes on, or a checkpoint that is due.
+    Anything,
+    /// That record, unless whoever wrote the checkpoint was cut short behind it.
+    Continuation,
+    /// Nothing.
+    Done,
 }
 
 /// Whose head it is.
@@ -141,8 +155,16 @@ impl<'a> Verification<'a> {
             recovered: Vec::new(),
             unfinished: 0,
         };
-        let (last_sequence, last_hash) = (0, Hash::NONE);
-        Ok(Self { archive, stated, last_sequence, last_hash, public_key, verified })
+        Ok(Self {
+            archive,
+            stated,
+            last_sequence: 0,
+            last_hash: Hash::NONE,
+            public_key,
+            is_rotated: false,
+            opening: Opening::Done,
+            verified,
+        })
     }
 
     fn run(mut self) -> Result<Verified, VerifyError> {
@@ -152,59 +174,89 @@ impl<'a> Verification<'a> {
                 let missing = file_name(expected);
                 return Err(self.broken(&missing, 0, Fault::FileMissing).into());
             }
+            if index > 0 {
+                self.go_on_in(part)?;
+            }
             self.read_part(part)?;
         }
         self.end()
+    }
+
+    /// Begins a file that is not the first: the one before it must say that the log goes on.
+    fn go_on_in(&mut self, part: &Part) -> Result<(), VerifyError> {
+        let mut lines = Lines::from(0);
+        let first = lines.next(part).map_err(|errno| self.unreadable(part, errno))?;
+        // What is missing before it, the record that says so among it, is told as such.
+        let has_gap = first
+            .and_then(|raw| Line::parse(raw.bytes).ok())
+            .is_some_and(|line| line.sequence != self.last_sequence + 1);
+        if !self.is_rotated && !has_gap {
+            return Err(self.broken(&file_name(part.number), 0, Fault::StrayFile).into());
+        }
+        (self.is_rotated, self.opening) = (false, Opening::Anything);
+        Ok(())
     }
 
     fn read_part(&mut self, part: &Part) -> Result<(), VerifyError> {
         let is_last = self.archive.parts.last().is_some_and(|last| last.number == part.number);
         let mut lines = Lines::from(0);
         let mut place = Place { part, line: 0 };
-        let mut is_first = true;
-        let mut is_over = false;
         loop {
             let read = lines.next(part).map_err(|errno| self.unreadable(part, errno))?;
             let Some(raw) = read else { return Ok(()) };
             place.line += 1;
-            if is_over {
+            let parsed = Line::parse(raw.bytes).ok().filter(|_| raw.is_ended);
+            let follows = parsed.is_some_and(|line| {
+                (line.sequence, line.previous) == (self.last_sequence + 1, self.last_hash)
+            });
+            if self.is_export_over() {
+                let fault = if follows { Fault::BeyondHead } else { Fault::TrailingBytes };
+                return Err(self.broken_at(place, fault).into());
+            }
+            if self.is_rotated {
                 return Err(self.broken_at(place, Fault::Misplaced).into());
             }
             if !raw.is_ended && is_last {
                 self.verified.unfinished = raw.end - raw.offset;
                 return Ok(());
             }
-            let follows = |line: &Line<'_>| {
-                (line.sequence, line.previous) == (self.last_sequence + 1, self.last_hash)
-            };
-            match Line::parse(raw.bytes) {
-                Ok(line) if raw.is_ended && follows(&line) => {
-                    let record = Record::parse(raw.bytes);
-                    let record = record.map_err(|_| self.broken_at(place, Fault::Changed))?;
-                    self.accept(&record, place, is_first)?;
-                    is_over = record.name == "log.rotated";
-                }
-                _ => {
-                    let skipped = self.set_apart(part, &raw, place)?;
-                    (lines, place.line) = (Lines::from(skipped.end), skipped.line);
-                }
+            if follows {
+                let record = Record::parse(raw.bytes);
+                let record = record.map_err(|_| self.broken_at(place, Fault::Changed))?;
+                self.accept(&record, place)?;
+            } else {
+                let skipped = self.set_apart(part, &raw, place)?;
+                (lines, place.line) = (Lines::from(skipped.end), skipped.line);
             }
-            is_first = false;
         }
     }
 
+    /// Whether this is an export, and the record that its head states was read. In a directory records
+    /// may follow: they are written before they are stated.
+    fn is_export_over(&self) -> bool {
+        let is_own = |stated: &&(Reached, Statement)| stated.1 == Statement::Own;
+        let own = self.stated.iter().find(is_own).map(|(reached, _)| reached.sequence);
+        self.archive.source != Source::Directory
+            && own.is_some_and(|sequence| sequence <= self.last_sequence)
+    }
+
     /// Takes the next record.
-    fn accept(
-        &mut self,
-        record: &Record,
-        place: Place<'_>,
-        is_first: bool,
-    ) -> Result<(), VerifyError> {
-        let fault = self.fault_of(record, place, is_first);
+    fn accept(&mut self, record: &Record, place: Place<'_>) -> Result<(), VerifyError> {
+        let fault = self.fault_of(record, place);
         if let Some(fault) = fault {
             return Err(self.broken_at(place, fault).into());
         }
         self.count(record);
+        self.is_rotated = record.name == "log.rotated";
+        self.opening = match self.opening {
+            Opening::Anything if record.name == "log.checkpoint" => Opening::Continuation,
+            _ => Opening::Done,
+        };
+        self.compare_with_stated(record, place)
+    }
+
+    /// A head that states this record must state its hash.
+    fn compare_with_stated(&self, record: &Record, place: Place<'_>) -> Result<(), VerifyError> {
         for (reached, statement) in &self.stated {
             if reached.sequence == record.sequence && reached.hash != record.hash {
                 let fault = match statement {
@@ -227,45 +279,56 @@ impl<'a> Verification<'a> {
     }
 
     /// What is wrong with a record that follows the one before it: the log's own ones have a place.
-    fn fault_of(&mut self, record: &Record, place: Place<'_>, is_first: bool) -> Option<Fault> {
-        let first_of_log = record.sequence == 1;
+    fn fault_of(&mut self, record: &Record, place: Place<'_>) -> Option<Fault> {
         let checkpoint_due = record.sequence.is_multiple_of(CHECKPOINT_INTERVAL);
         let event = if record.name.starts_with("log.") { record.event() } else { None };
         match event {
-            Some(Event::LogBegun { public_key }) if first_of_log => {
+            Some(Event::LogBegun { public_key }) if record.sequence == 1 => {
                 let key = self.public_key.get_or_insert_with(|| public_key.to_string());
                 (*key != public_key.as_str()).then_some(Fault::OtherKey)
             }
-            _ if first_of_log => Some(Fault::Misplaced),
-            Some(
-                Event::LogCheckpoint { public_key, signature }
-                | Event::LogRotated { public_key, signature, .. },
-            ) => {
-                self.verified.checkpoints += 1;
-                let is_misplaced = record.name == "log.checkpoint" && !checkpoint_due;
-                let message = checkpoint_message(record.sequence, record.previous);
-                if self.public_key.as_deref() != Some(public_key.as_str()) {
-                    Some(Fault::OtherKey)
-                } else if !is_signed(public_key.as_str(), &message, signature.as_str()) {
-                    Some(Fault::ForgedCheckpoint)
-                } else {
-                    is_misplaced.then_some(Fault::Misplaced)
-                }
+            _ if record.sequence == 1 => Some(Fault::Misplaced),
+            Some(Event::LogCheckpoint { public_key, signature }) => {
+                let is_placed = checkpoint_due && self.opening != Opening::Continuation;
+                self.fault_of_signed(record, public_key.as_str(), signature.as_str(), is_placed)
+            }
+            Some(Event::LogRotated { next, public_key, signature }) => {
+                let names_next = next.as_str() == file_name(place.part.number.saturating_add(1));
+                let is_placed = names_next && self.opening == Opening::Done;
+                self.fault_of_signed(record, public_key.as_str(), signature.as_str(), is_placed)
             }
             _ if checkpoint_due => Some(Fault::ForgedCheckpoint),
             Some(Event::LogContinued { after, public_key }) => {
                 let before = file_name(place.part.number.saturating_sub(1));
-                // A checkpoint that was due comes before it.
-                let may_begin = is_first || place.line == 2;
+                let is_placed = self.opening != Opening::Done && after.as_str() == before;
                 if self.public_key.as_deref() != Some(public_key.as_str()) {
                     Some(Fault::OtherKey)
                 } else {
-                    (!may_begin || after.as_str() != before).then_some(Fault::Misplaced)
+                    (!is_placed).then_some(Fault::Misplaced)
                 }
             }
             Some(_) => Some(Fault::Misplaced),
             None if record.name.starts_with("log.") => Some(Fault::Misplaced),
-            None => None,
+            None => (self.opening != Opening::Done).then_some(Fault::Misplaced),
+        }
+    }
+
+    /// The same of one that vouches for all before it.
+    fn fault_of_signed(
+        &mut self,
+        record: &Record,
+        public_key: &str,
+        signature: &str,
+        is_placed: bool,
+    ) -> Option<Fault> {
+        self.verified.checkpoints += 1;
+        let message = checkpoint_message(record.sequence, record.previous);
+        if self.public_key.as_deref() != Some(public_key) {
+            Some(Fault::OtherKey)
+        } else if !is_signed(public_key, &message, signature) {
+            Some(Fault::ForgedCheckpoint)
+        } else {
+            (!is_placed).then_some(Fault::Misplaced)
         }
     }
 
@@ -292,7 +355,12 @@ impl<'a> Verification<'a> {
         if !sealed.is_signed {
             return Err(self.broken_at(place, Fault::ForgedCheckpoint).into());
         }
+        // A file that nothing whole is in is begun anew, so none begins with what is set apart.
+        if self.opening == Opening::Anything {
+            return Err(self.broken_at(place, Fault::Misplaced).into());
+        }
         self.count(&sealed.record);
+        self.opening = Opening::Done;
         self.verified.recovered.push(Recovered {
             sequence: sealed.record.sequence,
             file: file_name(part.number),
@@ -315,6 +383,9 @@ impl<'a> Verification<'a> {
             if *statement == Statement::Own {
                 self.verified.covered = reached.sequence;
             }
+        }
+        if let Source::Export { trailing: 1.. } = self.archive.source {
+            return Err(self.broken(&file_name(file), 0, Fault::TrailingBytes).into());
         }
         // A log gets its head right after its first record.
         if self.archive.head == HeadFound::Absent && self.last_sequence > 1 {

@@ -48,6 +48,12 @@ pub enum Fault {
     Misplaced,
     /// A file of the log is gone.
     FileMissing,
+    /// A file in which the log does not go on: the one before it does not end with saying so.
+    StrayFile,
+    /// A record behind the one that the head of an export states. Nothing vouches for it.
+    BeyondHead,
+    /// Something that is no record, behind the last one of an export.
+    TrailingBytes,
     /// The log ends too early.
     Truncated {
         /// The record that the head states.
@@ -85,6 +91,9 @@ impl Fault {
             Self::Inserted => "inserted",
             Self::Misplaced => "misplaced",
             Self::FileMissing => "file_missing",
+            Self::StrayFile => "stray_file",
+            Self::BeyondHead => "beyond_head",
+            Self::TrailingBytes => "trailing_bytes",
             Self::Truncated { .. } => "truncated",
             Self::TruncatedSinceAnchor { .. } => "truncated_since_anchor",
             Self::NotAsStated => "not_as_stated",
@@ -131,6 +140,20 @@ impl fmt::Display for Broken {
             Fault::FileMissing => {
                 write!(formatter, "the file is missing, and with it the records from {sequence} on")
             }
+            Fault::StrayFile => write!(
+                formatter,
+                "the log does not go on in this file: none of the records before {sequence} says so"
+            ),
+            Fault::BeyondHead => write!(
+                formatter,
+                "record {sequence} was added: it stands behind the last one that the export's head \
+                 states"
+            ),
+            Fault::TrailingBytes => write!(
+                formatter,
+                "something was added that is not record {sequence}: it stands behind the last one \
+                 that the export's head states"
+            ),
             Fault::Truncated { stated } => {
                 write!(formatter, "the end was cut off: records {sequence} to {stated} are missing")
             }

@@ -1,5 +1,7 @@
 //! What was done to a log, and what is said of it.
 
+mod additions;
+
 use std::fs;
 use std::path::PathBuf;
 

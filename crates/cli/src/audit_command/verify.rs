@@ -81,8 +81,8 @@ fn describe(verified: &Verified) -> String {
     text.push_str(&match beyond {
         0 => "the head covers all of them\n".to_owned(),
         _ => format!(
-            "the head covers records up to {covered}; of the {beyond} after it, the last could be \
-             missing unnoticed\n"
+            "the head covers records up to {covered}; it does not vouch for the {beyond} after it, of \
+             which some could have been removed or added unnoticed\n"
         ),
     });
     for one in recovered {

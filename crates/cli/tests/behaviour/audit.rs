@@ -246,6 +246,65 @@ fn an_export_is_verified_and_shown_elsewhere() {
     assert_eq!(piped.expect_code(0).stdout, text);
 }
 
+/// A record that follows a line, with a hash that fits: no key is needed to make one.
+fn forged_after(line: &str, number: usize) -> String {
+    let last = audit::Line::parse(line.as_bytes()).unwrap();
+    let (next, previous, id) = (last.sequence + 1, last.hash, format!("01FORGED{number:02}"));
+    let body = format!(
+        "{{\"v\":1,\"seq\":{next},\"time\":\"{}\",\"prev\":\"{previous}\",\"event\":\"subagent.killed\",\
+         \"invocation_id\":\"{id}\",\"reason\":\"cancelled\"",
+        last.time
+    );
+    format!("{body},\"hash\":\"{}\"}}", audit::Hash::of(body.as_bytes()))
+}
+
+/// T52: an export goes through many hands, and none of them has the key.
+#[test]
+fn what_was_added_to_an_export_is_named() {
+    let recorded = Recorded::new();
+    let home = recorded.place.home.clone();
+    let (file, anchor) = (home.join("record.audit"), home.join("anchor"));
+    let (file, anchor) = (file.to_str().unwrap(), anchor.to_str().unwrap());
+    recorded.ask(&["export", file]).expect_code(0);
+    recorded.ask(&["export", "--head", anchor]).expect_code(0);
+    let here = recorded.answer(&[]);
+    let (key, next) = (here["public_key"].as_str().unwrap(), here["records"].as_u64().unwrap() + 1);
+    let words = [file, "--key", key, "--anchor", anchor];
+    assert_eq!(recorded.answer(&words), here);
+    let text = fs::read_to_string(file).unwrap();
+    let (name, bytes) = {
+        let name = recorded.files().pop().unwrap();
+        let bytes = fs::metadata(recorded.file(&name)).unwrap().len();
+        (name, bytes)
+    };
+    let line = recorded.lines(&name).len() as u64 + 1;
+    let record = forged_after(text.lines().next_back().unwrap(), 1);
+    let stated = |bytes: u64| format!("{{\"name\":\"{name}\",\"bytes\":{bytes}}}");
+    let longer = text.replacen(&stated(bytes), &stated(bytes + record.len() as u64 + 1), 1);
+    assert_ne!(longer, text);
+    fs::write(file, format!("{longer}{record}\n")).unwrap();
+    recorded.is_told(&words, ("beyond_head", &name, line, next));
+    fs::write(file, format!("{text}{record}\n")).unwrap();
+    recorded.is_told(&words, ("trailing_bytes", &name, 0, next));
+    let other = format!("{:06}.jsonl", recorded.files().len() + 1);
+    let files = format!("{},{{\"name\":\"{other}\",\"bytes\":0}}", stated(bytes));
+    fs::write(file, text.replacen(&stated(bytes), &files, 1)).unwrap();
+    recorded.is_told(&words, ("stray_file", &other, 0, next));
+}
+
+/// T52: records are written before they are stated, so a log in use may have such; an export has not.
+#[test]
+fn records_that_the_head_does_not_cover_are_told() {
+    let recorded = Recorded::new();
+    let name = recorded.files().pop().unwrap();
+    let record = forged_after(recorded.lines(&name).last().unwrap(), 1);
+    let mut file = fs::OpenOptions::new().append(true).open(recorded.file(&name)).unwrap();
+    writeln!(file, "{record}").unwrap();
+    recorded.ask(&["verify"]).expect_code(0).prints("it does not vouch for the 1 after it");
+    let answer = recorded.answer(&[]);
+    assert_eq!(answer["records"].as_u64().unwrap(), answer["covered"].as_u64().unwrap() + 1);
+}
+
 /// T52
 #[test]
 fn records_are_shown_to_a_person_and_to_a_program() {
