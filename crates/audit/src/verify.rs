@@ -360,6 +360,7 @@ impl<'a> Verification<'a> {
             return Err(self.broken_at(place, Fault::Misplaced).into());
         }
         self.count(&sealed.record);
+        self.compare_with_stated(&sealed.record, Place { line: sealed.line, ..place })?;
         self.opening = Opening::Done;
         self.verified.recovered.push(Recovered {
             sequence: sealed.record.sequence,

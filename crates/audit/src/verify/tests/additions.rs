@@ -221,3 +221,28 @@ fn an_export_has_only_what_its_head_covers() {
         assert_eq!(verify(&file, &Expected::default()).unwrap(), covered);
     }
 }
+
+/// T52: whoever has the key can set something apart where the anchor states another record.
+#[test]
+fn an_anchor_is_compared_with_records_that_set_something_apart() {
+    let fixture = Fixture::new();
+    let files = fs::read_dir(&fixture.directory).unwrap().flatten();
+    let old: Vec<_> = files.map(|file| (file.path(), fs::read(file.path()).unwrap())).collect();
+    let log = Log::open(&fixture.directory).unwrap();
+    log.record(&event(1)).unwrap();
+    log.checkpoint().unwrap();
+    let anchor = crate::anchor(&fixture.directory).unwrap();
+    let stated = anchor.sequence();
+    for (path, bytes) in old {
+        fs::write(path, bytes).unwrap();
+    }
+    let name = format!("{:06}.jsonl", fixture.verify().unwrap().files);
+    let mut text = fs::read(fixture.path(&name)).unwrap();
+    text.extend_from_slice(b"torn");
+    fs::write(fixture.path(&name), text).unwrap();
+    Log::open(&fixture.directory).unwrap().record(&event(2)).unwrap();
+    assert_eq!(fixture.verify().unwrap().recovered[0].sequence, stated);
+    let expected = Expected { anchor: Some(anchor), ..Expected::default() };
+    let Err(VerifyError::Broken(found)) = verify(&fixture.directory, &expected) else { panic!() };
+    assert_eq!((found.sequence, found.fault), (stated, Fault::NotAsAnchored));
+}
