@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, RawDir};
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, RawDir, Stat};
 use rustix::io::Errno;
 
 use crate::error::AuditError;
@@ -17,6 +17,8 @@ pub(crate) struct Directory {
     pub(crate) descriptor: OwnedFd,
     pub(crate) path: PathBuf,
     purpose: Purpose,
+    /// Device and inode.
+    identity: (u64, u64),
 }
 
 /// What a directory is opened for.
@@ -67,9 +69,41 @@ impl Directory {
         let flags = DIRECTORY | OFlags::NOFOLLOW;
         let descriptor = rustix::fs::open(path, flags, Mode::empty())
             .map_err(|source| AuditError::Kernel { call: "open", path: path.to_owned(), source })?;
-        let directory = Self { descriptor, path: path.to_owned(), purpose };
-        directory.check(&directory.descriptor, "")?;
+        let status = rustix::fs::fstat(&descriptor).map_err(|source| AuditError::Kernel {
+            call: "fstat",
+            path: path.to_owned(),
+            source,
+        })?;
+        // Whoever keeps it open may change to another working directory.
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let identity = (status.st_dev, status.st_ino);
+        let directory = Self { descriptor, path, purpose, identity };
+        directory.check_status(&status, "")?;
         Ok(directory)
+    }
+
+    /// Whether the directory is still the one at its path, and its owner's alone: whoever keeps it
+    /// open would go on where nobody looks, or where others have written.
+    pub(crate) fn check_place(&self) -> Result<(), AuditError> {
+        let moved = |problem| Err(AuditError::Moved { path: self.path.clone(), problem });
+        let status = match rustix::fs::lstat(&self.path) {
+            Ok(status) => status,
+            Err(Errno::NOENT | Errno::NOTDIR) => return moved("it was moved away or removed"),
+            Err(errno) => return Err(self.failed("lstat", "")(errno)),
+        };
+        if (status.st_dev, status.st_ino) != self.identity {
+            return moved("something else is in its place");
+        }
+        self.check_status(&status, "")
+    }
+
+    /// What is at the name of a file now, if anything is; it must be the owner's alone.
+    pub(crate) fn status_of(&self, name: &str) -> Result<Option<Stat>, AuditError> {
+        match rustix::fs::statat(&self.descriptor, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(status) => self.check_status(&status, name).map(|()| Some(status)),
+            Err(Errno::NOENT) => Ok(None),
+            Err(errno) => Err(self.failed("fstatat", name)(errno)),
+        }
     }
 
     /// Opens a file of the log that exists.
@@ -177,6 +211,10 @@ impl Directory {
 
     fn check(&self, object: impl AsFd, name: &str) -> Result<(), AuditError> {
         let status = rustix::fs::fstat(object).map_err(self.failed("fstat", name))?;
+        self.check_status(&status, name)
+    }
+
+    fn check_status(&self, status: &Stat, name: &str) -> Result<(), AuditError> {
         let path = if name.is_empty() { self.path.clone() } else { self.path.join(name) };
         let is_file = FileType::from_raw_mode(status.st_mode) == FileType::RegularFile;
         let for_writing = self.purpose == Purpose::Writing;

@@ -32,7 +32,7 @@ pub enum AuditError {
     /// log: it would cover up what happened.
     #[error(
         "the log in `{}` was changed: {problem}; `stockade audit verify` tells more, and a new log \
-         begins once this one is moved away",
+         begins once whatever keeps this one open is stopped and it is moved away",
         path.display()
     )]
     Damaged {
@@ -40,6 +40,19 @@ pub enum AuditError {
         path: PathBuf,
         /// What is wrong, and where.
         problem: String,
+    },
+    /// The directory is not at its path any more. Whoever reads the log there would not find what is
+    /// written to this one.
+    #[error(
+        "the log that was opened in `{}` is not there any more: {problem}; whatever writes to it has \
+         to be started again",
+        path.display()
+    )]
+    Moved {
+        /// Where it was.
+        path: PathBuf,
+        /// What is there instead.
+        problem: &'static str,
     },
     /// Another process holds the log and does not let go of it.
     #[error("another process has held the log in `{}` for {seconds} s", path.display())]

@@ -17,6 +17,8 @@ use crate::line::{LONGEST_LINE, Line};
 pub(crate) struct Tail {
     pub(crate) file: Arc<OwnedFd>,
     pub(crate) number: u32,
+    /// The file's own, by which it is known again.
+    pub(crate) inode: u64,
     /// How long the file is.
     pub(crate) size: u64,
     pub(crate) last: Last,

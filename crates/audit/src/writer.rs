@@ -15,7 +15,7 @@ use crate::directory::{Directory, LOCK_FILE, file_name};
 use crate::error::AuditError;
 use crate::event::Event;
 use crate::hash::{Hash, hexadecimal};
-use crate::head::{Head, HeadFile, Reached, read_at};
+use crate::head::{HEAD_FILE, Head, HeadFile, Reached, read_at};
 use crate::key::Key;
 use crate::line;
 use crate::tail::{self, Followed, Last, Tail};
@@ -96,7 +96,7 @@ impl Writer {
         let lock = Arc::clone(&self.lock);
         let _locked = self.directory.lock(&lock, EXCLUSIVE)?;
         let Some(file) = HeadFile::open(&self.directory, OFlags::RDWR)? else {
-            return Err(self.directory.damaged("its head is gone".to_owned()));
+            return Err(self.head_is_gone());
         };
         let slots = file.read(&self.directory)?;
         if slots.head.as_ref().is_none_or(|stated| stated.sequence() < head.sequence()) {
@@ -106,17 +106,25 @@ impl Writer {
         Ok(())
     }
 
-    /// The end of the log, from memory if nobody else has written since. The lock is held.
+    /// The end of the log, from memory if nobody else has written since. The lock is held. Whoever
+    /// keeps a log open for long is told here what happened to it meanwhile.
     fn current_tail(&mut self) -> Result<Tail, AuditError> {
+        self.directory.check_place()?;
         if let Some(tail) = self.tail.take() {
-            let status = rustix::fs::fstat(&*tail.file)
-                .map_err(self.directory.failed("fstat", &file_name(tail.number)))?;
-            let is_same = u64::try_from(status.st_size) == Ok(tail.size) && status.st_nlink > 0;
+            let status = self.directory.status_of(&file_name(tail.number))?;
+            let is_same = status.is_some_and(|status| {
+                status.st_ino == tail.inode && u64::try_from(status.st_size) == Ok(tail.size)
+            });
             if is_same && !tail.last.is_rotation {
-                return Ok(tail);
+                let head = self.directory.status_of(HEAD_FILE)?;
+                return head.map(|_| tail).ok_or_else(|| self.head_is_gone());
             }
         }
         self.find_tail()
+    }
+
+    fn head_is_gone(&self) -> AuditError {
+        self.directory.damaged("its head is gone".to_owned())
     }
 
     /// Looks for the end of the log, and makes it one that can be written to.
@@ -145,7 +153,8 @@ impl Writer {
         } else {
             tail::last_record(&file, size).map_err(self.directory.failed("read", &name))?
         };
-        let tail = |last| Tail { file: Arc::new(file), number, size, last };
+        let inode = status.st_ino;
+        let tail = |last| Tail { file: Arc::new(file), number, inode, size, last };
         match (last, &head) {
             (Some(last), Some(head)) if is_beyond(head, number, size, last) => {
                 self.usable(tail(last))
@@ -169,7 +178,7 @@ impl Writer {
         }
         if head.is_none() {
             if tail.last.sequence > 1 {
-                return Err(self.directory.damaged("its head is gone".to_owned()));
+                return Err(self.head_is_gone());
             }
             self.state_first(&mut tail, followed.end)?;
         }
@@ -241,9 +250,11 @@ impl Writer {
 
     fn new_file(&self, number: u32, last: Last) -> Result<Tail, AuditError> {
         let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL;
-        let file = self.directory.file(&file_name(number), flags)?;
+        let name = file_name(number);
+        let file = self.directory.file(&name, flags)?;
+        let status = rustix::fs::fstat(&file).map_err(self.directory.failed("fstat", &name))?;
         let last = Last { is_rotation: false, ..last };
-        Ok(Tail { file: Arc::new(file), number, size: 0, last })
+        Ok(Tail { file: Arc::new(file), number, inode: status.st_ino, size: 0, last })
     }
 
     /// Writes the first record of a file that is not the first.

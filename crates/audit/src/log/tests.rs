@@ -190,3 +190,61 @@ fn nothing_is_added_behind_a_forged_head_or_under_another_key() {
     std::fs::write(&key, own).unwrap();
     Log::open(&path).unwrap().append(&begun("two")).unwrap();
 }
+
+/// Whoever keeps a log open must not go on where nobody looks.
+#[test]
+fn nothing_is_added_to_a_log_that_was_moved_away() {
+    let (parent, directory) = place();
+    let log = Log::open(&directory).unwrap();
+    log.record(&begun("a")).unwrap();
+    let elsewhere = parent.path().join("elsewhere");
+    fs::rename(&directory, &elsewhere).unwrap();
+    let refused = |what: &str| {
+        // The second time nothing is remembered any more.
+        for _ in 0..2 {
+            let error = log.append(&begun("b")).unwrap_err();
+            assert!(matches!(error, AuditError::Moved { .. }), "{what}: {error}");
+            assert!(error.to_string().contains("has to be started again"), "{what}: {error}");
+        }
+    };
+    refused("no directory");
+    Log::open(&directory).unwrap().record(&begun("c")).unwrap();
+    refused("another directory");
+    fs::remove_dir_all(&directory).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &directory).unwrap();
+    refused("a link");
+    assert_eq!(events(&elsewhere), ["log.begun", "session.begun"]);
+    fs::remove_file(&directory).unwrap();
+    fs::rename(&elsewhere, &directory).unwrap();
+    log.record(&begun("d")).unwrap();
+    assert_eq!(events(&directory).len(), 3);
+}
+
+#[test]
+fn a_log_that_is_kept_open_is_looked_at_again() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (_parent, directory) = place();
+    let log = Log::open(&directory).unwrap();
+    log.record(&begun("a")).unwrap();
+    let refused = |part: &str| {
+        for _ in 0..2 {
+            let error = log.append(&begun("b")).unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        }
+    };
+    for name in ["head", "000001.jsonl"] {
+        let (path, away) = (directory.join(name), directory.join("away"));
+        fs::rename(&path, &away).unwrap();
+        refused("gone");
+        fs::rename(&away, &path).unwrap();
+        log.record(&begun("c")).unwrap();
+    }
+    for path in [directory.clone(), directory.join("head"), directory.join("000001.jsonl")] {
+        let own = fs::metadata(&path).unwrap().permissions();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
+        refused("others may write to it; fix it with `chmod go-w");
+        fs::set_permissions(&path, own).unwrap();
+        log.record(&begun("d")).unwrap();
+    }
+    assert_eq!(events(&directory).len(), 7);
+}
