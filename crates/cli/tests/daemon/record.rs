@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::serving::{Serving, eventually, read_until};
 
@@ -91,4 +91,28 @@ fn events_are_followed_and_resumed() {
     assert!(text.contains("id: 2\n"), "{text}");
     let _ended = curl.kill();
     curl.wait().unwrap();
+}
+
+/// K240: a log that takes no more is told to everybody whom it concerns: by the end of a program that
+/// ran already, by a session that does not begin, and to whoever started the daemon.
+#[test]
+fn an_end_that_cannot_be_recorded_is_told() {
+    let serving = Serving::new();
+    let mut request = serving.shell("read line; exit 7");
+    request["stdin"] = json!("pipe");
+    let id = serving.spawn(&request);
+    serving.post("/v1/sessions", &json!({ "id": "old" })).expect(201);
+    std::fs::remove_file(serving.place.state().join("stockade/audit/head")).unwrap();
+    let refused = serving.post("/v1/sessions", &json!({ "id": "new" }));
+    refused.refused(503, "audit_failed");
+    let sessions = serving.get("/v1/sessions").to_string();
+    assert!(sessions.contains("\"old\"") && !sessions.contains("\"new\""), "{sessions}");
+    serving.ask("DELETE", "/v1/sessions/old", None).expect(200);
+    let mut curl = serving.curl();
+    curl.args(["--data-binary", "line\n", &format!("http://stockade/v1/cages/{id}/stdin")]);
+    assert!(curl.status().unwrap().success());
+    let end = serving.wait(&id)["end"].clone();
+    assert_eq!(end["exit_code"], 7, "{end}");
+    assert!(end["warnings"].to_string().contains("not on record"), "{end}");
+    eventually("the daemon says so", || serving.said().contains(&format!("`{id}`: the end of")));
 }
