@@ -1,3 +1,5 @@
+//! Who stands on the doorstep, who is sent away and who is let in.
+
 use std::future::Future as _;
 use std::pin::pin;
 use std::task::{Context, Waker};
