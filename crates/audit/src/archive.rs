@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::directory::{Directory, LOCK_FILE, file_name, number_of};
 use crate::error::AuditError;
 use crate::head::{Head, HeadFile, Reached};
-use crate::key::Key;
+use crate::key::{IS_GONE, Key};
 use crate::lines::Part;
 
 /// Why a log cannot be read.
@@ -43,8 +43,7 @@ pub(crate) struct Archive {
     /// Its files, in order.
     pub(crate) parts: Vec<Part>,
     pub(crate) head: HeadFound,
-    /// The public half of the key that lies beside the log; none in an export.
-    pub(crate) key_beside: Option<String>,
+    pub(crate) key: KeyFound,
 }
 
 /// Where a log is read from.
@@ -68,6 +67,30 @@ pub(crate) enum HeadFound {
     Unreadable,
     /// A head, genuine or not.
     Stated(Head),
+}
+
+/// What was found of the key that lies beside a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum KeyFound {
+    /// Nobody expects to see it: in an export, or in the log of somebody else.
+    Hidden,
+    /// Nothing.
+    Absent,
+    /// Something that is not a key.
+    Unusable,
+    /// A key; this is its public half.
+    Public(String),
+}
+
+impl KeyFound {
+    fn of(directory: &Directory) -> Self {
+        match Key::load(directory) {
+            Ok(key) => Self::Public(key.public()),
+            Err(AuditError::Key { problem: IS_GONE, .. }) => Self::Absent,
+            Err(AuditError::Kernel { source: Errno::ACCESS | Errno::PERM, .. }) => Self::Hidden,
+            Err(_) => Self::Unusable,
+        }
+    }
 }
 
 /// The first line of an exported log. The files follow as they are, one behind the other.
@@ -129,9 +152,8 @@ impl Archive {
         if parts.is_empty() && head == HeadFound::Absent {
             return Err(ReadError::NoLog(path.to_owned()));
         }
-        let key_beside = Key::load(&directory).ok().map(|key| key.public());
-        let source = Source::Directory;
-        Ok(Self { path: path.to_owned(), source, parts, head, key_beside })
+        let (source, key) = (Source::Directory, KeyFound::of(&directory));
+        Ok(Self { path: path.to_owned(), source, parts, head, key })
     }
 
     /// Opens an exported file.
@@ -169,7 +191,7 @@ impl Archive {
         }
         let head = HeadFound::Stated(header.head);
         let source = Source::Export { trailing: size.saturating_sub(begin) };
-        Ok(Self { path: path.to_owned(), source, parts, head, key_beside: None })
+        Ok(Self { path: path.to_owned(), source, parts, head, key: KeyFound::Hidden })
     }
 }
 

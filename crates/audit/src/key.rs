@@ -21,7 +21,7 @@ impl Key {
     pub(crate) fn load(directory: &Directory) -> Result<Self, AuditError> {
         let problem = |problem| AuditError::Key { path: directory.path.join(KEY_FILE), problem };
         let Some(file) = directory.file_if_any(KEY_FILE, OFlags::RDONLY)? else {
-            return Err(problem("is gone"));
+            return Err(problem(IS_GONE));
         };
         let mut text = String::new();
         let read = std::fs::File::from(file).take(KEY_LENGTH + 1).read_to_string(&mut text);
@@ -33,7 +33,7 @@ impl Key {
     /// The log's key, or a new one if there is none yet.
     pub(crate) fn load_or_make(directory: &Directory) -> Result<Self, AuditError> {
         match Self::load(directory) {
-            Err(AuditError::Key { problem: "is gone", .. }) => Self::make(directory),
+            Err(AuditError::Key { problem: IS_GONE, .. }) => Self::make(directory),
             loaded => loaded,
         }
     }
@@ -73,6 +73,9 @@ pub(crate) fn is_signed(public: &str, message: &str, signature: &str) -> bool {
     };
     verified().is_some()
 }
+
+/// What is wrong with a key that is not there.
+pub(crate) const IS_GONE: &str = "is gone";
 
 pub(crate) const KEY_FILE: &str = "key";
 

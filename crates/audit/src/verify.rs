@@ -10,13 +10,13 @@ mod tests;
 
 use std::path::Path;
 
-use crate::archive::{Archive, HeadFound, ReadError, Source};
+use crate::archive::{Archive, HeadFound, KeyFound, ReadError, Source};
 use crate::directory::file_name;
 use crate::error::AuditError;
 use crate::event::Event;
 use crate::hash::Hash;
 use crate::head::{Head, Reached};
-use crate::key::is_signed;
+use crate::key::{KEY_FILE, is_signed};
 use crate::line::Line;
 use crate::lines::{Lines, Part, RawLine};
 use crate::record::Record;
@@ -76,6 +76,8 @@ pub fn verify(path: &Path, expected: &Expected) -> Result<Verified, VerifyError>
 
 struct Verification<'a> {
     archive: &'a Archive,
+    /// Whether the caller knows the key from elsewhere.
+    is_key_known: bool,
     /// Heads whose record must be there: the log's own, and one that was exported before.
     stated: Vec<(Reached, Statement)>,
     last_sequence: u64,
@@ -138,10 +140,10 @@ impl<'a> Verification<'a> {
             }
             stated.push((reached, statement));
         }
-        if let (Some(beside), Some(key)) = (&archive.key_beside, &public_key)
+        if let (KeyFound::Public(beside), Some(key)) = (&archive.key, &public_key)
             && beside != key
         {
-            let file = "key".to_owned();
+            let file = KEY_FILE.to_owned();
             return Err(Broken { file, line: 0, sequence: 0, fault: Fault::OtherKey }.into());
         }
         let verified = Verified {
@@ -157,6 +159,7 @@ impl<'a> Verification<'a> {
         };
         Ok(Self {
             archive,
+            is_key_known: expected.public_key.is_some(),
             stated,
             last_sequence: 0,
             last_hash: Hash::NONE,
@@ -372,7 +375,9 @@ impl<'a> Verification<'a> {
 
     /// What can be said only when everything was read.
     fn end(mut self) -> Result<Verified, VerifyError> {
-        let file = self.archive.parts.last().map_or(0, |part| part.number);
+        let Some(file) = self.archive.parts.last().map(|part| part.number) else {
+            return Err(self.broken(&file_name(1), 0, Fault::FileMissing).into());
+        };
         for (reached, statement) in &self.stated {
             if reached.sequence > self.last_sequence {
                 let fault = match statement {
@@ -392,8 +397,25 @@ impl<'a> Verification<'a> {
         if self.archive.head == HeadFound::Absent && self.last_sequence > 1 {
             return Err(self.broken("head", 0, Fault::HeadMissing).into());
         }
+        if let Some(fault) = self.fault_of_key() {
+            return Err(self.broken(KEY_FILE, 0, fault).into());
+        }
         self.verified.public_key = self.public_key.unwrap_or_default();
         Ok(self.verified)
+    }
+
+    /// What is wrong with the key beside a log whose records are right: the log cannot go on with it.
+    fn fault_of_key(&self) -> Option<Fault> {
+        // It is made before the first record is written.
+        let is_begun = self.last_sequence > 0;
+        match &self.archive.key {
+            KeyFound::Absent if is_begun && !self.is_key_known => Some(Fault::KeyMissing),
+            KeyFound::Unusable => Some(Fault::KeyUnusable),
+            KeyFound::Public(key) if is_begun && self.public_key.as_ref() != Some(key) => {
+                Some(Fault::OtherKey)
+            }
+            KeyFound::Hidden | KeyFound::Absent | KeyFound::Public(_) => None,
+        }
     }
 
     /// Something is wrong where the next record should be.

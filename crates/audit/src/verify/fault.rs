@@ -78,6 +78,10 @@ pub enum Fault {
     HeadMissing,
     /// Another key was used than the log began with, or than is expected.
     OtherKey,
+    /// The records are what was written, and the key that signs them is gone.
+    KeyMissing,
+    /// The records are what was written, and what lies in place of the key is none.
+    KeyUnusable,
 }
 
 impl Fault {
@@ -103,6 +107,8 @@ impl Fault {
             Self::ForgedAnchor => "forged_anchor",
             Self::HeadMissing => "head_missing",
             Self::OtherKey => "other_key",
+            Self::KeyMissing => "key_missing",
+            Self::KeyUnusable => "key_unusable",
         }
     }
 }
@@ -111,72 +117,62 @@ impl std::error::Error for Broken {}
 
 impl fmt::Display for Broken {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { file, line, sequence, fault } = self;
-        write!(formatter, "`{file}`")?;
-        if *line > 0 {
-            write!(formatter, " line {line}")?;
+        write!(formatter, "`{}`", self.file)?;
+        if self.line > 0 {
+            write!(formatter, " line {}", self.line)?;
         }
-        write!(formatter, ": ")?;
-        match fault {
-            Fault::Changed => write!(formatter, "record {sequence} was changed"),
-            Fault::Replaced => {
-                write!(formatter, "record {sequence} or the one before it was replaced")
+        write!(formatter, ": {}", self.fault.sentence(self.sequence))
+    }
+}
+
+impl Fault {
+    /// What is said of it where this record should be.
+    fn sentence(self, record: u64) -> String {
+        match self {
+            Self::Changed => format!("record {record} was changed"),
+            Self::Replaced => format!("record {record} or the one before it was replaced"),
+            Self::Missing { next } if next - 1 == record => format!("record {record} is missing"),
+            Self::Missing { next } => format!("records {record} to {} are missing", next - 1),
+            Self::Reordered => format!("record {record} was moved: it stands further on"),
+            Self::Inserted => format!("a line was inserted where record {record} should be"),
+            Self::Misplaced => format!("record {record} is not one that the log puts there"),
+            Self::FileMissing => {
+                format!("the file is missing, and with it the records from {record} on")
             }
-            Fault::Missing { next } if next - 1 == *sequence => {
-                write!(formatter, "record {sequence} is missing")
-            }
-            Fault::Missing { next } => {
-                write!(formatter, "records {sequence} to {} are missing", next - 1)
-            }
-            Fault::Reordered => {
-                write!(formatter, "record {sequence} was moved: it stands further on")
-            }
-            Fault::Inserted => {
-                write!(formatter, "a line was inserted where record {sequence} should be")
-            }
-            Fault::Misplaced => {
-                write!(formatter, "record {sequence} is not one that the log puts there")
-            }
-            Fault::FileMissing => {
-                write!(formatter, "the file is missing, and with it the records from {sequence} on")
-            }
-            Fault::StrayFile => write!(
-                formatter,
-                "the log does not go on in this file: none of the records before {sequence} says so"
+            Self::StrayFile => format!(
+                "the log does not go on in this file: none of the records before {record} says so"
             ),
-            Fault::BeyondHead => write!(
-                formatter,
-                "record {sequence} was added: it stands behind the last one that the export's head \
-                 states"
+            Self::BeyondHead => format!(
+                "record {record} was added: the head of the export states that it ends before it"
             ),
-            Fault::TrailingBytes => write!(
-                formatter,
-                "something was added that is not record {sequence}: it stands behind the last one \
-                 that the export's head states"
+            Self::TrailingBytes => format!(
+                "something was added that is not record {record}: the head of the export states that \
+                 it ends before it"
             ),
-            Fault::Truncated { stated } => {
-                write!(formatter, "the end was cut off: records {sequence} to {stated} are missing")
+            Self::Truncated { stated } => {
+                format!("the end was cut off: records {record} to {stated} are missing")
             }
-            Fault::TruncatedSinceAnchor { stated } => write!(
-                formatter,
+            Self::TruncatedSinceAnchor { stated } => format!(
                 "the end was cut off, and the head set back: the anchor states record {stated}, and \
-                 those from {sequence} on are missing"
+                 those from {record} on are missing"
             ),
-            Fault::NotAsStated => {
-                write!(formatter, "record {sequence} is not the one that the head states")
+            Self::NotAsStated => format!("record {record} is not the one that the head states"),
+            Self::NotAsAnchored => format!("record {record} is not the one that the anchor states"),
+            Self::ForgedCheckpoint => {
+                format!("record {record} is not a checkpoint signed by the log's key")
             }
-            Fault::NotAsAnchored => {
-                write!(formatter, "record {sequence} is not the one that the anchor states")
-            }
-            Fault::ForgedCheckpoint => {
-                write!(formatter, "record {sequence} is not a checkpoint signed by the log's key")
-            }
-            Fault::ForgedHead => write!(formatter, "it is not a head signed by its key"),
-            Fault::ForgedAnchor => write!(formatter, "the anchor is not signed by its key"),
-            Fault::HeadMissing => {
-                write!(formatter, "it is missing; records from {sequence} on may be too")
-            }
-            Fault::OtherKey => write!(formatter, "another key was used than the log's own"),
+            Self::ForgedHead => "it is not a head signed by its key".to_owned(),
+            Self::ForgedAnchor => "the anchor is not signed by its key".to_owned(),
+            Self::HeadMissing => format!("it is missing; records from {record} on may be too"),
+            Self::OtherKey => "another key was used than the log's own".to_owned(),
+            Self::KeyMissing => format!(
+                "it is missing, so record {record} cannot be added; nothing is wrong with those \
+                 before it, and a copy that has no key is verified with `--key`"
+            ),
+            Self::KeyUnusable => format!(
+                "it is not a key, so record {record} cannot be added; nothing is wrong with those \
+                 before it"
+            ),
         }
     }
 }

@@ -196,7 +196,7 @@ fn a_cut_tail_is_found() {
     for number in 1..=fixture.verify().unwrap().files {
         fs::remove_file(fixture.path(&format!("{number:06}.jsonl"))).unwrap();
     }
-    fixture.is_broken("000000.jsonl", 0, 1, Fault::Truncated { stated });
+    fixture.is_broken("000001.jsonl", 0, 1, Fault::FileMissing);
 }
 
 /// T52
@@ -260,6 +260,55 @@ fn a_replaced_key_is_found() {
     broken(verify(&other.directory, &expected), "head", 0, sequence, Fault::OtherKey);
     let own = Some(other.verify().unwrap().public_key);
     verify(&other.directory, &Expected { public_key: own, ..Expected::default() }).unwrap();
+}
+
+/// T52: nobody can go on writing such a log, so it is not told to be in order.
+#[test]
+fn a_key_that_is_gone_or_none_is_found() {
+    let fixture = Fixture::new();
+    let (key, verified) = (fixture.path("key"), fixture.verify().unwrap());
+    let next = verified.records + 1;
+    for nonsense in [&b""[..], b"nonsense\n", b"\xff\xfe", &[b'0'; 64], &[b'0'; 70]] {
+        fs::write(&key, nonsense).unwrap();
+        fixture.is_broken("key", 0, next, Fault::KeyUnusable);
+        assert!(Log::open(&fixture.directory).unwrap().record(&event(0)).is_err());
+    }
+    fs::remove_file(&key).unwrap();
+    fixture.is_broken("key", 0, next, Fault::KeyMissing);
+    assert!(Log::open(&fixture.directory).unwrap().record(&event(0)).is_err());
+    // A copy may be kept without it, where it is known.
+    let public_key = Some(verified.public_key.clone());
+    let expected = Expected { public_key, ..Expected::default() };
+    assert_eq!(verify(&fixture.directory, &expected).unwrap(), verified);
+    // What was done to the records is told first.
+    fixture.edit(|lines| lines[3] = lines[3].replacen('5', "6", 1));
+    fixture.is_broken("000001.jsonl", 4, 4, Fault::Changed);
+    // A link is never followed, and neither is anything else that is no file.
+    let fixture = Fixture::new();
+    let away = fixture.path("away");
+    fs::rename(fixture.path("key"), &away).unwrap();
+    std::os::unix::fs::symlink(&away, fixture.path("key")).unwrap();
+    fixture.is_broken("key", 0, next, Fault::KeyUnusable);
+    fs::remove_file(fixture.path("key")).unwrap();
+    fs::create_dir(fixture.path("key")).unwrap();
+    fixture.is_broken("key", 0, next, Fault::KeyUnusable);
+}
+
+/// T54: a log is begun before it has a key.
+#[test]
+fn a_log_that_was_only_begun_needs_no_key() {
+    let parent = tempfile::tempdir().unwrap();
+    fs::write(parent.path().join("000001.jsonl"), "").unwrap();
+    assert_eq!(verify(parent.path(), &Expected::default()).unwrap().records, 0);
+    // One with a record has one, also before it has a head.
+    let (fixture, other) = (Fixture::new(), Fixture::new());
+    (2..=fixture.verify().unwrap().files)
+        .for_each(|number| fs::remove_file(fixture.path(&format!("{number:06}.jsonl"))).unwrap());
+    fs::remove_file(fixture.path("head")).unwrap();
+    fixture.edit(|lines| lines.truncate(1));
+    assert_eq!(fixture.verify().unwrap().records, 1);
+    fs::copy(other.path("key"), fixture.path("key")).unwrap();
+    fixture.is_broken("key", 0, 2, Fault::OtherKey);
 }
 
 /// T52
@@ -398,5 +447,37 @@ fn nothing_recorded_is_told_as_such() {
     for path in [parent.path().join("none"), parent.path().to_owned()] {
         let refused = verify(&path, &Expected::default());
         assert!(matches!(refused, Err(VerifyError::Unreadable(ReadError::NoLog(_)))));
+    }
+}
+
+#[test]
+fn every_fault_is_in_the_documentation() {
+    let page = include_str!("../../../../docs/audit.md");
+    let (next, stated) = (1, 1);
+    let faults = [
+        Fault::Changed,
+        Fault::Replaced,
+        Fault::Missing { next },
+        Fault::Reordered,
+        Fault::Inserted,
+        Fault::Misplaced,
+        Fault::FileMissing,
+        Fault::StrayFile,
+        Fault::BeyondHead,
+        Fault::TrailingBytes,
+        Fault::Truncated { stated },
+        Fault::TruncatedSinceAnchor { stated },
+        Fault::NotAsStated,
+        Fault::NotAsAnchored,
+        Fault::ForgedCheckpoint,
+        Fault::ForgedHead,
+        Fault::ForgedAnchor,
+        Fault::HeadMissing,
+        Fault::OtherKey,
+        Fault::KeyMissing,
+        Fault::KeyUnusable,
+    ];
+    for fault in faults {
+        assert!(page.contains(&format!("`{}`", fault.code())), "{fault:?}");
     }
 }

@@ -190,6 +190,33 @@ fn a_missing_file_a_foreign_key_and_a_forged_head_are_named() {
     recorded.is_told(&[], ("other_key", "key", 0, 0));
 }
 
+/// T52: what `run` refuses to write to is not told to be whole.
+#[test]
+fn a_log_that_cannot_go_on_is_named() {
+    let recorded = Recorded::new();
+    let next = recorded.answer(&[])["records"].as_u64().unwrap() + 1;
+    let refuses = |part: &str| {
+        recorded.place.ask(["run", "--no-sandbox", "--", "true"]).says(part);
+    };
+    let key = fs::read(recorded.file("key")).unwrap();
+    fs::write(recorded.file("key"), "").unwrap();
+    recorded.is_told(&[], ("key_unusable", "key", 0, next));
+    refuses("is not a key");
+    fs::remove_file(recorded.file("key")).unwrap();
+    recorded.is_told(&[], ("key_missing", "key", 0, next));
+    refuses("is gone");
+    fs::write(recorded.file("key"), key).unwrap();
+    let stray = format!("{:06}.jsonl", recorded.files().len() + 1);
+    fs::write(recorded.file(&stray), "").unwrap();
+    recorded.is_told(&[], ("stray_file", &stray, 0, next));
+    refuses("is not as it was");
+    for name in recorded.files() {
+        fs::remove_file(recorded.file(&name)).unwrap();
+    }
+    recorded.is_told(&[], ("file_missing", "000001.jsonl", 0, 1));
+    refuses("is gone");
+}
+
 /// T52
 #[test]
 fn a_log_that_was_set_back_is_told_by_an_anchor() {
