@@ -69,6 +69,19 @@ fn a_changed_record_is_found() {
     assert_eq!(verdict["intact"], false, "{verdict:#}");
 }
 
+/// T52: the daemon does not go on in a log that nobody finds any more.
+#[test]
+fn nothing_starts_when_the_log_was_moved_away() {
+    let serving = Serving::new();
+    serving.wait(&serving.spawn(&serving.shell("true")));
+    let directory = serving.place.state().join("stockade/audit");
+    let elsewhere = directory.with_extension("away");
+    std::fs::rename(&directory, &elsewhere).unwrap();
+    serving.post("/v1/cages", &serving.shell("true")).refused(503, "audit_failed");
+    std::fs::rename(&elsewhere, &directory).unwrap();
+    serving.wait(&serving.spawn(&serving.shell("true")));
+}
+
 /// Events come when they happen; a client that was away misses none.
 #[test]
 fn events_are_followed_and_resumed() {
