@@ -110,8 +110,10 @@ fn unreadable_policy(error: &(dyn std::error::Error + 'static)) -> Failure {
     let mut causes = std::iter::successors(Some(error), |error| error.source());
     let lacks_call = causes.any(|cause| cause.downcast_ref() == Some(&Errno::NOSYS));
     if lacks_call {
-        Failure::new(Fault::CannotBuild, with_causes(error))
-            .help("`stockade doctor` tells what this kernel lacks")
+        Failure::new(Fault::CannotBuild, with_causes(error)).help(
+            "if this is a cage already: there is none inside another; else \
+                 `stockade doctor` tells what this kernel lacks",
+        )
     } else {
         Failure::new(Fault::BadPolicy, with_causes(error))
     }
