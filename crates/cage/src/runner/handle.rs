@@ -91,10 +91,12 @@ impl Handle {
         self.kept.stderr.as_ref().map(|pump| &pump.buffer)
     }
 
-    /// Gives the program's terminal another size. `ENOTTY` where it has none.
+    /// Gives the program's terminal another size. `ENOTTY` where it has none, `ESRCH` where the program
+    /// has ended.
     pub fn resize_terminal(&self, size: TerminalSize) -> Result<(), Errno> {
         let terminal = self.kept.terminal.as_ref().ok_or(Errno::NOTTY)?;
-        set_size(terminal, size)
+        let terminal = terminal.lock().unwrap_or_else(PoisonError::into_inner);
+        set_size(terminal.as_ref().ok_or(Errno::SRCH)?, size)
     }
 
     /// Sends a signal to the program; without a cage, to its process group. `ESRCH` after its end.

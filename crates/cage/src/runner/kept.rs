@@ -32,8 +32,8 @@ pub(super) struct Kept {
     pub(super) stdin: Mutex<Option<OwnedFd>>,
     pub(super) stdout: Option<Pump>,
     pub(super) stderr: Option<Pump>,
-    /// The program's terminal, if it has one.
-    pub(super) terminal: Option<OwnedFd>,
+    /// The program's terminal, if it has one; let go with the program.
+    pub(super) terminal: Option<Mutex<Option<OwnedFd>>>,
     body: Mutex<Option<Arc<Body>>>,
     stay: Mutex<Stay>,
     life: Mutex<Life>,
@@ -183,7 +183,7 @@ impl Kept {
             stdin: Mutex::new(stdin),
             stdout,
             stderr,
-            terminal,
+            terminal: terminal.map(|terminal| Mutex::new(Some(terminal))),
             body: Mutex::new(Some(Arc::new(body))),
             stay: Mutex::default(),
             life: Mutex::new(Life { network_is_told, ..Life::default() }),
@@ -265,6 +265,9 @@ impl Kept {
     pub(super) fn release(&self) {
         let held = self.body.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(held);
+        if let Some(terminal) = &self.terminal {
+            drop(terminal.lock().unwrap_or_else(PoisonError::into_inner).take());
+        }
     }
 
     /// Lets go of what held the program and tells everybody who waits.

@@ -227,3 +227,24 @@ fn input_that_nobody_reads_costs_neither_output_nor_the_end() {
         assert_eq!(output.stdout, b"hi\n", "{output:?}");
     }
 }
+
+/// A terminal is given back with its program, however long what was written there is kept.
+#[test]
+fn ended_programs_hold_no_terminals() {
+    let serving = Serving::new();
+    let terminals = || {
+        let open = std::fs::read_dir(format!("/proc/{}/fd", serving.pid())).unwrap();
+        let targets = open.filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok());
+        targets.filter(|target| target.ends_with("ptmx")).count()
+    };
+    for _ in 0..5 {
+        let mut request = serving.shell("echo written");
+        request["terminal"] = json!({});
+        let id = serving.spawn(&request);
+        serving.wait(&id);
+        assert_eq!(serving.output(&id, "stdout"), "written\r\n");
+        let size = json!({ "rows": 10, "columns": 20 });
+        serving.post(&format!("/v1/cages/{id}/resize"), &size).expect(200);
+    }
+    eventually("the terminals are closed", || terminals() == 0);
+}

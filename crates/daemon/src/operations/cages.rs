@@ -133,7 +133,8 @@ pub(super) async fn resize(
 /// Gives the program's terminal another size.
 pub(super) fn set_size(cage: &Cage, size: TerminalSize) -> Result<(), Problem> {
     match cage.handle.resize_terminal(size) {
-        Ok(()) => Ok(()),
+        // A program that has ended looks at no window.
+        Ok(()) | Err(Errno::SRCH) => Ok(()),
         Err(Errno::NOTTY) => Err(Problem::new(Code::Conflict, "the program has no terminal")
             .help("start it with `terminal`")),
         Err(errno) => {
