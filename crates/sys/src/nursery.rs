@@ -312,9 +312,19 @@ fn enter(shared: &Shared) -> Result<(), Errno> {
         empty_bounding_set()?;
     }
     if shared.namespaces.contains(Namespaces::NET) {
-        crate::loopback::bring_up()?;
+        bring_loopback_up()?;
     }
     Ok(())
+}
+
+/// The owner may have filled the table of descriptors meanwhile, beyond the limit that the maker was
+/// made with and that its child is to have.
+fn bring_loopback_up() -> Result<(), Errno> {
+    let before = rustix::process::getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: before.maximum, maximum: before.maximum };
+    rustix::process::setrlimit(Resource::Nofile, raised)?;
+    crate::loopback::bring_up()?;
+    rustix::process::setrlimit(Resource::Nofile, before)
 }
 
 /// Keeps the child from gaining a capability of the new user namespace by executing a program. What

@@ -329,6 +329,13 @@ fn grants_are_not_bounded_by_the_limit_of_descriptors() {
     }
     line.push_str(" -- sh -c 'ulimit -Sn; ls -d d399'");
     by_shell(&place, &line).expect_code(0).prints("300\nd399\n");
+    // On one processor the grants may all be open before the namespaces are made.
+    if has("taskset") {
+        let line = line.replacen("exec ", "exec taskset -c 0 ", 1);
+        for _ in 0..10 {
+            by_shell(&place, &line).expect_code(0).prints("300\nd399\n");
+        }
+    }
 }
 
 /// A line for the shell, where `$0` is the binary.
