@@ -15,6 +15,7 @@ mod netlink;
 pub mod nftables;
 pub mod nursery;
 pub mod packet_log;
+pub mod peer;
 pub mod raw;
 pub mod route;
 pub mod seccomp;
