@@ -14,7 +14,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("policy", &["plan"]),
     ("jail", &["plan", "sys"]),
     ("gate", &["plan", "sys"]),
-    ("limits", &["plan"]),
+    ("limits", &["plan", "sys"]),
     ("cage", &["audit", "gate", "jail", "limits", "plan", "policy", "sys"]),
     ("attacks", &["sys"]),
     ("counsel", &["cage", "gate", "jail", "plan", "policy"]),
