@@ -5,6 +5,7 @@
 //! control group: the process must be in it and every limit must hold there.
 
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -69,13 +70,17 @@ impl Manager {
             ([runtime.join("bus"), runtime.join("systemd/private")], given.unwrap_or(available))
         };
         let [bus, private] = doors;
-        let door = if is_open(&bus) {
-            Door::Bus(bus)
-        } else if is_open(&private) {
-            Door::Direct(private)
+        // A socket may be left over, or covered where a service was shut out.
+        let (door, stream) = if let Ok(stream) = reach(&bus) {
+            (Door::Bus(bus), stream)
+        } else if let Ok(stream) = reach(&private) {
+            (Door::Direct(private), stream)
         } else {
             return Some(Err(no_manager(&bus)));
         };
+        if !counts_processes_as_we_do(&stream) {
+            return Some(Err(elsewhere()));
+        }
         let mut manager = Self { door, mount_point, held: Vec::new(), obstacles: Vec::new() };
         for limit in Limit::ALL {
             match v2::has_word(&given, limit.controller()) {
@@ -387,9 +392,18 @@ fn unit_of(name: &GroupName) -> String {
     format!("{PREFIX}{}.scope", name.invocation)
 }
 
-/// Whether somebody listens there. A socket may be left over, or covered where a service was shut out.
-fn is_open(door: &Path) -> bool {
-    reach(door).is_ok()
+/// Whether a process id means the same process to whoever listens as to us. To a manager outside of
+/// our process id namespace it is somebody else's, who would be put into the scope, under the limits.
+fn counts_processes_as_we_do(stream: &UnixStream) -> bool {
+    sys::peer::process_of_peer(stream).is_ok_and(|peer| peer.is_some())
+}
+
+fn elsewhere() -> Obstacle {
+    Obstacle {
+        why: "systemd runs in another process id namespace, where our process ids are those of others"
+            .to_owned(),
+        fix: Obstacle::ELSEWHERE.to_owned(),
+    }
 }
 
 fn no_manager(bus: &Path) -> Obstacle {

@@ -99,8 +99,11 @@ impl Base {
             // The root of all groups may have processes.
             return None;
         }
-        let inside = self.directory.processes().ok()?;
-        let others = inside.iter().filter(|pid| !descends_from_this_process(**pid)).count();
+        let inside = self.directory.read(PROCESSES).ok()?;
+        // One in another process id namespace is told as 0, and is none of ours.
+        let pid = |line: &str| Pid::from_raw(line.trim().parse().ok()?);
+        let is_other = |line: &&str| pid(line).is_none_or(|pid| !descends_from_this_process(pid));
+        let others = inside.lines().filter(is_other).count();
         if others == 0 {
             return None;
         }

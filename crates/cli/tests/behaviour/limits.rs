@@ -1,7 +1,7 @@
 //! Limits on memory, processes and processor time, and what becomes of a program that meets them.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -249,15 +249,60 @@ fn a_supervisor_in_another_process_id_namespace_is_alive() {
         "exec {} run --rw w --memory 64M -- sh -c 'echo x > w/begun; sleep 1; echo fine'",
         stockade_binary().display()
     );
-    let mut contained = Command::new("unshare");
-    contained.args(["--pid", "--fork", "--mount-proc", "sh", "-c", &line]);
-    contained.current_dir(&place.project).env("HOME", &place.home).stdin(Stdio::null());
-    let contained = contained.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut contained = contained(&place, &line);
+    let mut contained = contained.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     while !place.project.join("w/begun").exists() {
+        if contained.try_wait().unwrap().is_some() {
+            // Where groups are systemd's alone, there are none for a container without its own.
+            return refused_in_container(&Ended::of(contained.wait_with_output().unwrap()));
+        }
         std::thread::sleep(Duration::from_millis(5));
     }
     place.shell(&["--memory", "64M"], "true").expect_code(0);
     Ended::of(contained.wait_with_output().unwrap()).expect_code(0).prints("fine");
+}
+
+/// K156, T66: to systemd outside of a container its process ids are those of other processes, which must
+/// not be put under the cage's limits.
+#[test]
+fn no_other_process_is_put_under_the_limits_of_a_cage() {
+    let place = Place::new();
+    let last_id = "/proc/sys/kernel/ns_last_pid";
+    if !is_root() || !are_held(&place) || !Path::new(last_id).exists() {
+        return;
+    }
+    let start = |_| Command::new("sleep").arg("600").spawn().unwrap();
+    let mut others: Vec<Child> = (0..64).map(start).collect();
+    let group = |process: u32| std::fs::read_to_string(format!("/proc/{process}/cgroup")).unwrap();
+    // The cage's first process gets an id that one of them has outside.
+    let line = format!(
+        "echo {} > {last_id} && exec {} run --memory 64M -- true",
+        others[0].id(),
+        stockade_binary().display()
+    );
+    let ended = Ended::of(contained(&place, &line).output().unwrap());
+    let groups: Vec<String> = others.iter().map(|other| group(other.id())).collect();
+    for other in &mut others {
+        other.kill().unwrap();
+        other.wait().unwrap();
+    }
+    let own = group(std::process::id());
+    assert!(groups.iter().all(|group| *group == own), "{groups:?}\n{}", ended.stderr);
+    if ended.code != 0 {
+        refused_in_container(&ended);
+    }
+}
+
+/// A line of shell in a process id namespace of its own.
+fn contained(place: &Place, line: &str) -> Command {
+    let mut command = Command::new("unshare");
+    command.args(["--pid", "--fork", "--mount-proc", "sh", "-c", line]);
+    command.current_dir(&place.project).env("HOME", &place.home).stdin(Stdio::null());
+    command
+}
+
+fn refused_in_container(ended: &Ended) {
+    ended.expect_code(122).says("cannot be limited here").says("another process id namespace");
 }
 
 /// K147, K156, K219, K239, T54, T62: a supervisor that is killed takes its cage with it, and what it
