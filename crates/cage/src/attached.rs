@@ -189,6 +189,9 @@ impl Attendance<'_> {
                 self.forward_signals().map_err(SpawnError::Supervise)?;
             }
             if event {
+                // First of all: systemd removes a scope with its last process, and its counters too, and
+                // the end is told after the gatekeeper's account has come.
+                self.bounds.keep_usage();
                 match self.running.next_event()? {
                     // Only a user who sits at the program's terminal can have meant this process
                     // too; else a program could stop whatever watches over it.
@@ -197,8 +200,6 @@ impl Attendance<'_> {
                     }
                     Event::Stopped => self.program_is_stopped = true,
                     Event::Ended(mut outcome) => {
-                        // First of all: systemd removes a scope with its last process, and its
-                        // counters too.
                         self.bounds.judge(&mut outcome);
                         self.console.drain();
                         self.record_network()?;

@@ -111,6 +111,13 @@ impl Bounds {
         self.usage().is_some_and(|usage| usage.is_out_of_memory())
     }
 
+    /// To be called when the cage has something to say, before anything is waited for.
+    pub(crate) fn keep_usage(&self) {
+        if let Some(group) = &self.group {
+            group.keep_usage();
+        }
+    }
+
     /// What the program has used, as far as it was counted.
     pub(crate) fn usage(&self) -> Option<Usage> {
         self.group.as_ref().filter(|group| group.counts()).map(Group::usage)

@@ -132,6 +132,14 @@ impl Group {
         }
     }
 
+    /// Keeps what the cage has used so far where its group may be gone before [`Self::usage`] is called:
+    /// systemd removes a scope with its last process. For the moment in which the cage tells its end.
+    pub fn keep_usage(&self) {
+        if let Holder::Scope(scope) = &self.holder {
+            let _kept = scope.usage();
+        }
+    }
+
     /// Kills everything in the group, until nothing is left. Does nothing where no control group
     /// holds the cage: then its process id namespace is what ends it.
     pub fn kill(&self) -> Result<(), LimitsError> {

@@ -270,6 +270,10 @@ impl Keeper {
     fn hear_report(&self, kept: &Kept) {
         let Some(body) = kept.body() else { return };
         let Body::Caged(cage) = &*body else { return };
+        // First of all, as long as pid 1 is in it: when that is gone, so may be the group.
+        if let Some(group) = &*cage.group() {
+            group.keep_usage();
+        }
         let born = &cage.born;
         let (end, denials) = match born.next_report() {
             Ok(Some((Report::Ended { end, denials }, _))) => (end, denials),

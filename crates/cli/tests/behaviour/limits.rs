@@ -155,7 +155,21 @@ fn processor_time() {
     ended.expect_code(0);
     let used: f64 = ended.stdout.trim().parse().unwrap();
     assert!(used < 1.6, "{used}");
-    assert!(result(&ended)["usage"]["throttled_us"].as_u64().unwrap() > 0);
+    let result = result(&ended);
+    assert!(result["usage"]["throttled_us"].as_u64().unwrap() > 0, "{result}");
+}
+
+/// K188: what was used is told also where the end of the network is waited for.
+#[test]
+fn what_a_cage_with_a_network_has_used_under_limits() {
+    let place = Place::new();
+    if !are_held(&place) {
+        return;
+    }
+    let ended = place.shell(&["--net", "good.example", "--memory", "64M", "--json"], "true");
+    ended.expect_code(0);
+    let result = result(&ended);
+    assert_eq!(result["usage"]["memory_limit"], 64 << 20, "{result}");
 }
 
 /// T29: a program that opens all descriptors that it can get does no harm to others.
