@@ -119,7 +119,10 @@ impl Limiter {
                 self.way.prepare(&numbers, &name).map(|holder| Group::new(holder, numbers))
             }
             (obstacle, Degraded::Allow) => {
-                let prepared = self.way.prepare(&numbers.only(&held), &name);
+                let prepared = match held.is_empty() {
+                    true => Ok(Holder::Nothing),
+                    false => self.way.prepare(&numbers.only(&held), &name),
+                };
                 Ok(match (prepared, obstacle) {
                     (Ok(holder), None) => Group::new(holder, numbers).with_fallback(),
                     (Ok(holder), Some(obstacle)) => {
