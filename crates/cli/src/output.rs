@@ -16,9 +16,10 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 
 /// Prints what the command line's parser has to say: help, a version, or what is wrong with it.
 pub(crate) fn print_usage(answer: &clap::Error) -> ExitCode {
-    let printed = if answer.use_stderr() {
-        let text = format!("stockade: {}", answer.render());
-        std::io::stderr().lock().write_all(text.as_bytes())
+    let text = answer.render().to_string();
+    // Help is an answer, even to a line that lacks something, and no message.
+    let printed = if text.starts_with("error:") {
+        std::io::stderr().lock().write_all(format!("stockade: {text}").as_bytes())
     } else {
         answer.print().and_then(|()| std::io::stdout().flush())
     };

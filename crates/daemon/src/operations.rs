@@ -64,7 +64,6 @@ pub(crate) async fn perform(
     }
 }
 
-/// Does something that takes the kernel's or a disk's time on a thread where that holds up nobody.
 /// Does something that has to come to its end even if the client does not wait for that: what serves
 /// a connection ends with it.
 async fn to_its_end<T: Send + 'static>(
@@ -76,6 +75,7 @@ async fn to_its_end<T: Send + 'static>(
     }
 }
 
+/// Does something that takes the kernel's or a disk's time on a thread where that holds up nobody.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {

@@ -455,10 +455,10 @@ fn remove_group(body: &Body, watch: &Watch) -> Option<Usage> {
     if let Some(limits) = group.watch() {
         watch.remove(limits);
     }
-    let usage = group.usage();
+    let usage = group.counts().then(|| group.usage());
     // What cannot be removed is swept at the next start; dropping it tries once more.
     let _left = group.remove();
-    Some(usage)
+    usage
 }
 
 /// How long a gatekeeper may take to tell the account of a cage that has ended.

@@ -179,3 +179,12 @@ fn a_line_that_cannot_be_read_has_a_result_too() {
     place.ask(["run", "true", "--", json.as_str()]).expect_code(0);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "kept");
 }
+
+/// Help is an answer and no message, also where a command is missing.
+#[test]
+fn help_for_a_missing_command_is_not_told_as_an_error() {
+    let place = Place::new();
+    let bare = place.ask([] as [&str; 0]);
+    bare.expect_code(2).says("Usage: stockade");
+    assert!(!bare.stderr.contains("stockade: "), "{}", bare.stderr);
+}
