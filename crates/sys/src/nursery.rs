@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions};
-use rustix::thread::{CapabilitySet, futex};
+use rustix::thread::{CapabilitySet, CpuSet, futex};
 
 use crate::clone::{
     CLONE_CLEAR_SIGHAND, CLONE_INTO_CGROUP, CLONE_PARENT, CLONE_PIDFD, CloneArguments, Namespaces,
@@ -27,6 +27,8 @@ use crate::stack::Stack;
 pub struct Nursery {
     maker: Pid,
     shared: NonNull<Shared>,
+    /// Where the child may run, if the maker may not run everywhere there.
+    processors: Option<CpuSet>,
     _stack: Stack,
 }
 
@@ -116,7 +118,10 @@ impl Nursery {
         let failed = if pid == -1 { Some(last_errno()) } else { None };
         signal::set_mask(&mask)?;
         match (failed, Pid::from_raw(pid)) {
-            (None, Some(maker)) => Ok(Self { maker, shared, _stack: stack }),
+            (None, Some(maker)) => {
+                let processors = move_off_this_processor(maker);
+                Ok(Self { maker, shared, processors, _stack: stack })
+            }
             (errno, _) => {
                 // SAFETY: the record must have no other user: no process was made to share it.
                 drop(unsafe { Box::from_raw(shared.as_ptr()) });
@@ -151,6 +156,9 @@ impl Nursery {
         let shared = self.shared();
         if shared.ordered.load(Ordering::Acquire) != 0 {
             return Err(Errno::ALREADY);
+        }
+        if let Some(processors) = &self.processors {
+            rustix::thread::sched_setaffinity(Some(self.maker), processors)?;
         }
         // The exit signal is the maker's own with CLONE_PARENT, as clone(2) has it.
         let mut arguments = CloneArguments {
@@ -255,6 +263,19 @@ fn make_room_for_descriptors() {
         // Lowering a soft limit to what it was cannot be refused.
         let _restored = rustix::process::setrlimit(Resource::Nofile, before);
     }
+}
+
+/// Keeps the maker from waiting behind its owner: the scheduler may queue it there because another
+/// processor is busy when it is made, and leaves it there when that one falls idle. Returns where it
+/// could run before.
+fn move_off_this_processor(maker: Pid) -> Option<CpuSet> {
+    let processors = rustix::thread::sched_getaffinity(None).ok()?;
+    let mut others = processors;
+    others.unset(rustix::thread::sched_getcpu());
+    // With a single processor, and where it is refused, the maker waits.
+    let moved =
+        others.count() > 0 && rustix::thread::sched_setaffinity(Some(maker), &others).is_ok();
+    moved.then_some(processors)
 }
 
 /// The maker's life.

@@ -81,6 +81,39 @@ fn the_umask_is_the_callers() {
     }
 }
 
+/// The caller's processors are the program's, whichever the cage was made on.
+#[test]
+fn the_processors_are_the_callers() {
+    let place = Place::new();
+    let allowed = |status: &str| {
+        let line = status.lines().find(|line| line.starts_with("Cpus_allowed:"));
+        line.map(str::to_owned)
+    };
+    let own = allowed(&std::fs::read_to_string("/proc/thread-self/status").unwrap());
+    assert!(own.is_some());
+    for _ in 0..5 {
+        let ended = place.shell(&["--quiet"], "cat /proc/self/status");
+        ended.expect_code(0);
+        assert_eq!(allowed(&ended.stdout), own);
+    }
+    let line = format!(
+        "taskset -cp $(taskset -cp $$ | sed 's/.*: //;s/[-,].*//') $$ >/dev/null
+         grep Cpus_allowed: /proc/$$/status
+         exec '{}' run --quiet -- grep Cpus_allowed: /proc/self/status",
+        super::support::stockade_binary().display()
+    );
+    let mut command = std::process::Command::new("sh");
+    command
+        .args(["-c", &line])
+        .current_dir(&place.project)
+        .env("HOME", &place.home)
+        .env("XDG_STATE_HOME", place.state());
+    let ended = super::support::Ended::of(command.output().unwrap());
+    ended.expect_code(0);
+    let lines: Vec<&str> = ended.stdout.lines().collect();
+    assert!(lines.len() == 2 && lines[0] == lines[1], "{}", ended.stdout);
+}
+
 /// The program starts where the caller is, where the cage shows that.
 #[test]
 fn the_working_directory_is_the_callers() {
