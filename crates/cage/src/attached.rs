@@ -66,6 +66,9 @@ impl AttachedRun<'_> {
         // when somebody waits for this process to end.
         drop(sources);
         bounds.take_in(born.pid())?;
+        if bounds.go_with_its_last_process() {
+            born.stay_until_dismissed();
+        }
         // The first process builds the cage meanwhile.
         let recorder = recording.of_start(&plan.invocation)?.knowing(hash);
         recorder.swept(swept)?;
@@ -201,6 +204,7 @@ impl Attendance<'_> {
                     Event::Stopped => self.program_is_stopped = true,
                     Event::Ended(mut outcome) => {
                         self.bounds.judge(&mut outcome);
+                        self.running.dismiss();
                         self.console.drain();
                         self.record_network()?;
                         let Self { running: cage, bounds, signals, recorder, plan, .. } = self;

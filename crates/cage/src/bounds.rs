@@ -111,6 +111,11 @@ impl Bounds {
         self.usage().is_some_and(|usage| usage.is_out_of_memory())
     }
 
+    /// Whether the cage's first process has to stay until its usage is known.
+    pub(crate) fn go_with_its_last_process(&self) -> bool {
+        self.group.as_ref().is_some_and(Group::goes_with_its_last_process)
+    }
+
     /// To be called when the cage has something to say, before anything is waited for.
     pub(crate) fn keep_usage(&self) {
         if let Some(group) = &self.group {

@@ -183,6 +183,11 @@ impl Running {
         self.born.resume()
     }
 
+    /// Lets the cage's first process go where it stays until its usage is known.
+    pub(crate) fn dismiss(&self) {
+        self.born.dismiss();
+    }
+
     /// Kills everything in the cage.
     pub fn kill(&self) {
         self.born.kill();

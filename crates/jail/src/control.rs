@@ -51,11 +51,24 @@ pub(crate) enum Order {
     /// Mounts for the next binds of the Plan, which come with the packet.
     Binds,
     /// The start is on record; run the program.
-    Go,
+    Go(Departing),
     /// Send this signal to the program.
     Signal(i32),
     /// Let the stopped program go on.
     Continue,
+    /// All that is to be known of the cage is known.
+    Leave,
+}
+
+/// When pid 1 goes after it has told the end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Departing {
+    /// At once.
+    #[default]
+    AtOnce,
+    /// When it is told to: what counts the cage's usage goes with its last process.
+    WhenTold,
 }
 
 /// How a program ended.

@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, WaitStatus};
 
-use crate::control::{Channel, Order};
+use crate::control::{Channel, Departing, Order};
 use crate::departure::Departure;
 use crate::network::Inward;
 use crate::program::Launched;
@@ -24,6 +24,7 @@ pub(crate) struct Init<'a> {
     inward: Option<Inward>,
     /// When the cage ends whatever its supervisor does.
     deadline: Option<Instant>,
+    departing: Departing,
     departure: Option<Departure>,
 }
 
@@ -35,7 +36,7 @@ impl<'a> Init<'a> {
         children: OwnedFd,
         launched: Launched,
         inward: Option<Inward>,
-        departure: Option<Departure>,
+        (departing, departure): (Departing, Option<Departure>),
     ) -> Self {
         let answerer = launched.listener.map(|listener| Answerer::new(&plan.seccomp, listener));
         // The supervisor ends a program whose time is over, and gives it a chance to end by itself.
@@ -44,7 +45,8 @@ impl<'a> Init<'a> {
         let walltime = plan.limits.walltime_sec.map(Duration::from_secs);
         let deadline = walltime
             .and_then(|time| Instant::now().checked_add(time.saturating_add(SUPERVISORS_TURN)));
-        Self { control, children, program: launched.program, answerer, inward, deadline, departure }
+        let program = launched.program;
+        Self { control, children, program, answerer, inward, deadline, departing, departure }
     }
 
     /// Keeps only the descriptors that it needs. Pid 1 must not hold a directory of the host,
@@ -95,6 +97,9 @@ impl<'a> Init<'a> {
                 let denials = self.answerer.as_ref().map(Answerer::denials).unwrap_or_default();
                 // A supervisor that is gone has no use for the report.
                 let _told = self.control.send(&Report::Ended { end, denials }, &[]);
+                if self.departing == Departing::WhenTold {
+                    self.await_dismissal();
+                }
                 // Where it fails, the exit of this process takes the mounts down.
                 let _left = self.departure.as_ref().map(Departure::leave);
                 return;
@@ -146,10 +151,31 @@ impl<'a> Init<'a> {
             Ok(Some((Order::Continue, _))) => {
                 let _gone = sys::signal::send_to_group(self.program, libc::SIGCONT);
             }
-            Ok(Some((Order::Binds | Order::Go, _))) | Err(Errno::INTR | Errno::AGAIN) => {}
+            Ok(Some((Order::Binds | Order::Go(_) | Order::Leave, _)))
+            | Err(Errno::INTR | Errno::AGAIN) => {}
             Ok(None) | Err(_) => return false,
         }
         true
+    }
+
+    /// Waits until the supervisor has no more use for this process, or is gone. Not for long: one that
+    /// has been stopped must not keep a cage whose program has ended.
+    fn await_dismissal(&self) {
+        let latest = Instant::now() + LONGEST_STAY;
+        loop {
+            let left = latest.saturating_duration_since(Instant::now());
+            let mut orders = [PollFd::new(&self.control, PollFlags::IN)];
+            match rustix::event::poll(&mut orders, Some(&timespec(left))) {
+                Ok(0) => return,
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(_) => return,
+            }
+            match self.control.receive::<Order>() {
+                Ok(Some((Order::Leave, _)) | None) => return,
+                Ok(Some(_)) | Err(Errno::INTR) => {}
+                Err(_) => return,
+            }
+        }
     }
 
     /// Signals that a terminal sends to a whole job go to the program's group, all others to the
@@ -240,6 +266,9 @@ fn timespec(duration: Duration) -> Timespec {
 }
 
 const MOST_LATE_CALLS: usize = 64;
+
+/// How long a supervisor may take to read what a cage has used.
+const LONGEST_STAY: Duration = Duration::from_secs(2);
 
 /// How long after a program's time is over its supervisor has to end it.
 const SUPERVISORS_TURN: Duration = Duration::from_secs(8);

@@ -11,6 +11,7 @@ mod control;
 mod departure;
 mod descriptor_limit;
 mod error;
+mod first_process;
 mod identity;
 mod idmap;
 mod init;

@@ -1,6 +1,6 @@
-//! Bearing a cage: namespaces made ahead, a child born in them, and what both sides do until the
-//! program runs. The order of the steps is the order of this file. Whatever fails, nothing stays
-//! behind: the namespaces die with the child, and dropping a [`Born`] kills it.
+//! Bearing a cage: namespaces made ahead, a child born in them, and what its supervisor does until the
+//! program runs; what the child does stands in `first_process`. Whatever fails, nothing stays behind:
+//! the namespaces die with the child, and dropping a [`Born`] kills it.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,27 +8,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use plan::network::SocketKind;
 use plan::{IdentityMap, LimitsPlan, NetworkPlan, PLAN_VERSION, Plan};
 use rustix::event::{PollFd, PollFlags};
-use rustix::fs::Mode;
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions};
 use sys::clone::{NamespaceHolder, Namespaces};
 use sys::nursery::Newborn;
-use sys::signal::SignalSet;
 
-use crate::control::{Channel, Order};
-use crate::departure::Departure;
+use crate::control::{Channel, Departing, Order};
 use crate::descriptor_limit::DescriptorLimit;
-use crate::idmap::Arrivals;
-use crate::init::Init;
-use crate::network::{Inward, Sealed};
-use crate::program::Launch;
+use crate::first_process::be_pid_one;
 use crate::streams::ProgramStreams;
-use crate::tree::Sources;
 use crate::verify::PlannedMounts;
-use crate::{
-    Layers, Report, SetupFailure, StartError, Step, identity, idmap, landlock, network, privileges,
-    program, tree, verify,
-};
+use crate::{Report, SetupFailure, StartError, Step, identity, idmap, network};
 
 /// Who holds a cage to the limits of its Plan. This crate cannot: it has no cgroup,
 /// and of time it only knows when a supervisor has failed to keep it.
@@ -57,6 +47,7 @@ pub struct Born {
     planned: PlannedMounts,
     /// Whether the cage has them and no others.
     is_verified: AtomicBool,
+    departing: Departing,
     /// What the start needed and what only has to be reaped.
     leftovers: Leftovers,
 }
@@ -165,8 +156,18 @@ impl Nursery {
         let network = NetworkSockets::of(plan);
         let parentage = Parentage::Own;
         let is_verified = AtomicBool::new(false);
-        let mut born =
-            Born { pid, pidfd, control, parentage, network, planned, is_verified, leftovers };
+        let departing = Departing::AtOnce;
+        let mut born = Born {
+            pid,
+            pidfd,
+            control,
+            parentage,
+            network,
+            planned,
+            is_verified,
+            departing,
+            leftovers,
+        };
         if privileged {
             born.leftovers.1 = idmap::send_binds(plan, sources, &born.control)?;
         }
@@ -188,6 +189,7 @@ impl Born {
             network: NetworkSockets::of(plan),
             planned: PlannedMounts::of(plan),
             is_verified: AtomicBool::new(false),
+            departing: Departing::AtOnce,
             leftovers: Leftovers::default(),
         }
     }
@@ -261,7 +263,21 @@ impl Born {
         if !self.is_verified.load(Ordering::Acquire) {
             return Err(Errno::BUSY);
         }
-        self.send(&Order::Go)
+        self.send(&Order::Go(self.departing))
+    }
+
+    /// Has pid 1 stay after it has told the end, until [`Self::dismiss`]: for whoever reads counters
+    /// that go with the cage's last process. To be called before the gate is opened.
+    pub fn stay_until_dismissed(&mut self) {
+        self.departing = Departing::WhenTold;
+    }
+
+    /// Lets pid 1 go, if it stays for that.
+    pub fn dismiss(&self) {
+        if self.departing == Departing::WhenTold {
+            // Already gone is what was wanted.
+            let _gone = self.send(&Order::Leave);
+        }
     }
 
     /// The next thing that pid 1 says; none when it is gone. A terminal comes as a descriptor.
@@ -361,117 +377,4 @@ fn check(plan: &Plan, sources: &[OwnedFd], limits: LimitsHolder<'_>) -> Result<(
         return Err(StartError::Unsupported(reason.to_owned()));
     }
     Ok(())
-}
-
-/// The whole life of the cage's first process.
-fn be_pid_one(plan: &Plan, streams: ProgramStreams, control: Channel, descriptors: usize) -> ! {
-    let (failure, control) = live(plan, streams, control, descriptors);
-    // A supervisor that is gone has no use for the report.
-    let _told = control.send(&Report::Failed(failure), &[]);
-    sys::exec::exit_now(1)
-}
-
-/// Builds the cage, starts the program, watches over it and ends; returns only what went wrong
-/// before the program ran.
-fn live(
-    plan: &Plan,
-    streams: ProgramStreams,
-    control: Channel,
-    descriptors: usize,
-) -> (SetupFailure, Channel) {
-    match build_and_launch(plan, streams, &control, descriptors) {
-        Ok(ready) => {
-            let Ready { launched, children, inward, departure, layers } = ready;
-            let _told = control.send(&Report::Started(layers), &[]);
-            let mut init = Init::new(plan, control, children, launched, inward, departure);
-            if init.confine().is_ok() {
-                init.watch();
-            }
-            sys::exec::exit_now(0)
-        }
-        Err(failure) => (failure, control),
-    }
-}
-
-struct Ready {
-    launched: program::Launched,
-    children: OwnedFd,
-    inward: Option<Inward>,
-    departure: Option<Departure>,
-    layers: Layers,
-}
-
-fn build_and_launch(
-    plan: &Plan,
-    streams: ProgramStreams,
-    control: &Channel,
-    descriptors: usize,
-) -> Result<Ready, SetupFailure> {
-    let settings = |errno| SetupFailure::kernel(Step::Settings, "signals", errno);
-    let limit = DescriptorLimit::make_room_for(descriptors).map_err(settings)?;
-    sys::signal::restore_default(libc::SIGCHLD).map_err(settings)?;
-    let children = sys::signal::descriptor(&SignalSet::of(&[libc::SIGCHLD])).map_err(settings)?;
-    rustix::system::sethostname(plan.identity.hostname.as_bytes())
-        .map_err(|errno| SetupFailure::kernel(Step::Settings, "the host name", errno))?;
-    rustix::process::umask(Mode::empty());
-    rustix::process::setsid().map_err(settings)?;
-    identity::assume(&plan.identity)?;
-    privileges::die_with_parent()?;
-    // Before the tree is built: whoever gets the sockets has work to do with them meanwhile.
-    let Sealed { state, inward } = network::seal(&plan.network, control)?;
-    let binds = match plan.identity.map {
-        IdentityMap::Caller(_) => Sources::LookUp(&plan.sources),
-        IdentityMap::Unowned(_) => Sources::Arriving(Arrivals::new(control)),
-    };
-    // Before the mounts take up the descriptors below the limit that the program will have.
-    let departure = Departure::prepare().ok();
-    tree::build(plan, binds)?.become_root()?;
-    let (streams, terminal) = streams.open(control)?;
-    tell_built(control)?;
-    verify::verify_view(plan)?;
-    privileges::refuse_core_dumps()?;
-    limit.restore().map_err(settings)?;
-    privileges::hide_from_the_cage()?;
-    privileges::drop_all()?;
-    let landlock = landlock::restrict(&plan.landlock)?;
-    let launch = Launch::prepare(plan)?;
-    // The kernel compiles the filter while the start becomes durable on record.
-    let filter = launch.enter_filter()?;
-    wait_for(control, &Order::Go)?;
-    refuse_orphanhood(control)?;
-    let streams = program::borrow_streams(&streams, terminal.as_ref());
-    let launched = launch.start(&streams, filter)?;
-    let layers = Layers { landlock, notify: launched.notify(), network: state };
-    Ok(Ready { launched, children, inward, departure, layers })
-}
-
-/// Lets the supervisor compare the mount table.
-fn tell_built(control: &Channel) -> Result<(), SetupFailure> {
-    let table = verify::open_mount_table()?;
-    control
-        .send(&Report::Built, &[table.as_fd()])
-        .map_err(|errno| SetupFailure::kernel(Step::Verify, "the mount table", errno))
-}
-
-/// A supervisor that died before this process asked to die with it has left its orders in the
-/// channel, and nobody to answer for the program.
-fn refuse_orphanhood(control: &Channel) -> Result<(), SetupFailure> {
-    let mut ends = [PollFd::new(control, PollFlags::RDHUP)];
-    let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
-    let polled = rustix::event::poll(&mut ends, Some(&now));
-    if polled == Ok(0) {
-        return Ok(());
-    }
-    Err(SetupFailure::found(Step::Control, "the supervisor", "it is gone"))
-}
-
-fn wait_for(control: &Channel, wanted: &Order) -> Result<(), SetupFailure> {
-    match control.receive::<Order>() {
-        Ok(Some((order, _))) if order == *wanted => Ok(()),
-        Ok(_) => {
-            let detail = "it is gone or spoke out of turn";
-            Err(SetupFailure::found(Step::Control, "the supervisor", detail))
-        }
-        Err(errno) => Err(SetupFailure::kernel(Step::Control, "the supervisor", errno)),
-    }
 }

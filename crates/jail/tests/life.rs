@@ -199,6 +199,42 @@ fn every_namespace_is_new() {
     }
 }
 
+/// K145: counters that go with the last process of a cage are read before that goes.
+fn the_first_process_stays_until_it_is_dismissed() {
+    let is_gone = |born: &Born, milliseconds: i64| {
+        let time = Timespec { tv_sec: 0, tv_nsec: milliseconds * 1_000_000 };
+        let mut process = [PollFd::from_borrowed_fd(born.gone(), PollFlags::IN)];
+        rustix::event::poll(&mut process, Some(&time)).unwrap() == 1
+    };
+    let begin = |script: &str| {
+        let prepared = shell(script);
+        let (plan, sources) = (&prepared.plan, &prepared.sources);
+        let mut born = jail::start(plan, sources, streams().0, LimitsHolder::Nobody).unwrap();
+        born.stay_until_dismissed();
+        born.verify_when_built().unwrap();
+        born.open_gate().unwrap();
+        born
+    };
+    let born = begin("exit 3");
+    assert_eq!(until_end(&born).unwrap().0, End::Exited(3));
+    assert!(!is_gone(&born, 300));
+    // Orders that are too late do not make it go, and no order makes it stay.
+    born.signal(libc::SIGTERM).unwrap();
+    assert!(!is_gone(&born, 100));
+    born.dismiss();
+    born.wait_until_gone().unwrap();
+    // Nobody has to wait for one that is not dismissed.
+    let born = begin("true");
+    until_end(&born).unwrap();
+    let asked = std::time::Instant::now();
+    born.wait_until_gone().unwrap();
+    assert!(asked.elapsed() > std::time::Duration::from_millis(500));
+    let born = begin("true");
+    until_end(&born).unwrap();
+    born.kill();
+    born.wait_until_gone().unwrap();
+}
+
 /// K132, K216
 fn a_killing_call_kills_and_is_named() {
     let script = "perl -e 'syscall(227, 0, 0); print \"alive\"'; echo status $?";
@@ -261,6 +297,10 @@ fn main() {
         ("a_view_that_differs_does_not_start", a_view_that_differs_does_not_start),
         ("a_nursery_without_a_cage_leaves_nothing", a_nursery_without_a_cage_leaves_nothing),
         ("every_namespace_is_new", every_namespace_is_new),
+        (
+            "the_first_process_stays_until_it_is_dismissed",
+            the_first_process_stays_until_it_is_dismissed,
+        ),
         ("a_killing_call_kills_and_is_named", a_killing_call_kills_and_is_named),
         ("a_granted_file_system_is_let_go_of", a_granted_file_system_is_let_go_of),
     ];

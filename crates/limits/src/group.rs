@@ -140,6 +140,12 @@ impl Group {
         }
     }
 
+    /// Whether the counters go with the cage's last process, so that this has to stay until
+    /// [`Self::keep_usage`] was called.
+    pub fn goes_with_its_last_process(&self) -> bool {
+        matches!(self.holder, Holder::Scope(_))
+    }
+
     /// Kills everything in the group, until nothing is left. Does nothing where no control group
     /// holds the cage: then its process id namespace is what ends it.
     pub fn kill(&self) -> Result<(), LimitsError> {

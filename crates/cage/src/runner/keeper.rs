@@ -283,6 +283,7 @@ impl Keeper {
                 (End::Signalled(libc::SIGKILL), Vec::new())
             }
         };
+        born.dismiss();
         self.watch.remove(born.reports());
         let denials = denials.iter().map(DeniedCall::from).collect();
         kept.life().end = Some(ProgramEnd { end, denials, at: Instant::now() });

@@ -81,6 +81,9 @@ impl Runner {
         self.begin(StartStep::Adopt)?;
         if let Some(group) = &mut group {
             group.adopt(born.pid())?;
+            if group.goes_with_its_last_process() {
+                born.stay_until_dismissed();
+            }
         }
         self.begin(StartStep::Connect)?;
         let network = match gatekeeper {

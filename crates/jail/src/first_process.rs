@@ -1,0 +1,141 @@
+//! The life of a cage's first process until it only watches: it builds the cage around itself, waits
+//! behind the gate, and starts the program. Whatever fails on the way is told and ends the cage; a
+//! program never runs in a cage that is not whole.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use plan::{IdentityMap, Plan};
+use rustix::event::{PollFd, PollFlags};
+use rustix::fs::Mode;
+use sys::signal::SignalSet;
+
+use crate::control::{Channel, Departing, Order};
+use crate::departure::Departure;
+use crate::descriptor_limit::DescriptorLimit;
+use crate::idmap::Arrivals;
+use crate::init::Init;
+use crate::network::{Inward, Sealed};
+use crate::program::Launch;
+use crate::streams::ProgramStreams;
+use crate::tree::Sources;
+use crate::{
+    Layers, Report, SetupFailure, Step, identity, landlock, network, privileges, program, tree,
+    verify,
+};
+/// The whole life of the cage's first process.
+pub(crate) fn be_pid_one(
+    plan: &Plan,
+    streams: ProgramStreams,
+    control: Channel,
+    descriptors: usize,
+) -> ! {
+    let (failure, control) = live(plan, streams, control, descriptors);
+    // A supervisor that is gone has no use for the report.
+    let _told = control.send(&Report::Failed(failure), &[]);
+    sys::exec::exit_now(1)
+}
+
+/// Builds the cage, starts the program, watches over it and ends; returns only what went wrong
+/// before the program ran.
+fn live(
+    plan: &Plan,
+    streams: ProgramStreams,
+    control: Channel,
+    descriptors: usize,
+) -> (SetupFailure, Channel) {
+    match build_and_launch(plan, streams, &control, descriptors) {
+        Ok(ready) => {
+            let Ready { launched, children, inward, departure, layers } = ready;
+            let _told = control.send(&Report::Started(layers), &[]);
+            let mut init = Init::new(plan, control, children, launched, inward, departure);
+            if init.confine().is_ok() {
+                init.watch();
+            }
+            sys::exec::exit_now(0)
+        }
+        Err(failure) => (failure, control),
+    }
+}
+
+struct Ready {
+    launched: program::Launched,
+    children: OwnedFd,
+    inward: Option<Inward>,
+    departure: (Departing, Option<Departure>),
+    layers: Layers,
+}
+
+fn build_and_launch(
+    plan: &Plan,
+    streams: ProgramStreams,
+    control: &Channel,
+    descriptors: usize,
+) -> Result<Ready, SetupFailure> {
+    let settings = |errno| SetupFailure::kernel(Step::Settings, "signals", errno);
+    let limit = DescriptorLimit::make_room_for(descriptors).map_err(settings)?;
+    sys::signal::restore_default(libc::SIGCHLD).map_err(settings)?;
+    let children = sys::signal::descriptor(&SignalSet::of(&[libc::SIGCHLD])).map_err(settings)?;
+    rustix::system::sethostname(plan.identity.hostname.as_bytes())
+        .map_err(|errno| SetupFailure::kernel(Step::Settings, "the host name", errno))?;
+    rustix::process::umask(Mode::empty());
+    rustix::process::setsid().map_err(settings)?;
+    identity::assume(&plan.identity)?;
+    privileges::die_with_parent()?;
+    // Before the tree is built: whoever gets the sockets has work to do with them meanwhile.
+    let Sealed { state, inward } = network::seal(&plan.network, control)?;
+    let binds = match plan.identity.map {
+        IdentityMap::Caller(_) => Sources::LookUp(&plan.sources),
+        IdentityMap::Unowned(_) => Sources::Arriving(Arrivals::new(control)),
+    };
+    // Before the mounts take up the descriptors below the limit that the program will have.
+    let departure = Departure::prepare().ok();
+    tree::build(plan, binds)?.become_root()?;
+    let (streams, terminal) = streams.open(control)?;
+    tell_built(control)?;
+    verify::verify_view(plan)?;
+    privileges::refuse_core_dumps()?;
+    limit.restore().map_err(settings)?;
+    privileges::hide_from_the_cage()?;
+    privileges::drop_all()?;
+    let landlock = landlock::restrict(&plan.landlock)?;
+    let launch = Launch::prepare(plan)?;
+    // The kernel compiles the filter while the start becomes durable on record.
+    let filter = launch.enter_filter()?;
+    let departing = wait_for_go(control)?;
+    refuse_orphanhood(control)?;
+    let streams = program::borrow_streams(&streams, terminal.as_ref());
+    let launched = launch.start(&streams, filter)?;
+    let layers = Layers { landlock, notify: launched.notify(), network: state };
+    Ok(Ready { launched, children, inward, departure: (departing, departure), layers })
+}
+
+/// Lets the supervisor compare the mount table.
+fn tell_built(control: &Channel) -> Result<(), SetupFailure> {
+    let table = verify::open_mount_table()?;
+    control
+        .send(&Report::Built, &[table.as_fd()])
+        .map_err(|errno| SetupFailure::kernel(Step::Verify, "the mount table", errno))
+}
+
+/// A supervisor that died before this process asked to die with it has left its orders in the
+/// channel, and nobody to answer for the program.
+fn refuse_orphanhood(control: &Channel) -> Result<(), SetupFailure> {
+    let mut ends = [PollFd::new(control, PollFlags::RDHUP)];
+    let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+    let polled = rustix::event::poll(&mut ends, Some(&now));
+    if polled == Ok(0) {
+        return Ok(());
+    }
+    Err(SetupFailure::found(Step::Control, "the supervisor", "it is gone"))
+}
+
+fn wait_for_go(control: &Channel) -> Result<Departing, SetupFailure> {
+    match control.receive::<Order>() {
+        Ok(Some((Order::Go(departing), _))) => Ok(departing),
+        Ok(_) => {
+            let detail = "it is gone or spoke out of turn";
+            Err(SetupFailure::found(Step::Control, "the supervisor", detail))
+        }
+        Err(errno) => Err(SetupFailure::kernel(Step::Control, "the supervisor", errno)),
+    }
+}
