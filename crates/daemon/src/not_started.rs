@@ -27,7 +27,10 @@ pub(crate) fn not_started(error: RunError, plan: Option<&Plan>) -> Problem {
         RunError::Duplicate { .. } => Problem::new(Code::Conflict, sentence),
         RunError::Unsupported(_) => Problem::new(Code::BadRequest, sentence),
         RunError::Closing => Problem::new(Code::Draining, sentence),
-        RunError::Limits(_) | RunError::Kernel { .. } | RunError::LauncherGone => {
+        RunError::Limits(_) => Problem::new(Code::CannotBuild, sentence)
+            .help("`\"degraded_limits\": true` starts it with as much as can be held here")
+            .help("`/v1/doctor` tells what is missing here"),
+        RunError::Kernel { .. } | RunError::LauncherGone => {
             Problem::new(Code::CannotBuild, sentence)
                 .help("`/v1/doctor` tells what is missing here")
         }

@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll};
 
+use limits::Degradation;
 use plan::Plan;
 use rustix::io::Errno;
 use rustix::process::Pid;
@@ -26,6 +27,7 @@ use crate::record::Labels;
 pub struct Handle {
     kept: Arc<Kept>,
     keeper: Arc<Keeper>,
+    degradation: Option<Degradation>,
 }
 
 impl std::fmt::Debug for Handle {
@@ -41,7 +43,13 @@ impl std::fmt::Debug for Handle {
 
 impl Handle {
     pub(super) fn new(kept: Arc<Kept>, keeper: Arc<Keeper>) -> Self {
-        Self { kept, keeper }
+        Self { kept, keeper, degradation: None }
+    }
+
+    /// The same for a program whose limits are not held as they should be.
+    pub(super) fn with_degradation(mut self, degradation: Option<Degradation>) -> Self {
+        self.degradation = degradation;
+        self
     }
 
     /// The name of this start; no other has it.
@@ -62,6 +70,11 @@ impl Handle {
     /// The cage as it was built; none without one.
     pub fn plan(&self) -> Option<&Plan> {
         self.kept.plan.as_deref()
+    }
+
+    /// Which of its limits are not held as they should be; none where all of them are. K148
+    pub fn degradation(&self) -> Option<&Degradation> {
+        self.degradation.as_ref()
     }
 
     /// The hash of its Plan, which names the cage on record. K172

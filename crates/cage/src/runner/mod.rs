@@ -87,7 +87,8 @@ pub struct RunnerOptions {
     pub way_out: WayOut,
     /// Whether programs may run without a cage.
     pub uncaged: Uncaged,
-    /// Whether a cage may start with limits that are held less well than asked for.
+    /// Whether every cage may start with limits that are held less well than asked for. A request can
+    /// allow it for its own.
     pub degraded_limits: Degraded,
     /// Called before each step of a start. An error fails the step, and so the start: for tests of
     /// what a failed start leaves behind.
@@ -217,11 +218,16 @@ impl Runner {
     /// Starts a program and returns when it runs. Any number of threads may do so at once. When it
     /// fails, everything that was begun has been undone.
     pub fn spawn(&self, request: Request) -> Result<Handle, RunError> {
-        let Request { confinement, mut labels, streams, session } = request;
+        let Request { confinement, mut labels, streams, session, degraded_limits } = request;
         if let Some(session) = &session {
             labels.session_id.get_or_insert_with(|| session.id().to_string());
         }
-        let beside = Beside { labels, streams, session: Stay::in_session(session) };
+        let degraded_limits = match self.degraded_limits {
+            Degraded::Allow => Degraded::Allow,
+            Degraded::Refuse => degraded_limits,
+        };
+        let session = Stay::in_session(session);
+        let beside = Beside { labels, streams, session, degraded_limits };
         match confinement {
             Confinement::Caged { plan, sources } => self.start_caged(plan, sources, beside),
             Confinement::Uncaged(_) if self.uncaged == Uncaged::Refuse => {

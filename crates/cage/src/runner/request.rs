@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use limits::Degraded;
 use plan::Plan;
 
 pub use audit::UncagedReason;
@@ -25,6 +26,9 @@ pub struct Request {
     /// The session that it is in, which it leaves when nothing of it is left. That of a single run
     /// ends then.
     pub session: Option<Session>,
+    /// Whether it may start with limits that are held less well than asked for. A runner that allows
+    /// this for all of its programs does so whatever is said here. K148
+    pub degraded_limits: Degraded,
 }
 
 impl Request {
@@ -41,7 +45,8 @@ impl Request {
 
     fn of(confinement: Confinement) -> Self {
         let (labels, streams) = (Labels::default(), Streams::default());
-        Self { confinement, labels, streams, session: None }
+        let degraded_limits = Degraded::Refuse;
+        Self { confinement, labels, streams, session: None, degraded_limits }
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use jail::{Born, Layers, LimitsHolder, ProgramStreams, Report, StartError, Stream};
-use limits::{Group, Limiter};
+use limits::{Degraded, Group, Limiter};
 use plan::{LimitsPlan, Plan};
 use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
@@ -32,6 +32,16 @@ pub(super) struct Beside {
     pub(super) labels: Labels,
     pub(super) streams: Streams,
     pub(super) session: Stay,
+    /// Means nothing without a cage, which holds none of the limits that it is about.
+    pub(super) degraded_limits: Degraded,
+}
+
+/// What a cage is built from, beside its Plan.
+struct Material {
+    sources: Vec<OwnedFd>,
+    streams: Streams,
+    stay: Stay,
+    degraded_limits: Degraded,
 }
 
 impl Runner {
@@ -42,22 +52,22 @@ impl Runner {
         sources: Vec<OwnedFd>,
         beside: Beside,
     ) -> Result<Handle, RunError> {
-        let Beside { labels, streams, session } = beside;
+        let Beside { labels, streams, session: stay, degraded_limits } = beside;
         self.keeper.check_free(&plan.invocation)?;
         let recorder = Recorder::new(Arc::clone(&self.keeper.log), &plan.invocation, labels);
         let recorder = Arc::new(recorder);
-        let started = self.build_cage(plan, sources, streams, session, &recorder);
+        let material = Material { sources, streams, stay, degraded_limits };
+        let started = self.build_cage(plan, material, &recorder);
         started.map_err(|error| record_failure(&recorder, error))
     }
 
     fn build_cage(
         &self,
         plan: Box<Plan>,
-        sources: Vec<OwnedFd>,
-        streams: Streams,
-        stay: Stay,
+        material: Material,
         recorder: &Arc<Recorder>,
     ) -> Result<Handle, RunError> {
+        let Material { sources, streams, stay, degraded_limits } = material;
         let keeper = &self.keeper;
         let launcher = keeper.launcher()?;
         let key = keeper.new_key();
@@ -69,7 +79,9 @@ impl Runner {
         };
         self.begin(StartStep::Limits)?;
         let walltime = plan.limits.walltime_sec.map(Duration::from_secs);
-        let mut group = self.make_group(&plan)?;
+        let mut group = self.make_group(&plan, degraded_limits)?;
+        // Told after the start, when the cage may have ended and its group be gone.
+        let degradation = group.as_ref().and_then(Group::degradation).cloned();
         self.begin(StartStep::Streams)?;
         let terminal_size = streams.terminal_size();
         let (inside, mut ends) = open_streams(streams, keeper, key)?;
@@ -126,7 +138,7 @@ impl Runner {
         self.begin(StartStep::Listen)?;
         keeper.listen(&kept).map_err(kernel("watch the cage"))?;
         std::mem::forget(taken_in);
-        Ok(Handle::new(kept, Arc::clone(keeper)))
+        Ok(Handle::new(kept, Arc::clone(keeper)).with_degradation(degradation))
     }
 
     /// Starts a program without a cage. K157
@@ -135,7 +147,7 @@ impl Runner {
         program: &UncagedProgram,
         beside: Beside,
     ) -> Result<Handle, RunError> {
-        let Beside { labels, streams, session } = beside;
+        let Beside { labels, streams, session, degraded_limits: _ } = beside;
         if streams.terminal_size().is_some() {
             let reason = "a program without a cage cannot be given a terminal";
             return Err(RunError::Unsupported(reason));
@@ -183,12 +195,12 @@ impl Runner {
     }
 
     /// What holds a cage to its limits but that of time, if it has any.
-    fn make_group(&self, plan: &Plan) -> Result<Option<Group>, RunError> {
+    fn make_group(&self, plan: &Plan, degraded: Degraded) -> Result<Option<Group>, RunError> {
         if (LimitsPlan { walltime_sec: None, ..plan.limits }) == LimitsPlan::default() {
             return Ok(None);
         }
         let limiter = self.limiter.get_or_init(Limiter::discover);
-        let group = limiter.prepare(&plan.limits, &plan.invocation, self.degraded_limits)?;
+        let group = limiter.prepare(&plan.limits, &plan.invocation, degraded)?;
         Ok(Some(group))
     }
 

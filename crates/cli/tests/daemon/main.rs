@@ -16,6 +16,7 @@ mod clients;
 mod deaths;
 mod document;
 mod life;
+mod limits;
 mod outputs;
 mod policies;
 mod record;

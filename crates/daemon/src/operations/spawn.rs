@@ -6,13 +6,13 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use cage::Recorder;
 use cage::prepare::{Caller, Name, Selected, Selection, TooBroad, UncagedSelection, prepare};
 use cage::runner::{
     Confinement, Handle, Input as Source, Keep, Labels, Output, Overflow, Request as Start,
     Streams, TerminalSize, UncagedProgram, UncagedReason,
 };
 use cage::session::{Session, SessionId};
+use cage::{Degradation, Degraded, Recorder};
 use counsel::aftermath::Aftermath;
 use counsel::{Failure, Fault};
 use hyper::body::Incoming;
@@ -45,6 +45,8 @@ struct Spawn {
     /// A terminal in place of the three streams.
     terminal: Option<Terminal>,
     output: Kept,
+    /// Starts the program also where its limits cannot be held in full.
+    degraded_limits: bool,
 }
 
 #[derive(Debug, Default, Deserialize, PartialEq, Eq)]
@@ -218,13 +220,15 @@ fn start_caged(
         Ok(prepared) => prepared,
         Err(failure) => return Err(not_compiled(daemon, labels, failure)),
     };
-    let (aftermath, notes) = (Aftermath::of(&prepared), counsel::notes::of(&prepared));
+    let (aftermath, mut notes) = (Aftermath::of(&prepared), counsel::notes::of(&prepared));
     let plan = prepared.plan.clone();
     let session_id = labels.session_id.clone();
     let streams = streams(spawn);
-    let request = Start { labels, streams, session, ..Start::from(prepared) };
+    let degraded_limits = if spawn.degraded_limits { Degraded::Allow } else { Degraded::Refuse };
+    let request = Start { labels, streams, session, degraded_limits, ..Start::from(prepared) };
     let started = SystemTime::now();
     let handle = daemon.runner.spawn(request).map_err(|error| not_started(error, Some(&plan)))?;
+    notes.extend(handle.degradation().into_iter().flat_map(tell_degradation));
     let facts = Facts {
         cage: plan.cage.clone(),
         project,
@@ -273,7 +277,9 @@ impl Without {
         let labels = labels(&project, subject, session.as_ref());
         let session_id = labels.session_id.clone();
         let (streams, confinement) = (streams(spawn), Confinement::Uncaged(program));
-        let request = Start { labels, streams, confinement, session };
+        // Only the time limit holds without a cage, and that is held in full.
+        let degraded_limits = Degraded::Refuse;
+        let request = Start { labels, streams, confinement, session, degraded_limits };
         let started = SystemTime::now();
         let handle = daemon.runner.spawn(request).map_err(|error| not_started(error, None))?;
         log::warning(&format!(
@@ -353,6 +359,14 @@ fn tell_terminal(policy: &mut Policy, kind: &str) {
     let origin = RuleOrigin::BuiltIn("the kind of the terminal");
     let value = Some(ByteString::from(OsString::from(kind)));
     policy.env.entry("TERM".to_owned()).or_insert(EnvironmentRule { value, origin });
+}
+
+/// Limits that are not held in full, told to the client and to whoever reads what the daemon says.
+/// K148, K149
+fn tell_degradation(degradation: &Degradation) -> [String; 2] {
+    let sentence = counsel::limits::not_held(degradation);
+    log::warning(&sentence);
+    [sentence, degradation.fix.clone()]
 }
 
 fn labels(project: &str, subject: &Subject, session: Option<&Session>) -> Labels {

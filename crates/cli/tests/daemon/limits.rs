@@ -1,0 +1,118 @@
+//! Limits where nothing holds them: refused, unless the request takes what there is.
+
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::document::Document;
+use crate::serving::{Place, Serving, eventually, has, stockade_binary};
+
+/// A daemon for which there are no control groups, and `curl` on its socket.
+struct Unlimited {
+    place: Place,
+    daemon: std::process::Child,
+}
+
+impl Unlimited {
+    fn new() -> Self {
+        let place = Place::new();
+        let line = format!(
+            "umount -R /sys/fs/cgroup; exec '{}' serve --socket '{}'",
+            stockade_binary().display(),
+            place.socket().display()
+        );
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c", &line]).current_dir(&place.project);
+        command.env("HOME", &place.home).env("XDG_STATE_HOME", place.state());
+        let daemon = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let unlimited = Self { place, daemon };
+        let serves = || unlimited.ask("/v1/health", None).1["status"] == "ok";
+        eventually("the daemon serves", serves);
+        unlimited
+    }
+
+    fn ask(&self, path: &str, body: Option<&Value>) -> (u16, Value) {
+        let mut curl = Command::new("curl");
+        curl.args(["-sS", "-w", "\n%{http_code}", "--unix-socket"]).arg(self.place.socket());
+        curl.arg(format!("http://stockade{path}"));
+        if let Some(body) = body {
+            curl.arg("--data-binary").arg(body.to_string());
+        }
+        let output = String::from_utf8(curl.output().unwrap().stdout).unwrap();
+        let (body_text, status) = output.rsplit_once('\n').unwrap();
+        let status = status.parse().unwrap();
+        if status != 0 {
+            let method = if body.is_some() { "POST" } else { "GET" };
+            Document::parse(daemon::DOCUMENT).check(method, path, status, body_text);
+        }
+        (status, serde_json::from_str(body_text).unwrap_or_default())
+    }
+}
+
+impl Drop for Unlimited {
+    fn drop(&mut self) {
+        let _ended = self.daemon.kill();
+        let _reaped = self.daemon.wait();
+    }
+}
+
+/// K148, K150, K182: a limit that nobody holds refuses the start; with `degraded_limits` the program
+/// starts, the client is told and the record has it.
+#[test]
+fn limits_that_cannot_be_held_need_the_clients_word() {
+    if !rustix::process::geteuid().is_root() || !has("unshare") {
+        eprintln!("skipped: only root can be without control groups");
+        return;
+    }
+    let unlimited = Unlimited::new();
+    let mut request = json!({
+        "project": unlimited.place.project,
+        "argv": ["sh", "-c", "ulimit -d"],
+        "rules": { "memory": "64M" },
+    });
+    for refused in [None, Some(json!(false))] {
+        if let Some(word) = refused {
+            request["degraded_limits"] = word;
+        }
+        let (status, problem) = unlimited.ask("/v1/cages", Some(&request));
+        assert_eq!((status, &problem["code"]), (503, &json!("cannot_build")), "{problem:#}");
+        assert!(problem["help"].to_string().contains("degraded_limits"), "{problem:#}");
+    }
+    request["degraded_limits"] = json!(true);
+    let (status, cage) = unlimited.ask("/v1/cages", Some(&request));
+    assert_eq!(status, 201, "{cage:#}");
+    assert!(cage["notes"].to_string().contains("limits are not held in full"), "{cage:#}");
+    let id = cage["id"].as_str().unwrap();
+    let (_, cage) = unlimited.ask(&format!("/v1/cages/{id}/wait?timeout_ms=30000"), None);
+    assert_eq!(cage["end"]["exit_code"], 0, "{cage:#}");
+    // What stands in for the limit is there.
+    let mut curl = Command::new("curl");
+    curl.args(["-sS", "--unix-socket"]).arg(unlimited.place.socket());
+    let output = curl.arg(format!("http://stockade/v1/cages/{id}/logs/stdout")).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "65536\n");
+    let (_, records) = unlimited.ask("/v1/audit?event=subagent.spawn.limits_skipped", None);
+    assert_eq!(records["records"].as_array().unwrap().len(), 1, "{records:#}");
+    assert_eq!(records["records"][0]["invocation_id"], id, "{records:#}");
+}
+
+/// Where the limits hold, the word changes nothing; what is no word is refused.
+#[test]
+fn the_word_is_true_or_false_and_only_for_starts() {
+    let serving = Serving::new();
+    let mut request = serving.shell("true");
+    for wrong in [json!("true"), json!(1), json!(null), json!(["true"]), json!({})] {
+        request["degraded_limits"] = wrong;
+        serving.post("/v1/cages", &request).refused(400, "bad_request");
+    }
+    request["degraded_limits"] = json!(true);
+    let cage = serving.post("/v1/cages", &request).expect(201);
+    assert_eq!(cage["notes"], json!([]), "{cage:#}");
+    let mut rule = serving.shell("true");
+    rule["rules"] = json!({ "degraded_limits": true });
+    serving.post("/v1/cages", &rule).refused(400, "bad_request");
+    let mut check = json!({ "project": serving.place.project, "degraded_limits": true });
+    serving.post("/v1/policy/check", &check).refused(400, "bad_request");
+    check["path"] = json!(".");
+    serving.post("/v1/policy/why", &check).refused(400, "bad_request");
+    assert_eq!(serving.get("/v1/cages")["cages"].as_array().unwrap().len(), 1);
+}
