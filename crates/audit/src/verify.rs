@@ -33,6 +33,23 @@ pub struct Expected {
     pub anchor: Option<Head>,
 }
 
+/// A text that is no key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a key has 64 hexadecimal digits")]
+pub struct NotAKey;
+
+impl Expected {
+    /// A key as somebody noted it, with small letters or capitals, and a head.
+    pub fn new(key: Option<&str>, anchor: Option<Head>) -> Result<Self, NotAKey> {
+        let public_key = key.map(str::to_ascii_lowercase);
+        let is_key = |key: &str| key.len() == 64 && key.bytes().all(|one| one.is_ascii_hexdigit());
+        if public_key.as_deref().is_some_and(|key| !is_key(key)) {
+            return Err(NotAKey);
+        }
+        Ok(Self { public_key, anchor })
+    }
+}
+
 /// A log that is what was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verified {

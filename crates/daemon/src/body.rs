@@ -1,6 +1,7 @@
 //! Bodies of answers: bytes that are there already, or a producer that is asked for more when the
 //! client has taken what it got. Nothing is buffered for a slow client, and a producer whose client
-//! is gone is dropped.
+//! is gone is dropped. One that ends before the length that was announced cuts the connection off, so
+//! that no client takes a part for the whole.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -15,7 +16,11 @@ pub(crate) enum Body {
     /// All of it; none when it is sent.
     Whole(Option<Bytes>),
     /// As it comes.
-    Produced(Pin<Box<dyn Chunks>>),
+    Produced {
+        chunks: Pin<Box<dyn Chunks>>,
+        /// How many bytes are left; none where nobody knows.
+        left: Option<u64>,
+    },
 }
 
 /// Something that has more to say later.
@@ -32,7 +37,14 @@ impl Body {
 
     /// A body that a producer makes.
     pub(crate) fn produced(producer: impl Producer) -> Self {
-        Self::Produced(Box::pin(Unfolded { next: Box::pin(one_more(producer)) }))
+        let chunks = Box::pin(Unfolded { next: Box::pin(one_more(producer)) });
+        Self::Produced { chunks, left: None }
+    }
+
+    /// A body of so many bytes that a producer makes.
+    pub(crate) fn measured(producer: impl Producer, bytes: u64) -> Self {
+        let chunks = Box::pin(Unfolded { next: Box::pin(one_more(producer)) });
+        Self::Produced { chunks, left: Some(bytes) }
     }
 }
 
@@ -46,8 +58,11 @@ impl http_body::Body for Body {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         match self.get_mut() {
             Self::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Self::Produced(chunks) => {
+            Self::Produced { chunks, left } => {
                 let next = chunks.as_mut().poll_chunk(context);
+                if let (Poll::Ready(Some(bytes)), Some(left)) = (&next, left) {
+                    *left = left.saturating_sub(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+                }
                 next.map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
             }
         }
@@ -63,7 +78,8 @@ impl http_body::Body for Body {
                 let length = bytes.as_ref().map_or(0, Bytes::len);
                 SizeHint::with_exact(u64::try_from(length).unwrap_or(u64::MAX))
             }
-            Self::Produced(_) => SizeHint::default(),
+            Self::Produced { left: Some(left), .. } => SizeHint::with_exact(*left),
+            Self::Produced { left: None, .. } => SizeHint::default(),
         }
     }
 }

@@ -10,7 +10,7 @@ use cage::prepare::Caller;
 use cage::runner::Runner;
 use cage::state::Directory;
 use serde::Serialize;
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 
 use crate::admission::Admission;
 use crate::cages::Cages;
@@ -38,6 +38,8 @@ pub(crate) struct Daemon {
     pub(crate) doorstep: Arc<Doorstep>,
     /// Where those wait who are told that there is no room.
     pub(crate) antechamber: Arc<Admission>,
+    /// The places of clients who are sent the whole record: each keeps all of its files open.
+    pub(crate) exports: Arc<Semaphore>,
     pub(crate) started: SystemTime,
     /// Where it listens on TCP, if it does.
     pub(crate) listening: Option<SocketAddr>,
@@ -70,3 +72,6 @@ impl Daemon {
         untracked.clone()
     }
 }
+
+/// Most clients who are sent the whole record at a time.
+pub(crate) const MOST_EXPORTS: usize = 8;

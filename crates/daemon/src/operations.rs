@@ -5,11 +5,13 @@ mod attach;
 mod audit;
 mod cages;
 mod events;
+mod export;
 mod itself;
 mod output;
 mod policy;
 mod sessions;
 mod spawn;
+mod verify;
 
 use std::sync::Arc;
 
@@ -59,7 +61,10 @@ pub(crate) async fn perform(
         Operation::GiveApproval => approval::give(daemon, request).await,
         Operation::TakeApprovalBack => approval::take_back(daemon, &request).await,
         Operation::ShowAudit => audit::show(daemon, &request).await,
-        Operation::VerifyAudit => audit::verify(daemon, &request).await,
+        Operation::VerifyAudit => verify::verify(daemon, &request).await,
+        Operation::VerifyAuditAgainst => verify::verify_against(daemon, request).await,
+        Operation::ExportAudit => export::export(daemon, &request).await,
+        Operation::AuditHead => export::head(daemon, &request).await,
         Operation::FollowEvents => events::follow(daemon, &request).await,
     }
 }

@@ -40,6 +40,9 @@ pub(crate) enum Operation {
     TakeApprovalBack,
     ShowAudit,
     VerifyAudit,
+    VerifyAuditAgainst,
+    ExportAudit,
+    AuditHead,
     FollowEvents,
 }
 
@@ -97,7 +100,7 @@ const fn route(method: Method, path: &'static str, operation: Operation) -> Rout
 }
 
 /// The table.
-pub(crate) static ROUTES: [Route; 29] = [
+pub(crate) static ROUTES: [Route; 32] = [
     route(Method::GET, "/v1/health", Operation::Health),
     route(Method::GET, "/v1/status", Operation::Status),
     route(Method::GET, "/v1/openapi.json", Operation::Document),
@@ -126,5 +129,8 @@ pub(crate) static ROUTES: [Route; 29] = [
     route(Method::DELETE, "/v1/policy/approval", Operation::TakeApprovalBack),
     route(Method::GET, "/v1/audit", Operation::ShowAudit),
     route(Method::GET, "/v1/audit/verify", Operation::VerifyAudit),
+    route(Method::POST, "/v1/audit/verify", Operation::VerifyAuditAgainst),
+    route(Method::GET, "/v1/audit/export", Operation::ExportAudit),
+    route(Method::GET, "/v1/audit/head", Operation::AuditHead),
     route(Method::GET, "/v1/events", Operation::FollowEvents),
 ];

@@ -18,11 +18,11 @@ use rustix::process::{Pid, PidfdFlags, Resource, Rlimit};
 use sys::signal::Received;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 
 use crate::admission::Admission;
 use crate::cages::Cages;
-use crate::daemon::Daemon;
+use crate::daemon::{Daemon, MOST_EXPORTS};
 use crate::doorstep::Doorstep;
 use crate::instance::{Instance, Visibility};
 use crate::log;
@@ -71,6 +71,7 @@ pub fn serve(settings: Settings) -> Result<Stopped, ServeError> {
         allowed: Allowed::new(settings.allowed_users.clone()),
         admission: Admission::new(settings.most_connections, settings.most_connections_of_one),
         doorstep: Doorstep::new(MOST_ON_DOORSTEP),
+        exports: Arc::new(Semaphore::new(MOST_EXPORTS)),
         antechamber: Admission::new(MOST_WAITING, MOST_WAITING_OF_ONE),
         sessions: Sessions::new(store, Arc::clone(&log)),
         cages: Arc::new(Cages::default()),

@@ -20,13 +20,9 @@ pub(super) fn verify(arguments: &VerifyArguments) -> Result<Exit, Failure> {
         None => place(&arguments.place)?,
     };
     let anchor = arguments.anchor.as_deref().map(read_anchor).transpose()?;
-    let public_key = arguments.key.clone().map(|key| key.to_ascii_lowercase());
-    if let Some(key) = &public_key
-        && (key.len() != 64 || !key.bytes().all(|byte| byte.is_ascii_hexdigit()))
-    {
-        return Err(Failure::new(Exit::Usage, "a key has 64 hexadecimal digits"));
-    }
-    match audit::verify(&path, &Expected { public_key, anchor }) {
+    let expected = Expected::new(arguments.key.as_deref(), anchor)
+        .map_err(|error| Failure::new(Exit::Usage, error.to_string()))?;
+    match audit::verify(&path, &expected) {
         Ok(verified) => {
             if arguments.json {
                 print_json(&as_json(&verified))?;

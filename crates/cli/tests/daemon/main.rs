@@ -15,6 +15,7 @@ mod cages;
 mod clients;
 mod deaths;
 mod document;
+mod exports;
 mod life;
 mod limits;
 mod outputs;

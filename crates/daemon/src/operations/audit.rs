@@ -1,11 +1,10 @@
-//! The record: queried and verified. Records are sent as they stand in the log, byte for byte.
+//! The record: queried. Records are sent as they stand in the log, byte for byte.
 
 use std::sync::Arc;
 
-use audit::{Expected, Filter, ReadError, Reader, Timestamp, VerifyError};
+use audit::{Filter, ReadError, Reader, Timestamp};
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
-use serde_json::{Value, json};
 
 use super::blocking;
 use crate::answer::{self, Answer, JSON};
@@ -53,43 +52,6 @@ pub(super) async fn show(
 /// Records are JSON already, and stay as they were hashed.
 fn joined(lines: &[String], more: bool) -> String {
     format!("{{\"records\":[{}],\"more\":{more}}}", lines.join(","))
-}
-
-/// Whether the log is what was written.
-pub(super) async fn verify(
-    daemon: &Arc<Daemon>,
-    request: &Request<Incoming>,
-) -> Result<Answer, Problem> {
-    Query::read(request.uri().query(), &[])?;
-    let daemon = Arc::clone(daemon);
-    let verified =
-        blocking(move || match audit::verify(daemon.log.directory(), &Expected::default()) {
-            Ok(verified) => Ok(json!({
-                "intact": true,
-                "records": verified.records,
-                "covered": verified.covered,
-                "files": verified.files,
-                "checkpoints": verified.checkpoints,
-                "first": verified.first.map(|time| time.to_string()),
-                "last": verified.last.map(|time| time.to_string()),
-                "public_key": verified.public_key,
-                "recovered": verified.recovered.len(),
-                "broken": Value::Null,
-            })),
-            Err(VerifyError::Broken(broken)) => Ok(json!({
-                "intact": false,
-                "broken": {
-                    "file": broken.file,
-                    "line": broken.line,
-                    "sequence": broken.sequence,
-                    "code": broken.fault.code(),
-                    "message": broken.to_string(),
-                },
-            })),
-            Err(VerifyError::Unreadable(error)) => Err(unreadable(&error)),
-        })
-        .await?;
-    answer::json(&verified)
 }
 
 /// The filter that a query asks for.
