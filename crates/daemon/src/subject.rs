@@ -10,8 +10,8 @@ use cage::project::PROJECT_FILE_NAME;
 use counsel::flags::Words;
 use counsel::{Failure, Fault};
 use plan::HostPath;
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use crate::problem::{Code, Problem};
@@ -29,6 +29,10 @@ pub(crate) struct Subject {
     policy: Option<String>,
     cage: Option<String>,
     pub(crate) agent: Option<String>,
+    /// What a plugin was given, in place of a cage of the policy; nothing is said of a plugin where
+    /// there are none.
+    #[serde(deserialize_with = "some_capabilities")]
+    capabilities: Vec<String>,
     /// Where the program starts and relative paths begin; the project's directory without it.
     working_directory: Option<PathBuf>,
     /// The environment of which a policy can pass on variables; the daemon's own without it.
@@ -77,9 +81,29 @@ impl Number {
     }
 }
 
+/// At least one capability. A plugin that was given none must not get the cage of the policy, which is
+/// what a request without the list asks for.
+fn some_capabilities<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let capabilities = Vec::deserialize(deserializer)?;
+    if capabilities.is_empty() {
+        return Err(D::Error::custom("`capabilities` names none"));
+    }
+    Ok(capabilities)
+}
+
 /// The names of the fields of a [`Subject`].
-const FIELDS: [&str; 7] =
-    ["project", "policy", "cage", "agent", "working_directory", "environment", "rules"];
+const FIELDS: [&str; 8] = [
+    "project",
+    "policy",
+    "cage",
+    "agent",
+    CAPABILITIES,
+    "working_directory",
+    "environment",
+    "rules",
+];
+
+const CAPABILITIES: &str = "capabilities";
 
 /// Splits a request into what it is about and the rest. Unknown names end up in the rest, which
 /// refuses them: a misspelt rule must not be a rule that is not there.
@@ -89,7 +113,8 @@ pub(crate) fn split<Rest: DeserializeOwned>(
     let subject: Map<String, Value> = FIELDS
         .iter()
         .filter_map(|name| fields.remove_entry(*name))
-        .filter(|(_, value)| !value.is_null())
+        // Without its capabilities a plugin would be something else.
+        .filter(|(name, value)| !value.is_null() || name == CAPABILITIES)
         .collect();
     Ok((read(subject)?, read(fields)?))
 }
@@ -129,8 +154,18 @@ impl Subject {
         Ok(caller)
     }
 
+    /// Whether it is about a plugin, which is always caged. K209
+    pub(crate) fn is_plugin(&self) -> bool {
+        !self.capabilities.is_empty()
+    }
+
     /// What holds for it.
     pub(crate) fn select(&self, caller: &Caller, too_broad: TooBroad) -> Result<Selected, Failure> {
+        if self.is_plugin() && (self.cage.is_some() || self.agent.is_some()) {
+            let message = "`capabilities` stand in place of a cage, and another one is named";
+            return Err(Failure::new(Fault::Usage, message)
+                .help("give `capabilities`, `cage` or `agent`, and only one of them"));
+        }
         let flags = self.rules.words().read(caller)?;
         let mut files = PolicyFiles::read(caller, self.project.as_deref())?;
         if let Some(text) = &self.policy {
@@ -142,7 +177,7 @@ impl Subject {
             project: self.project.clone(),
             cage: self.cage.clone(),
             agent: self.agent.clone(),
-            capabilities: Vec::new(),
+            capabilities: self.capabilities.clone(),
         };
         let mut selected = select_from(files, caller, &choice, &flags, too_broad)?;
         if let Selected::Caged(selection) = &mut selected

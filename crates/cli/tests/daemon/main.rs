@@ -19,6 +19,7 @@ mod exports;
 mod life;
 mod limits;
 mod outputs;
+mod plugins;
 mod policies;
 mod record;
 mod refusals;

@@ -156,6 +156,10 @@ async fn see_to_its_end(
 
 fn start(daemon: &Daemon, subject: &Subject, spawn: &Spawn) -> Result<Started, Problem> {
     check(spawn)?;
+    if daemon.settings.no_sandbox && subject.is_plugin() {
+        let message = "a plugin is always caged, and this daemon runs programs without a cage";
+        return Err(Problem::new(Code::Refused, message));
+    }
     let caller = subject.caller(&daemon.caller)?;
     let session = match &spawn.session {
         Some(name) => {

@@ -31,6 +31,18 @@ fn a_request_is_split_into_its_subject_and_the_rest() {
     assert_eq!(words.host_ports, ["80", "81"]);
 }
 
+/// K208: a list of capabilities that is empty, null or no list is no request for another cage.
+#[test]
+fn capabilities_are_some_or_not_there() {
+    let (subject, _) = read(json!({ "capabilities": ["exec:git"] })).unwrap();
+    assert!(subject.is_plugin());
+    assert!(!read(json!({})).unwrap().0.is_plugin());
+    for wrong in [json!([]), json!(null), json!("exec:git"), json!([1]), json!({ "exec": "git" })] {
+        let message = read(json!({ "capabilities": wrong })).unwrap_err();
+        assert!(message.contains("the body is wrong"), "{message}");
+    }
+}
+
 /// T52, T61: what is misspelt is refused and not left out.
 #[test]
 fn unknown_names_are_refused() {
