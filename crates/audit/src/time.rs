@@ -53,6 +53,25 @@ impl Timestamp {
         Some(Self(seconds * 1_000_000 + microseconds(fraction)?))
     }
 
+    /// Reads a moment as a person names it: a date, as [`Self::parse`] does, or how long before `now`,
+    /// as `90s`, `10m`, `2h` or `3d`.
+    pub fn named(word: &str, now: Self) -> Option<Self> {
+        if let Some(moment) = Self::parse(word) {
+            return Some(moment);
+        }
+        let unit = word.chars().last()?;
+        let seconds = match unit {
+            's' => 1,
+            'm' => 60,
+            'h' => 3_600,
+            'd' => 86_400,
+            _ => return None,
+        };
+        let count = digits(word.strip_suffix(unit)?)?;
+        let ago = count.checked_mul(seconds)?.checked_mul(1_000_000)?;
+        Some(Self(now.0.saturating_sub(ago)))
+    }
+
     /// Reads the one form in which records have it.
     pub(crate) fn parse_canonical(text: &str) -> Option<Self> {
         Self::parse(text).filter(|time| time.to_string() == text)

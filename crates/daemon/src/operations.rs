@@ -65,6 +65,7 @@ pub(crate) async fn perform(
         Operation::VerifyAuditAgainst => verify::verify_against(daemon, request).await,
         Operation::ExportAudit => export::export(daemon, &request).await,
         Operation::AuditHead => export::head(daemon, &request).await,
+        Operation::AuditSchema => audit::schema(&request),
         Operation::FollowEvents => events::follow(daemon, &request).await,
     }
 }

@@ -43,6 +43,7 @@ pub(crate) enum Operation {
     VerifyAuditAgainst,
     ExportAudit,
     AuditHead,
+    AuditSchema,
     FollowEvents,
 }
 
@@ -100,7 +101,7 @@ const fn route(method: Method, path: &'static str, operation: Operation) -> Rout
 }
 
 /// The table.
-pub(crate) static ROUTES: [Route; 32] = [
+pub(crate) static ROUTES: [Route; 33] = [
     route(Method::GET, "/v1/health", Operation::Health),
     route(Method::GET, "/v1/status", Operation::Status),
     route(Method::GET, "/v1/openapi.json", Operation::Document),
@@ -132,5 +133,6 @@ pub(crate) static ROUTES: [Route; 32] = [
     route(Method::POST, "/v1/audit/verify", Operation::VerifyAuditAgainst),
     route(Method::GET, "/v1/audit/export", Operation::ExportAudit),
     route(Method::GET, "/v1/audit/head", Operation::AuditHead),
+    route(Method::GET, "/v1/audit/schema", Operation::AuditSchema),
     route(Method::GET, "/v1/events", Operation::FollowEvents),
 ];

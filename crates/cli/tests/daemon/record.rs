@@ -34,8 +34,47 @@ fn every_start_and_end_is_on_record() {
         (1, &Value::Bool(true))
     );
     assert_eq!(names(&serving.get("/v1/audit?event=daemon")), ["daemon.started"]);
+    let last = serving.get("/v1/audit?last=2");
+    let all = all["records"].as_array().unwrap();
+    assert_eq!(last["records"].as_array().unwrap(), &all[all.len() - 2..]);
+    assert_eq!(last["more"], false);
+    assert_eq!(names(&serving.get("/v1/audit?last=1&event=daemon")), ["daemon.started"]);
+    assert_eq!(names(&serving.get("/v1/audit?last=0")), [""; 0]);
+    for wrong in ["last=-1", "last=x", "last=10001", "last=1&limit=1", "last=1&last=2"] {
+        let path = format!("/v1/audit?{wrong}");
+        serving.ask("GET", &path, None).refused(400, "bad_request");
+    }
     serving.ask("GET", "/v1/audit?since=yesterday", None).refused(400, "bad_request");
     serving.ask("GET", "/v1/audit?evnt=x", None).refused(400, "bad_request");
+}
+
+/// Moments are named as on the command line.
+#[test]
+fn records_of_a_while_ago_are_found() {
+    let serving = Serving::new();
+    let path = |since: &str| format!("/v1/audit?event=daemon&since={since}");
+    for since in ["2h", "3d", "90s", "2000-01-01", "2000-01-01T00:00:00Z"] {
+        assert_eq!(names(&serving.get(&path(since))), ["daemon.started"], "{since}");
+    }
+    assert_eq!(names(&serving.get("/v1/audit?until=1h")), [""; 0]);
+    for wrong in ["-1d", "%2B1d", "1w", "", "d", "99999999999999999999d", "1%00d"] {
+        serving.ask("GET", &path(wrong), None).refused(400, "bad_request");
+        let events = format!("/v1/events?since={wrong}");
+        serving.ask("GET", &events, None).refused(400, "bad_request");
+    }
+}
+
+/// The schema is that of the command, and holds for what is served.
+#[test]
+fn the_schema_of_records_is_served() {
+    let serving = Serving::new();
+    let schema = serving.get("/v1/audit/schema");
+    let printed = serving.place.stockade().args(["audit", "schema"]).output().unwrap().stdout;
+    assert_eq!(schema, serde_json::from_slice::<Value>(&printed).unwrap());
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let records = serving.get("/v1/audit");
+    assert!(records["records"].as_array().unwrap().iter().all(|one| validator.is_valid(one)));
+    serving.ask("GET", "/v1/audit/schema?x=1", None).refused(400, "bad_request");
 }
 
 /// K180, K202: a policy that makes no cage is on record.
