@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 
 use plan::Plan;
-use plan::render::for_shell;
 
 use crate::arguments::{CheckArguments, CheckFormat};
 use crate::exit::Exit;
@@ -45,7 +44,7 @@ pub(crate) fn check(arguments: CheckArguments, messages: Messages) -> Result<Exi
             for gap in plan::render::bwrap_gaps(&plan) {
                 messages.note(&format!("bubblewrap: {gap}"));
             }
-            print(&as_shell_text(&plan))?;
+            print(&plan::render::bwrap_for_shell(&plan))?;
         }
     }
     Ok(Exit::Success)
@@ -61,26 +60,5 @@ fn as_json(plan: &Plan) -> Result<serde_json::Value, Failure> {
     }))
 }
 
-/// The command line, one option a line, as a shell would take it.
-fn as_shell_text(plan: &Plan) -> String {
-    let command = plan::render::bwrap(plan, FIRST_DESCRIPTOR);
-    let mut text = String::new();
-    for (number, word) in command.argv.iter().enumerate() {
-        let begins_option = word.as_bytes().starts_with(b"--");
-        let separator = match number {
-            0 => "",
-            _ if begins_option => " \\\n  ",
-            _ => " ",
-        };
-        text.push_str(separator);
-        text.push_str(&for_shell(word));
-    }
-    text.push('\n');
-    text
-}
-
 /// Stands for a program where none is given.
 const PLACEHOLDER: &str = "PROGRAM";
-
-/// The first that a shell has to open for the rendered command.
-const FIRST_DESCRIPTOR: i32 = 10;

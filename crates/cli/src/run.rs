@@ -395,11 +395,11 @@ fn after(prepared: &Prepared, started: SystemTime, messages: Messages) -> Vec<Fi
 
 /// Which limits the program ran into.
 fn tell_limits(plan: &Plan, outcome: &Outcome, messages: Messages) {
-    let Outcome { reason, usage, .. } = outcome;
+    let Outcome { reason, usage, duration, .. } = outcome;
     if let Some(sentence) = counsel::limits::ended_by(&plan.limits, *reason, usage.as_ref()) {
         messages.error(&sentence);
     }
-    for sentence in counsel::limits::met(&plan.limits, outcome) {
+    for sentence in counsel::limits::met(&plan.limits, usage.as_ref(), *duration) {
         messages.note(&sentence);
     }
 }

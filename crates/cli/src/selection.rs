@@ -3,7 +3,6 @@
 
 use cage::prepare::{Caller, Choice, PolicyFiles, Selected};
 use counsel::flags::Words;
-use policy::{Policy, RuleOrigin};
 
 use crate::arguments::{
     ChoiceArguments, CommandSet, FileArguments, NetworkArguments, ProgramArguments, Seccomp,
@@ -68,7 +67,9 @@ pub(crate) fn select_any(
     };
     let mut selected = cage::prepare::select(&caller, &choice, &flags, arguments.too_broad)?;
     if let Selected::Caged(selection) = &mut selected {
-        tell_unset_variables(&selection.policy, &caller, messages);
+        for note in counsel::notes::of_unset_variables(selection) {
+            messages.note(&note);
+        }
         if arguments.network.is_some_and(|network| network.no_net) {
             selection.policy.net.disconnect();
         }
@@ -79,17 +80,6 @@ pub(crate) fn select_any(
 /// The policy files that this process's user and directory have.
 pub(crate) fn policy_files(project: Option<&std::path::Path>) -> Result<PolicyFiles, Failure> {
     Ok(PolicyFiles::read(&Caller::of_this_process()?, project)?)
-}
-
-/// A policy file may pass on what only some of its users have; a flag means what is set here.
-fn tell_unset_variables(policy: &Policy, caller: &Caller, messages: Messages) {
-    for (name, rule) in &policy.env {
-        let by_flag = matches!(rule.origin, RuleOrigin::Flag(_)) && rule.value.is_none();
-        if by_flag && caller.variable(name).is_none() {
-            messages
-                .note(&format!("`{name}` is not set here, so `--env {name}` passes nothing on"));
-        }
-    }
 }
 
 impl FlagArguments<'_> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cage::{Degradation, EndReason, Outcome, Usage};
+use cage::{Degradation, EndReason, Usage};
 use plan::LimitsPlan;
 
 #[cfg(test)]
@@ -33,8 +33,8 @@ pub fn ended_by(limits: &LimitsPlan, reason: EndReason, usage: Option<&Usage>) -
 }
 
 /// What a program met without being ended for it.
-pub fn met(limits: &LimitsPlan, outcome: &Outcome) -> Vec<String> {
-    outcome.usage.as_ref().map_or_else(Vec::new, |usage| notes(limits, usage, outcome.duration))
+pub fn met(limits: &LimitsPlan, usage: Option<&Usage>, life: Duration) -> Vec<String> {
+    usage.map_or_else(Vec::new, |usage| notes(limits, usage, life))
 }
 
 fn memory_exceeded(limits: &LimitsPlan, usage: Option<&Usage>) -> String {

@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 
 use plan::render::for_shell;
 use plan::{ByteString, HostPath, Plan, SourceIndex};
+use policy::RuleOrigin;
 use policy::facts::ResolvedRule;
 use policy::shown::shortened;
 use rustix::fs::{Mode, OFlags};
 
-use cage::prepare::Prepared;
+use cage::prepare::{Prepared, Selection};
 
 use crate::view::{View, view};
 
@@ -51,6 +52,20 @@ pub fn of(prepared: &Prepared) -> Vec<String> {
         ));
     }
     notes
+}
+
+/// Variables that a flag passes on and the caller does not have. A policy file may pass on what only
+/// some of its users have; a flag means what is set here.
+pub fn of_unset_variables(selection: &Selection) -> Vec<String> {
+    let environment = &selection.surroundings.environment;
+    let is_unset = |name: &str| environment.iter().all(|(set, _)| set != name);
+    let rules = selection.policy.env.iter().filter(|(name, rule)| {
+        let by_flag = matches!(rule.origin, RuleOrigin::Flag(_)) && rule.value.is_none();
+        by_flag && is_unset(name)
+    });
+    rules
+        .map(|(name, _)| format!("`{name}` is not set here, so `--env {name}` passes nothing on"))
+        .collect()
 }
 
 /// A directory that shares a repository with another one (git-worktree(1)).

@@ -110,19 +110,22 @@ impl ShownEnd {
         let warning = |note: &Note| match note {
             Note::Worth(text) | Note::Warning(text) => text.clone(),
         };
+        let usage = ended.usage.as_ref();
+        let met = counsel::limits::met(&limits, usage, ended.duration);
+        let notes = findings.notes.iter().map(warning);
         Self {
             ended_at: moment(*at),
             exit_code: ended.exit_code(),
             signal,
             reason: ended.reason.word(),
             duration_ms: u64::try_from(ended.duration.as_millis()).unwrap_or(u64::MAX),
-            explanation: counsel::limits::ended_by(&limits, ended.reason, ended.usage.as_ref()),
-            usage: ended.usage.as_ref().map(UsageResult::from),
+            explanation: counsel::limits::ended_by(&limits, ended.reason, usage),
+            usage: usage.map(UsageResult::from),
             denials: ended.denials.iter().map(DeniedCallResult::from).collect(),
             network: ended.network.as_ref().map(NetworkResult::from),
             layers: ended.layers,
             quarantined: findings.found.iter().map(Quarantined::from).collect(),
-            warnings: unrecorded.chain(findings.notes.iter().map(warning)).collect(),
+            warnings: unrecorded.chain(met).chain(notes).collect(),
         }
     }
 }

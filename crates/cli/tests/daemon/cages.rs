@@ -230,9 +230,13 @@ fn there_is_a_most_of_cages() {
 fn a_rule_that_does_nothing_is_noted() {
     let serving = Serving::new();
     let mut request = serving.shell("true");
-    request["rules"] = json!({ "hide": ["secrest"] });
+    request["rules"] = json!({ "hide": ["secrest"], "env": ["UNSET", "HERE", "SET=1"] });
+    request["environment"] = json!({ "HERE": "x" });
     let cage = serving.post("/v1/cages", &request).expect(201);
-    assert!(cage["notes"].to_string().contains("nothing to hide at"), "{cage:#}");
+    let notes = cage["notes"].to_string();
+    assert!(notes.contains("nothing to hide at"), "{notes}");
+    assert!(notes.contains("`UNSET` is not set here"), "{notes}");
+    assert_eq!(notes.matches("is not set").count(), 1, "{notes}");
     let checked = serving.post("/v1/policy/check", &request).expect(200);
     assert_eq!(checked["notes"], cage["notes"]);
 }

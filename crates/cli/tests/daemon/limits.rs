@@ -95,6 +95,22 @@ fn limits_that_cannot_be_held_need_the_clients_word() {
     assert_eq!(records["records"][0]["invocation_id"], id, "{records:#}");
 }
 
+/// K204: a limit that a program met without being ended for it is told with what raises it.
+#[test]
+fn a_limit_that_was_met_is_told() {
+    let serving = Serving::new();
+    let mut request = serving.shell("for i in 1 2 3 4 5 6 7 8 9; do sleep 1 & done; wait; true");
+    request["rules"] = json!({ "pids": 5 });
+    let answer = serving.post("/v1/cages", &request);
+    if answer.status == 503 && !rustix::process::geteuid().is_root() {
+        answer.refused(503, "cannot_build");
+        return;
+    }
+    let id = answer.expect(201)["id"].as_str().unwrap().to_owned();
+    let end = serving.wait(&id)["end"].clone();
+    assert!(end["warnings"].to_string().contains("limit of 5 processes"), "{end:#}");
+}
+
 /// Where the limits hold, the word changes nothing; what is no word is refused.
 #[test]
 fn the_word_is_true_or_false_and_only_for_starts() {

@@ -53,6 +53,33 @@ fn check_and_why_answer_as_the_command_line_does() {
     }
 }
 
+/// The command line of bubblewrap is that which the command prints.
+#[test]
+fn a_cage_is_told_as_a_bubblewrap_command_line() {
+    let serving = Serving::new();
+    let mut body = json!({ "project": serving.place.project, "argv": ["true"], "bwrap": true });
+    let served = serving.post("/v1/policy/check", &body).expect(200)["bwrap"].clone();
+    let output =
+        serving.place.stockade().args(["check", "--format", "bwrap", "true"]).output().unwrap();
+    let without_name = |text: &str| {
+        let lines = text.lines().filter(|line| !line.contains("stockade-"));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert!(printed.starts_with("bwrap"), "{printed}");
+    assert_eq!(without_name(served["text"].as_str().unwrap()), without_name(&printed));
+    let noted = String::from_utf8(output.stderr).unwrap();
+    for gap in served["gaps"].as_array().unwrap() {
+        assert!(noted.contains(gap.as_str().unwrap()), "{gap}: {noted}");
+    }
+    body["bwrap"] = json!(false);
+    assert_eq!(serving.post("/v1/policy/check", &body).expect(200)["bwrap"], json!(null));
+    for wrong in [json!("true"), json!(1), json!(null), json!([])] {
+        body["bwrap"] = wrong;
+        serving.post("/v1/policy/check", &body).refused(400, "bad_request");
+    }
+}
+
 /// A cage that keeps `/scratch` is looked at without keeping anything.
 #[test]
 fn a_look_at_scratch_leaves_nothing() {

@@ -24,6 +24,8 @@ use crate::subject::split;
 #[serde(default, deny_unknown_fields)]
 struct Check {
     argv: Vec<String>,
+    /// Tells the cage as a command line of bubblewrap too.
+    bwrap: bool,
 }
 
 /// The compiled cage, or what is wrong.
@@ -33,7 +35,7 @@ pub(super) async fn check(
 ) -> Result<Answer, Problem> {
     Query::read(request.uri().query(), &[])?;
     let fields: Map<String, Value> = crate::request::json(request).await?;
-    let (subject, Check { argv }) = split(fields)?;
+    let (subject, Check { argv, bwrap }) = split(fields)?;
     let daemon = Arc::clone(daemon);
     let checked = blocking(move || {
         let caller = subject.caller(&daemon.caller)?;
@@ -45,8 +47,14 @@ pub(super) async fn check(
             (argv, _) => argv.iter().map(OsString::from).collect(),
         };
         let prepared = prepare(&selection, &argv).map_err(Failure::from)?;
-        let notes = counsel::notes::of(&prepared);
+        let mut notes = counsel::notes::of_unset_variables(&selection);
+        notes.extend(counsel::notes::of(&prepared));
         let plan = prepared.plan;
+        let bwrap = bwrap.then(|| {
+            let (text, gaps) =
+                (plan::render::bwrap_for_shell(&plan), plan::render::bwrap_gaps(&plan));
+            json!({ "text": text, "gaps": gaps })
+        });
         let way_out = WayOut::new(&selection.network, |name| caller.variable(name).map(Into::into))
             .map_err(Failure::from)?;
         let proxy = way_out.settings.proxy.map(|proxy| format!("{}:{}", proxy.host, proxy.port));
@@ -57,6 +65,7 @@ pub(super) async fn check(
             "reduced_isolation": plan.summary.reduced_isolation,
             "notes": notes,
             "text": plan::render::person(&plan),
+            "bwrap": bwrap,
             "proxy": proxy,
             "resolvers": way_out.resolvers,
             "plan": serde_json::to_value(&plan).map_err(failed)?,

@@ -224,7 +224,9 @@ fn start_caged(
         Ok(prepared) => prepared,
         Err(failure) => return Err(not_compiled(daemon, labels, failure)),
     };
-    let (aftermath, mut notes) = (Aftermath::of(&prepared), counsel::notes::of(&prepared));
+    let aftermath = Aftermath::of(&prepared);
+    let mut notes = counsel::notes::of_unset_variables(&selection);
+    notes.extend(counsel::notes::of(&prepared));
     let plan = prepared.plan.clone();
     let session_id = labels.session_id.clone();
     let streams = streams(spawn);

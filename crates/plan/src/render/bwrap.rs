@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use super::shell::for_shell;
 use crate::{
     Access, BindPurpose, ByteString, Execution, FileKind, GuestPath, HostIds, IdentityMap,
     LimitsPlan, Mapping, MountOp, NetworkPlan, Plan,
@@ -43,6 +44,24 @@ pub fn bwrap(plan: &Plan, first_fd: i32) -> BwrapCommand {
     command.argv.extend(plan.argv.iter().cloned());
     let (IdentityMap::Caller(start_as) | IdentityMap::Unowned(start_as)) = plan.identity.map;
     BwrapCommand { argv: command.argv, data: command.data, seccomp_fd, start_as }
+}
+
+/// The command line as a shell takes it, one option a line.
+pub fn bwrap_for_shell(plan: &Plan) -> String {
+    let command = bwrap(plan, FIRST_DESCRIPTOR_OF_SHELL);
+    let mut text = String::new();
+    for (number, word) in command.argv.iter().enumerate() {
+        let begins_option = word.as_bytes().starts_with(b"--");
+        let separator = match number {
+            0 => "",
+            _ if begins_option => " \\\n  ",
+            _ => " ",
+        };
+        text.push_str(separator);
+        text.push_str(&for_shell(word));
+    }
+    text.push('\n');
+    text
 }
 
 /// What a Plan asks for and bubblewrap does not do, one sentence each.
@@ -207,3 +226,6 @@ fn is_below_dev(at: &GuestPath) -> bool {
 fn octal(mode: u32) -> String {
     format!("{mode:04o}")
 }
+
+/// The first that a shell has to open for the rendered command.
+const FIRST_DESCRIPTOR_OF_SHELL: i32 = 10;

@@ -8,6 +8,6 @@ mod shell;
 #[cfg(test)]
 mod tests;
 
-pub use bwrap::{BwrapCommand, bwrap, bwrap_gaps};
+pub use bwrap::{BwrapCommand, bwrap, bwrap_for_shell, bwrap_gaps};
 pub use person::person;
 pub use shell::for_shell;
