@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use audit::{Filter, ReadError, Reader, Timestamp};
+use audit::{Filter, ReadError, Reader, RecordError, Timestamp};
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
 
@@ -40,8 +40,13 @@ pub(super) async fn show(
         let mut lines = VecDeque::new();
         let mut more = false;
         for record in reader.records(filter) {
-            // What is no record is for `verify` to tell.
-            let Ok(record) = record else { continue };
+            let record = match record {
+                Ok(record) => record,
+                // What is no record is for `verify` to tell.
+                Err(RecordError::Damaged { .. }) => continue,
+                // Those that were read must not be taken for all there are.
+                Err(RecordError::Unreadable(error)) => return Err(unreadable(&error.into())),
+            };
             if record.sequence <= after {
                 continue;
             }
