@@ -9,6 +9,8 @@ use clap::Parser as _;
 use super::{Arguments, Command, plain_run};
 use crate::exit::{EXIT_CODES, Exit};
 
+mod counterparts;
+
 const MANUAL: &str =
     concat!(include_str!("../../../../docs/cli.md"), include_str!("../../../../docs/daemon.md"));
 

@@ -1,0 +1,190 @@
+//! Every command and every flag has its counterpart in the API of the daemon, or a reason why not. What
+//! is added to the command line has to be added here, and so to the API or to the reasons.
+
+use std::collections::BTreeSet;
+
+use clap::CommandFactory as _;
+use serde_json::Value;
+
+use crate::arguments::Arguments;
+
+/// Where the API has what a flag says.
+#[derive(Clone, Copy)]
+enum Counterpart {
+    /// A field of what is sent: the schema, and the field in it.
+    Field(&'static str, &'static str),
+    /// An operation, which does it.
+    Operation(&'static str),
+    /// A parameter of an operation.
+    Parameter(&'static str, &'static str),
+    /// Nowhere, and why.
+    Nowhere(&'static str),
+}
+
+use Counterpart::{Field, Nowhere, Operation, Parameter};
+
+/// Commands, as they are typed; flags, or nothing for the command itself; the counterpart.
+const TABLE: &[(&[&str], &[&str], Counterpart)] = &[
+    (&["run"], &[""], Operation("spawnCage")),
+    (&["check"], &[""], Operation("checkPolicy")),
+    (&["why"], &[""], Operation("explainPolicy")),
+    (CAGES, &["project"], Field("Subject", "project")),
+    (CAGES, &["cage"], Field("Subject", "cage")),
+    (CAGES, &["agent"], Field("Subject", "agent")),
+    (CAGES, &["capability"], Field("Subject", "capabilities")),
+    (CAGES, &["ro"], Field("Rules", "ro")),
+    (CAGES, &["rw"], Field("Rules", "rw")),
+    (CAGES, &["hide"], Field("Rules", "hide")),
+    (CAGES, &["net"], Field("Rules", "net")),
+    (CAGES, &["no-net"], Field("Rules", "no_net")),
+    (CAGES, &["host-port"], Field("Rules", "host_ports")),
+    (CAGES, &["publish"], Field("Rules", "publish")),
+    (CAGES, &["seccomp"], Field("Rules", "seccomp")),
+    (&["run", "check"], &["env"], Field("Rules", "env")),
+    (&["run", "check"], &["command", "commands"], Field("Rules", "commands")),
+    (&["run", "check"], &["state"], Field("Rules", "state")),
+    (&["run", "check"], &["memory"], Field("Rules", "memory")),
+    (&["run", "check"], &["pids"], Field("Rules", "pids")),
+    (&["run", "check"], &["cpus"], Field("Rules", "cpus")),
+    (&["run", "check"], &["time"], Field("Rules", "time")),
+    (&["run"], &["COMMAND"], Field("SpawnRequest", "argv")),
+    (&["run"], &["degraded-limits"], Field("SpawnRequest", "degraded_limits")),
+    (&["run"], &["session"], Field("SpawnRequest", "session")),
+    (&["run"], &["no-sandbox"], Nowhere("the word of whoever starts the daemon, not of a client")),
+    (&["run"], &["backend"], Nowhere("weaker, and there to be compared with by a person")),
+    (&["check"], &["COMMAND"], Field("CheckRequest", "argv")),
+    (&["check"], &["format"], Field("CheckRequest", "bwrap")),
+    (&["why"], &["PATH|HOST[:PORT]"], Field("WhyRequest", "path")),
+    (&["why"], &["host"], Field("WhyRequest", "host")),
+    (&["why"], &["syscall"], Field("WhyRequest", "syscall")),
+    (&["why"], &["env"], Field("WhyRequest", "variable")),
+    (&["doctor"], &[""], Operation("doctor")),
+    (&["allow"], &["", "yes"], Operation("giveApproval")),
+    (&["deny"], &[""], Operation("takeApprovalBack")),
+    (&["allow", "deny"], &["FILE"], Parameter("showApproval", "project")),
+    (&["session list"], &[""], Operation("listSessions")),
+    (&["session end"], &["", "ID"], Operation("endSession")),
+    (&["prove"], PROVE, Nowhere("runs attacks without a cage too, which a person decides on")),
+    (&["audit show"], &[""], Operation("showAudit")),
+    (&["audit follow"], &[""], Operation("followEvents")),
+    (RECORDS, &["cage"], Parameter("showAudit", "cage")),
+    (RECORDS, &["invocation"], Parameter("showAudit", "invocation")),
+    (RECORDS, &["session"], Parameter("showAudit", "session")),
+    (RECORDS, &["event"], Parameter("showAudit", "event")),
+    (RECORDS, &["since"], Parameter("showAudit", "since")),
+    (RECORDS, &["until"], Parameter("followEvents", "until")),
+    (&["audit show"], &["last"], Parameter("showAudit", "last")),
+    (&["audit follow"], &["from-start"], Parameter("followEvents", "after")),
+    (&["audit verify"], &[""], Operation("verifyAudit")),
+    (&["audit verify"], &["key"], Field("VerifyRequest", "key")),
+    (&["audit verify"], &["anchor"], Field("VerifyRequest", "anchor")),
+    (&["audit export"], &["", "FILE"], Operation("exportAudit")),
+    (&["audit export"], &["head"], Operation("auditHead")),
+    (&["audit schema"], &[""], Operation("auditSchema")),
+    (&["audit verify"], &["PATH"], Nowhere(OWN_RECORD)),
+    (&["audit show", "audit follow", "audit verify"], &["log"], Nowhere(OWN_RECORD)),
+    (&["audit export"], &["log"], Nowhere(OWN_RECORD)),
+    (&["ps"], &["", "all"], Operation("listCages")),
+    (&["logs"], &["", "ID"], Operation("readOutput")),
+    (&["logs"], &["follow"], Parameter("readOutput", "follow")),
+    (&["logs"], &["tail"], Parameter("readOutput", "tail")),
+    (&["attach"], &["", "ID"], Operation("attachCage")),
+    (&["attach"], &["from-now"], Parameter("attachCage", "from")),
+    (&["attach"], &["no-stdin"], Parameter("attachCage", "stdin")),
+    (&["kill"], &["", "ID", "signal"], Operation("signalCage")),
+    (&["kill"], &["close"], Operation("closeCage")),
+    (&["status"], &[""], Operation("status")),
+    (CLIENTS, &["socket", "system"], Nowhere("says which daemon is asked")),
+    (&["schema"], &[""], Operation("policySchema")),
+    (&["schema"], &["user"], Parameter("policySchema", "user")),
+    (&["serve"], SERVE, Nowhere("says how the daemon itself is started")),
+    (&["completions"], &["", "SHELL"], Nowhere("is for a shell")),
+    (&["man"], &["", "COMMAND"], Nowhere("is for `man`")),
+];
+
+const CAGES: &[&str] = &["run", "check", "why"];
+const CLIENTS: &[&str] = &["ps", "logs", "attach", "kill", "status"];
+const RECORDS: &[&str] = &["audit show", "audit follow"];
+const PROVE: &[&str] = &["", "project", "cage", "agent", "capability", "seccomp"];
+const SERVE: &[&str] = &[
+    "",
+    "system",
+    "socket",
+    "allow-user",
+    "listen",
+    "token-file",
+    "allow-remote",
+    "most-cages",
+    "no-sandbox",
+    "print-unit",
+];
+
+const OWN_RECORD: &str = "the daemon reads its own record, and no file that a client names";
+
+/// Answers are data: they have no colours, and nothing that could be left out.
+const OF_THE_TERMINAL: &[&str] = &["json", "quiet", "color", "help", "version"];
+
+/// Every command that does something, with its flags.
+fn words_of(command: &clap::Command, above: &str, all: &mut BTreeSet<(String, String)>) {
+    for below in command.get_subcommands() {
+        let name = format!("{above} {}", below.get_name()).trim().to_owned();
+        if below.has_subcommands() {
+            words_of(below, &name, all);
+            continue;
+        }
+        all.insert((name.clone(), String::new()));
+        for argument in below.get_arguments() {
+            let value = argument.get_value_names().and_then(|names| names.first());
+            let word = match (argument.get_long(), value) {
+                (Some(long), _) => long.to_owned(),
+                (None, Some(value)) => value.to_string().to_uppercase(),
+                (None, None) => argument.get_id().to_string().to_uppercase(),
+            };
+            if !OF_THE_TERMINAL.contains(&word.as_str()) {
+                all.insert((name.clone(), word));
+            }
+        }
+    }
+}
+
+fn operation<'a>(document: &'a Value, id: &str) -> Option<&'a Value> {
+    let paths = document["paths"].as_object().unwrap().values();
+    let mut operations = paths.flat_map(|methods| methods.as_object().unwrap().values());
+    operations.find(|operation| operation["operationId"] == id)
+}
+
+#[test]
+fn what_the_command_line_says_is_in_the_api_or_has_a_reason() {
+    let mut all = BTreeSet::new();
+    words_of(&Arguments::command(), "", &mut all);
+    let mut told = BTreeSet::new();
+    for (commands, words, _) in TABLE {
+        for command in *commands {
+            told.extend(words.iter().map(|word| ((*command).to_owned(), (*word).to_owned())));
+        }
+    }
+    let missing: Vec<_> = all.difference(&told).collect();
+    assert!(missing.is_empty(), "neither in the API nor with a reason: {missing:#?}");
+    let gone: Vec<_> = told.difference(&all).collect();
+    assert!(gone.is_empty(), "not on the command line: {gone:#?}");
+}
+
+#[test]
+fn every_counterpart_is_in_the_document() {
+    let document: Value = serde_json::from_str(::daemon::DOCUMENT).unwrap();
+    for (commands, words, counterpart) in TABLE {
+        let found = match *counterpart {
+            Field(schema, field) => {
+                !document["components"]["schemas"][schema]["properties"][field].is_null()
+            }
+            Operation(id) => operation(&document, id).is_some(),
+            Parameter(id, name) => {
+                let operation = operation(&document, id);
+                let parameters = operation.and_then(|one| one["parameters"].as_array());
+                parameters.into_iter().flatten().any(|one| one["name"] == name)
+            }
+            Nowhere(reason) => !reason.is_empty(),
+        };
+        assert!(found, "{commands:?} {words:?}");
+    }
+}
