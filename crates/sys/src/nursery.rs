@@ -27,8 +27,6 @@ use crate::stack::Stack;
 pub struct Nursery {
     maker: Pid,
     shared: NonNull<Shared>,
-    /// Where the child may run, if the maker may not run everywhere there.
-    processors: Option<CpuSet>,
     _stack: Stack,
 }
 
@@ -60,6 +58,10 @@ struct Shared {
     ordered: AtomicU32,
     /// Why the maker failed.
     errno: AtomicI32,
+    /// Whether the maker is where it is to be.
+    placed: AtomicU32,
+    /// Where the child may run.
+    processors: Option<CpuSet>,
     /// What the maker moves itself into.
     namespaces: Namespaces,
     /// Who started the maker.
@@ -91,6 +93,8 @@ impl Nursery {
             state: AtomicU32::new(MAKING),
             ordered: AtomicU32::new(0),
             errno: AtomicI32::new(0),
+            placed: AtomicU32::new(0),
+            processors: rustix::thread::sched_getaffinity(None).ok(),
             namespaces,
             parent: rustix::process::getpid(),
             birth: std::cell::UnsafeCell::default(),
@@ -119,8 +123,9 @@ impl Nursery {
         signal::set_mask(&mask)?;
         match (failed, Pid::from_raw(pid)) {
             (None, Some(maker)) => {
-                let processors = move_off_this_processor(maker);
-                Ok(Self { maker, shared, processors, _stack: stack })
+                let nursery = Self { maker, shared, _stack: stack };
+                nursery.move_off_this_processor();
+                Ok(nursery)
             }
             (errno, _) => {
                 // SAFETY: the record must have no other user: no process was made to share it.
@@ -157,9 +162,6 @@ impl Nursery {
         if shared.ordered.load(Ordering::Acquire) != 0 {
             return Err(Errno::ALREADY);
         }
-        if let Some(processors) = &self.processors {
-            rustix::thread::sched_setaffinity(Some(self.maker), processors)?;
-        }
         // The exit signal is the maker's own with CLONE_PARENT, as clone(2) has it.
         let mut arguments = CloneArguments {
             flags: CLONE_PIDFD
@@ -191,6 +193,21 @@ impl Nursery {
         // kernel store a fresh one in the shared table, and nothing has copied it.
         let pidfd = unsafe { OwnedFd::from_raw_fd(birth.pidfd) };
         Ok(Newborn { pid, pidfd })
+    }
+
+    /// Keeps the maker from waiting behind its owner: the scheduler may queue it there because another
+    /// processor is busy when it is made, and leaves it there when that one falls idle.
+    fn move_off_this_processor(&self) {
+        let shared = self.shared();
+        if let Some(mut others) = shared.processors {
+            others.unset(rustix::thread::sched_getcpu());
+            // With a single processor, and where it is refused, the maker waits.
+            if others.count() > 0 {
+                let _moved = rustix::thread::sched_setaffinity(Some(self.maker), &others);
+            }
+        }
+        shared.placed.store(1, Ordering::Release);
+        let _woken = futex::wake(&shared.placed, futex::Flags::empty(), 1);
     }
 
     fn shared(&self) -> &Shared {
@@ -265,19 +282,6 @@ fn make_room_for_descriptors() {
     }
 }
 
-/// Keeps the maker from waiting behind its owner: the scheduler may queue it there because another
-/// processor is busy when it is made, and leaves it there when that one falls idle. Returns where it
-/// could run before.
-fn move_off_this_processor(maker: Pid) -> Option<CpuSet> {
-    let processors = rustix::thread::sched_getaffinity(None).ok()?;
-    let mut others = processors;
-    others.unset(rustix::thread::sched_getcpu());
-    // With a single processor, and where it is refused, the maker waits.
-    let moved =
-        others.count() > 0 && rustix::thread::sched_setaffinity(Some(maker), &others).is_ok();
-    moved.then_some(processors)
-}
-
 /// The maker's life.
 extern "C" fn make(argument: *mut libc::c_void) -> libc::c_int {
     // SAFETY: the pointer must be to a `Shared` that outlives this process: it is `Nursery::open`'s,
@@ -329,6 +333,14 @@ fn enter(shared: &Shared) -> Result<(), Errno> {
         return Err(Errno::SRCH);
     }
     shared.namespaces.enter()?;
+    // Whoever has not been moved by now has an owner that is about to.
+    while shared.placed.load(Ordering::Acquire) == 0 {
+        let _woken = futex::wait(&shared.placed, futex::Flags::empty(), 0, None);
+    }
+    // The child may run wherever the owner may.
+    if let Some(processors) = &shared.processors {
+        rustix::thread::sched_setaffinity(None, processors)?;
+    }
     if shared.namespaces.contains(Namespaces::USER) {
         empty_bounding_set()?;
     }
