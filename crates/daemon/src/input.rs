@@ -37,7 +37,7 @@ pub(crate) enum InputError {
     Closed,
     /// The program does not read it any more.
     #[error("the program's input cannot be written: {0}")]
-    Broken(#[source] io::Error),
+    Broken(io::Error),
 }
 
 impl Input {

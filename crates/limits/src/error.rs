@@ -32,7 +32,7 @@ pub enum LimitsError {
     },
     /// systemd could not be asked.
     #[error("systemd cannot be asked to hold limits: {0}")]
-    Bus(#[from] BusError),
+    Bus(BusError),
     /// systemd has not made the scope.
     #[error("systemd has not made `{unit}`: {result}")]
     Scope {
@@ -58,6 +58,13 @@ pub enum LimitsError {
         /// How many are left.
         left: usize,
     },
+}
+
+/// No source of it: its own text has the cause.
+impl From<BusError> for LimitsError {
+    fn from(error: BusError) -> Self {
+        Self::Bus(error)
+    }
 }
 
 impl LimitsError {

@@ -321,3 +321,12 @@ fn quotas_of_any_period() {
     assert_eq!(per_second("5 0"), None);
     assert_eq!(per_second(""), None);
 }
+
+/// Whoever tells an error tells its sources as well.
+#[test]
+fn what_the_bus_says_is_said_once() {
+    let error = LimitsError::from(BusError::TimedOut);
+    let text = "systemd cannot be asked to hold limits: the message bus did not answer in time";
+    assert_eq!(error.to_string(), text);
+    assert!(std::error::Error::source(&error).is_none());
+}
