@@ -10,10 +10,14 @@ use crate::message::Messages;
 
 /// Tells a person what was refused, and what would allow it.
 pub(crate) fn tell(outcome: &NetworkOutcome, messages: Messages) {
-    if outcome.end == NetworkEnd::GatekeeperGone {
-        messages.warning(
+    match outcome.end {
+        NetworkEnd::WithCage => {}
+        NetworkEnd::Untold => messages.warning(
+            "the network's gatekeeper has not said in time what went through and what was refused",
+        ),
+        NetworkEnd::GatekeeperGone => messages.warning(
             "the network's gatekeeper ended before the program did, which had no network from then on",
-        );
+        ),
     }
     if let Some(tried) = &outcome.upstream_unreachable {
         messages.warning(&format!("names could not be looked up: {}", shown(tried)));

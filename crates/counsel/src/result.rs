@@ -44,6 +44,8 @@ pub struct NetworkResult {
     upstream_unreachable: Option<String>,
     /// Whether the gatekeeper ended before the cage, which had no network from then on.
     gatekeeper_gone: bool,
+    /// Whether the gatekeeper has not said in time what went through, of which nothing is known then.
+    gatekeeper_silent: bool,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -88,6 +90,7 @@ impl From<&NetworkOutcome> for NetworkResult {
             out_of_descriptors: account.out_of_descriptors,
             upstream_unreachable: upstream_unreachable.clone(),
             gatekeeper_gone: *end == NetworkEnd::GatekeeperGone,
+            gatekeeper_silent: *end == NetworkEnd::Untold,
         }
     }
 }

@@ -34,6 +34,8 @@ pub struct NetworkOutcome {
 pub enum NetworkEnd {
     /// With the cage.
     WithCage,
+    /// With the cage, but the gatekeeper has not said in time what went through.
+    Untold,
     /// Before it, because the gatekeeper ended.
     GatekeeperGone,
 }
@@ -120,9 +122,10 @@ impl Registration {
     pub(crate) fn outcome(&self) -> NetworkOutcome {
         let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         NetworkOutcome {
-            end: match heard.account {
-                Some(_) => NetworkEnd::WithCage,
-                None => NetworkEnd::GatekeeperGone,
+            end: match (&heard.account, heard.gone) {
+                (Some(_), _) => NetworkEnd::WithCage,
+                (None, true) => NetworkEnd::GatekeeperGone,
+                (None, false) => NetworkEnd::Untold,
             },
             account: heard.account(),
             upstream_unreachable: heard.unreachable.clone(),

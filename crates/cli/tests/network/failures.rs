@@ -41,6 +41,33 @@ fn gatekeeper_killed_in_mid_transfer() {
     world.shell(&["web.example"], "curl -sSf -m 20 http://web.example/").works();
 }
 
+/// K192, K223: one that is slow is not taken for one that is gone, and keeps nobody waiting.
+#[test]
+fn gatekeeper_that_says_nothing_at_the_end() {
+    let Some(world) = World::new() else { return };
+    let report = world.file("silent.json");
+    let mut command = world.caged(&["--net", "web.example"], &report);
+    let line = "curl -sSf -m 10 http://web.example/; sleep 1; exit 7";
+    command.args(["--", "sh", "-c", line]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let cage = command.spawn().unwrap();
+    until(|| world.contacts("far").iter().any(|contact| contact["what"] == "request"));
+    let gatekeeper = gatekeeper_of(&cage).expect("a gatekeeper");
+    std::thread::sleep(Duration::from_millis(200));
+    kill_process(gatekeeper, Signal::STOP).unwrap();
+    let output = cage.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(7), "{stderr}");
+    assert!(stderr.contains("has not said in time"), "{stderr}");
+    assert!(!stderr.contains("ended before"), "{stderr}");
+    let result: serde_json::Value = serde_json::from_slice(&fs::read(&report).unwrap()).unwrap();
+    let network = &result["network"];
+    assert_eq!(
+        (&network["gatekeeper_gone"], &network["gatekeeper_silent"]),
+        (&false.into(), &true.into())
+    );
+    until(|| !std::path::Path::new(&format!("/proc/{}", gatekeeper.as_raw_nonzero())).exists());
+}
+
 /// K100, K201: a resolver that does not answer is an error of its own, and not a denial.
 #[test]
 fn resolver_that_does_not_answer() {
