@@ -1,6 +1,8 @@
 //! Who is at the other end of a connection, and whether the daemon serves them. On the unix socket
 //! the kernel says who it is (SO_PEERCRED, unix(7)); on TCP the token does.
 
+use std::io::ErrorKind;
+
 use rustix::process::{Pid, geteuid};
 
 use crate::problem::{Code, Problem};
@@ -61,13 +63,25 @@ impl Allowed {
         if uid != 0 && uid != *own && !others.contains(&uid) {
             return Err(Stranger::OtherUser { own: *own, uid });
         }
-        let theirs = pid.and_then(|pid| {
-            std::fs::read_link(format!("/proc/{}/ns/user", pid.as_raw_nonzero())).ok()
+        let is_at_home = pid.is_some_and(|pid| {
+            let process = format!("/proc/{}", pid.as_raw_nonzero());
+            match std::fs::read_link(format!("{process}/ns/user")) {
+                Ok(theirs) => Some(&theirs) == namespace.as_ref(),
+                // A daemon that is not root is not shown the namespaces of other users.
+                Err(error) if error.kind() == ErrorKind::PermissionDenied => has_own_ids(&process),
+                Err(_) => false,
+            }
         });
-        if namespace.is_some() && theirs == *namespace {
-            Ok(())
-        } else {
-            Err(Stranger::OtherNamespace)
-        }
+        if is_at_home { Ok(()) } else { Err(Stranger::OtherNamespace) }
     }
+}
+
+/// Whether the ids of a process mean what this one's do. Everybody is shown that; only root can make
+/// a namespace in which they do all the same.
+fn has_own_ids(process: &str) -> bool {
+    ["uid_map", "gid_map"].iter().all(|map| {
+        let theirs = std::fs::read(format!("{process}/{map}"));
+        let own = std::fs::read(format!("/proc/self/{map}"));
+        matches!((theirs, own), (Ok(theirs), Ok(own)) if theirs == own)
+    })
 }
