@@ -10,7 +10,7 @@ mod uncaged;
 use std::os::fd::{AsFd, OwnedFd};
 
 use audit::Position;
-use jail::{Born, Nursery, StartError};
+use jail::{Born, End, Nursery, StartError};
 use limits::LimitsError;
 use plan::Plan;
 use rustix::event::{PollFd, PollFlags};
@@ -170,6 +170,17 @@ impl Attended {
     }
 }
 
+/// What there is to attend to.
+#[derive(Default)]
+struct News {
+    /// The cage has something to say.
+    event: bool,
+    /// A signal is waiting.
+    signal: bool,
+    /// A bound may have been reached.
+    bounds: bool,
+}
+
 struct Attendance<'a> {
     plan: &'a Plan,
     running: Running,
@@ -187,7 +198,7 @@ struct Attendance<'a> {
 impl Attendance<'_> {
     fn attend(mut self) -> Result<Attended, SpawnError> {
         loop {
-            let (event, signal) = self.wait()?;
+            let News { event, signal, bounds } = self.wait()?;
             if signal {
                 self.forward_signals().map_err(SpawnError::Supervise)?;
             }
@@ -203,6 +214,10 @@ impl Attendance<'_> {
                     }
                     Event::Stopped => self.program_is_stopped = true,
                     Event::Ended(mut outcome) => {
+                        // One whose supervisor was stopped is ended by pid 1, which cannot tell why.
+                        if bounds && outcome.end == End::Signalled(libc::SIGKILL) {
+                            let _over = self.bounds.listen().map_err(SpawnError::Supervise)?;
+                        }
                         self.bounds.judge(&mut outcome);
                         self.running.dismiss();
                         self.console.drain();
@@ -221,12 +236,17 @@ impl Attendance<'_> {
                     }
                 }
             }
+            // Only now: a program that has ended by itself while this process was stopped has kept its
+            // time.
+            if bounds {
+                let ring = self.bounds.listen().map_err(SpawnError::Supervise)?;
+                self.obey(ring);
+            }
         }
     }
 
-    /// Waits for something to do and relays what can be relayed. Tells whether the cage has
-    /// something to say and whether a signal is waiting.
-    fn wait(&mut self) -> Result<(bool, bool), SpawnError> {
+    /// Waits for something to do, and relays what can be relayed.
+    fn wait(&mut self) -> Result<News, SpawnError> {
         let mut descriptors = vec![
             PollFd::from_borrowed_fd(self.running.events(), PollFlags::IN),
             PollFd::from_borrowed_fd(self.signals.as_fd(), PollFlags::IN),
@@ -244,7 +264,7 @@ impl Attendance<'_> {
         }
         match rustix::event::poll(&mut descriptors, None) {
             Ok(_) => {}
-            Err(Errno::INTR) => return Ok((false, false)),
+            Err(Errno::INTR) => return Ok(News::default()),
             Err(errno) => return Err(SpawnError::Supervise(errno)),
         }
         let mut ready = descriptors.iter().map(|one| !one.revents().is_empty());
@@ -257,22 +277,19 @@ impl Attendance<'_> {
         for (relay, _) in self.console.relays.iter_mut().zip(movable).filter(|(_, ready)| *ready) {
             relay.step();
         }
-        self.hear(beside)?;
-        Ok((event, signal))
+        let [network, resolvers, time, limits] = beside;
+        self.hear(network, resolvers)?;
+        Ok(News { event, signal, bounds: time || limits })
     }
 
-    /// Hears the gatekeeper, tells it which resolvers the host has now, and looks at the limits.
-    fn hear(&mut self, [network, resolvers, time, limits]: [bool; 4]) -> Result<(), SpawnError> {
+    /// Hears the gatekeeper, and tells it which resolvers the host has now.
+    fn hear(&mut self, network: bool, resolvers: bool) -> Result<(), SpawnError> {
         if network && let Some(registration) = self.running.network() {
             self.network_is_heard = registration.hear();
             self.record_network()?;
         }
         if resolvers && let Some(gatekeeper) = self.running.own_gatekeeper() {
             gatekeeper.look_at_resolvers();
-        }
-        if time || limits {
-            let ring = self.bounds.listen().map_err(SpawnError::Supervise)?;
-            self.obey(ring);
         }
         Ok(())
     }

@@ -257,6 +257,7 @@ impl Keeper {
     fn ring(self: &Arc<Self>, key: Key, alarm: Alarm, scratch: &mut [u8]) {
         let Some(kept) = self.find(key) else { return };
         match alarm {
+            Alarm::Walltime if self.has_ended_meanwhile(&kept, scratch) => {}
             Alarm::Walltime => self.ask_to_end(&kept, EndReason::WalltimeExceeded),
             Alarm::Grace => kept.kill(EndReason::Cancelled),
             Alarm::Account => {
@@ -264,6 +265,24 @@ impl Keeper {
                 self.conclude_if_done(&kept, scratch);
             }
         }
+    }
+
+    /// Whether a program has ended by itself while nobody looked, as when this process was stopped: then
+    /// it has kept its time.
+    fn has_ended_meanwhile(self: &Arc<Self>, kept: &Arc<Kept>, scratch: &mut [u8]) -> bool {
+        for _ in 0..MOST_REPORTS {
+            let Some(body) = kept.body() else { return true };
+            match &*body {
+                Body::Caged(cage) if cage.born.has_report() => self.hear_report(kept),
+                Body::Caged(_) => break,
+                Body::Uncaged(direct) if direct.has_ended() => self.note_gone(kept, scratch),
+                Body::Uncaged(_) => break,
+            }
+            if kept.life().end.is_some() {
+                return true;
+            }
+        }
+        kept.life().end.is_some()
     }
 
     /// Takes what pid 1 says. It lives in the cage: whatever makes no sense is its end.
@@ -280,6 +299,8 @@ impl Keeper {
             Ok(Some((Report::Stopped, _))) | Err(Errno::INTR) => return,
             Ok(Some(_) | None) | Err(_) => {
                 born.kill();
+                // Pid 1 ends a program whose supervisor was stopped, and cannot tell why.
+                kept.note_time_over();
                 (End::Signalled(libc::SIGKILL), Vec::new())
             }
         };
@@ -464,3 +485,6 @@ fn remove_group(body: &Body, watch: &Watch) -> Option<Usage> {
 
 /// How long a gatekeeper may take to tell the account of a cage that has ended.
 const ACCOUNT: Duration = Duration::from_secs(2);
+
+/// So many reports of a program that stops and goes on are heard before its time counts.
+const MOST_REPORTS: usize = 16;

@@ -250,6 +250,16 @@ impl Kept {
         asked.is_some()
     }
 
+    /// Has the time be why the program ends, if it is over.
+    pub(super) fn note_time_over(&self) {
+        let walltime = self.plan.as_ref().and_then(|plan| plan.limits.walltime_sec);
+        let mut life = self.life();
+        let ran = life.started.map(|started| started.elapsed().as_secs());
+        if walltime.is_some_and(|most| ran.is_some_and(|ran| ran >= most)) {
+            life.why.get_or_insert(EndReason::WalltimeExceeded);
+        }
+    }
+
     /// Does something to a program that has not ended, which it cannot do meanwhile: the number of
     /// one that was reaped may be another's.
     pub(super) fn while_it_runs<T>(&self, act: impl FnOnce(&mut Life, &Body) -> T) -> Option<T> {

@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use jail::{End, ProgramStreams, Stream};
 use policy::shown::shown;
+use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions, WaitOptions};
@@ -74,6 +75,13 @@ impl Direct {
     /// Readable when the program is gone.
     pub(crate) fn gone(&self) -> BorrowedFd<'_> {
         self.pidfd.as_fd()
+    }
+
+    /// Whether the program is gone.
+    pub(crate) fn has_ended(&self) -> bool {
+        let mut process = [PollFd::new(&self.pidfd, PollFlags::IN)];
+        let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+        rustix::event::poll(&mut process, Some(&now)).is_ok_and(|ready| ready > 0)
     }
 
     /// Sends a signal to the program and to what it started and has not set apart.

@@ -50,6 +50,25 @@ fn short() -> (Duration, String) {
 const HEARTBEAT: &str = "setsid sh -c 'trap \"\" TERM; while :; do echo x >> w/beat; sleep 0.1; done' \
                          > /dev/null 2>&1 &";
 
+/// K155: whoever is stopped learns of the time and of the end at once, and the end came first.
+#[test]
+fn a_program_that_ends_in_time_has_kept_it_whoever_looks_later() {
+    let place = place();
+    let time = slowly(Duration::from_secs(2));
+    let flag = format!("{}s", time.as_secs());
+    let line = "touch w/ready; sleep 0.5; exit 4";
+    let run = start(&place, &["--json", "--time", &flag], line);
+    wait_for(&place.project.join("w/ready"));
+    signal(&run, Signal::STOP);
+    std::thread::sleep(time + slowly(Duration::from_secs(1)));
+    signal(&run, Signal::CONT);
+    let ended = Ended::of(run.wait_with_output().unwrap());
+    ended.expect_code(4).says("\"reason\":\"exited\"");
+    let events: Vec<String> =
+        place.records().iter().map(|record| record["event"].as_str().unwrap().to_owned()).collect();
+    assert!(!events.iter().any(|event| event == "subagent.killed"), "{events:?}");
+}
+
 /// K56, K64, K151, K155, K214, T66
 #[test]
 fn a_program_that_takes_too_long_is_ended() {

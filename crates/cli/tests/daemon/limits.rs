@@ -132,3 +132,20 @@ fn the_word_is_true_or_false_and_only_for_starts() {
     serving.post("/v1/policy/why", &check).refused(400, "bad_request");
     assert_eq!(serving.get("/v1/cages")["cages"].as_array().unwrap().len(), 1);
 }
+
+/// K155: a daemon that was stopped learns of the time and of the end at once, and the end came first.
+#[test]
+fn a_program_that_ends_in_time_has_kept_it_whoever_looks_later() {
+    use rustix::process::Signal;
+    let serving = Serving::new();
+    let mut request = serving.shell("echo ready; sleep 0.5; exit 4");
+    request["rules"] = json!({ "time": "2s" });
+    let id = serving.spawn(&request);
+    serving.wait_for_output(&id, "ready");
+    serving.signal(Signal::STOP);
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    serving.signal(Signal::CONT);
+    let ended = serving.wait(&id);
+    assert_eq!(ended["end"]["reason"], "exited", "{ended}");
+    assert_eq!(ended["end"]["exit_code"], 4, "{ended}");
+}
