@@ -118,6 +118,15 @@ impl Archive {
         }
     }
 
+    /// Whether every file is there with something in it, and the last is as long as a head states.
+    pub(crate) fn reaches(&self, reached: &Reached) -> bool {
+        let is_there = |(number, part): (u32, &Part)| part.number == number && part.length > 0;
+        let all_there = (1..).zip(&self.parts).all(is_there);
+        let last = self.parts.last();
+        all_there
+            && last.is_some_and(|last| (last.number, last.length) == (reached.file, reached.offset))
+    }
+
     /// Opens a directory, or an exported file.
     pub(crate) fn open(path: &Path) -> Result<Self, ReadError> {
         if path.is_file() { Self::of_export(path) } else { Self::of_directory(path) }

@@ -22,6 +22,9 @@ pub enum ExportError {
     /// The log has no head that could go with it.
     #[error("the log in `{}` has no head that can be read", .0.display())]
     NoHead(std::path::PathBuf),
+    /// Something is gone that the head states.
+    #[error("the log in `{}` ends before its head says, or a file of it is gone", .0.display())]
+    Incomplete(std::path::PathBuf),
     /// The copy failed.
     #[error("the log could not be copied")]
     Copy(#[from] io::Error),
@@ -66,6 +69,9 @@ impl Export {
         };
         let reached = head.reached().ok_or_else(|| ExportError::NoHead(directory.to_owned()))?;
         archive.cut_at(&reached);
+        if !archive.reaches(&reached) {
+            return Err(ExportError::Incomplete(directory.to_owned()));
+        }
         let files = archive
             .parts
             .iter()

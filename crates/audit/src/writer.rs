@@ -131,6 +131,9 @@ impl Writer {
     fn find_tail(&mut self) -> Result<Tail, AuditError> {
         let head = self.stated()?;
         let numbers = self.directory.numbers()?;
+        if let Some((missing, _)) = (1..).zip(&numbers).find(|(place, number)| place != *number) {
+            return Err(self.directory.damaged(format!("`{}` is gone", file_name(missing))));
+        }
         let number = match (numbers.last(), &head) {
             (Some(number), None) => *number,
             (Some(number), Some(head)) if *number >= head.file => *number,

@@ -54,3 +54,26 @@ fn a_file_that_is_cut_meanwhile_is_an_error() {
     let error = opened.read_to_end(&mut whole).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::UnexpectedEof);
 }
+
+#[test]
+fn a_log_of_which_something_is_gone_is_not_exported() {
+    for (name, length) in [("000001.jsonl", None), ("000001.jsonl", Some(0)), ("", Some(100))] {
+        let parent = tempfile::tempdir().unwrap();
+        let log = log(&parent);
+        let mut files: Vec<_> = std::fs::read_dir(log.directory())
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
+            .collect();
+        files.sort();
+        let file = if name.is_empty() { files.pop().unwrap() } else { log.directory().join(name) };
+        match length {
+            None => std::fs::remove_file(file).unwrap(),
+            Some(length) => {
+                std::fs::File::options().write(true).open(file).unwrap().set_len(length).unwrap();
+            }
+        }
+        let exported = Export::open(log.directory());
+        assert!(matches!(exported, Err(super::ExportError::Incomplete(_))), "{exported:?}");
+    }
+}

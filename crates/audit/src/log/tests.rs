@@ -248,3 +248,23 @@ fn a_log_that_is_kept_open_is_looked_at_again() {
     }
     assert_eq!(events(&directory).len(), 7);
 }
+
+#[test]
+fn a_log_without_one_of_its_files_takes_no_more() {
+    let parent = tempfile::tempdir().unwrap();
+    let path = parent.path().join("audit");
+    let log = Log::open_with_file_limit(&path, 1500).unwrap();
+    for number in 0..20 {
+        log.record(&begun(&format!("s{number}"))).unwrap();
+    }
+    log.checkpoint().unwrap();
+    drop(log);
+    let aside = parent.path().join("aside");
+    for missing in ["000001.jsonl", "000002.jsonl"] {
+        std::fs::rename(path.join(missing), &aside).unwrap();
+        let error = Log::open(&path).unwrap().record(&begun("more")).unwrap_err();
+        assert!(error.to_string().contains(missing), "{error}");
+        std::fs::rename(&aside, path.join(missing)).unwrap();
+    }
+    Log::open(&path).unwrap().record(&begun("more")).unwrap();
+}

@@ -76,6 +76,8 @@ fn bring_head_forward(daemon: &Daemon) {
 fn not_exported(error: &ExportError) -> Problem {
     match error {
         ExportError::Unreadable(error) => unreadable(error),
+        ExportError::Incomplete(_) => Problem::new(Code::AuditFailed, counsel::with_causes(error))
+            .help("`/v1/audit/verify` tells what is missing"),
         ExportError::NoHead(_) | ExportError::Copy(_) => {
             Problem::new(Code::AuditFailed, counsel::with_causes(error))
         }
