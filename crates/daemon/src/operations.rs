@@ -15,12 +15,13 @@ mod verify;
 
 use std::sync::Arc;
 
-use hyper::Request;
 use hyper::body::Incoming;
+use hyper::{Method, Request};
 
 use crate::answer::Answer;
 use crate::daemon::Daemon;
 use crate::problem::{Code, Problem};
+use crate::request::refuse_body;
 use crate::route::{Found, Operation, find};
 
 /// Does what a request asks for.
@@ -29,6 +30,9 @@ pub(crate) async fn perform(
     request: Request<Incoming>,
 ) -> Result<Answer, Problem> {
     let Found { operation, segments } = find(request.method(), request.uri().path())?;
+    if matches!(*request.method(), Method::GET | Method::DELETE) {
+        refuse_body(&request)?;
+    }
     let mut segments = segments.into_iter();
     let name = segments.next().unwrap_or_default();
     match operation {

@@ -8,7 +8,9 @@ use http_body::Body as _;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::CONTENT_LENGTH;
 use hyper::{HeaderMap, Request};
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize as _, Deserializer};
+use serde_json::{Map, Value};
 
 mod unique;
 
@@ -30,6 +32,23 @@ pub(crate) async fn json<T: DeserializeOwned>(request: Request<Incoming>) -> Res
         let problem = Problem::new(Code::BadRequest, format!("the body is wrong: {message}"));
         problem.help("`/v1/openapi.json` has the schema")
     })
+}
+
+/// A field that is an object: a list would else be taken for the fields in their order.
+pub(crate) fn object<'de, T: DeserializeOwned, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    let fields = Map::<String, Value>::deserialize(deserializer)?;
+    serde_json::from_value(Value::Object(fields)).map_err(D::Error::custom)
+}
+
+/// Refuses a body where nobody would look at it: what a client says in one must not go unheard.
+pub(crate) fn refuse_body(request: &Request<Incoming>) -> Result<(), Problem> {
+    if request.body().is_end_stream() {
+        return Ok(());
+    }
+    let message = format!("`{}` takes no body here", request.method());
+    Err(Problem::new(Code::BadRequest, message).help("`/v1/openapi.json` has what it takes"))
 }
 
 /// The next bytes of a body; none at its end.

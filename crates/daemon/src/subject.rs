@@ -15,6 +15,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use crate::problem::{Code, Problem};
+use crate::request::object;
 
 #[cfg(test)]
 mod tests;
@@ -37,6 +38,7 @@ pub(crate) struct Subject {
     working_directory: Option<PathBuf>,
     /// The environment of which a policy can pass on variables; the daemon's own without it.
     environment: Option<BTreeMap<String, String>>,
+    #[serde(deserialize_with = "object")]
     rules: Rules,
 }
 
@@ -110,12 +112,8 @@ const CAPABILITIES: &str = "capabilities";
 pub(crate) fn split<Rest: DeserializeOwned>(
     mut fields: Map<String, Value>,
 ) -> Result<(Subject, Rest), Problem> {
-    let subject: Map<String, Value> = FIELDS
-        .iter()
-        .filter_map(|name| fields.remove_entry(*name))
-        // Without its capabilities a plugin would be something else.
-        .filter(|(name, value)| !value.is_null() || name == CAPABILITIES)
-        .collect();
+    let subject: Map<String, Value> =
+        FIELDS.iter().filter_map(|name| fields.remove_entry(*name)).collect();
     Ok((read(subject)?, read(fields)?))
 }
 
@@ -165,6 +163,11 @@ impl Subject {
             let message = "`capabilities` stand in place of a cage, and another one is named";
             return Err(Failure::new(Fault::Usage, message)
                 .help("give `capabilities`, `cage` or `agent`, and only one of them"));
+        }
+        if self.is_plugin() && self.policy.is_some() {
+            let message = "`capabilities` stand in place of a policy, and there is one";
+            return Err(Failure::new(Fault::Usage, message)
+                .help("give `capabilities` or `policy`, and only one of them"));
         }
         let flags = self.rules.words().read(caller)?;
         let mut files = PolicyFiles::read(caller, self.project.as_deref())?;

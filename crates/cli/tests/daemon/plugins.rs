@@ -62,7 +62,7 @@ fn a_plugin_stays_under_the_ceiling() {
     let body = json!({
         "project": project, "capabilities": ["net:example.com:443"], "policy": text,
     });
-    serving.post("/v1/policy/check", &body).refused(422, "bad_policy");
+    serving.post("/v1/policy/check", &body).refused(400, "bad_request");
     serving.place.configuration(text);
     check("net:example.com:443").expect(200);
     check("net:example.com:80").refused(403, "refused");
@@ -84,7 +84,7 @@ fn a_plugin_is_always_caged_and_never_something_else() {
         let message = start(json!([word])).refused(422, "bad_policy");
         assert!(message.contains("a plugin is always caged"), "{message}");
     }
-    for beside in ["cage", "agent"] {
+    for beside in ["cage", "agent", "policy"] {
         let mut request = plugin(&serving, json!(["exec:git"]), "true");
         request[beside] = json!("open");
         serving.post("/v1/cages", &request).refused(400, "bad_request");

@@ -3,12 +3,13 @@
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::serving::{Place, Serving, eventually_within, has};
+use crate::serving::{Place, Serving, eventually, eventually_within, has, stockade_binary};
 
 /// Sends raw bytes and reads what comes back until the end.
 fn raw(serving: &Serving, bytes: &[u8]) -> String {
@@ -111,9 +112,54 @@ fn an_empty_list_of_programs_shows_none() {
     };
     let empty = ask(json!({ "commands": [] })).expect(200);
     let none = ask(json!({ "commands": ["none"] })).expect(200);
-    let all = ask(json!({ "commands": null })).expect(200);
+    let all = ask(json!({})).expect(200);
     assert_eq!(empty["hash"], none["hash"], "{empty}");
     assert_ne!(empty["hash"], all["hash"], "{all}");
+}
+
+/// What a client did not mean to leave out is not left out, and a list is no object.
+#[test]
+fn nulls_and_lists_in_place_of_objects_are_refused() {
+    let serving = Serving::new();
+    let project = serving.place.project.display().to_string();
+    let ask = |name: &str, value: serde_json::Value| {
+        let mut body = json!({ "project": project, "argv": ["true"] });
+        body[name] = value;
+        serving.ask("POST", "/v1/cages", Some(&body))
+    };
+    for (name, value) in [
+        ("rules", json!([])),
+        ("rules", json!([["/etc/hostname"], ["."]])),
+        ("rules", json!(null)),
+        ("rules", json!({ "memory": null })),
+        ("rules", json!({ "time": null, "pids": 5 })),
+        ("rules", json!({ "ro": [null] })),
+        ("terminal", json!([33, 44])),
+        ("terminal", json!(null)),
+        ("output", json!([4096, "discard"])),
+        ("output", json!([])),
+        ("policy", json!(null)),
+        ("cage", json!(null)),
+        ("environment", json!(null)),
+        ("session", json!(null)),
+    ] {
+        let problem = ask(name, value.clone()).expect(400);
+        assert_eq!(problem["code"], "bad_request", "{name} {value}: {problem}");
+    }
+    ask("rules", json!({})).expect(201);
+}
+
+/// A body that nobody reads is not taken for one that was.
+#[test]
+fn a_body_where_none_belongs_is_refused() {
+    let serving = Serving::new();
+    for (method, path) in
+        [("GET", "/v1/audit/verify"), ("GET", "/v1/audit/export"), ("DELETE", "/v1/cages/x")]
+    {
+        let problem = serving.ask(method, path, Some(&json!({ "anchor": {} }))).expect(400);
+        assert_eq!(problem["code"], "bad_request", "{method} {path}: {problem}");
+    }
+    serving.ask("GET", "/v1/audit/verify", None).expect(200);
 }
 
 /// An output that nothing fits into would never be read, and its program never go on.
@@ -226,6 +272,58 @@ fn other_users_are_refused() {
     let served = ask_as("54321");
     assert!(served.ends_with("200"), "{served}");
     assert_eq!(serving.get("/v1/health"), json!({ "status": "ok" }));
+}
+
+/// T52: a daemon that is not root cannot look at the namespaces of others, and serves root and the users
+/// that are named all the same.
+#[test]
+fn a_daemon_of_a_user_serves_root_and_named_users() {
+    use std::os::unix::fs::{PermissionsExt as _, chown};
+    if !rustix::process::geteuid().is_root() || !has("setpriv") {
+        eprintln!("skipped: only root can be another user");
+        return;
+    }
+    let place = Place::new();
+    let binary = place.root().join("stockade");
+    std::fs::copy(stockade_binary(), &binary).unwrap();
+    let as_user = |user: &str, program: &Path| {
+        let mut command = Command::new("setpriv");
+        command.args([&format!("--reuid={user}"), &format!("--regid={user}"), "--clear-groups"]);
+        command.arg(program);
+        command
+    };
+    for path in [place.root(), place.home.as_path(), place.project.as_path()] {
+        chown(path, Some(54321), Some(54321)).unwrap();
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let runtime = place.root().join("of-user");
+    std::fs::create_dir(&runtime).unwrap();
+    chown(&runtime, Some(54321), Some(54321)).unwrap();
+    std::fs::set_permissions(&runtime, std::fs::Permissions::from_mode(0o711)).unwrap();
+    let socket = runtime.join("socket");
+    let mut serve = as_user("54321", &binary);
+    serve.args(["serve", "--allow-user", "54322", "--socket"]).arg(&socket);
+    serve.env_clear().env("HOME", &place.home).env("PATH", "/usr/bin:/bin");
+    serve.env("XDG_STATE_HOME", runtime.join("state")).current_dir(&runtime);
+    let mut daemon = serve.stderr(std::process::Stdio::null()).spawn().unwrap();
+    eventually("the daemon listens", || socket.exists());
+    let ask_as = |user: &str| {
+        let mut command = as_user(user, Path::new("curl"));
+        command.args(["-sS", "-w", "%{http_code}", "--unix-socket"]);
+        command.arg(&socket).arg("http://stockade/v1/health");
+        String::from_utf8_lossy(&command.output().unwrap().stdout).into_owned()
+    };
+    eventually("its own user is served", || ask_as("54321").ends_with("200"));
+    let answers = ["0", "54322", "54323"].map(ask_as);
+    rustix::process::kill_process(
+        rustix::process::Pid::from_child(&daemon),
+        rustix::process::Signal::KILL,
+    )
+    .unwrap();
+    daemon.wait().unwrap();
+    let [root, named, other] = answers;
+    assert!(root.ends_with("200") && named.ends_with("200"), "{root}\n{named}");
+    assert!(other.contains("this daemon serves user 54321") && other.ends_with("403"), "{other}");
 }
 
 /// One that any user may execute.

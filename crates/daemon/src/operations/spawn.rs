@@ -19,7 +19,8 @@ use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
 use plan::ByteString;
 use policy::{EnvironmentRule, Limits, Policy, RuleOrigin, State};
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::blocking;
@@ -32,6 +33,7 @@ use crate::not_started::not_started;
 use crate::phase::Phase;
 use crate::problem::{Code, Problem};
 use crate::query::Query;
+use crate::request::object;
 use crate::shown::{ShownCage, unrecorded_end};
 use crate::subject::{Subject, split};
 
@@ -43,10 +45,18 @@ struct Spawn {
     session: Option<String>,
     stdin: Stdin,
     /// A terminal in place of the three streams.
+    #[serde(deserialize_with = "some_object")]
     terminal: Option<Terminal>,
+    #[serde(deserialize_with = "object")]
     output: Kept,
     /// Starts the program also where its limits cannot be held in full.
     degraded_limits: bool,
+}
+
+fn some_object<'de, T: DeserializeOwned, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    object(deserializer).map(Some)
 }
 
 #[derive(Debug, Default, Deserialize, PartialEq, Eq)]
