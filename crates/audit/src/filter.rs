@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::record::Record;
+use crate::schema::events;
 use crate::text::Name;
 use crate::time::Timestamp;
 
@@ -34,7 +35,22 @@ pub(crate) struct Matcher {
     starts: BTreeSet<String>,
 }
 
+/// A name of no event. A record of nothing by that name is no record of nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no event `{0}`")]
+pub struct UnknownEvent(Name);
+
 impl Filter {
+    /// The same for events with this name, or below it.
+    pub fn of_event(self, name: Option<&str>) -> Result<Self, UnknownEvent> {
+        match name {
+            Some(name) if !events().iter().any(|event| is_below(event.name, name)) => {
+                Err(UnknownEvent(name.into()))
+            }
+            name => Ok(Self { event: name.map(str::to_owned), ..self }),
+        }
+    }
+
     /// Whether records of the past are needed to know what a record belongs to.
     pub(crate) fn needs_history(&self) -> bool {
         self.cage.is_some() || self.session.is_some()

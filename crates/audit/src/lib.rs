@@ -34,7 +34,7 @@ pub use archive::ReadError;
 pub use error::AuditError;
 pub use event::{DaemonMode, Event, Limit, LimitValue, Reason, UncagedReason, Usage};
 pub use export::{Export, ExportError, anchor, export};
-pub use filter::Filter;
+pub use filter::{Filter, UnknownEvent};
 pub use follow::{Follower, Start, follow};
 pub use hash::Hash;
 pub use head::Head;

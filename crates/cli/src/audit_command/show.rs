@@ -97,13 +97,17 @@ fn filter(arguments: &FilterArguments) -> Result<Filter, Failure> {
     let moment = |flag: &str, word: &Option<String>| {
         word.as_deref().map(|word| moment(flag, word)).transpose()
     };
-    Ok(Filter {
+    let filter = Filter {
         cage: cage.clone(),
         invocation: invocation.clone(),
         session: session.clone(),
-        event: event.clone(),
+        event: None,
         since: moment("--since", since)?,
         until: moment("--until", until)?,
+    };
+    filter.of_event(event.as_deref()).map_err(|error| {
+        Failure::new(Exit::Usage, format!("`--event`: {error}"))
+            .help("`stockade audit schema` has their names")
     })
 }
 

@@ -344,6 +344,7 @@ fn records_are_shown_to_a_person_and_to_a_program() {
     assert!(all.iter().any(|line| line.contains("argv0=sh\\x1b[2J\\x0a")), "{all:?}");
     assert!(all.iter().all(|line| line.is_ascii()));
     assert_eq!(lines(&["--event", "subagent"]).len(), 20);
+    recorded.ask(&["show", "--event", "subagnet"]).expect_code(2).says("no event `subagnet`");
     assert_eq!(lines(&["--event", "subagent.killed"]).len(), 10);
     assert_eq!(lines(&["--cage", "odd"]).len(), 10);
     assert_eq!(lines(&["--invocation", "01start04"]).len(), 2);

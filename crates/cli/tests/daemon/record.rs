@@ -34,6 +34,10 @@ fn every_start_and_end_is_on_record() {
         (1, &Value::Bool(true))
     );
     assert_eq!(names(&serving.get("/v1/audit?event=daemon")), ["daemon.started"]);
+    for wrong in ["SUBAGENT", "sub", "subagent.", ""] {
+        let path = format!("/v1/audit?event={wrong}");
+        serving.ask("GET", &path, None).refused(400, "bad_request");
+    }
     let last = serving.get("/v1/audit?last=2");
     let all = all["records"].as_array().unwrap();
     assert_eq!(last["records"].as_array().unwrap(), &all[all.len() - 2..]);

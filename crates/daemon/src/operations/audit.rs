@@ -106,13 +106,16 @@ pub(super) fn filter(query: &Query) -> Result<Filter, Problem> {
             }
         },
     };
-    Ok(Filter {
+    let filter = Filter {
         cage: text("cage"),
         invocation: text("invocation"),
         session: text("session"),
-        event: text("event"),
+        event: None,
         since: moment("since")?,
         until: moment("until")?,
+    };
+    filter.of_event(query.text("event")).map_err(|error| {
+        Problem::new(Code::BadRequest, error.to_string()).help("`/v1/audit/schema` has their names")
     })
 }
 
