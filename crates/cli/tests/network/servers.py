@@ -345,7 +345,8 @@ def main():
     place, directory = sys.argv[1:]
     log = Log(f"{directory}/{place}.log")
     {"far": far, "near": near}[place](directory, log)
-    print("ready", flush=True)
+    # In one piece: the other place says it to the same pipe, maybe at the same time.
+    os.write(sys.stdout.fileno(), b"ready\n")
     threading.Event().wait()
 
 
