@@ -67,9 +67,13 @@ impl Allowed {
             let process = format!("/proc/{}", pid.as_raw_nonzero());
             match std::fs::read_link(format!("{process}/ns/user")) {
                 Ok(theirs) => Some(&theirs) == namespace.as_ref(),
-                // A daemon that is not root is not shown the namespaces of other users.
-                Err(error) if error.kind() == ErrorKind::PermissionDenied => has_own_ids(&process),
-                Err(_) => false,
+                // A daemon that is not root is not shown the namespaces of other users. Those of its own
+                // user it is shown, but for processes that hide, and these have no business here.
+                Err(error) => {
+                    uid != *own
+                        && error.kind() == ErrorKind::PermissionDenied
+                        && has_own_ids(&process)
+                }
             }
         });
         if is_at_home { Ok(()) } else { Err(Stranger::OtherNamespace) }
