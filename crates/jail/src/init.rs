@@ -167,7 +167,9 @@ impl<'a> Init<'a> {
             let mut orders = [PollFd::new(&self.control, PollFlags::IN)];
             match rustix::event::poll(&mut orders, Some(&timespec(left))) {
                 Ok(0) => return,
-                Ok(_) | Err(Errno::INTR) => {}
+                Ok(_) => {}
+                // Nothing may have come, and nothing below ends in time by itself.
+                Err(Errno::INTR) => continue,
                 Err(_) => return,
             }
             match self.control.receive::<Order>() {
