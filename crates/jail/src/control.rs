@@ -48,6 +48,8 @@ pub enum Report {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Order {
+    /// The ids of the user namespace are mapped.
+    Mapped,
     /// Mounts for the next binds of the Plan, which come with the packet.
     Binds,
     /// The start is on record; run the program.

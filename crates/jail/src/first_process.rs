@@ -9,6 +9,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::fs::Mode;
 use sys::signal::SignalSet;
 
+use crate::birth::Namespacing;
 use crate::control::{Channel, Departing, Order};
 use crate::departure::Departure;
 use crate::descriptor_limit::DescriptorLimit;
@@ -22,14 +23,16 @@ use crate::{
     Layers, Report, SetupFailure, Step, identity, landlock, network, privileges, program, tree,
     verify,
 };
+
 /// The whole life of the cage's first process.
 pub(crate) fn be_pid_one(
     plan: &Plan,
+    namespacing: Namespacing,
     streams: ProgramStreams,
     control: Channel,
     descriptors: usize,
 ) -> ! {
-    let (failure, control) = live(plan, streams, control, descriptors);
+    let (failure, control) = live(plan, namespacing, streams, control, descriptors);
     // A supervisor that is gone has no use for the report.
     let _told = control.send(&Report::Failed(failure), &[]);
     sys::exec::exit_now(1)
@@ -39,11 +42,12 @@ pub(crate) fn be_pid_one(
 /// before the program ran.
 fn live(
     plan: &Plan,
+    namespacing: Namespacing,
     streams: ProgramStreams,
     control: Channel,
     descriptors: usize,
 ) -> (SetupFailure, Channel) {
-    match build_and_launch(plan, streams, &control, descriptors) {
+    match build_and_launch(plan, namespacing, streams, &control, descriptors) {
         Ok(ready) => {
             let Ready { launched, children, inward, departure, layers } = ready;
             let _told = control.send(&Report::Started(layers), &[]);
@@ -67,6 +71,7 @@ struct Ready {
 
 fn build_and_launch(
     plan: &Plan,
+    namespacing: Namespacing,
     streams: ProgramStreams,
     control: &Channel,
     descriptors: usize,
@@ -79,6 +84,7 @@ fn build_and_launch(
         .map_err(|errno| SetupFailure::kernel(Step::Settings, "the host name", errno))?;
     rustix::process::umask(Mode::empty());
     rustix::process::setsid().map_err(settings)?;
+    namespacing.complete_from_inside(control)?;
     identity::assume(&plan.identity)?;
     privileges::die_with_parent()?;
     // Before the tree is built: whoever gets the sockets has work to do with them meanwhile.

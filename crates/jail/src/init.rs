@@ -151,7 +151,7 @@ impl<'a> Init<'a> {
             Ok(Some((Order::Continue, _))) => {
                 let _gone = sys::signal::send_to_group(self.program, libc::SIGCONT);
             }
-            Ok(Some((Order::Binds | Order::Go(_) | Order::Leave, _)))
+            Ok(Some((Order::Mapped | Order::Binds | Order::Go(_) | Order::Leave, _)))
             | Err(Errno::INTR | Errno::AGAIN) => {}
             Ok(None) | Err(_) => return false,
         }

@@ -13,6 +13,7 @@ use rustix::process::{Pid, WaitId, WaitIdOptions};
 use sys::clone::{NamespaceHolder, Namespaces};
 use sys::nursery::Newborn;
 
+use crate::birth::{self, Cradle};
 use crate::control::{Channel, Departing, Order};
 use crate::descriptor_limit::DescriptorLimit;
 use crate::first_process::be_pid_one;
@@ -95,7 +96,7 @@ pub fn start(
     streams: ProgramStreams,
     limits: LimitsHolder<'_>,
 ) -> Result<Born, StartError> {
-    Nursery::open()?.start(plan, sources, streams, limits)
+    bear(Cradle::AtOnce, plan, sources, streams, limits)
 }
 
 /// The namespaces of one cage, made while its Plan is still being found out. They are the same
@@ -107,7 +108,7 @@ impl Nursery {
     /// Begins to make them. The process must have a single thread, now and until the cage is born.
     pub fn open() -> Result<Self, StartError> {
         let made = sys::nursery::Nursery::open(Namespaces::AHEAD);
-        made.map(Self).map_err(|errno| namespaces_failed(errno).into())
+        made.map(Self).map_err(|errno| birth::failed(errno).into())
     }
 
     /// Whether they exist, so that nobody would wait for a cage's birth.
@@ -123,60 +124,61 @@ impl Nursery {
         streams: ProgramStreams,
         limits: LimitsHolder<'_>,
     ) -> Result<Born, StartError> {
-        check(plan, sources, limits)?;
-        let Self(mut nursery) = self;
-        // Before the birth: what is allocated later is copied first, page by page.
-        let planned = PlannedMounts::of(plan);
-        let privileged = matches!(plan.identity.map, IdentityMap::Unowned(_));
-        let sockets = network::descriptors(&plan.network);
-        let descriptors = sources.len().saturating_mul(2).saturating_add(sockets);
-        let _limit = DescriptorLimit::make_room_for(descriptors)
-            .map_err(|errno| SetupFailure::kernel(Step::Settings, "the descriptor limit", errno))?;
-        let (control, inside) = Channel::pair().map_err(namespaces_failed)?;
-        let mut control = Some(control);
-        identity::map(nursery.wait().map_err(namespaces_failed)?, &plan.identity)?;
-        let mut inside = Some((streams, inside));
-        let mut life = || {
-            // A channel must have one other end only.
-            drop(control.take());
-            if let Some((streams, inside)) = inside.take() {
-                be_pid_one(plan, streams, inside, descriptors);
-            }
-        };
-        let birthplace = match limits {
-            LimitsHolder::Caller { birthplace } => birthplace,
-            LimitsHolder::Nobody => None,
-        };
-        let newborn = nursery.bear(birthplace, &mut life).map_err(namespaces_failed)?;
-        // The child has its own copies, and a channel must have one other end only.
-        drop(inside);
-        let control = control.ok_or(StartError::Vanished)?;
-        let Newborn { pid, pidfd } = newborn;
-        let leftovers = (Some(nursery), Vec::new());
-        let network = NetworkSockets::of(plan);
-        let parentage = Parentage::Own;
-        let is_verified = AtomicBool::new(false);
-        let departing = Departing::AtOnce;
-        let mut born = Born {
-            pid,
-            pidfd,
-            control,
-            parentage,
-            network,
-            planned,
-            is_verified,
-            departing,
-            leftovers,
-        };
-        if privileged {
-            born.leftovers.1 = idmap::send_binds(plan, sources, &born.control)?;
-        }
-        Ok(born)
+        bear(Cradle::Ahead(self.0), plan, sources, streams, limits)
     }
 }
 
-fn namespaces_failed(errno: Errno) -> SetupFailure {
-    SetupFailure::kernel(Step::Namespaces, "the cage", errno)
+fn bear(
+    cradle: Cradle,
+    plan: &Plan,
+    sources: &[OwnedFd],
+    streams: ProgramStreams,
+    limits: LimitsHolder<'_>,
+) -> Result<Born, StartError> {
+    check(plan, sources, limits)?;
+    // Before the birth: what is allocated later is copied first, page by page.
+    let planned = PlannedMounts::of(plan);
+    let privileged = matches!(plan.identity.map, IdentityMap::Unowned(_));
+    let sockets = network::descriptors(&plan.network);
+    let descriptors = sources.len().saturating_mul(2).saturating_add(sockets);
+    let _limit = DescriptorLimit::make_room_for(descriptors)
+        .map_err(|errno| SetupFailure::kernel(Step::Settings, "the descriptor limit", errno))?;
+    let (control, inside) = Channel::pair().map_err(birth::failed)?;
+    let mut control = Some(control);
+    let mut inside = Some((streams, inside));
+    let namespacing = cradle.gives();
+    let mut life = || {
+        // A channel must have one other end only.
+        drop(control.take());
+        if let Some((streams, inside)) = inside.take() {
+            be_pid_one(plan, namespacing, streams, inside, descriptors);
+        }
+    };
+    let birthplace = match limits {
+        LimitsHolder::Caller { birthplace } => birthplace,
+        LimitsHolder::Nobody => None,
+    };
+    let (newborn, nursery) = cradle.bear(&plan.identity, birthplace, &mut life)?;
+    // The child has its own copies, and a channel must have one other end only.
+    drop(inside);
+    let control = control.ok_or(StartError::Vanished)?;
+    let Newborn { pid, pidfd } = newborn;
+    let mut born = Born {
+        pid,
+        pidfd,
+        control,
+        parentage: Parentage::Own,
+        network: NetworkSockets::of(plan),
+        planned,
+        is_verified: AtomicBool::new(false),
+        departing: Departing::AtOnce,
+        leftovers: (nursery, Vec::new()),
+    };
+    namespacing.complete_from_outside(pid, &plan.identity, &born.control)?;
+    if privileged {
+        born.leftovers.1 = idmap::send_binds(plan, sources, &born.control)?;
+    }
+    Ok(born)
 }
 
 impl Born {

@@ -17,9 +17,7 @@ use sys::clone::{Forked, Namespaces};
 use sys::signal::SignalSet;
 
 use crate::control::Channel;
-use crate::{
-    Born, LimitsHolder, Nursery, ProgramStreams, SetupFailure, StartError, Step, privileges,
-};
+use crate::{Born, LimitsHolder, ProgramStreams, SetupFailure, StartError, Step, privileges};
 use wire::{CageRequest, Request};
 
 /// The whole life of a process that attends to cages: its end of a channel to the caller, and the
@@ -134,18 +132,13 @@ fn serve(socket: &OwnedFd, attendant: Option<Attendant>) {
         return;
     }
     loop {
-        // Namespaces are the same for every Plan and take longer to make than one takes to read. A
-        // launcher of attendants is asked for none.
-        wait_readable(socket);
-        let nursery = if attendant.is_none() { Some(Nursery::open()) } else { None };
         let Ok(Some(request)) = wire::receive_request(socket.as_fd()) else { return };
         let sent = match request {
             Ok(Request::Cage(cage)) => {
                 let CageRequest { plan, sources, streams, limits } = *cage;
-                let nursery = nursery.unwrap_or_else(Nursery::open);
-                let born = nursery.and_then(|nursery| {
-                    nursery.start(&plan, &sources, streams, limits.as_holder())
-                });
+                // Namespaces that are made ahead would be there sooner, and cost a process more: a
+                // launcher is for many cages.
+                let born = crate::start(&plan, &sources, streams, limits.as_holder());
                 wire::send_answer(socket.as_fd(), born)
             }
             Ok(Request::Attendant) => {
@@ -157,12 +150,6 @@ fn serve(socket: &OwnedFd, attendant: Option<Attendant>) {
             return;
         }
     }
-}
-
-/// Waits for a request, or for the end of whoever makes them.
-fn wait_readable(socket: &OwnedFd) {
-    let mut waiting = [PollFd::new(socket, PollFlags::IN)];
-    while let Err(Errno::INTR) = rustix::event::poll(&mut waiting, None) {}
 }
 
 /// Forks the process that attends to cages. It has copies of the launcher's descriptors, which it

@@ -1,0 +1,112 @@
+//! How a cage's first process comes into its namespaces: into ones that were made ahead, while its
+//! caller was still finding out what it has to do, or together with them. The first is there sooner,
+//! the second costs a process less. Whatever fails, no process stays behind.
+
+use std::os::fd::BorrowedFd;
+
+use plan::Identity;
+use rustix::io::Errno;
+use rustix::process::Pid;
+use sys::clone::{Forked, Namespaces, fork_into};
+use sys::nursery::{Newborn, Nursery};
+use sys::signal::SignalSet;
+
+use crate::control::{Channel, Order};
+use crate::{SetupFailure, Step, identity};
+
+/// Where the first process is born.
+pub(crate) enum Cradle {
+    /// In namespaces that exist, or are about to.
+    Ahead(Nursery),
+    /// In namespaces that are made with it.
+    AtOnce,
+}
+
+/// What is left to do for a first process that has just been born.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Namespacing {
+    /// Nothing: ids are mapped and loopback is up.
+    Complete,
+    /// Its ids are not mapped and its loopback is down.
+    Bare,
+}
+
+impl Cradle {
+    pub(crate) fn gives(&self) -> Namespacing {
+        match self {
+            Self::Ahead(_) => Namespacing::Complete,
+            Self::AtOnce => Namespacing::Bare,
+        }
+    }
+
+    /// Bears the first process, whose whole life is `life`; all its signals are blocked. Returns what
+    /// has to be kept until it has started.
+    pub(crate) fn bear(
+        self,
+        identity: &Identity,
+        birthplace: Option<BorrowedFd<'_>>,
+        life: &mut dyn FnMut(),
+    ) -> Result<(Newborn, Option<Nursery>), SetupFailure> {
+        match self {
+            Self::Ahead(mut nursery) => {
+                identity::map(nursery.wait().map_err(failed)?, identity)?;
+                let newborn = nursery.bear(birthplace, life).map_err(failed)?;
+                Ok((newborn, Some(nursery)))
+            }
+            Self::AtOnce => Ok((fork(birthplace, life).map_err(failed)?, None)),
+        }
+    }
+}
+
+impl Namespacing {
+    /// The supervisor's part of what is left to do.
+    pub(crate) fn complete_from_outside(
+        self,
+        process: Pid,
+        identity: &Identity,
+        control: &Channel,
+    ) -> Result<(), SetupFailure> {
+        if self == Self::Complete {
+            return Ok(());
+        }
+        identity::map(process, identity)?;
+        control.send(&Order::Mapped, &[]).map_err(failed)
+    }
+
+    /// The first process's own part. Both are done side by side.
+    pub(crate) fn complete_from_inside(self, control: &Channel) -> Result<(), SetupFailure> {
+        if self == Self::Complete {
+            return Ok(());
+        }
+        sys::loopback::bring_up()
+            .map_err(|errno| SetupFailure::kernel(Step::Namespaces, "loopback", errno))?;
+        match control.receive::<Order>() {
+            Ok(Some((Order::Mapped, _))) => Ok(()),
+            Ok(_) => {
+                let detail = "it is gone or spoke out of turn";
+                Err(SetupFailure::found(Step::Control, "the supervisor", detail))
+            }
+            Err(errno) => Err(SetupFailure::kernel(Step::Control, "the supervisor", errno)),
+        }
+    }
+}
+
+fn fork(birthplace: Option<BorrowedFd<'_>>, life: &mut dyn FnMut()) -> Result<Newborn, Errno> {
+    // What a user sends to the whole group must not end the child before it has its own session.
+    let mask = sys::signal::set_mask(&SignalSet::full())?;
+    let forked = fork_into(Namespaces::ALL, birthplace);
+    if let Ok(Forked::Child) = forked {
+        life();
+        sys::exec::exit_now(0)
+    }
+    // With what was the mask before, which the kernel has taken already.
+    sys::signal::set_mask(&mask)?;
+    match forked? {
+        Forked::Parent { pid, pidfd } => Ok(Newborn { pid, pidfd }),
+        Forked::Child => Err(Errno::CHILD),
+    }
+}
+
+pub(crate) fn failed(errno: Errno) -> SetupFailure {
+    SetupFailure::kernel(Step::Namespaces, "the cage", errno)
+}
