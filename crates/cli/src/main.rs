@@ -4,6 +4,7 @@
 //! Nothing here starts a thread: a cage is born from a process with a single one. The daemon starts
 //! its own, after what it bears cages with.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), no_main)]
 
 mod arguments;
 mod attach;
@@ -40,7 +41,16 @@ use jail::Nursery;
 use arguments::{Arguments, Command, RUN};
 use message::Messages;
 
+#[cfg(not(test))]
+sys::program!(live);
+
+// The harness of the tests wants one of the usual kind, and does not call it.
+#[cfg(test)]
 fn main() -> ExitCode {
+    live()
+}
+
+fn live() -> ExitCode {
     // The attacking side of `prove` runs inside cages and beside them; it is not part of the
     // command line that a person sees.
     let words: Vec<OsString> = std::env::args_os().collect();

@@ -49,7 +49,10 @@ impl Cradle {
     ) -> Result<(Newborn, Option<Nursery>), SetupFailure> {
         match self {
             Self::Ahead(mut nursery) => {
-                identity::map(nursery.wait().map_err(failed)?, identity)?;
+                let maker = nursery.wait().map_err(failed)?;
+                // What is wrong with the namespaces says more than that they are gone.
+                identity::map(maker, identity)
+                    .map_err(|failure| nursery.wait().err().map_or(failure, failed))?;
                 let newborn = nursery.bear(birthplace, life).map_err(failed)?;
                 Ok((newborn, Some(nursery)))
             }

@@ -30,7 +30,7 @@ pub mod seccomp;
 pub use bytes::ByteString;
 pub use canonical::PlanHash;
 pub use check::PlanDefect;
-pub use decode::{DecodeError, MAX_PLAN_BYTES, decode, encode};
+pub use decode::{DecodeError, Decoder, MAX_PLAN_BYTES, decode, encode};
 pub use environment::EnvironmentVariable;
 pub use identity::{HostIds, Identity, IdentityMap};
 pub use landlock::{LandlockPlan, LandlockRule};

@@ -7,7 +7,7 @@
 pub mod clone;
 pub mod datagrams;
 pub mod descriptors;
-mod entry;
+pub mod entry;
 pub mod exec;
 pub mod loopback;
 pub mod mount;

@@ -291,12 +291,12 @@ extern "C" fn make(argument: *mut libc::c_void) -> libc::c_int {
         shared.state.store(state, Ordering::Release);
         let _woken = futex::wake(&shared.state, futex::Flags::empty(), 1);
     };
-    if let Err(errno) = enter(shared) {
+    // The owner maps the ids while the rest is done.
+    if let Err(errno) = enter(shared).map(|()| say(MADE)).and_then(|()| furnish(shared)) {
         shared.errno.store(errno.raw_os_error(), Ordering::Release);
         say(FAILED);
         return 1;
     }
-    say(MADE);
     while shared.ordered.load(Ordering::Acquire) == 0 {
         let _woken = futex::wait(&shared.ordered, futex::Flags::empty(), 0, None);
     }
@@ -332,7 +332,11 @@ fn enter(shared: &Shared) -> Result<(), Errno> {
     if rustix::process::getppid() != Some(shared.parent) {
         return Err(Errno::SRCH);
     }
-    shared.namespaces.enter()?;
+    shared.namespaces.enter()
+}
+
+/// Does what is left to do in the namespaces before a child is born in them.
+fn furnish(shared: &Shared) -> Result<(), Errno> {
     // Whoever has not been moved by now has an owner that is about to.
     while shared.placed.load(Ordering::Acquire) == 0 {
         let _woken = futex::wait(&shared.placed, futex::Flags::empty(), 0, None);

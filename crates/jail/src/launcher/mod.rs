@@ -8,7 +8,7 @@ mod wire;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Mutex, PoisonError};
 
-use plan::Plan;
+use plan::{Decoder, Plan};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
@@ -131,8 +131,9 @@ fn serve(socket: &OwnedFd, attendant: Option<Attendant>) {
     if prepare(socket).is_err() {
         return;
     }
+    let mut plans = Decoder::default();
     loop {
-        let Ok(Some(request)) = wire::receive_request(socket.as_fd()) else { return };
+        let Ok(Some(request)) = wire::receive_request(socket.as_fd(), &mut plans) else { return };
         let sent = match request {
             Ok(Request::Cage(cage)) => {
                 let CageRequest { plan, sources, streams, limits } = *cage;

@@ -4,7 +4,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use plan::Plan;
+use plan::{Decoder, Plan};
 use rustix::io::Errno;
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
@@ -104,12 +104,17 @@ pub(super) fn send_attendant_request(socket: BorrowedFd<'_>) -> Result<(), Errno
 /// The next request: none when the caller is gone, an error inside when it cannot be taken.
 pub(super) fn receive_request(
     socket: BorrowedFd<'_>,
+    plans: &mut Decoder,
 ) -> Result<Option<Result<Request, StartError>>, Errno> {
     let Some((bytes, descriptors)) = receive_parts(socket)? else { return Ok(None) };
-    Ok(Some(read_request(&bytes, descriptors)))
+    Ok(Some(read_request(&bytes, descriptors, plans)))
 }
 
-fn read_request(bytes: &[u8], descriptors: Vec<OwnedFd>) -> Result<Request, StartError> {
+fn read_request(
+    bytes: &[u8],
+    descriptors: Vec<OwnedFd>,
+    plans: &mut Decoder,
+) -> Result<Request, StartError> {
     let malformed = |what: &str| StartError::Unsupported(format!("the request {what}"));
     if bytes == [RequestKind::Attendant as u8] {
         return Ok(Request::Attendant);
@@ -117,7 +122,7 @@ fn read_request(bytes: &[u8], descriptors: Vec<OwnedFd>) -> Result<Request, Star
     let Some((kinds, encoded)) = bytes.split_first_chunk::<5>() else {
         return Err(malformed("is too short"));
     };
-    let plan = plan::decode(encoded).map_err(|error| {
+    let plan = plans.decode(encoded).map_err(|error| {
         let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
         StartError::Unsupported(format!("{error}{}", cause.unwrap_or_default()))
     })?;

@@ -102,7 +102,7 @@ fn the_order_of_keys_in_a_text_does_not_matter() {
     let plan = plan(vec![directory("/a")]);
     let text = reversed(&serde_json::to_value(&plan).unwrap());
     assert_ne!(text.as_bytes(), crate::encode(&plan));
-    let again = crate::decode(text.as_bytes()).unwrap();
+    let again: Plan = serde_json::from_str(&text).unwrap();
     assert_eq!(again, plan);
     assert_eq!(again.hash(), plan.hash());
 }

@@ -10,6 +10,43 @@ fn a_plan_survives_the_way() {
     assert_eq!(decode(&encode(&plan)).unwrap(), plan);
 }
 
+/// K27, T52: what is remembered of a cage changes nothing about what is read.
+#[test]
+fn a_reader_of_many_takes_each_for_what_it_is() {
+    let mut decoder = Decoder::default();
+    let cages: Vec<Plan> = (0..2 * MOST_REMEMBERED)
+        .map(|number| plan(vec![directory(&format!("/{number}"))]))
+        .collect();
+    for round in 0..3 {
+        for cage in &cages {
+            for start in ["first", "second"] {
+                let mut plan = cage.clone();
+                plan.argv = vec![ByteString::from(format!("{start} {round}").as_str())];
+                assert_eq!(decoder.decode(&encode(&plan)).unwrap(), plan);
+            }
+        }
+    }
+    assert_eq!(decoder.known.len(), MOST_REMEMBERED);
+}
+
+/// T52: the walls of a known cage vouch for nothing else.
+#[test]
+fn known_walls_do_not_excuse_a_bad_start() {
+    let mut decoder = Decoder::default();
+    let good = plan(vec![directory("/a")]);
+    decoder.decode(&encode(&good)).unwrap();
+    let mut bad = good.clone();
+    bad.argv.clear();
+    assert!(matches!(decoder.decode(&encode(&bad)), Err(DecodeError::Defect(_))));
+    let mut root = good.clone();
+    root.identity.uid = 0;
+    assert!(matches!(decoder.decode(&encode(&root)), Err(DecodeError::Defect(_))));
+    let text = encode(&good);
+    let end = text.iter().position(|byte| *byte == b'\n').unwrap();
+    assert!(matches!(decoder.decode(&text[..end]), Err(DecodeError::Malformed(_))));
+    assert_eq!(decoder.decode(&text).unwrap(), good);
+}
+
 #[track_caller]
 fn changed(from: &str, to: &str) -> DecodeError {
     let text = String::from_utf8(encode(&plan(vec![directory("/a")]))).unwrap();

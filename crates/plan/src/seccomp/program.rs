@@ -124,9 +124,9 @@ impl<'de> Deserialize<'de> for Program {
 /// Two lower-case digits for each byte.
 pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     let digit = |value: u8| if value < 10 { b'0' + value } else { b'a' + value - 10 };
-    let mut digits = Vec::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        digits.extend_from_slice(&[digit(byte >> 4), digit(byte & 0xf)]);
+    let mut digits = vec![0; bytes.len() * 2];
+    for (pair, byte) in digits.as_chunks_mut::<2>().0.iter_mut().zip(bytes) {
+        *pair = [digit(byte >> 4), digit(byte & 0xf)];
     }
     // Each of them is ASCII.
     String::from_utf8(digits).unwrap_or_default()
