@@ -192,15 +192,15 @@ public class Fetch {
 }
 ";
 
-/// K47, K67: ports are used again early in the cage's own namespace, and the host's setting is not
-/// touched.
+/// K47, K67: the cage's own namespace is set to what suits connections that stay in it, and the host's
+/// settings are not touched.
 #[test]
-fn ports_are_used_again_early_inside_alone() {
+fn loopback_is_suited_to_inside_alone() {
     let Some(world) = World::new() else { return };
-    let setting = "cat /proc/sys/net/ipv4/tcp_tw_reuse";
-    let before = world.uncaged_shell(setting).stdout;
-    let inside = world.shell(&["web.example"], setting).ended;
-    assert_eq!(inside.stdout, "1\n", "{}", inside.stderr);
-    assert_ne!(before, "1\n", "the host has it already, and nothing is shown");
-    assert_eq!(world.uncaged_shell(setting).stdout, before);
+    let settings = "cd /proc/sys/net/ipv4; cat tcp_tw_reuse tcp_congestion_control";
+    let before = world.uncaged_shell(settings).stdout;
+    let inside = world.shell(&["web.example"], settings).ended;
+    assert_eq!(inside.stdout, "1\nreno\n", "{}", inside.stderr);
+    assert_ne!(before, inside.stdout, "the host has it already, and nothing is shown");
+    assert_eq!(world.uncaged_shell(settings).stdout, before);
 }

@@ -70,7 +70,7 @@ pub(crate) fn seal(plan: &NetworkPlan, control: &Channel) -> Result<Sealed, Setu
     // First of all: from here on nothing can leave, whatever else fails.
     sys::route::make_every_address_own(reach)
         .map_err(|refused| failed("RTM_NEWROUTE", refused.subject, refused.errno))?;
-    reuse_ports_early();
+    suit_to_loopback();
     let way = way::choose(plan)?;
     let mut sockets = listeners::make(plan, &way, reach)?;
     let state = match way {
@@ -92,10 +92,14 @@ pub(crate) fn seal(plan: &NetworkPlan, control: &Channel) -> Result<Sealed, Setu
     Ok(Sealed { state, inward })
 }
 
-/// Lets a program that makes many short connections have their ports again after a second, where the
-/// kernel by itself would search longer and longer for a free one. Without it all works, and slower.
-fn reuse_ports_early() {
+/// Makes the namespace's TCP fit for connections that never leave it. Without it all works, and slower.
+///
+/// A program that makes many short connections has their ports again after a second, where the kernel
+/// by itself would search longer and longer for a free one. And nobody measures and paces what only
+/// goes from one socket to another: the host may have an algorithm that does so (`bbr`).
+fn suit_to_loopback() {
     let _slower = std::fs::write("/proc/sys/net/ipv4/tcp_tw_reuse", "1");
+    let _slower = std::fs::write("/proc/sys/net/ipv4/tcp_congestion_control", "reno");
 }
 
 /// Sends the sockets away, and lets go of them.
