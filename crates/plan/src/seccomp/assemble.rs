@@ -1,6 +1,6 @@
 //! Turns a profile's rules into a classic BPF program: architecture check, binary search over the
-//! system call number, then a plain answer or tests of arguments. Runs when the crate is built and
-//! in tests; never at run time.
+//! system call number, then tests of arguments where there are any, then the answers. Runs when the
+//! crate is built and in tests; never at run time.
 //!
 //! Only the number and the architecture are read before an unconditional answer, so the kernel can
 //! work out which calls are always allowed and answer those from its cache without running the
@@ -50,7 +50,39 @@ pub(crate) fn assemble(
         Instruction::new(LOAD_DATA, 0, 0, OFFSET_NUMBER),
     ];
     program.extend(search(&ranges)?);
-    Ok(program)
+    share_returns(&program)
+}
+
+/// The same program with each answer once, at its end. The kernel translates a program anew for every
+/// start, and almost half of it would be answers.
+fn share_returns(program: &[Instruction]) -> Result<Vec<Instruction>, AssembleError> {
+    let mut answers: Vec<Instruction> = Vec::new();
+    let mut steps: Vec<(usize, Instruction)> = Vec::new();
+    for (position, instruction) in program.iter().enumerate() {
+        if instruction.code != RETURN_K {
+            steps.push((position, *instruction));
+        } else if !answers.contains(instruction) {
+            answers.push(*instruction);
+        }
+    }
+    // Every step is a test or comes before one, so an answer is reached by jumps alone.
+    let place = |old: usize| match program.get(old) {
+        Some(answer) if answer.code == RETURN_K => {
+            let among = answers.iter().position(|known| known == answer).unwrap_or_default();
+            steps.len() + among
+        }
+        _ => steps.partition_point(|(position, _)| *position < old),
+    };
+    let mut shared = Vec::with_capacity(steps.len() + answers.len());
+    for (new, (old, step)) in steps.iter().enumerate() {
+        let moved = |over: u8| distance(place(old + 1 + usize::from(over)) - (new + 1));
+        shared.push(match step.code {
+            LOAD_DATA => *step,
+            code => Instruction::new(code, moved(step.jt)?, moved(step.jf)?, step.k),
+        });
+    }
+    shared.extend(answers);
+    Ok(shared)
 }
 
 /// What happens to one call, or to a range of them.

@@ -1,6 +1,7 @@
 //! The language of the lists, and what can be read back from them.
 
 use super::super::assemble::{AssembleError, Variant, assemble};
+use super::super::instruction::{Instruction, RETURN_K};
 use super::*;
 
 #[track_caller]
@@ -89,5 +90,23 @@ fn embedded_programs_come_from_the_lists() {
     for arch in Arch::ALL {
         let assembled = assemble(&list, arch, Variant::WithoutNotify).unwrap();
         assert_eq!(gatekeeper_for(arch).instructions(), assembled);
+    }
+}
+
+/// K50: the kernel translates a program at every start, so no answer stands in it twice.
+#[test]
+fn each_answer_stands_once() {
+    let profiles = Profile::ALL.into_iter().flat_map(|profile| {
+        Arch::ALL.into_iter().flat_map(move |arch| {
+            let plan = SeccompPlan::embedded(profile, arch);
+            [plan.with_notify, plan.without_notify]
+        })
+    });
+    for program in profiles.chain(Arch::ALL.into_iter().map(gatekeeper_for)) {
+        let is_answer = |instruction: &&Instruction| instruction.code == RETURN_K;
+        let answers: Vec<&Instruction> = program.instructions().iter().filter(is_answer).collect();
+        let different: std::collections::HashSet<&Instruction> = answers.iter().copied().collect();
+        assert!(answers.len() > 1);
+        assert_eq!(answers.len(), different.len());
     }
 }
