@@ -24,6 +24,7 @@ mod log;
 mod reader;
 mod record;
 pub mod schema;
+mod seal;
 mod tail;
 mod text;
 mod time;

@@ -20,6 +20,7 @@ use crate::key::{KEY_FILE, is_signed};
 use crate::line::Line;
 use crate::lines::{Lines, Part, RawLine};
 use crate::record::Record;
+use crate::seal;
 use crate::time::Timestamp;
 use crate::writer::{CHECKPOINT_INTERVAL, checkpoint_message};
 pub use fault::{Broken, Fault, VerifyError};
@@ -359,9 +360,9 @@ impl<'a> Verification<'a> {
         part: &Part,
         raw: &RawLine<'_>,
         place: Place<'_>,
-    ) -> Result<search::Sealed, VerifyError> {
-        let after = search::After { sequence: self.last_sequence, hash: self.last_hash };
-        let sealed = search::seal(part, raw.offset, place.line, after)
+    ) -> Result<seal::Sealed, VerifyError> {
+        let after = seal::After { sequence: self.last_sequence, hash: self.last_hash };
+        let sealed = seal::seal(part, raw.offset, place.line, after)
             .map_err(|errno| self.unreadable(part, errno))?;
         let Some(sealed) = sealed else {
             let parts = &self.archive.parts;

@@ -18,6 +18,9 @@ use crate::hash::{Hash, hexadecimal};
 use crate::head::{HEAD_FILE, Head, HeadFile, Reached, read_at};
 use crate::key::Key;
 use crate::line;
+use crate::lines::Part;
+use crate::record::Record;
+use crate::seal::{self, After};
 use crate::tail::{self, Followed, Last, Tail};
 use crate::text::Name;
 use crate::time::Timestamp;
@@ -168,9 +171,13 @@ impl Writer {
 
     /// Follows the chain from what is known to have been durable, and sets what is left apart.
     fn recover(&mut self, mut tail: Tail, head: Option<&Reached>) -> Result<Tail, AuditError> {
-        let from = self.known_start(&tail, head)?;
-        let followed = tail::follow_chain(&tail.file, tail.size, from)
-            .map_err(self.directory.failed("read", &file_name(tail.number)))?;
+        let mut next = Some(self.known_start(&tail, head)?);
+        let mut followed = Followed { last: Last::NONE, end: 0 };
+        while let Some(from) = next {
+            followed = tail::follow_chain(&tail.file, tail.size, from)
+                .map_err(self.directory.failed("read", &file_name(tail.number)))?;
+            next = self.behind_set_apart(&tail, followed)?;
+        }
         tail.last = followed.last;
         if followed.end == 0 {
             // Begun by somebody who died before its first record was whole.
@@ -189,6 +196,35 @@ impl Writer {
             self.set_apart(&mut tail, followed.end)?;
         }
         self.usable(tail)
+    }
+
+    /// Where the chain goes on behind what an earlier writer has set apart: one that dies before the head
+    /// has moved leaves that to be passed over once more.
+    fn behind_set_apart(
+        &mut self,
+        tail: &Tail,
+        followed: Followed,
+    ) -> Result<Option<Followed>, AuditError> {
+        let Followed { last, end } = followed;
+        // A file that nothing whole is in is begun anew.
+        if end == 0 || end >= tail.size {
+            return Ok(None);
+        }
+        self.load_key()?;
+        let name = file_name(tail.number);
+        let file = rustix::io::fcntl_dupfd_cloexec(&*tail.file, 0)
+            .map_err(self.directory.failed("dup", &name))?;
+        let part = Part { number: tail.number, file, begin: 0, length: tail.size };
+        let after = After { sequence: last.sequence, hash: last.hash };
+        let sealed =
+            seal::seal(&part, end, 0, after).map_err(self.directory.failed("read", &name))?;
+        let own_key = self.public_key();
+        let sealed =
+            sealed.filter(|sealed| sealed.is_signed && sealed.public_key == own_key.as_str());
+        Ok(sealed.map(|sealed| {
+            let Record { sequence, hash, .. } = sealed.record;
+            Followed { last: Last { sequence, hash, is_rotation: false }, end: sealed.end }
+        }))
     }
 
     /// Where the chain is known to be whole: at the head, else at the beginning of the file.

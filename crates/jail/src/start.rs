@@ -174,7 +174,10 @@ fn bear(
         departing: Departing::AtOnce,
         leftovers: (nursery, Vec::new()),
     };
-    namespacing.complete_from_outside(pid, &plan.identity, &born.control)?;
+    // One that is gone has said why.
+    namespacing
+        .complete_from_outside(pid, &plan.identity, &born.control)
+        .map_err(|failure| born.told_failure().unwrap_or(failure))?;
     if privileged {
         born.leftovers.1 = idmap::send_binds(plan, sources, &born.control)?;
     }
@@ -292,6 +295,17 @@ impl Born {
         let mut reports = [PollFd::new(&self.control, PollFlags::IN)];
         let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
         rustix::event::poll(&mut reports, Some(&now)).is_ok_and(|ready| ready > 0)
+    }
+
+    /// Why the cage could not be built, if pid 1 has said so already.
+    fn told_failure(&self) -> Option<SetupFailure> {
+        if !self.has_report() {
+            return None;
+        }
+        match self.next_report() {
+            Ok(Some((Report::Failed(failure), _))) => Some(failure),
+            _ => None,
+        }
     }
 
     /// Sends a signal to the program.

@@ -3,6 +3,7 @@
 mod additions;
 
 use std::fs;
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use super::*;
@@ -393,6 +394,47 @@ fn what_a_dead_writer_left_is_told() {
         let Err(VerifyError::Broken(found)) = fixture.verify() else { panic!("{offset}") };
         assert_eq!(found.sequence, verified.records + 1, "{found}");
     }
+}
+
+/// T54: writers that die one after the other, before the head has moved, leave a piece each. What is
+/// whole between two of them stays a part of the log.
+#[test]
+fn what_several_dead_writers_left_is_told_piece_by_piece() {
+    let fixture = Fixture::new();
+    let before = fixture.verify().unwrap();
+    let path = fixture.path(&format!("{:06}.jsonl", before.files));
+    for round in 1..=3 {
+        let mut file = fs::File::options().append(true).open(&path).unwrap();
+        file.write_all(b"{\"v\":1,\"seq").unwrap();
+        Log::open(&fixture.directory).unwrap().append(&event(round)).unwrap();
+    }
+    let verified = fixture.verify().unwrap();
+    let pieces: Vec<(u64, u64)> =
+        verified.recovered.iter().map(|piece| (piece.sequence, piece.bytes)).collect();
+    let first = before.records + 1;
+    assert_eq!(pieces, [(first, 12), (first + 2, 12), (first + 4, 12)]);
+    assert_eq!(verified.records, before.records + 6);
+}
+
+/// T54: what is set apart is not durable by then, and the power may take a part of it.
+#[test]
+fn a_piece_that_has_changed_is_set_apart_with_all_behind_it() {
+    let fixture = Fixture::new();
+    let before = fixture.verify().unwrap();
+    let path = fixture.path(&format!("{:06}.jsonl", before.files));
+    let whole = fs::read(&path).unwrap();
+    fs::write(&path, [whole.as_slice(), b"{\"v\":1,\"seq"].concat()).unwrap();
+    Log::open(&fixture.directory).unwrap().append(&event(1)).unwrap();
+    let mut text = fs::read(&path).unwrap();
+    text[whole.len() + 3] = 0;
+    fs::write(&path, &text).unwrap();
+    let long_ago = fs::FileTimes::new().set_modified(std::time::UNIX_EPOCH);
+    fs::File::options().append(true).open(&path).unwrap().set_times(long_ago).unwrap();
+    Log::open(&fixture.directory).unwrap().append(&event(2)).unwrap();
+    let verified = fixture.verify().unwrap();
+    assert_eq!(verified.recovered.len(), 1);
+    assert_eq!(verified.recovered[0].bytes, (text.len() - whole.len()) as u64);
+    assert_eq!(verified.records, before.records + 2);
 }
 
 /// T54
