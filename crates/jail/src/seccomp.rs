@@ -130,5 +130,6 @@ fn doom(call: &Notification) -> Option<Pid> {
     Some(thread)
 }
 
-/// How long a process may take to die of `SIGSYS` before it is killed outright.
-const GRACE: Duration = Duration::from_millis(20);
+/// How long a process may take to die of `SIGSYS` before it is killed outright. Its call is refused by
+/// then, and on a machine that stands still for a moment it must not seem to have died of something else.
+const GRACE: Duration = Duration::from_millis(200);
