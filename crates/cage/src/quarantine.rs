@@ -13,6 +13,7 @@ use std::time::{Duration, SystemTime};
 use plan::{ByteString, HostPath};
 use policy::protected::Entry;
 use rustix::io::Errno;
+use rustix::time::ClockId;
 
 #[cfg(test)]
 mod tests;
@@ -119,8 +120,18 @@ pub struct Link {
     pub target: ByteString,
 }
 
+/// The time by the clock that files are dated with. It only moves when the kernel's timer ticks, late
+/// when a machine stands still for a moment, so that a file can be changed after a start and bear an
+/// earlier time than any other clock told then. By this one it cannot.
+pub fn now() -> SystemTime {
+    let now = rustix::time::clock_gettime(ClockId::RealtimeCoarse);
+    let (seconds, nanoseconds) = (u64::try_from(now.tv_sec), u32::try_from(now.tv_nsec));
+    let since_epoch = Duration::new(seconds.unwrap_or(0), nanoseconds.unwrap_or(0));
+    SystemTime::UNIX_EPOCH.checked_add(since_epoch).unwrap_or(SystemTime::UNIX_EPOCH)
+}
+
 /// Looks through `watched` host directories for protected names that appeared or changed since
-/// `started`.
+/// `started`, which [`now`] told.
 ///
 /// What was covered at the start is not looked at, and a link that is what it was counts as old,
 /// however new it is. `suffix` ends the names of what is renamed: a prefix of the invocation's id.
@@ -130,11 +141,10 @@ pub fn sweep(
     started: SystemTime,
     suffix: &str,
 ) -> Vec<Finding> {
-    let since = started.checked_sub(CLOCK_TICK).unwrap_or(SystemTime::UNIX_EPOCH);
     let mut roots: Vec<&HostPath> = watched.iter().collect();
     roots.sort();
     roots.dedup();
-    let mut sweep = sweep::Sweep::new(at_start, since, suffix);
+    let mut sweep = sweep::Sweep::new(at_start, started, suffix);
     for root in &roots {
         // A grant inside a grant is swept with the outer one.
         let inside = std::iter::successors(root.parent(), HostPath::parent)
@@ -145,7 +155,3 @@ pub fn sweep(
     }
     sweep.into_findings()
 }
-
-/// File times are those of the last tick of a clock that ticks 100 times a second at the slowest:
-/// a file can be made after a start and bear an earlier time.
-const CLOCK_TICK: Duration = Duration::from_millis(10);

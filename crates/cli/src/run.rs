@@ -179,7 +179,7 @@ fn run_caged(
         Ok(ready) => ready,
         Err(failure) => return start.not_run(None, failure),
     };
-    let started = SystemTime::now();
+    let started = cage::quarantine::now();
     let ended = match arguments.backend {
         Backend::Native => run_native(nursery, &mut prepared, gatekeeper, arguments, start),
         Backend::Bwrap => {

@@ -32,14 +32,9 @@ impl Grant {
         for file in files {
             write(&top.join(file));
         }
-        // Longer than the clock's tick and the tolerance for it.
+        // Longer than the clock's tick.
         std::thread::sleep(Duration::from_millis(40));
-        Self {
-            _directory: directory,
-            top,
-            started: SystemTime::now(),
-            at_start: AtStart::default(),
-        }
+        Self { _directory: directory, top, started: now(), at_start: AtStart::default() }
     }
 
     fn sweep(&self) -> Vec<String> {
@@ -184,7 +179,7 @@ fn what_appears_behind_an_old_link_is_renamed() {
     symlink("settings", grant.top.join(".vscode")).unwrap();
     symlink("linked/git", grant.top.join(".git")).unwrap();
     std::thread::sleep(Duration::from_millis(40));
-    let grant = Grant { started: SystemTime::now(), ..grant };
+    let grant = Grant { started: now(), ..grant };
     for file in ["env/dev", "env/other", "settings/tasks.json", "linked/git/index"] {
         write(&grant.top.join(file));
     }
@@ -221,7 +216,7 @@ fn a_repository_that_is_split_in_two_is_recognised() {
     let grant = Grant::with(&["old/HEAD", "old/commondir", "old/shared/objects/x"]);
     std::fs::write(grant.top.join("old/commondir"), "shared\n").unwrap();
     std::thread::sleep(Duration::from_millis(40));
-    let grant = Grant { started: SystemTime::now(), ..grant };
+    let grant = Grant { started: now(), ..grant };
     write(&grant.top.join("new/HEAD"));
     std::fs::write(grant.top.join("new/commondir"), "parts\n").unwrap();
     for file in ["new/parts/config", "new/parts/hooks/x", "old/shared/config", "old/shared/hooks/x"]
@@ -251,7 +246,7 @@ fn what_configuration_names_is_judged_as_well() {
         }
         symlink("elsewhere", grant.top.join("linked")).unwrap();
         std::thread::sleep(Duration::from_millis(40));
-        grant.started = SystemTime::now();
+        grant.started = now();
         let protected = [".git/config", "tools/clean.sh"];
         grant.at_start.covered = protected.map(|path| host_path(&grant.top.join(path))).to_vec();
         grant

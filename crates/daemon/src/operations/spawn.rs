@@ -242,7 +242,7 @@ fn start_caged(
     let streams = streams(spawn);
     let degraded_limits = if spawn.degraded_limits { Degraded::Allow } else { Degraded::Refuse };
     let request = Start { labels, streams, session, degraded_limits, ..Start::from(prepared) };
-    let started = SystemTime::now();
+    let started = cage::quarantine::now();
     let handle = daemon.runner.spawn(request).map_err(|error| not_started(error, Some(&plan)))?;
     notes.extend(handle.degradation().into_iter().flat_map(tell_degradation));
     let facts = Facts {
