@@ -102,7 +102,7 @@ fn fork(birthplace: Option<BorrowedFd<'_>>, life: &mut dyn FnMut()) -> Result<Ne
         life();
         sys::exec::exit_now(0)
     }
-    // With what was the mask before, which the kernel has taken already.
+    // Should this ever fail, the caller lets go of its channel, at whose end the child ends.
     sys::signal::set_mask(&mask)?;
     match forked? {
         Forked::Parent { pid, pidfd } => Ok(Newborn { pid, pidfd }),

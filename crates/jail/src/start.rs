@@ -111,7 +111,7 @@ impl Nursery {
         made.map(Self).map_err(|errno| birth::failed(errno).into())
     }
 
-    /// Whether they exist, so that nobody would wait for a cage's birth.
+    /// Whether they exist. What is left to do in them before a birth is a matter of moments.
     pub fn is_ready(&self) -> bool {
         self.0.is_ready()
     }
