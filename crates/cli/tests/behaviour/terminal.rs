@@ -150,8 +150,8 @@ fn control_z_and_fg_work_under_a_shell() {
     }
     let place = Place::new();
     let screen = Screen::open(&place);
-    screen.keys(&[&stockade_run("-- sh -c 'echo begun; exec cat'"), "Enter"]);
-    screen.wait_for("begun");
+    screen.keys(&[&stockade_run("-- sh -c 'echo begun-$((40+2)); exec cat'"), "Enter"]);
+    screen.wait_for("begun-42");
     screen.keys(&["first", "Enter"]);
     screen.wait_for_count("first", 2);
     screen.keys(&["C-z"]);
@@ -174,9 +174,10 @@ fn a_changed_window_is_told_to_the_program() {
     }
     let place = Place::new();
     let screen = Screen::open(&place);
-    let inside = "trap \"stty size\" WINCH; echo begun; while :; do sleep 0.05; done";
+    let inside = "trap \"stty size\" WINCH; echo begun-$((40+2)); while :; do sleep 0.05; done";
     screen.keys(&[&stockade_run(&format!("-- bash -c '{inside}'")), "Enter"]);
-    screen.wait_for("begun");
+    // A sum, because the line itself is on the screen before the program is.
+    screen.wait_for("begun-42");
     screen.tmux(&["resize-window", "-x", "91", "-y", "27"]);
     screen.wait_for("27 91");
     screen.keys(&["C-c"]);
