@@ -15,6 +15,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 
 FAR4, FAR6, PRIVATE4 = "203.0.113.2", "2001:db8:1::2", "10.99.0.2"
 METADATA4 = "169.254.169.254"
@@ -332,6 +333,17 @@ def far(directory, log):
         in_thread(echo_datagrams, port, log)
     if os.path.exists(directory + "/sshd_config"):
         subprocess.Popen(["/usr/sbin/sshd", "-D", "-f", directory + "/sshd_config"])
+        await_listener(22)
+
+
+def await_listener(port):
+    """Returns when a server of another process listens."""
+    for _ in range(1000):
+        try:
+            return socket.create_connection(("127.0.0.1", port), 1).close()
+        except OSError:
+            time.sleep(0.01)
+    sys.exit(f"nobody listens on port {port}")
 
 
 def near(directory, log):

@@ -38,9 +38,9 @@ fn ssh() {
     fs::copy(world.file("user_key"), world.place.project.join("user_key")).unwrap();
     let line = |host: &str, port: u16| {
         format!(
-            "cp user_key /tmp/key && chmod 600 /tmp/key && ssh -q -F none -i /tmp/key \
+            "key=$(mktemp) && cat user_key > $key && ssh -q -F none -i $key \
              -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o BatchMode=yes \
-             -p {port} visitor@{host} 'echo spoke to ssh'; code=$?; rm -f /tmp/key; exit $code"
+             -p {port} visitor@{host} 'echo spoke to ssh'; code=$?; rm -f $key; exit $code"
         )
     };
     world.uncaged_shell(&line("other.example", 22)).expect_code(0).prints("spoke to ssh");
