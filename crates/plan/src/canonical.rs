@@ -60,13 +60,12 @@ impl Plan {
 /// cage has been laid out in fresh memory.
 struct Hashing {
     hash: Sha256,
-    waiting: [u8; 2048],
-    length: usize,
+    waiting: Vec<u8>,
 }
 
 impl Hashing {
     fn new() -> Self {
-        Self { hash: Sha256::new(), waiting: [0; 2048], length: 0 }
+        Self { hash: Sha256::new(), waiting: Vec::with_capacity(MOST_WAITING) }
     }
 
     fn finish(mut self) -> [u8; 32] {
@@ -74,31 +73,37 @@ impl Hashing {
         self.hash.finalize().into()
     }
 
+    #[cold]
     fn take_in(&mut self) {
-        self.hash.update(self.waiting.get(..self.length).unwrap_or_default());
-        self.length = 0;
+        self.hash.update(&self.waiting);
+        self.waiting.clear();
     }
 }
 
+/// A text is written in pieces of a few bytes, so what is done for each of them counts.
 impl io::Write for Hashing {
+    #[inline]
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if bytes.len() > self.waiting.len() - self.length {
+        self.write_all(bytes)?;
+        Ok(bytes.len())
+    }
+
+    #[inline]
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if bytes.len() > self.waiting.capacity() - self.waiting.len() {
             self.take_in();
         }
-        match self.waiting.get_mut(self.length..self.length + bytes.len()) {
-            Some(place) => {
-                place.copy_from_slice(bytes);
-                self.length += bytes.len();
-            }
-            None => self.hash.update(bytes),
-        }
-        Ok(bytes.len())
+        self.waiting.extend_from_slice(bytes);
+        Ok(())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
+
+/// How much of a text is in memory at a time.
+const MOST_WAITING: usize = 8 * 1024;
 
 /// A [`Plan`] without what belongs to one start.
 #[derive(Serialize)]
