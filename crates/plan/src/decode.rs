@@ -85,9 +85,16 @@ impl Decoder {
         let copy = walls.clone();
         if text.len() <= MOST_REMEMBERED_BYTES {
             self.known.truncate(MOST_REMEMBERED - 1);
+            while self.remembered_bytes() + text.len() > MOST_REMEMBERED_BYTES {
+                self.known.pop();
+            }
             self.known.insert(0, (text, walls));
         }
         Ok(copy)
+    }
+
+    fn remembered_bytes(&self) -> usize {
+        self.known.iter().map(|(text, _)| text.len()).sum()
     }
 }
 
@@ -215,8 +222,8 @@ struct VersionOnly {
 /// How many walls a [`Decoder`] remembers.
 const MOST_REMEMBERED: usize = 4;
 
-/// Of how many bytes at most: room for some five hundred grants.
-const MOST_REMEMBERED_BYTES: usize = 256 * 1024;
+/// Of how many bytes at most, all together: room for some three thousand grants.
+const MOST_REMEMBERED_BYTES: usize = 1024 * 1024;
 
 #[cfg(test)]
 mod tests;

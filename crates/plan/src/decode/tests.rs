@@ -29,6 +29,28 @@ fn a_reader_of_many_takes_each_for_what_it_is() {
     assert_eq!(decoder.known.len(), MOST_REMEMBERED);
 }
 
+/// K27: large cages do not make a reader large, and small ones are remembered beside one.
+#[test]
+fn what_is_remembered_has_a_bound() {
+    let mut decoder = Decoder::default();
+    let large = |number: u8| {
+        let contents = ByteString::from(vec![b'a' + number; MOST_REMEMBERED_BYTES / 5 * 2]);
+        plan(vec![MountOp::File { at: GuestPath::new("/f").unwrap(), mode: 0o644, contents }])
+    };
+    let small = plan(vec![directory("/small")]);
+    for number in 0..5 {
+        for plan in [&large(number), &small] {
+            assert_eq!(decoder.decode(&encode(plan)).unwrap(), *plan);
+            assert!(decoder.remembered_bytes() <= MOST_REMEMBERED_BYTES);
+        }
+    }
+    assert_eq!(decoder.known.len(), 3, "two large ones and a small one");
+    let huge = ByteString::from(vec![b'a'; MOST_REMEMBERED_BYTES]);
+    let huge = MountOp::File { at: GuestPath::new("/f").unwrap(), mode: 0o644, contents: huge };
+    decoder.decode(&encode(&plan(vec![huge]))).unwrap();
+    assert_eq!(decoder.known.len(), 3, "one that is too large takes nobody's place");
+}
+
 /// T52: the walls of a known cage vouch for nothing else.
 #[test]
 fn known_walls_do_not_excuse_a_bad_start() {
