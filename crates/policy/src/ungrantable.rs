@@ -36,7 +36,7 @@ pub fn check(path: &HostPath, own_state: &[HostPath]) -> Result<(), Ungrantable>
     if GRANTABLE_AFTER_ALL.iter().any(|pattern| place(path, pattern).is_at_or_inside()) {
         return Ok(());
     }
-    for entry in LIST {
+    for entry in LIST.iter().filter(|entry| !entry.is_plainly_apart(path)) {
         match (place(path, entry.path), entry.scope) {
             (Place::At, _) | (Place::Inside, Scope::Tree) => {
                 return refuse(entry.reason.to_owned(), entry.hint);
@@ -68,9 +68,20 @@ pub fn is_home_or_system_tree(path: &HostPath, homes: &[HostPath]) -> bool {
 struct Entry {
     /// Absolute; `*` in a component stands for any characters.
     path: &'static str,
+    /// How many bytes of it come before the first `*`.
+    literal: usize,
     scope: Scope,
     reason: &'static str,
     hint: &'static str,
+}
+
+impl Entry {
+    /// One look, which is enough for most entries: every grant is compared with every one.
+    fn is_plainly_apart(&self, path: &HostPath) -> bool {
+        let path = path.as_bytes();
+        let last = self.literal.min(path.len()).saturating_sub(1);
+        path.get(last) != self.path.as_bytes().get(last)
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -82,11 +93,22 @@ enum Scope {
 }
 
 const fn tree(path: &'static str, reason: &'static str, hint: &'static str) -> Entry {
-    Entry { path, scope: Scope::Tree, reason, hint }
+    Entry { path, literal: literal_length(path), scope: Scope::Tree, reason, hint }
 }
 
 const fn itself(path: &'static str, reason: &'static str, hint: &'static str) -> Entry {
-    Entry { path, scope: Scope::Itself, reason, hint }
+    Entry { path, literal: literal_length(path), scope: Scope::Itself, reason, hint }
+}
+
+const fn literal_length(pattern: &str) -> usize {
+    let mut rest = pattern.as_bytes();
+    while let [first, after @ ..] = rest {
+        if *first == b'*' {
+            break;
+        }
+        rest = after;
+    }
+    pattern.len() - rest.len()
 }
 
 const GRANT_LESS: &str = "grant the directories below it that are needed, one by one";
@@ -191,8 +213,7 @@ impl Place {
     }
 }
 
-/// Compares byte by byte, and so is done with most patterns after two or three: every grant is
-/// compared with every pattern. A `*` can only stand at the end of a component.
+/// Compares byte by byte, and so is done with most patterns after two or three. A `*` can only stand at the end of a component.
 fn place(path: &HostPath, pattern: &str) -> Place {
     let mut path = match path.as_bytes() {
         b"/" => b"",

@@ -2,7 +2,7 @@
 
 use plan::HostPath;
 
-use super::{check, is_home_or_system_tree};
+use super::{LIST, Place, check, is_home_or_system_tree, place};
 
 fn path(text: &str) -> HostPath {
     HostPath::new(text).unwrap()
@@ -120,4 +120,28 @@ fn homes_and_system_trees_are_too_broad_to_be_granted_unnamed() {
     ] {
         assert!(!is_home_or_system_tree(&path(text), &homes), "{text}");
     }
+}
+
+/// V16: the one look that spares the comparison never takes the place of it.
+#[test]
+fn an_entry_that_one_look_rules_out_has_nothing_to_do_with_the_path() {
+    let texts = LIST.iter().map(|entry| entry.path.replace('*', "star"));
+    let texts: Vec<String> = texts.chain(LIST.iter().map(|entry| entry.path.to_owned())).collect();
+    let mut ruled_out = 0;
+    for text in &texts {
+        let shorter = (1..=text.len()).map(|end| text[..end].to_owned());
+        let longer = ["/below", "-beside", "x"].map(|more| format!("{text}{more}"));
+        // Not every beginning of a path is one.
+        for candidate in shorter.chain(longer).filter_map(|text| HostPath::new(text).ok()) {
+            for entry in LIST.iter().filter(|entry| entry.is_plainly_apart(&candidate)) {
+                assert!(
+                    place(&candidate, entry.path) == Place::Apart,
+                    "{candidate} {}",
+                    entry.path
+                );
+                ruled_out += 1;
+            }
+        }
+    }
+    assert!(ruled_out > 10_000, "{ruled_out}");
 }
