@@ -25,9 +25,10 @@ use cage::Launcher;
 use rustix::process::{Resource, Rlimit};
 
 const USAGE: &str = "\
-usage: stockade-bench-spawn [--rounds N] [--json]
+usage: stockade-bench-spawn [--rounds N] [--only WORD] [--json]
 
   --rounds N   how often each start is measured (200)
+  --only WORD  one of: starts, memory, alive, growth
   --json       the report as JSON
 
 STOCKADE_BIN names the binary to measure; without it the one beside this program is taken.";
@@ -61,7 +62,7 @@ fn run(options: &Options) -> io::Result<String> {
         bubblewrap: measure::installed("/usr/bin/bwrap"),
         unshare: measure::installed("/usr/bin/unshare"),
     };
-    let measured = measure::all(&programs, &launcher, options.rounds);
+    let measured = measure::all(&programs, &launcher, options.rounds, |part| options.wants(part));
     let said = quiet.end(restore)?;
     let report = measured.map_err(|error| io::Error::other(format!("{error}\n{said}")))?;
     if options.json { Ok(serde_json::to_string_pretty(&report)?) } else { Ok(report.to_string()) }
@@ -129,17 +130,23 @@ impl Quiet {
 /// The command line.
 struct Options {
     rounds: usize,
+    only: Option<String>,
     json: bool,
 }
 
 impl Options {
     fn read(arguments: &[String]) -> Option<Self> {
-        let mut options = Self { rounds: 200, json: false };
+        let mut options = Self { rounds: 200, only: None, json: false };
         let mut rest = arguments.iter();
         while let Some(word) = rest.next() {
             match word.as_str() {
                 "--rounds" => {
                     options.rounds = rest.next()?.parse().ok().filter(|rounds| *rounds > 0)?;
+                }
+                "--only" => {
+                    let part = rest.next()?;
+                    PARTS.contains(&part.as_str()).then_some(())?;
+                    options.only = Some(part.clone());
                 }
                 "--json" => options.json = true,
                 _ => return None,
@@ -147,4 +154,11 @@ impl Options {
         }
         Some(options)
     }
+
+    fn wants(&self, part: &str) -> bool {
+        self.only.as_deref().is_none_or(|only| only == part)
+    }
 }
+
+/// What can be measured alone.
+const PARTS: [&str; 4] = ["starts", "memory", "alive", "growth"];

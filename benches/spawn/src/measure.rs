@@ -29,19 +29,31 @@ pub(crate) struct Programs {
 }
 
 /// Measures everything.
-pub(crate) fn all(programs: &Programs, launcher: &Launcher, rounds: usize) -> io::Result<Report> {
+pub(crate) fn all(
+    programs: &Programs,
+    launcher: &Launcher,
+    rounds: usize,
+    wanted: impl Fn(&str) -> bool,
+) -> io::Result<Report> {
     let small = Project::with_grants(1)?;
+    let many = if wanted("alive") { MANY } else { &[] };
     Ok(Report {
         caller: if rustix::process::geteuid().is_root() { "root" } else { "user" },
         kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
         rounds,
-        starts: starts(programs, launcher, &small, rounds)?,
-        guards: guards(programs, &small)?,
-        alive: MANY
+        starts: match wanted("starts") {
+            true => starts(programs, launcher, &small, rounds)?,
+            false => Vec::new(),
+        },
+        guards: if wanted("memory") { guards(programs, &small)? } else { Vec::new() },
+        alive: many
             .iter()
             .map(|count| alive(launcher, &small, *count))
             .collect::<Result<_, _>>()?,
-        growth: growth(programs, launcher, (rounds / 4).max(FEWEST_ROUNDS))?,
+        growth: match wanted("growth") {
+            true => growth(programs, launcher, (rounds / 4).max(FEWEST_ROUNDS))?,
+            false => Vec::new(),
+        },
     })
 }
 
@@ -65,11 +77,16 @@ fn starts(
     if let Some(unshare) = programs.unshare {
         ways.push(Way::Unshare(ways::unshare(unshare, TRUE)?));
     }
-    Ok(report::starts(in_rounds(&mut ways, rounds)?))
+    Ok(report::starts(in_rounds(&mut ways, rounds, Duration::ZERO)?))
 }
 
-/// Times every way once in every round, each round beginning with another one.
-fn in_rounds(ways: &mut [Way<'_>], rounds: usize) -> io::Result<Vec<(&'static str, Summary)>> {
+/// Times every way once in every round, each round beginning with another one, with a rest before
+/// each.
+fn in_rounds(
+    ways: &mut [Way<'_>],
+    rounds: usize,
+    rest: Duration,
+) -> io::Result<Vec<(&'static str, Summary)>> {
     let mut times: Vec<(&'static str, Vec<Duration>)> =
         ways.iter().map(|way| (way.name(), Vec::with_capacity(rounds))).collect();
     for round in 0..rounds + WARM_UP {
@@ -79,6 +96,7 @@ fn in_rounds(ways: &mut [Way<'_>], rounds: usize) -> io::Result<Vec<(&'static st
             else {
                 continue;
             };
+            std::thread::sleep(rest);
             let time = way.time().map_err(|error| io::Error::other(format!("{name}: {error}")))?;
             if round >= WARM_UP {
                 kept.push(time);
@@ -154,7 +172,7 @@ fn growth(programs: &Programs, launcher: &Launcher, rounds: usize) -> io::Result
         if let Some(bubblewrap) = programs.bubblewrap {
             ways.push(Way::Bubblewrap(Bubblewrap::new(bubblewrap, &compiled.plan)?));
         }
-        for (name, time) in in_rounds(&mut ways, rounds)? {
+        for (name, time) in in_rounds(&mut ways, rounds, GIVING_BACK)? {
             match measured.iter_mut().find(|(known, _)| *known == name) {
                 Some((_, points)) => points.push((*grants, time.median_us)),
                 None => measured.push((name, vec![(*grants, time.median_us)])),
@@ -176,5 +194,8 @@ const MANY: &[usize] = &[50, 500];
 /// Rounds that are not counted.
 const WARM_UP: usize = 3;
 const FEWEST_ROUNDS: usize = 10;
+/// How long the kernel may take to give a thousand mounts back, which it does after it has told that
+/// a cage has ended. It would do that of one way while the next is measured.
+const GIVING_BACK: Duration = Duration::from_millis(50);
 /// How long a guarded program may take to appear.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -103,23 +103,47 @@ pub(crate) fn starts(measured: Vec<(&'static str, Summary)>) -> Vec<Start> {
 impl fmt::Display for Report {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(out, "as {}, Linux {}, {} rounds", self.caller, self.kernel, self.rounds)?;
+        if !self.starts.is_empty() {
+            self.write_starts(out)?;
+        }
+        if !self.guards.is_empty() {
+            self.write_guards(out)?;
+        }
+        if !self.alive.is_empty() {
+            self.write_alive(out)?;
+        }
+        if !self.growth.is_empty() {
+            self.write_growth(out)?;
+        }
+        Ok(())
+    }
+}
+
+impl Report {
+    fn write_starts(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(out, "\nfrom the request to the end of /usr/bin/true")?;
         let heads = ["", "median", "p90", "least", "of floor", "of bwrap"];
         let [name, median, p90, least, floor, bwrap] = heads;
         writeln!(out, "{name:<22}{median:>10}{p90:>10}{least:>10}{floor:>10}{bwrap:>10}")?;
-        let ratio =
-            |ratio: Option<f64>| ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2}"));
         for Start { name, time, times_floor, times_bwrap } in &self.starts {
             let Summary { median_us, p90_us, least_us } = time;
             write!(out, "{name:<22}{median_us:>7.0} µs{p90_us:>7.0} µs{least_us:>7.0} µs")?;
-            writeln!(out, "{:>10}{:>10}", ratio(*times_floor), ratio(*times_bwrap))?;
+            writeln!(out, "{:>10}{:>10}", or_dash(*times_floor), or_dash(*times_bwrap))?;
         }
+        Ok(())
+    }
+
+    fn write_guards(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(out, "\nmemory of what guards one running cage")?;
         for Guard { name, memory } in &self.guards {
             let Memory { rss_kib, pss_kib, processes, unreadable } = memory;
             write!(out, "{name:<22}{processes} processes, RSS {rss_kib} KiB, PSS {pss_kib} KiB")?;
             writeln!(out, "{}", and_unreadable(*unreadable))?;
         }
+        Ok(())
+    }
+
+    fn write_alive(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(out, "\ncages alive at once, through one launcher process")?;
         for Alive { cages, start_all_ms, end_all_ms, guards } in &self.alive {
             let each = start_all_ms * 1000.0 / *cages as f64;
@@ -128,16 +152,24 @@ impl fmt::Display for Report {
             write!(out, "ended in {end_all_ms:.0} ms, {processes} guards with PSS {pss_kib} KiB")?;
             writeln!(out, "{}", and_unreadable(*unreadable))?;
         }
+        Ok(())
+    }
+
+    fn write_growth(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(out, "\ngrowth with the number of granted paths")?;
         for Growth { name, points, slope_us } in &self.growth {
             write!(out, "{name:<22}")?;
             for (grants, time) in points {
                 write!(out, "{grants}: {time:.0} µs  ")?;
             }
-            writeln!(out, "slope {} µs per grant", ratio(*slope_us))?;
+            writeln!(out, "slope {} µs per grant", or_dash(*slope_us))?;
         }
         Ok(())
     }
+}
+
+fn or_dash(ratio: Option<f64>) -> String {
+    ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2}"))
 }
 
 fn and_unreadable(count: u64) -> String {
