@@ -132,9 +132,15 @@ impl Directory {
 
     /// Kills every process of the group, new ones too, until none is left or the time is up.
     pub(crate) fn kill_each(&self, deadline: Instant) -> Result<(), LimitsError> {
-        let failed = |errno| LimitsError::kernel("read", &self.path.join(PROCESSES), errno);
+        let processes = || match self.processes() {
+            // Every group has this file, so the group itself is gone, after its last process.
+            Err(Errno::NOENT | Errno::NODEV) => Ok(Vec::new()),
+            read => {
+                read.map_err(|errno| LimitsError::kernel("read", &self.path.join(PROCESSES), errno))
+            }
+        };
         loop {
-            let left = self.processes().map_err(failed)?;
+            let left = processes()?;
             if left.is_empty() {
                 return Ok(());
             }
@@ -147,7 +153,7 @@ impl Directory {
                 .collect();
             // A process that is in the group after its handle was opened is the one that the handle
             // is of, or that one is gone: no other can be hit.
-            let still = self.processes().map_err(failed)?;
+            let still = processes()?;
             for (_, handle) in handles.iter().filter(|(pid, _)| still.contains(pid)) {
                 let _gone = rustix::process::pidfd_send_signal(handle, Signal::KILL);
             }

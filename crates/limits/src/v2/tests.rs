@@ -66,6 +66,17 @@ fn one_by_one_ends_as_well() {
     assert!(!base.directory.children().unwrap().contains(&name));
 }
 
+/// K153: systemd removes a group with its last process, and who kills then has nothing left to do.
+#[test]
+fn a_group_that_is_gone_has_nobody_to_kill() {
+    let Some(base) = base() else { return };
+    let name = format!("stockade-{}-0-v2gone", std::process::id());
+    let group = base.prepare(&Numbers::default(), &name).unwrap();
+    base.directory.remove(&name).unwrap();
+    group.kill(soon()).unwrap();
+    group.own.kill_each(soon()).unwrap();
+}
+
 /// Two groups of one name cannot be.
 #[test]
 fn a_group_is_nobody_elses() {
