@@ -310,7 +310,7 @@ extern "C" fn make(argument: *mut libc::c_void) -> libc::c_int {
     };
     match result {
         0 => {
-            if let Some(mut body) = birth.body {
+            if let (Ok(()), Some(mut body)) = (give_processors_back(shared), birth.body) {
                 // SAFETY: the closure must be live and unshared: this is the child's own copy of
                 // it, made while the caller of `bear` was waiting inside that function.
                 let body = unsafe { body.as_mut() };
@@ -341,10 +341,6 @@ fn furnish(shared: &Shared) -> Result<(), Errno> {
     while shared.placed.load(Ordering::Acquire) == 0 {
         let _woken = futex::wait(&shared.placed, futex::Flags::empty(), 0, None);
     }
-    // The child may run wherever the owner may.
-    if let Some(processors) = &shared.processors {
-        rustix::thread::sched_setaffinity(None, processors)?;
-    }
     if shared.namespaces.contains(Namespaces::USER) {
         empty_bounding_set()?;
     }
@@ -352,6 +348,16 @@ fn furnish(shared: &Shared) -> Result<(), Errno> {
         bring_loopback_up()?;
     }
     Ok(())
+}
+
+/// Lets the child run wherever the owner may. Only now: a child is given an idle processor, and the one
+/// that is idle is the owner's, who waits for the birth. Both would share it from there on, while the
+/// maker's falls idle.
+fn give_processors_back(shared: &Shared) -> Result<(), Errno> {
+    match &shared.processors {
+        Some(processors) => rustix::thread::sched_setaffinity(None, processors),
+        None => Ok(()),
+    }
 }
 
 /// The owner may have filled the table of descriptors meanwhile, beyond the limit that the maker was
