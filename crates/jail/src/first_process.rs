@@ -95,7 +95,7 @@ fn build_and_launch(
     };
     // Before the mounts take up the descriptors below the limit that the program will have.
     let departure = Departure::prepare().ok();
-    tree::build(plan, binds)?.become_root()?;
+    let spent = tree::build(plan, binds)?.become_root()?;
     let (streams, terminal) = streams.open(control)?;
     tell_built(control)?;
     verify::verify_view(plan)?;
@@ -107,6 +107,7 @@ fn build_and_launch(
     let launch = Launch::prepare(plan)?;
     // The kernel compiles the filter while the start becomes durable on record.
     let filter = launch.enter_filter()?;
+    close_while_waiting(spent, control);
     let departing = wait_for_go(control)?;
     refuse_orphanhood(control)?;
     let streams = program::borrow_streams(&streams, terminal.as_ref());
@@ -135,6 +136,16 @@ fn refuse_orphanhood(control: &Channel) -> Result<(), SetupFailure> {
     Err(SetupFailure::found(Step::Control, "the supervisor", "it is gone"))
 }
 
+/// Closes descriptors if there is time for it: the supervisor compares as many mounts meanwhile. A few
+/// are sooner closed with everything else, once the program runs.
+fn close_while_waiting(descriptors: Vec<OwnedFd>, control: &Channel) {
+    let mut orders = [PollFd::new(control, PollFlags::IN)];
+    let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+    if descriptors.len() < MANY || rustix::event::poll(&mut orders, Some(&now)) != Ok(0) {
+        std::mem::forget(descriptors);
+    }
+}
+
 fn wait_for_go(control: &Channel) -> Result<Departing, SetupFailure> {
     match control.receive::<Order>() {
         Ok(Some((Order::Go(departing), _))) => Ok(departing),
@@ -145,3 +156,6 @@ fn wait_for_go(control: &Channel) -> Result<Departing, SetupFailure> {
         Err(errno) => Err(SetupFailure::kernel(Step::Control, "the supervisor", errno)),
     }
 }
+
+/// From here on comparing mounts takes longer than what is left to do here.
+const MANY: usize = 128;

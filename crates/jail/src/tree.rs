@@ -36,6 +36,17 @@ pub(crate) struct Tree {
     has_empty_file: bool,
     /// Whose directory the operation at hand works in.
     around: Place,
+    /// The directory that the last operation worked in.
+    near: Option<Near>,
+    /// Descriptors of mounts that are in their place.
+    spent: Vec<OwnedFd>,
+}
+
+/// A directory of the tree, opened once a second operation in a row works in it: a thousand grants of
+/// one directory are then a thousand names and no longer paths.
+struct Near {
+    directory: Vec<u8>,
+    opened: Option<OwnedFd>,
 }
 
 /// Builds the whole tree and leaves it attached above the old root.
@@ -131,6 +142,8 @@ impl Tree {
             empty_directory: None,
             has_empty_file: false,
             around: Place::Own,
+            near: None,
+            spent: Vec::new(),
         })
     }
 
@@ -147,7 +160,8 @@ impl Tree {
         self.around = around;
         match operation {
             MountOp::Directory { mode, .. } => {
-                rustix::fs::mkdirat(&self.root, name, Mode::from_raw_mode(*mode))
+                let (directory, name) = self.holder(name).map_err(name_failed)?;
+                rustix::fs::mkdirat(directory, name, Mode::from_raw_mode(*mode))
                     .map_err(name_failed)
             }
             MountOp::File { mode, contents, .. } => {
@@ -278,13 +292,15 @@ impl Tree {
     /// Puts a mount in its place. A place in a tree that the host can change at any time is found
     /// first, following no symbolic link on the way; the others are only what this process made.
     ///
-    /// The mount's descriptor stays open until pid 1 closes all that it does not need, which is
-    /// cheaper than one call for each.
-    fn attach(&self, mount: OwnedFd, at: &GuestPath) -> Result<(), Errno> {
+    /// The mount's descriptor stays open, to be closed when nobody waits for the tree.
+    fn attach(&mut self, mount: OwnedFd, at: &GuestPath) -> Result<(), Errno> {
         let name = at.relative_to_root();
         let from = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
         match self.around {
-            Place::Own => rustix::mount::move_mount(mount.as_fd(), c"", &self.root, name, from)?,
+            Place::Own => {
+                let (directory, name) = self.holder(name)?;
+                rustix::mount::move_mount(mount.as_fd(), c"", directory, name, from)?;
+            }
             Place::Hosts => {
                 let resolve =
                     ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
@@ -294,8 +310,33 @@ impl Tree {
                 rustix::mount::move_mount(mount.as_fd(), c"", target.as_fd(), c"", from | to)?;
             }
         }
-        std::mem::forget(mount);
+        self.spent.push(mount);
         Ok(())
+    }
+
+    /// Where a path that only this process can change is looked up, and by what name.
+    ///
+    /// A directory is remembered from one operation to the next only, and what covers it is an
+    /// operation in another one: it is never another directory than the path leads to.
+    fn holder<'a>(&'a mut self, path: &'a [u8]) -> Result<(BorrowedFd<'a>, &'a [u8]), Errno> {
+        let end = path.iter().rposition(|byte| *byte == b'/');
+        let (directory, name) = match end.and_then(|end| path.split_at_checked(end)) {
+            Some((directory, [_, name @ ..])) => (directory, name),
+            _ => (&[][..], path),
+        };
+        let is_near = self.near.as_ref().is_some_and(|near| near.directory == directory);
+        if directory.is_empty() || !is_near {
+            self.near = Some(Near { directory: directory.to_vec(), opened: None });
+            return Ok((self.root.as_fd(), path));
+        }
+        if let Some(near @ Near { opened: None, .. }) = &mut self.near {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            near.opened = Some(rustix::fs::openat(&self.root, directory, flags, Mode::empty())?);
+        }
+        match &self.near {
+            Some(Near { opened: Some(opened), .. }) => Ok((opened.as_fd(), name)),
+            _ => Ok((self.root.as_fd(), path)),
+        }
     }
 
     /// Takes away what only the building needed, and makes the root and every memory file system
@@ -312,9 +353,12 @@ impl Tree {
         sys::mount::set_attributes(self.root.as_fd(), change, Depth::Single).map_err(failed)
     }
 
-    /// Makes the tree this process's root and lets go of the old one.
-    pub(crate) fn become_root(self) -> Result<(), SetupFailure> {
-        leave_for(self.root.as_fd()).map_err(|errno| SetupFailure::kernel(Step::Pivot, "/", errno))
+    /// Makes the tree this process's root and lets go of the old one. Returns descriptors that nobody
+    /// needs any more, and that take a while to close.
+    pub(crate) fn become_root(self) -> Result<Vec<OwnedFd>, SetupFailure> {
+        leave_for(self.root.as_fd())
+            .map_err(|errno| SetupFailure::kernel(Step::Pivot, "/", errno))?;
+        Ok(self.spent)
     }
 }
 
