@@ -63,8 +63,8 @@ pub struct Plan {
     pub invocation: String,
     /// Who the program is, inside and on the host.
     pub identity: Identity,
-    /// Host objects that the mounts refer to by index; the launcher gets one `O_PATH` file
-    /// descriptor for each, in this order.
+    /// Host objects that the mounts refer to by index; the launcher gets one file descriptor for
+    /// each, in this order.
     pub sources: Vec<Source>,
     /// Ordered parent first: no operation needs a later one.
     pub mounts: Vec<MountOp>,

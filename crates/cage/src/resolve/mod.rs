@@ -21,6 +21,7 @@ mod similar;
 mod sockets;
 mod sources;
 mod surroundings;
+mod two_steps;
 
 pub(crate) use caller::require_power_of_root;
 pub use error::{
@@ -54,7 +55,8 @@ pub struct Resolved {
     pub facts: HostFacts,
     /// Links with protected names inside read-write grants.
     pub links: Vec<Link>,
-    /// One `O_PATH` descriptor for each of `facts.sources`, in the same order; closed on `exec`.
+    /// One descriptor for each of `facts.sources`, in the same order: for reference alone (`O_PATH`), or
+    /// to list a granted directory as well. Closed on `exec`.
     pub sources: Vec<OwnedFd>,
 }
 

@@ -3,15 +3,17 @@
 
 use std::collections::HashSet;
 
-use plan::{HostPath, SourceIndex};
+use plan::HostPath;
 use policy::facts::ResolvedRule;
 use policy::{FsAccess, FsRule, Reach, ungrantable};
 use rustix::fs::FileType;
 
 use super::error::{PathProblem, RuleProblem};
-use super::open::{OpenFailure, Opened, Opener, Status};
+use super::open::{OpenFailure, Opened, Opener, Purpose, Status};
 use super::similar::{most_similar, names_in};
+use super::sockets::Listing;
 use super::sources::Sources;
+use super::two_steps::in_two_steps;
 use super::{Ownership, Places, ResolveError};
 
 #[cfg(test)]
@@ -23,8 +25,9 @@ pub(super) struct PlacedRule {
     pub(super) rule: FsRule,
     /// Which of the policy's rules it is.
     position: usize,
-    pub(super) source: SourceIndex,
     pub(super) status: Status,
+    /// What a granted directory has in it.
+    pub(super) listing: Option<Listing>,
 }
 
 /// What the rules came to.
@@ -45,10 +48,14 @@ pub(super) fn resolve(
     let mut resolved = Vec::with_capacity(rules.len());
     let mut placed = Vec::with_capacity(rules.len());
     let mut problems = Vec::new();
-    for (position, rule) in rules.iter().enumerate() {
-        match open(rule, places, opener) {
+    let open = |rule: &FsRule| Ok((open(rule, places, opener)?, rule.access));
+    let look =
+        |opened: Result<_, _>| opened.map(|(opened, access)| look_into(opened, access, opener));
+    let opened = in_two_steps(rules, open, look);
+    for ((position, rule), opened) in rules.iter().enumerate().zip(opened) {
+        match opened {
             Ok(None) => resolved.push(ResolvedRule::NothingToHide),
-            Ok(Some(opened)) => {
+            Ok(Some((opened, listing))) => {
                 let status = opened.status;
                 let path = opened.path.clone();
                 let Ownership { owner, caller_owned } = places.ownership(&path, status.owner);
@@ -56,7 +63,7 @@ pub(super) fn resolve(
                 resolved.push(ResolvedRule::Found { source, owner, caller_owned });
                 let FsRule { access, reach, ref origin, .. } = *rule;
                 let rule = FsRule { access, path, reach, origin: origin.clone() };
-                placed.push(PlacedRule { rule, position, source, status });
+                placed.push(PlacedRule { rule, position, status, listing });
             }
             Err(problem) => problems.push(told(rule, problem)),
         }
@@ -71,6 +78,19 @@ pub(super) fn resolve(
     }
 }
 
+/// Looks into what a rule's path led to, if that is a directory and granted.
+fn look_into(
+    opened: Option<Opened>,
+    access: FsAccess,
+    opener: &Opener,
+) -> Option<(Opened, Option<Listing>)> {
+    let opened = opened?;
+    let is_shown = access > FsAccess::Hide && opened.status.is_directory();
+    // A directory that the caller may not list is no less closed for its cage.
+    let listing = is_shown.then(|| opener.list(&opened, Listing::of).ok()).flatten();
+    Some((opened, listing))
+}
+
 /// Opens one rule's path, and judges what it led to. None where there is nothing to hide.
 fn open(
     rule: &FsRule,
@@ -79,8 +99,12 @@ fn open(
 ) -> Result<Option<Opened>, PathProblem> {
     // A path in the project stays in it whoever named it: an earlier cage may have put a link
     // there, and the user who names it again means what it was before.
+    let purpose = match rule.access {
+        FsAccess::Hide => Purpose::Reference,
+        _ => Purpose::Listing,
+    };
     let opened = match (below(&rule.path, places.project_as_given), rule.reach) {
-        (Some(relative), _) => opener.beneath(places.project, relative),
+        (Some(relative), _) => opener.beneath(places.project, relative, purpose),
         (None, Reach::Anywhere) => opener.anywhere(&rule.path),
         (None, Reach::BeneathProject) => Err(OpenFailure::Leaves),
     };

@@ -7,7 +7,6 @@ use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 
 use plan::HostPath;
-use policy::FsAccess;
 use rustix::fs::{FileType, RawDir};
 
 use super::open::kind_of;
@@ -19,15 +18,27 @@ use crate::protected_names::{is_fetched_or_built, is_git_data};
 #[cfg(test)]
 mod tests;
 
+/// What of a directory can be a socket or have one in it.
+pub(super) struct Listing {
+    names: Vec<(Vec<u8>, FileType)>,
+    /// How many more may be read for the same grant.
+    names_left: usize,
+}
+
+impl Listing {
+    /// Reads a grant's own directory.
+    pub(super) fn of(directory: &OwnedFd) -> Self {
+        let mut names_left = MOST_NAMES;
+        Self { names: of_interest(directory, &mut names_left), names_left }
+    }
+}
+
 /// Finds the sockets that a grant would show and that no rule names.
 pub(super) fn find(stage: &Stage<'_>, sources: &mut Sources) -> Result<Vec<Found>, ResolveError> {
     let mut found: Vec<Found> = Vec::new();
-    let shown = stage
-        .rules
-        .iter()
-        .filter(|placed| placed.rule.access > FsAccess::Hide && placed.status.is_directory());
-    for grant in shown {
-        for path in sockets_below(stage, grant, sources) {
+    let listed = stage.rules.iter().filter_map(|rule| Some((rule, rule.listing.as_ref()?)));
+    for (grant, listing) in listed {
+        for path in sockets_below(stage, grant, listing) {
             // One that is gone by now needs no cover.
             let Ok(opened) = stage.opener.without_links(&path) else { continue };
             if opened.status.file_type == FileType::Socket {
@@ -39,36 +50,43 @@ pub(super) fn find(stage: &Stage<'_>, sources: &mut Sources) -> Result<Vec<Found
 }
 
 /// Sockets below a grant that are its own: what another rule names is that rule's.
-fn sockets_below(stage: &Stage<'_>, grant: &PlacedRule, sources: &Sources) -> Vec<HostPath> {
-    let mut sockets = Vec::new();
-    let mut names_left = MOST_NAMES;
-    let mut waiting = VecDeque::from([(grant.rule.path.clone(), 0)]);
-    while let Some((directory, depth)) = waiting.pop_front() {
-        let held = sources.descriptor(grant.source).filter(|_| depth == 0);
-        let opened = match held {
-            Some(held) => stage.opener.open_held_to_list(held),
-            None => stage.opener.open_to_list(&directory),
-        };
+fn sockets_below(stage: &Stage<'_>, grant: &PlacedRule, listing: &Listing) -> Vec<HostPath> {
+    let mut search = Search { stage, sockets: Vec::new(), waiting: VecDeque::new() };
+    search.sort(&grant.rule.path, 0, &listing.names);
+    let mut names_left = listing.names_left;
+    while names_left > 0
+        && let Some((directory, depth)) = search.waiting.pop_front()
+    {
         // A directory that the caller may not list is no less closed for its cage.
-        let Ok(opened) = opened else { continue };
-        for (name, file_type) in of_interest(&opened, &mut names_left) {
-            let Ok(path) = directory.join(&name) else { continue };
-            if stage.access.exactly(&path).is_some() {
+        let Ok(opened) = stage.opener.open_to_list(&directory) else { continue };
+        search.sort(&directory, depth, &of_interest(&opened, &mut names_left));
+    }
+    search.sockets
+}
+
+struct Search<'a> {
+    stage: &'a Stage<'a>,
+    sockets: Vec<HostPath>,
+    /// Directories that are still to be looked into, and how deep they lie.
+    waiting: VecDeque<(HostPath, usize)>,
+}
+
+impl Search<'_> {
+    fn sort(&mut self, directory: &HostPath, depth: usize, names: &[(Vec<u8>, FileType)]) {
+        for (name, file_type) in names {
+            let Ok(path) = directory.join(name) else { continue };
+            if self.stage.access.exactly(&path).is_some() {
                 continue;
             }
             match file_type {
-                FileType::Socket => sockets.push(path),
-                _ if depth < MOST_DEPTH && !is_bulk(&directory, &name) => {
-                    waiting.push_back((path, depth + 1));
+                FileType::Socket => self.sockets.push(path),
+                _ if depth < MOST_DEPTH && !is_bulk(directory, name) => {
+                    self.waiting.push_back((path, depth + 1));
                 }
                 _ => {}
             }
         }
-        if names_left == 0 {
-            break;
-        }
     }
-    sockets
 }
 
 /// Directories that hold many files and no sockets.

@@ -2,7 +2,7 @@
 //! a second mention gets the first one's index.
 
 use std::collections::HashMap;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use plan::{HostPath, Source, SourceIndex};
 
@@ -36,12 +36,6 @@ impl Sources {
         });
         self.descriptors.push(opened.descriptor);
         Ok(index)
-    }
-
-    /// The descriptor of an object that was taken in.
-    pub(super) fn descriptor(&self, index: SourceIndex) -> Option<BorrowedFd<'_>> {
-        let position = usize::try_from(index.0).ok()?;
-        self.descriptors.get(position).map(AsFd::as_fd)
     }
 
     /// The descriptors and their descriptions, in the same order.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use policy::{EnvironmentRule, FsAccess, RuleOrigin};
-use rustix::fs::{CWD, RenameFlags};
+use rustix::fs::{CWD, OFlags, RenameFlags};
 
 use super::fixture::{Host, directory, file, host_path, own_rule};
 use super::*;
@@ -94,13 +94,17 @@ fn a_thousand_grants_are_resolved_in_linear_time() {
 }
 
 #[test]
-fn descriptors_are_for_reference_only_and_close_on_exec() {
+fn descriptors_refer_or_list_and_close_on_exec() {
     let host = Host::new();
     file(host.project("file"), "");
-    let resolved = host.resolve(vec![host.writable(""), host.readable("file")]).unwrap();
-    for descriptor in &resolved.sources {
+    directory(host.project("hidden"));
+    let rules = vec![host.writable(""), host.readable("file"), host.hidden("hidden")];
+    let resolved = host.resolve(rules).unwrap();
+    let described = resolved.facts.sources.iter();
+    for (source, descriptor) in described.zip(&resolved.sources) {
         let flags = rustix::fs::fcntl_getfl(descriptor).unwrap();
-        assert!(flags.contains(rustix::fs::OFlags::PATH));
+        let lists = flags & OFlags::RWMODE == OFlags::RDONLY && !flags.contains(OFlags::PATH);
+        assert_eq!(lists, source.path.as_path() == host.project(""), "{} {flags:?}", source.path);
         let flags = rustix::io::fcntl_getfd(descriptor).unwrap();
         assert!(flags.contains(rustix::io::FdFlags::CLOEXEC));
     }

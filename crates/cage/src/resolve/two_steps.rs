@@ -1,0 +1,58 @@
+//! Two steps for each of many things, the second by another thread where there are enough of them to
+//! pay for it. Never leaves a thread behind: whoever asked may be about to fork.
+
+use std::panic::resume_unwind;
+use std::sync::mpsc;
+use std::thread::Builder;
+use std::time::{Duration, Instant};
+
+#[cfg(test)]
+mod tests;
+
+/// Does both steps for each item; the results are in the items' order. Not half of the items to each
+/// thread: two that open files below the same directory keep each other waiting.
+pub(super) fn in_two_steps<T, M: Send, R: Send>(
+    items: &[T],
+    first: impl Fn(&T) -> M,
+    second: impl Fn(M) -> R + Sync,
+) -> Vec<R> {
+    let alone = || items.iter().map(|item| second(first(item))).collect();
+    if items.len() < ENOUGH {
+        return alone();
+    }
+    let threads = sys::clone::thread_count();
+    let done = std::thread::scope(|scope| {
+        let (sender, receiver) = mpsc::channel::<Vec<M>>();
+        let rest = || receiver.into_iter().flatten().map(&second).collect::<Vec<R>>();
+        // Where there can be no second thread, the first has all the work.
+        let Ok(other) = Builder::new().spawn_scoped(scope, rest) else { return alone() };
+        for some in items.chunks(AT_A_TIME) {
+            // One that takes no more has panicked, and is asked why below.
+            let _taken = sender.send(some.iter().map(&first).collect());
+        }
+        drop(sender);
+        other.join().unwrap_or_else(|panic| resume_unwind(panic))
+    });
+    if threads == Ok(1) {
+        await_thread_count(1);
+    }
+    done
+}
+
+/// A thread that was joined can be counted for a moment longer, and a process of several threads may
+/// not bear a cage.
+fn await_thread_count(count: u64) {
+    let begun = Instant::now();
+    while sys::clone::thread_count() != Ok(count) && begun.elapsed() < PATIENCE {
+        std::thread::yield_now();
+    }
+}
+
+/// From here on half of the work takes longer than a thread.
+const ENOUGH: usize = 128;
+
+/// How many items the second thread gets at a time: few enough to begin soon, enough to be woken
+/// rarely.
+const AT_A_TIME: usize = 32;
+
+const PATIENCE: Duration = Duration::from_millis(100);
