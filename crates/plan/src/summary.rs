@@ -58,11 +58,21 @@ impl Plan {
                 Access::ReadOnly => "ro",
                 Access::ReadWrite => "rw",
             };
-            Some(format!("{mode}:{}", one_word(at.as_bytes())))
+            Some((mode, at.as_bytes()))
         });
-        let mut line = format!("cage[{}@{prefix}] fs={}", self.cage, list(grants));
+        let mut line = format!("cage[{}@{prefix}] fs=", self.cage);
+        let before = line.len();
+        for (mode, path) in grants {
+            line.push_str(if line.len() == before { "" } else { "," });
+            line.push_str(mode);
+            line.push(':');
+            push_word(&mut line, path);
+        }
+        if line.len() == before {
+            line.push_str(NONE);
+        }
         let net = match &self.network {
-            NetworkPlan::Loopback => "none".to_owned(),
+            NetworkPlan::Loopback => NONE.to_owned(),
             NetworkPlan::Gatekeeper(gatekeeper) => list(connections(gatekeeper)),
         };
         let state = if self.keeps_scratch() { "scratch" } else { "ephemeral" };
@@ -92,19 +102,30 @@ fn connections(gatekeeper: &GatekeeperPlan) -> impl Iterator<Item = String> {
     allowed.chain(denied).chain(led_out).chain(published)
 }
 
-/// Text for one field of a line: letters, digits and plain signs as they are, the rest as `\xNN`.
+/// Adds text for one field of a line: letters, digits and plain signs as they are, the rest as `\xNN`.
 /// Bidirectional marks and other invisible characters count as the rest.
-pub(crate) fn one_word(bytes: &[u8]) -> String {
-    escape(bytes, |character| "/._-+:@*~%!?[]{}()&^$".contains(character))
+fn push_word(text: &mut String, bytes: &[u8]) {
+    push_escaped(text, bytes, |character| "/._-+:@*~%!?[]{}()&^$".contains(character));
 }
 
-/// Text for a line of its own: like [`one_word`], with spaces and all visible ASCII signs.
+/// Text for a line of its own: like [`push_word`], with spaces and all visible ASCII signs.
 pub(crate) fn one_phrase(bytes: &[u8]) -> String {
-    escape(bytes, |character| character == ' ' || character.is_ascii_punctuation())
+    let mut text = String::with_capacity(bytes.len());
+    let is_plain = |character: char| character == ' ' || character.is_ascii_punctuation();
+    push_escaped(&mut text, bytes, is_plain);
+    text
 }
 
-fn escape(bytes: &[u8], is_plain: impl Fn(char) -> bool) -> String {
-    let mut text = String::with_capacity(bytes.len());
+fn push_escaped(text: &mut String, bytes: &[u8], is_plain: impl Fn(char) -> bool) {
+    // Most paths have nothing to escape, and there can be a thousand of them.
+    let is_common =
+        |byte: &u8| byte.is_ascii_alphanumeric() | matches!(byte, b'/' | b'.' | b'_' | b'-');
+    if let Ok(plain) = std::str::from_utf8(bytes)
+        && bytes.iter().all(is_common)
+    {
+        text.push_str(plain);
+        return;
+    }
     for chunk in bytes.utf8_chunks() {
         for character in chunk.valid().chars() {
             if character != '\\' && (character.is_alphanumeric() || is_plain(character)) {
@@ -116,13 +137,15 @@ fn escape(bytes: &[u8], is_plain: impl Fn(char) -> bool) -> String {
         }
         text.extend(chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}")));
     }
-    text
 }
 
 fn list(items: impl Iterator<Item = String>) -> String {
     let joined = items.collect::<Vec<_>>().join(",");
-    if joined.is_empty() { "none".to_owned() } else { joined }
+    if joined.is_empty() { NONE.to_owned() } else { joined }
 }
+
+/// For a list without items.
+const NONE: &str = "none";
 
 /// How many characters of the invocation name a cage to a person.
 const INVOCATION_PREFIX: usize = 8;
