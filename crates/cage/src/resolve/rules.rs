@@ -97,12 +97,12 @@ fn open(
     places: &Places<'_>,
     opener: &Opener,
 ) -> Result<Option<Opened>, PathProblem> {
-    // A path in the project stays in it whoever named it: an earlier cage may have put a link
-    // there, and the user who names it again means what it was before.
     let purpose = match rule.access {
         FsAccess::Hide => Purpose::Reference,
         _ => Purpose::Listing,
     };
+    // A path in the project stays in it whoever named it: an earlier cage may have put a link
+    // there, and the user who names it again means what it was before.
     let opened = match (below(&rule.path, places.project_as_given), rule.reach) {
         (Some(relative), _) => opener.beneath(places.project, relative, purpose),
         (None, Reach::Anywhere) => opener.anywhere(&rule.path),
