@@ -15,7 +15,7 @@ mod statistics;
 mod ways;
 mod world;
 
-use std::io;
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -48,7 +48,10 @@ fn main() -> ExitCode {
     let result = match words.iter().map(String::as_str).collect::<Vec<&str>>().as_slice() {
         [server::ROLE] => server::serve(),
         [relay::ROLE] => relay::relay(),
-        [client::ROLE, rest @ ..] => client::run(rest).map(|line| println!("{line}")),
+        [client::ROLE, rest @ ..] => client::run(rest).map(|line| {
+            // Who held idle connections has said it before, and is not listened to any more.
+            let _unheard = writeln!(io::stdout(), "{line}");
+        }),
         _ => match Options::read(&words) {
             Ok(options) => run(&options),
             Err(error) => {
