@@ -3,6 +3,7 @@
 use std::os::unix::net::UnixListener;
 
 use policy::FsAccess;
+use rustix::process::{Resource, Rlimit};
 
 use super::super::fixture::{Host, directory, file, own_rule};
 
@@ -46,3 +47,36 @@ fn a_socket_deep_in_a_grant_is_hidden() {
         [host.project(".git/fsmonitor--daemon.ipc"), host.project("tmp/sockets/a/b/c/s")];
     assert_eq!(hidden, expected);
 }
+
+/// T31, T57: who runs out of descriptors while looking is refused, and not shown what was not looked at.
+/// The limit belongs to the whole process, so the test runs in one of its own.
+#[test]
+fn a_socket_is_hidden_or_nothing_is_granted() {
+    if std::env::var_os(ALONE).is_none() {
+        let name = "resolve::sockets::tests::a_socket_is_hidden_or_nothing_is_granted";
+        let status = std::process::Command::new(std::env::current_exe().unwrap())
+            .args([name, "--exact", "--test-threads=1"])
+            .env(ALONE, "1")
+            .status();
+        assert!(status.unwrap().success());
+        return;
+    }
+    let host = Host::new();
+    directory(host.project("a/b"));
+    let _deep = UnixListener::bind(host.project("a/b/s")).unwrap();
+    let (mut granted, mut refused) = (0, 0);
+    for limit in (8..160).rev() {
+        let limit = Rlimit { current: Some(limit), maximum: Some(limit) };
+        rustix::process::setrlimit(Resource::Nofile, limit).unwrap();
+        match host.resolve(vec![host.readable("")]) {
+            Ok(resolved) => {
+                assert_eq!(resolved.secret_paths(), [host.project("a/b/s")], "{limit:?}");
+                granted += 1;
+            }
+            Err(_) => refused += 1,
+        }
+    }
+    assert!(granted > 10 && refused > 3, "{granted} {refused}");
+}
+
+const ALONE: &str = "STOCKADE_TEST_ALONE";
