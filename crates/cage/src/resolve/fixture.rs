@@ -125,3 +125,19 @@ impl Resolved {
         self.facts.between.iter().map(|found| self.source(found.source).path.as_path()).collect()
     }
 }
+
+/// Whether this process is there for one test alone, which is about what belongs to the whole process.
+/// Where it is not, such a process has run the test by the time that this returns.
+pub(super) fn runs_alone(name: &str) -> bool {
+    if std::env::var_os(ALONE).is_some() {
+        return true;
+    }
+    let status = std::process::Command::new(std::env::current_exe().unwrap())
+        .args([name, "--exact", "--test-threads=1"])
+        .env(ALONE, "1")
+        .status();
+    assert!(status.unwrap().success());
+    false
+}
+
+const ALONE: &str = "STOCKADE_TEST_ALONE";

@@ -1,18 +1,13 @@
 //! What opening leaves behind in the process. The limit of descriptors belongs to the whole
 //! process, so the test runs in one of its own.
 
+use super::super::fixture::runs_alone;
 use super::*;
 
 /// K227: a caller with few descriptors left gets everything looked at, and its limit back.
 #[test]
 fn a_raised_limit_of_descriptors_is_put_back() {
-    if std::env::var_os(ALONE).is_none() {
-        let name = "resolve::open::tests::a_raised_limit_of_descriptors_is_put_back";
-        let status = std::process::Command::new(std::env::current_exe().unwrap())
-            .args([name, "--exact", "--test-threads=1"])
-            .env(ALONE, "1")
-            .status();
-        assert!(status.unwrap().success());
+    if !runs_alone("resolve::open::tests::a_raised_limit_of_descriptors_is_put_back") {
         return;
     }
     let hard = rustix::process::getrlimit(Resource::Nofile).maximum;
@@ -33,5 +28,3 @@ fn a_raised_limit_of_descriptors_is_put_back() {
     let more: Vec<_> = (0..32).map(|_| std::fs::File::open("/").unwrap()).collect();
     assert_eq!(more.len(), 32);
 }
-
-const ALONE: &str = "STOCKADE_TEST_ALONE";

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixListener;
 use policy::FsAccess;
 use rustix::process::{Resource, Rlimit};
 
-use super::super::fixture::{Host, directory, file, own_rule};
+use super::super::fixture::{Host, directory, file, own_rule, runs_alone};
 
 /// T31, T57
 #[test]
@@ -52,13 +52,7 @@ fn a_socket_deep_in_a_grant_is_hidden() {
 /// The limit belongs to the whole process, so the test runs in one of its own.
 #[test]
 fn a_socket_is_hidden_or_nothing_is_granted() {
-    if std::env::var_os(ALONE).is_none() {
-        let name = "resolve::sockets::tests::a_socket_is_hidden_or_nothing_is_granted";
-        let status = std::process::Command::new(std::env::current_exe().unwrap())
-            .args([name, "--exact", "--test-threads=1"])
-            .env(ALONE, "1")
-            .status();
-        assert!(status.unwrap().success());
+    if !runs_alone("resolve::sockets::tests::a_socket_is_hidden_or_nothing_is_granted") {
         return;
     }
     let host = Host::new();
@@ -78,5 +72,3 @@ fn a_socket_is_hidden_or_nothing_is_granted() {
     }
     assert!(granted > 10 && refused > 3, "{granted} {refused}");
 }
-
-const ALONE: &str = "STOCKADE_TEST_ALONE";

@@ -1,5 +1,6 @@
 //! Order, completeness, and that nobody is left behind. Forks nothing.
 
+use super::super::fixture::runs_alone;
 use super::*;
 
 #[test]
@@ -26,13 +27,7 @@ fn a_panic_in_either_step_is_passed_on() {
 /// Whoever bears a cage next has a single thread.
 #[test]
 fn no_thread_is_left_behind() {
-    if std::env::var_os(ALONE).is_none() {
-        let name = "resolve::two_steps::tests::no_thread_is_left_behind";
-        let status = std::process::Command::new(std::env::current_exe().unwrap())
-            .args([name, "--exact", "--test-threads=1"])
-            .env(ALONE, "1")
-            .status();
-        assert!(status.unwrap().success());
+    if !runs_alone("resolve::two_steps::tests::no_thread_is_left_behind") {
         return;
     }
     // The harness has one, and this test another.
@@ -44,5 +39,3 @@ fn no_thread_is_left_behind() {
         assert_eq!(sys::clone::thread_count().unwrap(), before);
     }
 }
-
-const ALONE: &str = "STOCKADE_TEST_ALONE";
