@@ -353,6 +353,13 @@ pub(crate) fn kind_of(directory: impl AsFd, entry: &RawDirEntry<'_>) -> FileType
     }
 }
 
+/// Whether a directory was not listed for want of something that this process or the machine has too
+/// little of. What was not looked into then must not be shown; one that is closed to its caller is
+/// closed to a cage as well.
+pub(super) fn is_shortage(errno: Errno) -> bool {
+    matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOMEM)
+}
+
 fn failure(errno: Errno) -> OpenFailure {
     match errno {
         Errno::NOENT => OpenFailure::Missing,

@@ -9,7 +9,7 @@ use policy::{FsAccess, FsRule, Reach, ungrantable};
 use rustix::fs::FileType;
 
 use super::error::{PathProblem, RuleProblem};
-use super::open::{OpenFailure, Opened, Opener, Purpose, Status};
+use super::open::{OpenFailure, Opened, Opener, Purpose, Status, is_shortage};
 use super::similar::{most_similar, names_in};
 use super::sockets::Listing;
 use super::sources::Sources;
@@ -49,8 +49,9 @@ pub(super) fn resolve(
     let mut placed = Vec::with_capacity(rules.len());
     let mut problems = Vec::new();
     let open = |rule: &FsRule| Ok((open(rule, places, opener)?, rule.access));
-    let look =
-        |opened: Result<_, _>| opened.map(|(opened, access)| look_into(opened, access, opener));
+    let look = |opened: Result<_, _>| {
+        opened.and_then(|(opened, access)| look_into(opened, access, opener))
+    };
     let opened = in_two_steps(rules, open, look);
     for ((position, rule), opened) in rules.iter().enumerate().zip(opened) {
         match opened {
@@ -83,12 +84,20 @@ fn look_into(
     opened: Option<Opened>,
     access: FsAccess,
     opener: &Opener,
-) -> Option<(Opened, Option<Listing>)> {
-    let opened = opened?;
-    let is_shown = access > FsAccess::Hide && opened.status.is_directory();
-    // A directory that the caller may not list is no less closed for its cage.
-    let listing = is_shown.then(|| opener.list(&opened, Listing::of).ok()).flatten();
-    Some((opened, listing))
+) -> Result<Option<(Opened, Option<Listing>)>, PathProblem> {
+    let Some(opened) = opened else { return Ok(None) };
+    if access == FsAccess::Hide || !opened.status.is_directory() {
+        return Ok(Some((opened, None)));
+    }
+    let listing = match opener.list(&opened, Listing::of) {
+        Ok(listing) => Some(listing),
+        Err(errno) if is_shortage(errno) => {
+            return Err(OpenFailure::Kernel { call: "openat2", errno }.into());
+        }
+        // A directory that the caller may not list is no less closed for its cage.
+        Err(_) => None,
+    };
+    Ok(Some((opened, listing)))
 }
 
 /// Opens one rule's path, and judges what it led to. None where there is nothing to hide.

@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use plan::HostPath;
 use rustix::fs::{FileType, RawDir};
 
-use super::open::kind_of;
+use super::open::{is_shortage, kind_of};
 use super::rules::PlacedRule;
 use super::sources::Sources;
 use super::{Found, ResolveError, Stage};
@@ -38,7 +38,7 @@ pub(super) fn find(stage: &Stage<'_>, sources: &mut Sources) -> Result<Vec<Found
     let mut found: Vec<Found> = Vec::new();
     let listed = stage.rules.iter().filter_map(|rule| Some((rule, rule.listing.as_ref()?)));
     for (grant, listing) in listed {
-        for path in sockets_below(stage, grant, listing) {
+        for path in sockets_below(stage, grant, listing)? {
             // One that is gone by now needs no cover.
             let Ok(opened) = stage.opener.without_links(&path) else { continue };
             if opened.status.file_type == FileType::Socket {
@@ -50,18 +50,28 @@ pub(super) fn find(stage: &Stage<'_>, sources: &mut Sources) -> Result<Vec<Found
 }
 
 /// Sockets below a grant that are its own: what another rule names is that rule's.
-fn sockets_below(stage: &Stage<'_>, grant: &PlacedRule, listing: &Listing) -> Vec<HostPath> {
+fn sockets_below(
+    stage: &Stage<'_>,
+    grant: &PlacedRule,
+    listing: &Listing,
+) -> Result<Vec<HostPath>, ResolveError> {
     let mut search = Search { stage, sockets: Vec::new(), waiting: VecDeque::new() };
     search.sort(&grant.rule.path, 0, &listing.names);
     let mut names_left = listing.names_left;
     while names_left > 0
         && let Some((directory, depth)) = search.waiting.pop_front()
     {
-        // A directory that the caller may not list is no less closed for its cage.
-        let Ok(opened) = stage.opener.open_to_list(&directory) else { continue };
+        let opened = match stage.opener.open_to_list(&directory) {
+            Ok(opened) => opened,
+            Err(errno) if is_shortage(errno) => {
+                return Err(ResolveError::kernel("openat2", &directory.to_string(), errno));
+            }
+            // A directory that the caller may not list is no less closed for its cage.
+            Err(_) => continue,
+        };
         search.sort(&directory, depth, &of_interest(&opened, &mut names_left));
     }
-    search.sockets
+    Ok(search.sockets)
 }
 
 struct Search<'a> {
