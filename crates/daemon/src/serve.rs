@@ -4,6 +4,7 @@
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 use std::time::{Duration, SystemTime};
 
 use audit::{Event, Log};
@@ -181,7 +182,7 @@ async fn live(
     }
     look_for_untracked(&daemon);
     tell_start(&daemon);
-    let launcher = LauncherWatch::new(daemon.runner.launcher_pid())?;
+    let launchers = LauncherWatch::new(daemon.runner.launcher_pids())?;
     let of_gatekeepers = LauncherWatch::new(daemon.runner.gatekeeper_launcher_pid())?;
     let (why, stopped) = loop {
         tokio::select! {
@@ -200,10 +201,10 @@ async fn live(
                 Received { signal, .. } => break (format!("signal {signal}"), Stopped::Asked),
             },
             Some(why) = asked.recv() => break (why, Stopped::Asked),
-            () = launcher.ends() => {
-                break ("the launcher process ended".to_owned(), Stopped::Failed);
+            () = launchers.end() => {
+                break ("a launcher process ended".to_owned(), Stopped::Failed);
             }
-            () = of_gatekeepers.ends() => {
+            () = of_gatekeepers.end() => {
                 break ("the launcher process of gatekeepers ended".to_owned(), Stopped::Failed);
             }
         }
@@ -291,24 +292,33 @@ fn asks_for_the_end(received: Received) -> bool {
 }
 
 /// Tells when a process has ended that bears cages or gatekeepers.
-struct LauncherWatch(Option<AsyncFd<OwnedFd>>);
+struct LauncherWatch(Vec<AsyncFd<OwnedFd>>);
 
 impl LauncherWatch {
-    fn new(launcher: Option<Pid>) -> Result<Self, ServeError> {
-        let Some(pid) = launcher else { return Ok(Self(None)) };
-        let handle = rustix::process::pidfd_open(pid, PidfdFlags::NONBLOCK)
-            .map_err(|errno| ServeError::kernel("watch the launcher", &errno.into()))?;
-        let handle = watch(handle, Interest::READABLE)
-            .map_err(|error| ServeError::kernel("watch the launcher", &error))?;
-        Ok(Self(Some(handle)))
+    fn new(launchers: impl IntoIterator<Item = Pid>) -> Result<Self, ServeError> {
+        let watched = |pid| {
+            let handle = rustix::process::pidfd_open(pid, PidfdFlags::NONBLOCK)
+                .map_err(|errno| ServeError::kernel("watch the launcher", &errno.into()))?;
+            watch(handle, Interest::READABLE)
+                .map_err(|error| ServeError::kernel("watch the launcher", &error))
+        };
+        launchers.into_iter().map(watched).collect::<Result<_, _>>().map(Self)
     }
 
-    async fn ends(&self) {
-        match &self.0 {
+    /// Returns when one of them has ended.
+    async fn end(&self) {
+        std::future::poll_fn(|context| {
             // A handle that cannot be watched says nothing.
-            Some(handle) if handle.readable().await.is_ok() => {}
-            _ => std::future::pending().await,
-        }
+            let mut has_ended = |handle: &AsyncFd<OwnedFd>| {
+                matches!(handle.poll_read_ready(context), Poll::Ready(Ok(_)))
+            };
+            // Every one of them, so that each knows whom to wake.
+            match self.0.iter().filter(|handle| has_ended(handle)).count() {
+                0 => Poll::Pending,
+                _ => Poll::Ready(()),
+            }
+        })
+        .await;
     }
 }
 

@@ -55,7 +55,7 @@ pub struct Born {
 
 /// Processes of ours that have ended or are about to. Waiting for them right away would give their
 /// processor to this process in the middle of the cage's start.
-type Leftovers = (Option<sys::nursery::Nursery>, Vec<NamespaceHolder>);
+pub(crate) type Leftovers = (Option<sys::nursery::Nursery>, Vec<NamespaceHolder>);
 
 /// Where the sockets are that lead to the gatekeeper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,13 +199,11 @@ impl Born {
         }
     }
 
-    /// Gives the cage away to the process that asked a launcher for it.
-    pub(crate) fn into_parts(mut self) -> Result<(Pid, OwnedFd, OwnedFd), Errno> {
-        let pidfd = rustix::io::fcntl_dupfd_cloexec(&self.pidfd, 0)?;
-        let control = rustix::io::fcntl_dupfd_cloexec(&self.control, 0)?;
+    /// To be called when the process that asked a launcher for the cage has its handles.
+    pub(crate) fn given_away(mut self) -> Leftovers {
         // The cage lives on, tied to the control channel of its new owner alone.
         self.parentage = Parentage::GivenAway;
-        Ok((self.pid, pidfd, control))
+        std::mem::take(&mut self.leftovers)
     }
 
     /// Reaps what the start needed and what has ended by the time that the program runs.

@@ -1,10 +1,10 @@
 //! Making processes: a fork into new namespaces, and a child that borrows this process's memory
 //! until it has started its program. Never makes a thread.
 
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use rustix::io::Errno;
-use rustix::process::Pid;
+use rustix::process::{Pid, WaitId, WaitIdOptions};
 
 use crate::stack::Stack;
 
@@ -161,6 +161,9 @@ pub fn run_sharing_memory(stack: &mut Stack, body: &mut dyn FnMut() -> i32) -> R
 #[derive(Debug)]
 pub struct NamespaceHolder {
     pid: Pid,
+    /// By which it is ended and waited for: in a process that has its children reaped by the kernel,
+    /// the id of one that has ended can be another's.
+    pidfd: OwnedFd,
     _stack: Stack,
 }
 
@@ -185,22 +188,28 @@ impl NamespaceHolder {
         let stack = Stack::new(HOLDER_STACK)?;
         let own_pid = usize::try_from(rustix::process::getpid().as_raw_nonzero().get());
         let own_pid = own_pid.map_err(|_| Errno::RANGE)?;
+        let mut pidfd: libc::c_int = -1;
         // SAFETY: the child runs on its own stack and shares this process's memory without touching
-        // any but that stack: `stack` is kept in the returned value, whose drop ends the child
-        // before the allocation is released.
+        // any but that stack, and the kernel stores a descriptor where the last argument points:
+        // `stack` is kept in the returned value, whose drop ends the child before the allocation is
+        // released, and `pidfd` outlives the call.
         let pid = unsafe {
             libc::clone(
                 wait_for_the_end,
                 stack.top(),
-                libc::CLONE_VM | libc::CLONE_NEWUSER | libc::SIGCHLD,
+                libc::CLONE_VM | libc::CLONE_NEWUSER | libc::CLONE_PIDFD | libc::SIGCHLD,
                 std::ptr::without_provenance_mut(own_pid),
+                &raw mut pidfd,
             )
         };
         if pid == -1 {
             return Err(last_errno());
         }
+        // SAFETY: the descriptor must be open and owned by nobody else: CLONE_PIDFD made the kernel
+        // store a fresh one in `pidfd`, and nothing has copied it.
+        let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
         let pid = Pid::from_raw(pid).ok_or(Errno::RANGE)?;
-        Ok(Self { pid, _stack: stack })
+        Ok(Self { pid, pidfd, _stack: stack })
     }
 
     /// The holder's process id, for `/proc/PID/uid_map` and `/proc/PID/ns/user`.
@@ -211,16 +220,22 @@ impl NamespaceHolder {
     /// Ends the process without waiting for it: whoever holds a descriptor of the namespace keeps
     /// it open from now on.
     pub fn end(&self) {
-        // A holder that was already reaped cannot exist: only this value knows its pid.
-        let _gone = rustix::process::kill_process(self.pid, rustix::process::Signal::KILL);
+        // Already gone is what was wanted.
+        let _gone = crate::signal::send_by_handle(self.pidfd.as_fd(), libc::SIGKILL);
     }
 }
 
 impl Drop for NamespaceHolder {
     fn drop(&mut self) {
         self.end();
-        let _reaped =
-            rustix::process::waitpid(Some(self.pid), rustix::process::WaitOptions::empty());
+        let ended = WaitId::PidFd(self.pidfd.as_fd());
+        loop {
+            match rustix::process::waitid(ended.clone(), WaitIdOptions::EXITED) {
+                Err(Errno::INTR) => {}
+                // `ECHILD` where the kernel has reaped it.
+                Ok(_) | Err(_) => return,
+            }
+        }
     }
 }
 

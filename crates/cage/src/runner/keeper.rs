@@ -7,7 +7,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use audit::Log;
-use jail::launcher::Launcher;
 use jail::{End, Report};
 use limits::{Group, Usage};
 use plan::LimitsPlan;
@@ -18,6 +17,7 @@ use super::ended::Ended;
 use super::error::RunError;
 use super::gatekeepers::{Attended, Gatekeepers};
 use super::kept::{Body, Kept, ProgramEnd};
+use super::launchers::Launchers;
 use super::pump::SCRATCH;
 use super::start::with_causes;
 use super::watch::{Alarm, Key, Subject, Watch};
@@ -31,8 +31,7 @@ use crate::record::RecordedEnd;
 pub(super) struct Keeper {
     pub(super) watch: Arc<Watch>,
     pub(super) gatekeepers: Gatekeepers,
-    /// The process that bears cages; none when the runner is closed.
-    launcher: Mutex<Option<Arc<Launcher>>>,
+    pub(super) launchers: Launchers,
     pub(super) log: Arc<Log>,
     pub(super) clerk: Clerk,
     table: Mutex<Table>,
@@ -61,7 +60,7 @@ enum Stage {
 impl Keeper {
     pub(super) fn new(
         watch: Arc<Watch>,
-        launcher: Launcher,
+        launchers: Launchers,
         gatekeepers: Gatekeepers,
         (log, clerk): (Arc<Log>, Clerk),
     ) -> Self {
@@ -70,7 +69,7 @@ impl Keeper {
             log,
             clerk,
             gatekeepers,
-            launcher: Mutex::new(Some(Arc::new(launcher))),
+            launchers,
             table: Mutex::default(),
             fewer: Condvar::new(),
             next_key: AtomicU64::new(1),
@@ -80,16 +79,6 @@ impl Keeper {
     /// A key that nothing else has.
     pub(super) fn new_key(&self) -> Key {
         self.next_key.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// The process that bears cages.
-    pub(super) fn launcher(&self) -> Result<Arc<Launcher>, RunError> {
-        let launcher = self.launcher.lock().unwrap_or_else(PoisonError::into_inner);
-        launcher.clone().ok_or(RunError::Closing)
-    }
-
-    fn launcher_is_gone(&self) -> bool {
-        self.launcher().is_ok_and(|launcher| launcher.is_gone())
     }
 
     /// Whether a program can be started, by this name.
@@ -210,7 +199,7 @@ impl Keeper {
 
     /// Ends the processes that bear cages and gatekeepers.
     pub(super) fn end_processes(&self) {
-        *self.launcher.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.launchers.close();
         self.gatekeepers.close();
     }
 
@@ -369,7 +358,7 @@ impl Keeper {
             pump.take_all(scratch);
         }
         let ProgramEnd { end, denials, at } = program;
-        let is_orphan = kept.plan.is_some() && self.launcher_is_gone();
+        let is_orphan = body.has_lost_its_launcher();
         let reason = why.unwrap_or_else(|| match end {
             End::Signalled(libc::SIGKILL) if is_orphan => EndReason::SupervisorLost,
             end => EndReason::of(end, &denials),

@@ -6,6 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Instant;
 
+use jail::launcher::Launcher;
 use jail::{Born, End, Layers};
 use limits::Group;
 use plan::Plan;
@@ -53,6 +54,8 @@ pub(super) enum Body {
 #[derive(Debug)]
 pub(super) struct Caged {
     pub(super) born: Born,
+    /// What bore it.
+    pub(super) launcher: Arc<Launcher>,
     /// At its gatekeeper, if it has a network.
     pub(super) network: Option<Registration>,
     /// Where it is held to its limits, until it is removed.
@@ -102,6 +105,14 @@ impl Body {
         match self {
             Self::Caged(cage) => cage.born.gone(),
             Self::Uncaged(direct) => direct.gone(),
+        }
+    }
+
+    /// Whether it is a cage whose launcher is gone, which took it along.
+    pub(super) fn has_lost_its_launcher(&self) -> bool {
+        match self {
+            Self::Caged(cage) => cage.launcher.is_gone(),
+            Self::Uncaged(_) => false,
         }
     }
 

@@ -37,6 +37,7 @@ mod gatekeepers;
 mod handle;
 mod keeper;
 mod kept;
+mod launchers;
 mod output;
 mod pump;
 mod request;
@@ -74,6 +75,7 @@ use error::kernel;
 use gatekeepers::Gatekeepers;
 use keeper::Keeper;
 use kept::Stay;
+use launchers::Launchers;
 use start::Beside;
 pub(crate) use uncaged::Direct;
 use watch::Watch;
@@ -199,13 +201,13 @@ impl Runner {
         let RunnerOptions { state_directory, way_out, uncaged, degraded_limits, before_step } =
             options;
         let for_gatekeepers = Launcher::start(Some(crate::gatekeeper::attendant))?;
-        let launcher = Launcher::start(None)?;
+        let launchers = Launchers::start()?;
         let state = Directory::open(&state_directory).map_err(RecordError::from)?;
         let log = Arc::new(Log::open(&state.audit())?);
         let watch = Arc::new(Watch::new().map_err(kernel("make an epoll descriptor"))?);
         let gatekeepers = Gatekeepers::new(for_gatekeepers, way_out);
         let clerk = Clerk::start(Arc::clone(&log)).map_err(kernel("start a thread"))?;
-        let keeper = Arc::new(Keeper::new(watch, launcher, gatekeepers, (log, clerk)));
+        let keeper = Arc::new(Keeper::new(watch, launchers, gatekeepers, (log, clerk)));
         let thread = {
             let keeper = Arc::clone(&keeper);
             start_thread("stockade-keeper", move || keeper.run())
@@ -266,9 +268,10 @@ impl Runner {
         self.keeper.living().len()
     }
 
-    /// The process that bears cages. When it is gone, so are all cages, and no more can be started.
-    pub fn launcher_pid(&self) -> Option<Pid> {
-        self.keeper.launcher().ok().map(|launcher| launcher.pid())
+    /// The processes that bear cages. When one is gone, so are the cages that it bore, and no more can be
+    /// started.
+    pub fn launcher_pids(&self) -> Vec<Pid> {
+        self.keeper.launchers.pids()
     }
 
     /// The process that bears gatekeepers. When it is gone, so is the gatekeeper, and no cage with

@@ -69,7 +69,6 @@ impl Runner {
     ) -> Result<Handle, RunError> {
         let Material { sources, streams, stay, degraded_limits } = material;
         let keeper = &self.keeper;
-        let launcher = keeper.launcher()?;
         let key = keeper.new_key();
         self.begin(StartStep::Network)?;
         let prepared = Gatekeeper::prepare(&plan)?;
@@ -88,7 +87,7 @@ impl Runner {
         self.begin(StartStep::Birth)?;
         let birthplace = group.as_ref().and_then(Group::birthplace);
         let limits = LimitsHolder::Caller { birthplace };
-        let mut born = launcher.start_cage(&plan, &sources, inside, limits)?;
+        let (mut born, launcher) = keeper.launchers.start_cage(&plan, &sources, inside, limits)?;
         drop(sources);
         self.begin(StartStep::Adopt)?;
         if let Some(group) = &mut group {
@@ -117,7 +116,7 @@ impl Runner {
         }
         let invocation_id = plan.invocation.clone();
         let group = Mutex::new(group);
-        let body = (born.pid(), Body::Caged(Box::new(Caged { born, network, group })));
+        let body = (born.pid(), Body::Caged(Box::new(Caged { born, launcher, network, group })));
         let recorder = Arc::clone(recorder);
         let kept = Kept::new(key, invocation_id, recorder, Some(plan), body, ends);
         let kept = Arc::new(kept.in_session(stay));

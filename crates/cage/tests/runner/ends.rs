@@ -4,9 +4,10 @@
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use cage::runner::Request;
+use cage::runner::{Handle, Request};
 use jail::End;
 use plan::LimitsPlan;
+use rustix::process::Pid;
 
 use crate::support::{descendants, eventually, is_alive, runner, shell, small};
 
@@ -18,6 +19,7 @@ pub(crate) const TESTS: &[(&str, fn())] = &[
     ("draining_lets_programs_finish", draining_lets_programs_finish),
     ("the_end_wakes_a_task", the_end_wakes_a_task),
     ("killed_from_outside", killed_from_outside),
+    ("a_lost_launcher_takes_its_own_cages", a_lost_launcher_takes_its_own_cages),
     ("signals_reach_the_program", signals_reach_the_program),
 ];
 
@@ -121,7 +123,7 @@ fn the_end_wakes_a_task() {
     assert_eq!((text.as_slice(), ended.exit_code()), (&b"one\ntwo\n"[..], 5));
 }
 
-/// T54, K192: pid 1 of one cage, and the launcher of all.
+/// T54, K192: pid 1 of one cage, and the launcher that bore them.
 fn killed_from_outside() {
     let runner = runner();
     let one = runner.spawn(shell("sleep 1000")).unwrap();
@@ -130,11 +132,56 @@ fn killed_from_outside() {
     let ended = one.wait();
     assert_eq!((ended.end, ended.reason.word()), (End::Signalled(libc::SIGKILL), "signalled"));
     assert!(other.try_wait().is_none());
-    sys::signal::send(runner.launcher_pid().unwrap(), libc::SIGKILL).unwrap();
+    // Who asks when nobody else does is served by the first.
+    sys::signal::send(runner.launcher_pids()[0], libc::SIGKILL).unwrap();
     let ended = other.wait();
     assert_eq!(ended.end, End::Signalled(libc::SIGKILL));
     assert_eq!(ended.reason.word(), "supervisor_lost");
     assert_eq!(runner.spawn(shell("true")).unwrap_err().code(), "launcher_gone");
+}
+
+/// T54, K192: where several bear cages, the others' stay, and no more are started.
+fn a_lost_launcher_takes_its_own_cages() {
+    let runner = runner();
+    let launchers = runner.launcher_pids();
+    let processors = std::thread::available_parallelism().unwrap().get();
+    assert_eq!(launchers.len(), processors.min(8));
+    let spawn = || runner.spawn(shell("sleep 1000")).unwrap();
+    let mut handles = Vec::new();
+    // Whoever asks while one is busy is served by another.
+    for _ in 0..50 {
+        handles.extend(std::thread::scope(|scope| {
+            let started: Vec<_> = (0..4).map(|_| scope.spawn(spawn)).collect();
+            started.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+        }));
+        if launchers.iter().take(2).all(|one| handles.iter().any(|it| parent_of(it) == *one)) {
+            break;
+        }
+    }
+    let [of_first, of_others] = [true, false].map(|first| {
+        let is_it = |handle: &&Handle| (parent_of(handle) == launchers[0]) == first;
+        handles.iter().filter(is_it).collect::<Vec<_>>()
+    });
+    assert!(of_others.iter().all(|handle| launchers.contains(&parent_of(handle))));
+    assert!(!of_first.is_empty() && (processors == 1 || !of_others.is_empty()));
+    sys::signal::send(launchers[0], libc::SIGKILL).unwrap();
+    for handle in of_first {
+        assert_eq!(handle.wait().reason.word(), "supervisor_lost");
+    }
+    assert!(of_others.iter().all(|handle| handle.try_wait().is_none()));
+    assert_eq!(runner.spawn(shell("true")).unwrap_err().code(), "launcher_gone");
+    assert_eq!(runner.spawn(shell("true")).unwrap_err().code(), "launcher_gone");
+    for handle in of_others {
+        handle.kill();
+        assert_eq!(handle.wait().reason.word(), "cancelled");
+    }
+}
+
+/// The process that bore a cage.
+fn parent_of(handle: &Handle) -> Pid {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", handle.pid())).unwrap();
+    let parent = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(1).unwrap();
+    Pid::from_raw(parent.parse().unwrap()).unwrap()
 }
 
 fn signals_reach_the_program() {

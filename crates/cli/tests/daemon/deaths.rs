@@ -207,7 +207,8 @@ fn kill(serving: &Serving, victim: Victim, dice: &mut Dice) {
                 helpers.iter().min_by_key(|one| one.pid).cloned().into_iter().collect()
             }
             Victim::Launcher => {
-                helpers.iter().max_by_key(|one| one.pid).cloned().into_iter().collect()
+                let first = helpers.iter().map(|one| one.pid).min();
+                helpers.iter().filter(|one| Some(one.pid) != first).cloned().collect()
             }
             Victim::Gatekeeper => below().filter(|one| one.name == "stockade-gate").collect(),
             Victim::FirstProcess => below().filter(|one| one.is_first).collect(),

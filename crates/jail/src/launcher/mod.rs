@@ -6,6 +6,7 @@
 mod wire;
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use plan::{Decoder, Plan};
@@ -17,6 +18,7 @@ use sys::clone::{Forked, Namespaces};
 use sys::signal::SignalSet;
 
 use crate::control::Channel;
+use crate::start::Leftovers;
 use crate::{Born, LimitsHolder, ProgramStreams, SetupFailure, StartError, Step, privileges};
 use wire::{CageRequest, Request};
 
@@ -40,6 +42,8 @@ pub struct Attending {
 pub struct Launcher {
     /// One request at a time: a request can be several packets.
     socket: Mutex<OwnedFd>,
+    /// How many threads have one, or wait until they can.
+    callers: AtomicUsize,
     pid: Pid,
     pidfd: OwnedFd,
 }
@@ -66,7 +70,8 @@ impl Launcher {
                 sys::exec::exit_now(0)
             }
             Forked::Parent { pid, pidfd } => {
-                Ok(Self { socket: Mutex::new(ours.into_fd()), pid, pidfd })
+                let socket = Mutex::new(ours.into_fd());
+                Ok(Self { socket, callers: AtomicUsize::new(0), pid, pidfd })
             }
         }
     }
@@ -81,10 +86,21 @@ impl Launcher {
     ) -> Result<Born, StartError> {
         // Written before it is this thread's turn, so that others are not kept waiting for it.
         let request = CageRequest::write(plan, sources, &streams, limits);
-        // A thread that panicked while it held the lock has aborted the process.
-        let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
-        request.send(socket.as_fd()).map_err(unheard)?;
-        wire::receive_answer(socket.as_fd(), plan).map_err(unheard)?
+        self.callers.fetch_add(1, Ordering::Relaxed);
+        let answer = {
+            // A thread that panicked while it held the lock has aborted the process.
+            let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
+            let sent = request.send(socket.as_fd());
+            sent.and_then(|()| wire::receive_answer(socket.as_fd()))
+        };
+        self.callers.fetch_sub(1, Ordering::Relaxed);
+        let (pid, pidfd, control) = answer.map_err(unheard)??;
+        Ok(Born::from_launcher(plan, pid, pidfd, control))
+    }
+
+    /// How many threads wait for a cage.
+    pub fn callers(&self) -> usize {
+        self.callers.load(Ordering::Relaxed)
     }
 
     /// Forks the process that attends to cages, from any thread.
@@ -132,6 +148,8 @@ fn serve(socket: &OwnedFd, attendant: Option<Attendant>) {
         return;
     }
     let mut plans = Decoder::default();
+    // Of the last cage: whoever waits for their end waits for it as long as processors are busy.
+    let mut leftovers = Leftovers::default();
     loop {
         let Ok(Some(request)) = wire::receive_request(socket.as_fd(), &mut plans) else { return };
         let sent = match request {
@@ -140,12 +158,13 @@ fn serve(socket: &OwnedFd, attendant: Option<Attendant>) {
                 // Namespaces that are made ahead would be there sooner, and cost a process more: a
                 // launcher is for many cages.
                 let born = crate::start(&plan, &sources, streams, limits.as_holder());
-                wire::send_answer(socket.as_fd(), born)
+                let sent = wire::send_answer(socket.as_fd(), born);
+                sent.map(|ending| leftovers = ending)
             }
             Ok(Request::Attendant) => {
                 wire::send_attendant(socket.as_fd(), fork_attendant(attendant))
             }
-            Err(refusal) => wire::send_answer(socket.as_fd(), Err(refusal)),
+            Err(refusal) => wire::send_answer(socket.as_fd(), Err(refusal)).map(drop),
         };
         if sent.is_err() {
             return;

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Attending;
 use crate::control::{MAX_DESCRIPTORS, receive_packet, send_packet};
+use crate::start::Leftovers;
 use crate::{Born, LimitsHolder, ProgramStreams, SetupFailure, StartError, Stream};
 
 /// What a caller wants.
@@ -155,19 +156,19 @@ fn read_request(
     Ok(Request::Cage(Box::new(CageRequest { plan, sources, streams, limits })))
 }
 
-/// Sends what became of a request.
+/// Sends what became of a request. A cage that nobody was there to take ends.
 pub(super) fn send_answer(
     socket: BorrowedFd<'_>,
     answer: Result<Born, StartError>,
-) -> Result<(), Errno> {
-    let parts = answer.and_then(|born| born.into_parts().map_err(|_| StartError::Vanished));
-    let (answer, descriptors) = match parts {
-        Ok((pid, pidfd, control)) => {
-            (Answer::Born { pid: pid.as_raw_nonzero().get() }, vec![pidfd, control])
+) -> Result<Leftovers, Errno> {
+    match answer {
+        Ok(born) => {
+            let answer = Answer::Born { pid: born.pid().as_raw_nonzero().get() };
+            answer.send(socket, &[born.gone(), born.reports()])?;
+            Ok(born.given_away())
         }
-        Err(error) => (Answer::of_error(error), Vec::new()),
-    };
-    answer.send(socket, &descriptors)
+        Err(error) => Answer::of_error(error).send(socket, &[]).map(|()| Leftovers::default()),
+    }
 }
 
 /// Sends the process that attends to cages, or why there is none.
@@ -178,34 +179,26 @@ pub(super) fn send_attendant(
     match answer {
         Ok(Attending { pid, pidfd, control }) => {
             let answer = Answer::Born { pid: pid.as_raw_nonzero().get() };
-            answer.send(socket, &[pidfd, control])
+            answer.send(socket, &[pidfd.as_fd(), control.as_fd()])
         }
         Err(error) => Answer::of_error(error).send(socket, &[]),
     }
-}
-
-/// What became of the request that was just sent; an error outside means that the launcher is
-/// gone.
-pub(super) fn receive_answer(
-    socket: BorrowedFd<'_>,
-    plan: &Plan,
-) -> Result<Result<Born, StartError>, Errno> {
-    let received = receive_process(socket)?;
-    Ok(received.map(|(pid, pidfd, control)| Born::from_launcher(plan, pid, pidfd, control)))
 }
 
 /// The process that was just asked for.
 pub(super) fn receive_attendant(
     socket: BorrowedFd<'_>,
 ) -> Result<Result<Attending, StartError>, Errno> {
-    let received = receive_process(socket)?;
+    let received = receive_answer(socket)?;
     Ok(received.map(|(pid, pidfd, control)| Attending { pid, pidfd, control }))
 }
 
 /// A process, a handle on it, and a channel to it.
 type Process = (Pid, OwnedFd, OwnedFd);
 
-fn receive_process(socket: BorrowedFd<'_>) -> Result<Result<Process, StartError>, Errno> {
+/// What became of the request that was just sent; an error outside means that the launcher is
+/// gone.
+pub(super) fn receive_answer(socket: BorrowedFd<'_>) -> Result<Result<Process, StartError>, Errno> {
     let (bytes, descriptors) = receive_parts(socket)?.ok_or(Errno::PIPE)?;
     let answer = serde_json::from_slice(&bytes).map_err(|_| Errno::BADMSG)?;
     Ok(match (answer, <[OwnedFd; 2]>::try_from(descriptors)) {
@@ -236,10 +229,9 @@ impl Answer {
         }
     }
 
-    fn send(&self, socket: BorrowedFd<'_>, descriptors: &[OwnedFd]) -> Result<(), Errno> {
+    fn send(&self, socket: BorrowedFd<'_>, descriptors: &[BorrowedFd<'_>]) -> Result<(), Errno> {
         let bytes = serde_json::to_vec(self).map_err(|_| Errno::INVAL)?;
-        let borrowed: Vec<BorrowedFd<'_>> = descriptors.iter().map(AsFd::as_fd).collect();
-        send_parts(socket, &bytes, &borrowed)
+        send_parts(socket, &bytes, descriptors)
     }
 }
 
