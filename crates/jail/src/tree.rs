@@ -87,7 +87,10 @@ impl<'a> HostPlaces<'a> {
     fn of(plan: &'a Plan) -> Self {
         let binds =
             plan.mounts.iter().filter(|operation| matches!(operation, MountOp::Bind { .. }));
-        Self(binds.map(|operation| operation.at().as_bytes()).collect())
+        // A bind has a source, and most of what has one is bound once.
+        let mut places = HashSet::with_capacity(plan.sources.len());
+        places.extend(binds.map(|operation| operation.at().as_bytes()));
+        Self(places)
     }
 
     /// Whether an operation mounts or covers the host's files. A mount point that is made for a

@@ -33,7 +33,8 @@ fn an_entry_must_have_every_restriction_of_its_plan() {
 /// V17
 #[test]
 fn each_mount_is_found_once_and_from_below() {
-    let all = [mounted("/a", 1, false), mounted("/b", 2, false), mounted("/a", 3, false)];
+    let all = vec![mounted("/a", 1, false), mounted("/b", 2, false), mounted("/a", 3, false)];
+    let all = PlannedMounts::new(all);
     let mut expected = Expected::new(&all);
     let mut attributes = |at: &[u8]| expected.take(at).map(|mount| mount.attributes);
     assert_eq!(attributes(b"/a"), Some(1));
@@ -61,7 +62,8 @@ fn a_mount_that_nobody_planned_is_a_difference() {
 #[test]
 fn a_table_must_have_every_certain_mount_and_no_other() {
     let possible = PlannedMount { presence: Presence::Possible, ..mounted("/proc/keys", 0, false) };
-    let planned = PlannedMounts(vec![mounted("/", 0, false), mounted("/usr", 0, true), possible]);
+    let planned =
+        PlannedMounts::new(vec![mounted("/", 0, false), mounted("/usr", 0, true), possible]);
     let root = "1 0 0:1 / / rw - tmpfs none rw\n";
     let usr = "2 1 8:1 /usr /usr rw - ext4 /dev/root rw\n";
     let keys = "3 1 0:2 / /proc/keys rw - tmpfs none rw\n";
@@ -78,5 +80,35 @@ fn a_table_must_have_every_certain_mount_and_no_other() {
         rustix::io::pwrite(&file, table.concat().as_bytes(), 0).unwrap();
         let compared = planned.compare_with(std::os::fd::AsFd::as_fd(&file));
         assert_eq!(compared.err().map(|failure| failure.to_string()).as_deref(), problem);
+    }
+}
+
+/// V17: whatever the order of the table and the length of its lines, wherever a read ends.
+#[test]
+fn a_table_is_read_in_any_order_and_to_its_last_line() {
+    let name = |number: usize| format!("/{}{number}", "x".repeat(number * 37 % 3000));
+    let mounts = (0..400).map(|number| mounted(&name(number), sys::mount::NODEV, false));
+    let planned = PlannedMounts::new(mounts.collect());
+    let line = |number: usize, options: &str, root: &str| {
+        format!("{number} 1 8:1 {root} {} {options} - ext4 /dev/root rw\n", name(number))
+    };
+    let long = "/y".repeat(TABLE_CHUNK);
+    let whole: Vec<String> = (0..400)
+        .map(|place| place * 7 % 400)
+        .map(|number| line(number, "rw,nodev", if number == 200 { &long } else { "/" }))
+        .collect();
+    let compare = |table: String| {
+        let file = tempfile::tempfile().unwrap();
+        rustix::io::pwrite(&file, table.as_bytes(), 0).unwrap();
+        planned.compare_with(std::os::fd::AsFd::as_fd(&file)).map_err(|failure| failure.to_string())
+    };
+    assert_eq!(compare(whole.concat()), Ok(()));
+    assert_eq!(compare(whole.concat().trim_end().to_owned()), Ok(()));
+    for number in [0, 200, 399] {
+        let mut lacking = whole.clone();
+        let replaced = lacking.remove(number);
+        assert!(compare(lacking.concat()).unwrap_err().contains("not in the mount table"));
+        lacking.insert(number, replaced.replace("rw,nodev", "rw"));
+        assert!(compare(lacking.concat()).unwrap_err().contains("it is not mounted nodev"));
     }
 }

@@ -1,6 +1,7 @@
 //! Follows the mount operations on paper: each one must find what it needs, and none may hide what
 //! an earlier one made (T60). Knows nothing of what lies below a host directory.
 
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
 use super::{PlanDefect, order};
@@ -28,16 +29,22 @@ struct Tree<'plan> {
     entries: HashMap<&'plan [u8], Entry>,
     /// Every path that one of the entries lies below.
     above: HashSet<&'plan [u8]>,
+    /// A directory of the cage's own memory: operations in one follow each other, and it stays one
+    /// until something is mounted there.
+    in_memory: Cell<Option<&'plan [u8]>>,
 }
 
 impl<'plan> Tree<'plan> {
     fn empty(operations: usize) -> Self {
         let mut entries = HashMap::with_capacity(operations.saturating_add(1));
         entries.insert(b"/".as_slice(), Entry::Memory);
-        Self { entries, above: HashSet::new() }
+        Self { entries, above: HashSet::new(), in_memory: Cell::new(None) }
     }
 
     fn insert(&mut self, at: &'plan GuestPath, entry: Entry) {
+        if self.in_memory.get() == Some(at.as_bytes()) {
+            self.in_memory.set(None);
+        }
         if self.entries.insert(at.as_bytes(), entry).is_none() {
             // What lies above one that is known is known as well.
             let _new = at.ancestors().take_while(|above| self.above.insert(above)).count();
@@ -76,9 +83,9 @@ pub(super) fn check(operations: &[MountOp], sources: &[Source]) -> Result<(), Pl
 }
 
 /// What a mount leaves at its path, if it can be made there.
-fn check_mount(
-    tree: &Tree<'_>,
-    operation: &MountOp,
+fn check_mount<'plan>(
+    tree: &Tree<'plan>,
+    operation: &'plan MountOp,
     sources: &[Source],
 ) -> Result<Entry, PlanDefect> {
     let at = operation.at();
@@ -118,17 +125,23 @@ fn check_mount(
 
 /// What holds the name `at`. The directory around it must exist: made by an operation where the
 /// cage's own memory holds it, given where the host or the kernel does.
-fn ground(tree: &Tree<'_>, at: &GuestPath) -> Result<Entry, PlanDefect> {
+fn ground<'plan>(tree: &Tree<'plan>, at: &'plan GuestPath) -> Result<Entry, PlanDefect> {
     let path = at.as_bytes();
     if path == b"/" {
         return Err(order(at, "is the root itself"));
     }
     let mut directory = parent(path);
+    if tree.in_memory.get() == Some(directory) {
+        return Ok(Entry::Memory);
+    }
     let mut is_parent = true;
     loop {
         match tree.get(directory) {
             // In a memory file system each level is an operation of its own.
-            Some(Entry::Memory | Entry::Directory) if is_parent => return Ok(Entry::Memory),
+            Some(Entry::Memory | Entry::Directory) if is_parent => {
+                tree.in_memory.set(Some(directory));
+                return Ok(Entry::Memory);
+            }
             Some(Entry::Given) => return Ok(Entry::Given),
             Some(Entry::Closed) => return Ok(Entry::Closed),
             Some(_) => return Err(order(at, "lies in a directory that nothing made")),

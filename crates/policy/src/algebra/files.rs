@@ -3,6 +3,7 @@
 //! Access changes only at the paths that rules name: between two of them it is constant. So two
 //! sets of rules are compared everywhere by comparing them at every path that either names.
 
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 
 use plan::HostPath;
@@ -28,7 +29,10 @@ impl<'rules> Pair<'rules> {
 /// Every rule of the request that asks, at its own path, for more than is held there.
 pub(super) fn refuse_more(pair: &Pair<'_>, refused: &mut Vec<Refusal>) {
     // Of several rules on one path only the least asks for anything.
-    for rule in pair.asked.iter().filter(|rule| pair.asking.exactly(&rule.path) == Some(rule)) {
+    let asks = |rule: &&FsRule| {
+        pair.asking.exactly(&rule.path).is_some_and(|deciding| std::ptr::eq(deciding, *rule))
+    };
+    for rule in pair.asked.iter().filter(asks) {
         let holding = pair.holding.at(&rule.path);
         if rule.access > holding.map_or(FsAccess::Hide, |rule| rule.access) {
             refused.push(access_refused(&rule.path, rule, holding));
@@ -79,7 +83,8 @@ fn meet_at(path: &HostPath, held: Option<&FsRule>, asked: Option<&FsRule>) -> Op
 
 /// Leaves out rules that say what already holds from above, unless the request names their path.
 fn without_repetition(met: Vec<FsRule>, asking: &AccessMap<'_>) -> Vec<FsRule> {
-    let all = AccessMap::new(&met);
+    // Of use only where the request does not name everything, which it mostly does.
+    let all = LazyCell::new(|| AccessMap::new(&met));
     let says = |rule: &FsRule| match rule.access {
         FsAccess::Hide => (FsAccess::Hide, Reach::BeneathProject),
         access => (access, rule.reach),

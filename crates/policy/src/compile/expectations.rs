@@ -33,13 +33,14 @@ pub(super) fn working_directory(
 /// K46, V17: what the policy and the base layer promise.
 pub(super) fn must_exist(tree: &Tree, areas: &Areas<'_>, home: &GuestPath) -> Vec<GuestPath> {
     let fixed = ["/dev/null", "/proc", SCRATCH, TEMPORARY];
-    let mut paths: BTreeSet<GuestPath> =
-        fixed.into_iter().filter_map(|path| GuestPath::new(path).ok()).collect();
-    paths.insert(home.clone());
+    let fixed = fixed.into_iter().filter_map(|path| GuestPath::new(path).ok());
+    let mut paths: Vec<GuestPath> = fixed.chain([home.clone()]).collect();
     paths.retain(|path| is_made(tree, path));
     let granted = areas.iter().filter(|(_, area)| area.access != FsAccess::Hide);
     paths.extend(granted.map(|(path, _)| GuestPath::same_as(path)));
-    paths.into_iter().collect()
+    paths.sort();
+    paths.dedup();
+    paths
 }
 
 /// V17: what a mistake in the tree would let in. Only paths that no grant shows count.

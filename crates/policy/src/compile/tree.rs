@@ -2,6 +2,7 @@
 //! making. Turned into mount operations at the end, with every directory and mount point that they
 //! need, parents first. Never decides what belongs into a cage.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashSet};
 
 use plan::{
@@ -46,6 +47,9 @@ enum Ground {
     Closed,
 }
 
+/// The mount that holds a path, and what names it has.
+type Holder<'path> = (&'path [u8], Ground);
+
 /// Whether a path will exist inside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Presence {
@@ -57,20 +61,36 @@ pub(super) enum Presence {
     Absent,
 }
 
+/// A directory, and the part of the base layer that shows it: the length of its path, and the bind.
+struct Shown {
+    directory: Vec<u8>,
+    by: Option<(usize, Bind)>,
+}
+
 /// The tree.
 #[derive(Default)]
 pub(super) struct Tree {
     nodes: BTreeMap<GuestPath, Node>,
+    /// What shows the directory that was asked about last: whoever asks goes through one after the
+    /// other. Forgotten with every change at or above it.
+    last_shown: RefCell<Option<Shown>>,
 }
 
 impl Tree {
     /// Puts something at a path, instead of what was there.
     pub(super) fn put(&mut self, at: GuestPath, node: Node) {
+        self.forget_what_shows(&at);
         self.nodes.insert(at, node);
+    }
+
+    fn forget_what_shows(&mut self, changed: &GuestPath) {
+        let depends = |shown: &mut Shown| shown.directory.starts_with(changed.as_bytes());
+        self.last_shown.get_mut().take_if(depends);
     }
 
     /// Takes away what is at a path or below, and tells what that was.
     pub(super) fn take_within(&mut self, top: &GuestPath) -> Vec<(GuestPath, Node)> {
+        self.forget_what_shows(top);
         let taken: Vec<GuestPath> = self.within(top).map(|(at, _)| at.clone()).collect();
         taken.into_iter().filter_map(|at| self.nodes.remove_entry(&at)).collect()
     }
@@ -91,16 +111,32 @@ impl Tree {
 
     /// The part of the base layer that shows a path, if one does.
     pub(super) fn base_bind_over<'at>(&self, at: &'at GuestPath) -> Option<(&'at [u8], Bind)> {
-        for path in std::iter::once(at.as_bytes()).chain(at.ancestors()) {
-            match self.nodes.get(path) {
-                Some(Node::Bind(bind)) if bind.purpose == BindPurpose::Base => {
-                    return Some((path, *bind));
-                }
-                None | Some(Node::Directory { .. }) => {}
-                Some(_) => return None,
-            }
+        if let Some(shown) = self.shown_by(at.as_bytes()) {
+            return shown.map(|bind| (at.as_bytes(), bind));
         }
-        None
+        let directory = at.ancestors().next()?;
+        let mut last = self.last_shown.borrow_mut();
+        let by = match last.as_ref() {
+            Some(shown) if shown.directory == directory => shown.by,
+            _ => {
+                let shows = |path: &[u8]| Some(self.shown_by(path)?.map(|bind| (path.len(), bind)));
+                let by = at.ancestors().find_map(shows).flatten();
+                *last = Some(Shown { directory: directory.to_vec(), by });
+                by
+            }
+        };
+        let (length, bind) = by?;
+        Some((at.as_bytes().get(..length)?, bind))
+    }
+
+    /// What stands at this very path: none if nothing does that would show or cover what is below,
+    /// none inside if it is not of the base layer.
+    fn shown_by(&self, path: &[u8]) -> Option<Option<Bind>> {
+        match self.nodes.get(path)? {
+            Node::Bind(bind) if bind.purpose == BindPurpose::Base => Some(Some(*bind)),
+            Node::Directory { .. } => None,
+            _ => Some(None),
+        }
     }
 
     /// Whether a path will exist.
@@ -126,11 +162,19 @@ impl Tree {
     pub(super) fn into_operations(self) -> Vec<MountOp> {
         let mut operations = Vec::with_capacity(self.nodes.len() * 2);
         let mut made: HashSet<&[u8]> = HashSet::new();
+        // What is in one directory follows each other, and is on the same ground.
+        let mut last: Option<(&[u8], Option<Holder<'_>>)> = None;
         for (at, node) in &self.nodes {
-            let Some((top, ground)) = self.ground(at) else { continue };
+            let directory = at.ancestors().next().unwrap_or_default();
+            let known = last.filter(|(known, _)| *known == directory);
+            let on = known.map_or_else(|| self.ground(at), |(_, ground)| ground);
+            last = Some((directory, on));
+            let Some((top, ground)) = on else { continue };
             match (ground, mount_point(node)) {
                 (Ground::Own, point) => {
-                    self.make_directories(top, at, &mut made, &mut operations);
+                    if known.is_none() {
+                        self.make_directories(top, at, &mut made, &mut operations);
+                    }
                     operations.extend(point.map(|kind| name_for(kind, at.clone())));
                 }
                 (Ground::Given, Some(_)) => {}
@@ -164,7 +208,7 @@ impl Tree {
     }
 
     /// The mount that holds a path, from above, and what it means for names; none below a link.
-    fn ground<'at>(&self, at: &'at GuestPath) -> Option<(&'at [u8], Ground)> {
+    fn ground<'at>(&self, at: &'at GuestPath) -> Option<Holder<'at>> {
         for above in at.ancestors() {
             let ground = match self.nodes.get(above) {
                 None | Some(Node::Directory { .. }) => continue,

@@ -33,7 +33,10 @@ pub(super) fn decode<'text>(
         decoder.report(Diagnostic::new(Code::TooManyRules, value.span(), message).help(help));
         return None;
     }
-    let mut rules = Rules::default();
+    let mut rules = Rules {
+        in_order: Vec::with_capacity(list.len()),
+        by_path: HashMap::with_capacity(list.len()),
+    };
     for value in list {
         if let Some((access, found, span)) = decode_rule(decoder, value) {
             rules.add(decoder, access, found, span);
@@ -42,7 +45,6 @@ pub(super) fn decode<'text>(
     Some(rules.in_order)
 }
 
-#[derive(Default)]
 struct Rules {
     in_order: Vec<FsRule>,
     by_path: HashMap<HostPath, (FsAccess, Span)>,
