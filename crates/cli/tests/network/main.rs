@@ -16,6 +16,7 @@ mod packages;
 mod proxies;
 mod sessions;
 mod settings;
+mod stopwatch;
 #[path = "../behaviour/support.rs"]
 #[expect(dead_code, reason = "tests without network use more of it")]
 mod support;

@@ -6,8 +6,9 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use super::stopwatch::timed;
 use super::support::{Ended, Place, has, is_root, stockade_binary};
 
 /// The namespaces, their servers, and a home from which `stockade` is started.
@@ -18,7 +19,7 @@ pub(crate) struct World {
     far: u32,
 }
 
-/// What a command came to, and how long it took.
+/// What a command came to, and how long it took while the machine went on.
 pub(crate) struct Timed {
     pub(crate) ended: Ended,
     pub(crate) took: Duration,
@@ -89,9 +90,10 @@ impl World {
     /// `stockade run` with these flags, in a cage that trusts the servers' certificates.
     pub(crate) fn run(&self, flags: &[&str], program: &[&str]) -> Timed {
         let report = self.file("report.json");
-        let started = Instant::now();
-        let output = self.caged(flags, &report).arg("--").args(program).output().unwrap();
-        Timed { ended: Ended::of(output), took: started.elapsed(), report }
+        let mut command = self.caged(flags, &report);
+        command.arg("--").args(program);
+        let (output, took) = timed(|| command.output().unwrap());
+        Timed { ended: Ended::of(output), took, report }
     }
 
     /// Runs a line of shell in a cage with these destinations.
