@@ -1,6 +1,7 @@
 //! The decoder's ground: typed looks at a parsed TOML value that report instead of failing, so
 //! that one pass finds every error. Knows no word of the language.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use toml::Spanned;
@@ -22,8 +23,8 @@ pub(super) struct Decoder<'text> {
     pub(super) place: &'text Place,
     pub(super) author: Author,
     found: Vec<Diagnostic>,
-    /// With line and column, in the order of their making: looked through for errors alone.
-    spans: Vec<((u32, u32), Span)>,
+    /// By line and column.
+    spans: BTreeMap<(u32, u32), Span>,
 }
 
 /// One entry of a table: a known word, where it stands and its value.
@@ -35,7 +36,7 @@ pub(super) struct Entry<'value, 'text> {
 
 impl<'text> Decoder<'text> {
     pub(super) fn new(source: &'text Source<'text>, place: &'text Place, author: Author) -> Self {
-        Self { source, place, author, found: Vec::new(), spans: Vec::new() }
+        Self { source, place, author, found: Vec::new(), spans: BTreeMap::new() }
     }
 
     pub(super) fn report(&mut self, diagnostic: Diagnostic) {
@@ -49,7 +50,7 @@ impl<'text> Decoder<'text> {
     /// Where something stands, remembered so that [`Decoder::span_of`] finds the way back.
     pub(super) fn origin(&mut self, span: &Span) -> RuleOrigin {
         let (line, column) = self.source.position(span.start);
-        self.spans.push(((line, column), span.clone()));
+        self.spans.insert((line, column), span.clone());
         RuleOrigin::File { file: Arc::clone(&self.source.file), line, column }
     }
 
@@ -57,8 +58,7 @@ impl<'text> Decoder<'text> {
     pub(super) fn span_of(&self, origin: &RuleOrigin) -> Option<Span> {
         match origin {
             RuleOrigin::File { file, line, column } if *file == self.source.file => {
-                let is_there = |(at, _): &&((u32, u32), Span)| *at == (*line, *column);
-                self.spans.iter().rfind(is_there).map(|(_, span)| span.clone())
+                self.spans.get(&(*line, *column)).cloned()
             }
             _ => None,
         }
