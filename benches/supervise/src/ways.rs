@@ -161,10 +161,9 @@ impl Starter {
 
 /// Starts a program and waits for its end; returns the cage's id.
 fn run_by_daemon(connection: &mut Connection, request: &str) -> io::Result<String> {
-    let started = connection.ask("POST", "/v1/cages", Some(request))?;
-    let id = started.get("id").and_then(Value::as_str);
+    let ended = connection.ask("POST", "/v1/cages?wait_ms=60000", Some(request))?;
+    let id = ended.get("id").and_then(Value::as_str);
     let id = id.ok_or_else(|| io::Error::other("the daemon tells no id"))?.to_owned();
-    let ended = connection.ask("GET", &format!("/v1/cages/{id}/wait"), None)?;
     match ended.pointer("/end/exit_code").and_then(Value::as_i64) {
         Some(0) => Ok(id),
         _ => Err(io::Error::other(format!("the program did not succeed: {ended}"))),

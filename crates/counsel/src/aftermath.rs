@@ -51,6 +51,11 @@ impl Aftermath {
         }
     }
 
+    /// Whether there is nothing to look at.
+    pub fn is_empty(&self) -> bool {
+        self.watched.is_empty() && self.covered.is_empty() && self.single_files.is_empty()
+    }
+
     /// Looks, after the end of a run that began at a moment.
     pub fn look(&self, started: SystemTime) -> Findings {
         let found = if self.watched.is_empty() {

@@ -57,8 +57,10 @@ impl Clerk {
 
     /// Something was appended.
     pub(super) fn note(&self) {
-        self.shared.state().has_records = true;
-        self.shared.changed.notify_one();
+        // Where there was something already, the thread has been told when to look.
+        if !std::mem::replace(&mut self.shared.state().has_records, true) {
+            self.shared.changed.notify_one();
+        }
     }
 
     /// Does something soon.

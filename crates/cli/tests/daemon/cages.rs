@@ -1,5 +1,8 @@
 //! A cage from its start to its end, by `curl` alone.
 
+use std::io::Write as _;
+use std::os::unix::net::UnixStream;
+
 use serde_json::{Value, json};
 
 use crate::serving::{Serving, eventually, is_alive};
@@ -65,6 +68,48 @@ fn a_wait_can_be_short() {
     assert_eq!(serving.wait(&id)["end"]["signal"], 9);
     let path = format!("/v1/cages/{id}/signal");
     serving.post(&path, &json!({ "signal": "TERM" })).refused(409, "conflict");
+}
+
+/// One request starts a program and waits for its end, as long as it says.
+#[test]
+fn a_start_can_wait_for_the_end() {
+    let serving = Serving::new();
+    let cage = serving.post("/v1/cages?wait_ms=30000", &serving.shell("echo out; exit 3"));
+    let cage = cage.expect(201);
+    assert_eq!((&cage["state"], &cage["end"]["exit_code"]), (&json!("ended"), &json!(3)));
+    assert_eq!(serving.output(cage["id"].as_str().unwrap(), "stdout"), "out\n");
+    for short in ["wait_ms=100", "wait_ms=0"] {
+        let cage = serving.post(&format!("/v1/cages?{short}"), &serving.shell("sleep 1000"));
+        let cage = cage.expect(201);
+        assert_eq!((&cage["state"], &cage["end"]), (&json!("running"), &Value::Null));
+    }
+    for wrong in ["wait_ms=90000", "wait_ms=-1", "wait_ms=", "wait=1"] {
+        let answer = serving.post(&format!("/v1/cages?{wrong}"), &serving.shell("true"));
+        answer.refused(400, "bad_request");
+    }
+    assert_eq!(serving.get("/v1/cages")["cages"].as_array().unwrap().len(), 3);
+}
+
+/// A client that waits for the end and goes away does not end the program.
+#[test]
+fn who_waits_for_the_end_may_go() {
+    let serving = Serving::new();
+    let body = serving.shell("echo ready; sleep 1000").to_string();
+    let mut stream = UnixStream::connect(serving.place.socket()).unwrap();
+    let length = body.len();
+    write!(
+        stream,
+        "POST /v1/cages?wait_ms=60000 HTTP/1.1\r\nHost: stockade\r\n\
+         Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+    .unwrap();
+    let running = || serving.get("/v1/cages?state=running")["cages"].clone();
+    eventually("it runs", || running().as_array().unwrap().len() == 1);
+    drop(stream);
+    let id = running()[0]["id"].as_str().unwrap().to_owned();
+    serving.wait_for_output(&id, "ready");
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    assert_eq!(running()[0]["id"], *id);
 }
 
 /// K180, K183, K184: what cannot start is told with its kind.

@@ -153,9 +153,14 @@ pub(super) async fn wait(
     let query = Query::read(request.uri().query(), &["timeout_ms"])?;
     let longest = query.number("timeout_ms", LONGEST_WAIT_MS)?.unwrap_or(USUAL_WAIT_MS);
     let cage = daemon.cages.find(name)?;
-    // Whoever asked sees by the state whether it was long enough.
-    let _ended = tokio::time::timeout(Duration::from_millis(longest), cage.ended()).await;
+    wait_at_most(longest, &cage).await;
     answer::json(&ShownCage::from(&*cage))
+}
+
+/// Waits for a cage's end, so many milliseconds. Whoever asked sees by the cage's state whether that
+/// was long enough.
+pub(super) async fn wait_at_most(milliseconds: u64, cage: &Cage) {
+    let _ended = tokio::time::timeout(Duration::from_millis(milliseconds), cage.ended()).await;
 }
 
 /// Writes the body to the program's input as fast as it is read.
@@ -195,4 +200,4 @@ fn has_ended() -> Problem {
 const USUAL_WAIT_MS: u64 = 30_000;
 
 /// The longest that a wait lasts: less than what clients and proxies give a silent connection.
-const LONGEST_WAIT_MS: u64 = 60_000;
+pub(super) const LONGEST_WAIT_MS: u64 = 60_000;

@@ -24,6 +24,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::blocking;
+use super::cages::{LONGEST_WAIT_MS, wait_at_most};
 use crate::answer::{self, Answer};
 use crate::cages::{Cage, Facts};
 use crate::daemon::Daemon;
@@ -112,12 +113,13 @@ struct Started {
     aftermath: Option<Aftermath>,
 }
 
-/// Starts a program and answers when it runs.
+/// Starts a program and answers when it runs, or when it has ended if the client waits for that.
 pub(super) async fn spawn(
     daemon: &Arc<Daemon>,
     request: Request<Incoming>,
 ) -> Result<Answer, Problem> {
-    Query::read(request.uri().query(), &[])?;
+    let query = Query::read(request.uri().query(), &["wait_ms"])?;
+    let wait_ms = query.number("wait_ms", LONGEST_WAIT_MS)?;
     let fields: Map<String, Value> = crate::request::json(request).await?;
     let (subject, spawn) = split::<Spawn>(fields)?;
     if daemon.phase.now() != Phase::Serving {
@@ -134,6 +136,9 @@ pub(super) async fn spawn(
     })?;
     let cage = room.fill(handle, facts, input);
     tokio::spawn(see_to_its_end(Arc::clone(daemon), Arc::clone(&cage), aftermath, own_session));
+    if let Some(longest) = wait_ms {
+        wait_at_most(longest, &cage).await;
+    }
     answer::json_with(StatusCode::CREATED, &ShownCage::from(&*cage))
 }
 
@@ -146,6 +151,7 @@ async fn see_to_its_end(
 ) {
     let started = cage.facts.started;
     let recording = Arc::clone(&daemon);
+    let is_quick = own_session.is_none() && aftermath.as_ref().is_none_or(Aftermath::is_empty);
     let look = move || {
         if let Some(session) = own_session
             && let Err(problem) = recording.sessions.record_end(&session, 0)
@@ -154,7 +160,7 @@ async fn see_to_its_end(
         }
         aftermath.map(|aftermath| aftermath.look(started)).unwrap_or_default()
     };
-    let end = cage.attend(look).await;
+    let end = cage.attend(look, is_quick).await;
     if let Some(why) = &end.ended.unrecorded {
         let id = cage.handle.invocation_id();
         log::warning(&format!("`{id}`: {}", unrecorded_end(why)));
