@@ -138,7 +138,9 @@ impl PolicyFile {
         let refused = |reason| PolicyFileError { path: path.clone(), reason };
         let status = rustix::fs::fstat(&file).map_err(|source| kernel(&path, "fstat", source))?;
         check_status(&status, directory_owner).map_err(refused)?;
-        let mut bytes = Vec::new();
+        // Read at once, unless it grows meanwhile.
+        let size = u64::try_from(status.st_size).unwrap_or(0).min(MAX_POLICY_FILE_BYTES);
+        let mut bytes = Vec::with_capacity(usize::try_from(size).map_or(0, |size| size + 1));
         std::fs::File::from(file).take(MAX_POLICY_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(
             |error| kernel(&path, "read", Errno::from_io_error(&error).unwrap_or(Errno::IO)),
         )?;

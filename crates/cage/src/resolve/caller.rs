@@ -77,7 +77,8 @@ pub(super) fn is_system_tree(path: &HostPath) -> bool {
 
 /// The homes of all accounts of this host.
 pub(super) fn account_homes() -> Result<Vec<AccountHome>, ResolveError> {
-    let mut text = Vec::new();
+    // As much as most hosts have is read at once.
+    let mut text = Vec::with_capacity(USUAL_ACCOUNT_BYTES);
     let file = match std::fs::File::open("/etc/passwd") {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -154,3 +155,4 @@ const SYSTEM_TREES: &[&str] = &[
 const SOURCES_IN_SYSTEM_TREES: &[&str] = &["/run/media", "/usr/local/src", "/usr/src"];
 
 const MOST_ACCOUNT_BYTES: u64 = 4 * 1024 * 1024;
+const USUAL_ACCOUNT_BYTES: usize = 8 * 1024;
