@@ -332,5 +332,6 @@ const SHELL_WORDS: &[&str] =
 const DEGRADED: &str = "--degraded-limits";
 
 /// For whichever step meets the limit.
-pub(crate) const MORE_DESCRIPTORS: &str = "raise the limit on open files, as with `ulimit -n 1024`";
+pub(crate) const MORE_DESCRIPTORS: &str =
+    "raise the limit on open files, as with `ulimit -n 4096`: a start needs two for each grant";
 const DOCTOR: &str = "`stockade doctor` says which layer is missing here and how to get it";

@@ -66,6 +66,10 @@ pub(super) fn resolve(
                 let rule = FsRule { access, path, reach, origin: origin.clone() };
                 placed.push(PlacedRule { rule, position, status, listing });
             }
+            // The next ones would fail for the same reason, which is not the policy's.
+            Err(PathProblem::Kernel { call, errno }) if is_shortage(errno) => {
+                return Err(ResolveError::kernel(call, &rule.path.to_string(), errno));
+            }
             Err(problem) => problems.push(told(rule, problem)),
         }
     }

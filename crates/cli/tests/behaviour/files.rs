@@ -365,3 +365,20 @@ fn too_few_descriptors_are_told() {
         );
     }
 }
+
+/// K237: the same with more grants than descriptors: once, and not as a fault of the policy.
+#[test]
+fn too_few_descriptors_for_the_grants_are_told_once() {
+    let place = Place::new();
+    let name = |number: u32| format!("d{number}");
+    for number in 0..100 {
+        std::fs::create_dir(place.project.join(name(number))).unwrap();
+    }
+    let rules: Vec<String> =
+        (0..100).map(|number| format!("{{ ro = \"{}\" }}", name(number))).collect();
+    place.default_cage(&format!("fs = [{}]", rules.join(", ")));
+    let ended = by_shell(&place, "ulimit -n 50; exec \"$0\" run -- true");
+    let told = ended.stderr.matches("Too many open files").count();
+    let is_explained = ended.stderr.contains("ulimit -n");
+    assert_eq!((ended.code, told, is_explained), (122, 1, true), "{}", ended.stderr);
+}
