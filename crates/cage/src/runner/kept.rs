@@ -249,7 +249,9 @@ impl Kept {
     /// ended already.
     pub(super) fn ask_to_end(&self, why: EndReason) -> bool {
         let asked = self.while_it_runs(|life, body| {
-            life.why.get_or_insert(why);
+            // What has ended already was not ended by this.
+            let is_orphan = body.has_lost_its_launcher();
+            life.why.get_or_insert(if is_orphan { EndReason::SupervisorLost } else { why });
             if life.started.is_none() {
                 // Nobody is there yet who could be asked.
                 return body.kill();

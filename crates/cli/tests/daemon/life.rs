@@ -151,10 +151,15 @@ fn without_its_launcher_the_daemon_ends() {
     let launcher = Pid::from_raw(parent.parse().unwrap()).unwrap();
     assert_ne!(u32::try_from(launcher.as_raw_nonzero().get()).unwrap(), serving.pid());
     rustix::process::kill_process(launcher, Signal::KILL).unwrap();
-    let (code, said, _place) = serving.end();
+    let (code, said, place) = serving.end();
     assert_eq!(code, 122, "{said}");
     assert!(said.contains("launcher"), "{said}");
     assert!(!is_alive(pid));
+    let shown = place.stockade().args(["audit", "show", "--json"]).output().unwrap().stdout;
+    let shown = String::from_utf8(shown).unwrap();
+    let is_kill = |line: &&str| line.contains("\"subagent.killed\"") && line.contains(&id);
+    let kill = shown.lines().find(is_kill).unwrap_or_else(|| panic!("no end: {shown}"));
+    assert!(kill.contains("\"supervisor_lost\""), "{kill}");
 }
 
 /// K192: a daemon that could give no cage a network any more ends as well, and takes its cages with it.
