@@ -5,7 +5,8 @@ use std::io;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::statistics::median;
+use measures::statistics::median;
+
 use crate::world::{NAME, World};
 
 /// Microseconds that a cage takes from its request to its end, without and with network.

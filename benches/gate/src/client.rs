@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use measures::statistics::Spread;
 use serde::{Deserialize, Serialize};
 
 use crate::server::{BULK_PORT, ECHO_PORT, FLOOD_PORT, SINK_PORT};
-use crate::statistics::Spread;
 
 /// The word that makes this program the client.
 pub(crate) const ROLE: &str = "__client";

@@ -5,11 +5,12 @@ use std::io;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use measures::statistics::{Spread, median};
+
 use crate::Options;
 use crate::client::Measured;
 use crate::measure::gatekeeper;
 use crate::report::Flood;
-use crate::statistics::{Spread, median};
 use crate::ways::{Way, finish};
 use crate::world::{NAME, World};
 

@@ -11,7 +11,6 @@ mod measure;
 mod relay;
 mod report;
 mod server;
-mod statistics;
 mod ways;
 mod world;
 

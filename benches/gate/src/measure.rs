@@ -4,9 +4,10 @@
 use std::io::{self, BufRead as _, BufReader};
 use std::process::{Child, Stdio};
 
+use measures::statistics::{Spread, median};
+
 use crate::client::Measured;
 use crate::report::{Idle, Names, Path, Report, Starts};
-use crate::statistics::{Spread, median};
 use crate::ways::{GATEKEEPER, RESOLVER, WAYS, Way, finish};
 use crate::world::{NAME, World};
 use crate::{Options, cages, floods};

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
+use measures::statistics::Spread;
 use serde::Serialize;
 
-use crate::statistics::Spread;
 use crate::ways::{GATEKEEPER, NAT, RELAY, SOCKS};
 
 /// Everything that one run measured.

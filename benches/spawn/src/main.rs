@@ -8,11 +8,9 @@ mod bubblewrap;
 mod cages;
 mod floor;
 mod measure;
-mod memory;
 mod program;
 mod project;
 mod report;
-mod statistics;
 mod ways;
 
 use std::fs::File;

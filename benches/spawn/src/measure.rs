@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use cage::Launcher;
+use measures::memory::{self, Memory};
+use measures::statistics::Summary;
 use rustix::process::{Pid, Signal};
 
 use crate::bubblewrap::Bubblewrap;
-use crate::memory::{self, Memory};
 use crate::program::{self, Program};
 use crate::project::Project;
 use crate::report::{self, Alive, BUBBLEWRAP, Growth, Guard, Report, Start};
-use crate::statistics::Summary;
 use crate::ways::{self, Way};
 use crate::{cages, project};
 

@@ -3,10 +3,9 @@
 
 use std::fmt;
 
+use measures::memory::Memory;
+use measures::statistics::{self, Summary};
 use serde::Serialize;
-
-use crate::memory::Memory;
-use crate::statistics::{self, Summary};
 
 /// Everything that one run measured.
 #[derive(Debug, Serialize)]

@@ -6,12 +6,12 @@ use std::process::{Child, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use measures::memory::{self, Memory};
 use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
 
 use crate::daemon::Daemon;
 use crate::http::Connection;
-use crate::memory::{self, Memory};
 use crate::report::{Alive, Idle};
 use crate::ways::{Setting, Starter, Way};
 

@@ -14,12 +14,10 @@ mod daemon;
 mod http;
 mod idle;
 mod measure;
-mod memory;
 mod project;
 mod records;
 mod report;
 mod stamp;
-mod statistics;
 mod ways;
 
 use std::io;

@@ -5,12 +5,13 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use measures::statistics::{Spread, median};
+
 use crate::client::{Goal, Task};
 use crate::crowd::{self, Together};
 use crate::daemon::Daemon;
 use crate::project::Project;
 use crate::report::{Crowd, Idle, Latency, LeftOut, Report};
-use crate::statistics::{Spread, median};
 use crate::ways::{Setting, Starter, Way};
 use crate::{Options, bundle, cages, idle, records, stamp};
 

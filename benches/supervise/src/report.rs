@@ -2,10 +2,10 @@
 
 use std::fmt;
 
+use measures::memory::Memory;
+use measures::statistics::Spread;
 use serde::Serialize;
 
-use crate::memory::Memory;
-use crate::statistics::Spread;
 use crate::ways::Way;
 
 /// Everything that one run measured.

@@ -6,20 +6,20 @@ use serde::Serialize;
 
 /// Memory of one or several processes, in KiB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub(crate) struct Memory {
+pub struct Memory {
     /// Pages in memory.
-    pub(crate) rss_kib: u64,
+    pub rss_kib: u64,
     /// The same, shared ones in proportion.
-    pub(crate) pss_kib: u64,
+    pub pss_kib: u64,
     /// How many processes were counted.
-    pub(crate) processes: u64,
+    pub processes: u64,
     /// How many were not: a cage's pid 1 lets nobody but root look into it.
-    pub(crate) unreadable: u64,
+    pub unreadable: u64,
 }
 
 impl Memory {
     /// Memory of these processes together.
-    pub(crate) fn of(processes: impl IntoIterator<Item = Pid>) -> Self {
+    pub fn of(processes: impl IntoIterator<Item = Pid>) -> Self {
         let mut total = Self::default();
         for process in processes {
             let path = format!("/proc/{}/smaps_rollup", process.as_raw_nonzero());
@@ -36,23 +36,25 @@ impl Memory {
 }
 
 /// All descendants of a process, nearest first.
-pub(crate) fn descendants(of: Pid) -> Vec<Pid> {
+pub fn descendants(of: Pid) -> Vec<Pid> {
     let mut found: Vec<Pid> = Vec::new();
     let mut open = vec![of];
     while let Some(parent) = open.pop() {
-        let number = parent.as_raw_nonzero();
-        let path = format!("/proc/{number}/task/{number}/children");
-        let text = std::fs::read_to_string(path).unwrap_or_default();
-        let numbers = text.split_whitespace().filter_map(|word| word.parse().ok());
-        let children: Vec<Pid> = numbers.filter_map(Pid::from_raw).collect();
-        found.extend(&children);
-        open.extend(children);
+        // A child is listed with the thread that made it.
+        let threads = std::fs::read_dir(format!("/proc/{}/task", parent.as_raw_nonzero()));
+        for thread in threads.into_iter().flatten().flatten() {
+            let text = std::fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+            let numbers = text.split_whitespace().filter_map(|word| word.parse().ok());
+            let children: Vec<Pid> = numbers.filter_map(Pid::from_raw).collect();
+            found.extend(&children);
+            open.extend(children);
+        }
     }
     found
 }
 
 /// The program that a process runs, by its short name.
-pub(crate) fn short_name(process: Pid) -> String {
+pub fn short_name(process: Pid) -> String {
     let path = format!("/proc/{}/comm", process.as_raw_nonzero());
     std::fs::read_to_string(path).unwrap_or_default().trim().to_owned()
 }
