@@ -83,7 +83,6 @@ fn build_and_launch(
     rustix::system::sethostname(plan.identity.hostname.as_bytes())
         .map_err(|errno| SetupFailure::kernel(Step::Settings, "the host name", errno))?;
     rustix::process::umask(Mode::empty());
-    rustix::process::setsid().map_err(settings)?;
     namespacing.complete_from_inside(control)?;
     identity::assume(&plan.identity)?;
     privileges::die_with_parent()?;
@@ -96,6 +95,9 @@ fn build_and_launch(
     // Before the mounts take up the descriptors below the limit that the program will have.
     let departure = Departure::prepare().ok();
     let spent = tree::build(plan, binds)?.become_root()?;
+    // Not before: the scheduler groups processes by session and lets others go first when one begins,
+    // which until now would be those who do their part of the start on the same processor.
+    rustix::process::setsid().map_err(settings)?;
     let (streams, terminal) = streams.open(control)?;
     tell_built(control)?;
     verify::verify_view(plan)?;

@@ -7,12 +7,12 @@
 //! touches only its own stack and the [`Shared`] record, and makes no call that sets `errno`, which
 //! it shares as well. Never makes a thread.
 
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use rustix::io::Errno;
-use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions};
+use rustix::process::{Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions};
 use rustix::thread::{CapabilitySet, CpuSet, futex};
 
 use crate::clone::{
@@ -26,6 +26,9 @@ use crate::stack::Stack;
 #[derive(Debug)]
 pub struct Nursery {
     maker: Pid,
+    /// By which it is ended and waited for: in a process that has its children reaped by the kernel,
+    /// the id of one that has ended can be another's.
+    pidfd: OwnedFd,
     shared: NonNull<Shared>,
     _stack: Stack,
 }
@@ -105,16 +108,18 @@ impl Nursery {
         // The maker must not be ended by what a user sends to the whole group, and its child starts
         // with the same signals blocked.
         let mask = signal::set_mask(&SignalSet::full())?;
+        let mut pidfd: libc::c_int = -1;
         // SAFETY: the maker needs a stack of its own, aligned to 16 bytes at its top, and a record
         // that outlives it, whose first word the kernel may clear at its end: `stack` and `shared`
-        // are owned by the returned value, whose drop reaps the maker before it frees them.
+        // are owned by the returned value, whose drop waits for the maker's end before it frees them.
+        // The kernel stores a descriptor in `pidfd`, which outlives the call.
         let pid = unsafe {
             libc::clone(
                 make,
                 stack.top(),
-                libc::CLONE_VM | libc::CLONE_FILES | libc::CLONE_CHILD_CLEARTID | libc::SIGCHLD,
+                MAKER,
                 shared.as_ptr().cast(),
-                std::ptr::null_mut::<libc::pid_t>(),
+                &raw mut pidfd,
                 std::ptr::null_mut::<libc::c_void>(),
                 cleared_at_end,
             )
@@ -123,7 +128,10 @@ impl Nursery {
         signal::set_mask(&mask)?;
         match (failed, Pid::from_raw(pid)) {
             (None, Some(maker)) => {
-                let nursery = Self { maker, shared, _stack: stack };
+                // SAFETY: the descriptor must be open and owned by nobody else: CLONE_PIDFD made the
+                // kernel store a fresh one in `pidfd`, and the maker, who shares it, closes none.
+                let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
+                let nursery = Self { maker, pidfd, shared, _stack: stack };
                 nursery.move_off_this_processor();
                 Ok(nursery)
             }
@@ -250,12 +258,14 @@ impl Drop for Nursery {
     fn drop(&mut self) {
         // The maker ends by itself after a birth; one that still waits is not needed any more.
         if self.shared().ordered.load(Ordering::Acquire) == 0 {
-            let _gone = rustix::process::kill_process(self.maker, Signal::KILL);
+            let _gone = signal::send_by_handle(self.pidfd.as_fd(), libc::SIGKILL);
         }
-        let options = WaitOptions::empty();
-        while let Err(Errno::INTR) = rustix::process::waitpid(Some(self.maker), options) {}
-        // SAFETY: the record must have no other user and come from a box: the maker has been
-        // reaped, and `open` leaked it.
+        let ended = WaitId::PidFd(self.pidfd.as_fd());
+        // `ECHILD` where the kernel has reaped it.
+        while let Err(Errno::INTR) = rustix::process::waitid(ended.clone(), WaitIdOptions::EXITED) {
+        }
+        // SAFETY: the record must have no other user and come from a box: the maker has ended, and
+        // `open` leaked it.
         drop(unsafe { Box::from_raw(self.shared.as_ptr()) });
     }
 }
@@ -384,6 +394,13 @@ fn empty_bounding_set() -> Result<(), Errno> {
     }
     Ok(())
 }
+
+/// How the maker is made.
+const MAKER: libc::c_int = libc::CLONE_VM
+    | libc::CLONE_FILES
+    | libc::CLONE_PIDFD
+    | libc::CLONE_CHILD_CLEARTID
+    | libc::SIGCHLD;
 
 const GONE: u32 = 0;
 const MAKING: u32 = 1;

@@ -239,6 +239,13 @@ impl Runner {
         }
     }
 
+    /// Tells that a cage is about to be asked for: where nothing else is to be done, its namespaces are
+    /// made while the caller still finds out what the cage has to be. Needs not be called, and a cage
+    /// that does not come costs nothing that lasts.
+    pub fn announce(&self) {
+        self.keeper.launchers.announce();
+    }
+
     /// Asks every program to end, kills those that have not after
     /// [`GRACE`](crate::GRACE), and returns when nothing of them is left. Nothing can be
     /// started any more. K190

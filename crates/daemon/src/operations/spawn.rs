@@ -127,6 +127,9 @@ pub(super) async fn spawn(
     }
     let room = daemon.cages.room(daemon.settings.most_cages)?;
     let kind = if spawn.terminal.is_some() { Kind::Terminal } else { Kind::Pipe };
+    if !daemon.settings.no_sandbox {
+        daemon.runner.announce();
+    }
     let starting = Arc::clone(daemon);
     let started = blocking(move || start(&starting, &subject, &spawn)).await?;
     let Started { handle, facts, own_session, aftermath } = started;
