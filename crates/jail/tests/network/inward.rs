@@ -83,13 +83,12 @@ pub(crate) fn a_full_queue_blocks_nobody() {
     for _ in 0..12 {
         request(&held, 8080);
     }
-    let began = Instant::now();
     stream.write_all(b"hello").unwrap();
     stream.read_exact(&mut [0; 5]).unwrap();
+    // Asked for last and answered first.
     request(&held, 9);
     let (refused, _) = answer(held.socket(SocketKind::Inward));
     assert_eq!((refused.port, refused.errno), (9, u16::try_from(libc::ECONNREFUSED).ok()));
-    assert!(began.elapsed() < Duration::from_millis(700), "{:?}", began.elapsed());
     for _ in 0..12 {
         let (late, connection) = answer(held.socket(SocketKind::Inward));
         assert_eq!((late.port, connection.is_some()), (8080, false));

@@ -1,5 +1,7 @@
 //! Cages beside each other, and their end.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -108,7 +110,8 @@ fn resident_bytes() -> u64 {
     pages * 4096
 }
 
-/// A flood of refused connections of one cage leaves another its turn.
+/// A flood of refused connections of one cage leaves another its turn. Turns are counted, and no time is
+/// taken: a machine that stands still holds up both.
 #[tokio::test]
 async fn a_flood_leaves_others_their_turn() {
     let gate = Gate::start().await;
@@ -116,20 +119,23 @@ async fn a_flood_leaves_others_their_turn() {
     let (quiet, busy) = (gate.cage(&["127.0.0.1"]).await, gate.cage(&["a.test"]).await);
     let mut stream = connected(&quiet, port).await;
     let address = busy.any;
+    let made = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&made);
     let flood = tokio::spawn(async move {
         loop {
             let _refused = TcpStream::connect(address).await;
+            counted.fetch_add(1, Ordering::Relaxed);
         }
     });
-    let mut slowest = Duration::ZERO;
+    let mut longest = 0;
     for _ in 0..300 {
-        let begun = std::time::Instant::now();
+        let before = made.load(Ordering::Relaxed);
         assert_eq!(ask(&mut stream, b"ping", 4).await, b"ping");
-        slowest = slowest.max(begun.elapsed());
+        longest = longest.max(made.load(Ordering::Relaxed) - before);
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     flood.abort();
-    assert!(slowest < Duration::from_millis(250), "{slowest:?}");
+    assert!(longest < 100, "{longest} connections were made before an answer came");
     assert!(busy.unregister().await.counters.tcp_denied > 300);
 }
 
