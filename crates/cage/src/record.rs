@@ -6,14 +6,14 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use audit::{AuditError, Event, Limit, LimitValue, Log, Name, Position, UncagedReason};
 use gate::event::EventKind;
 use jail::End;
 use limits::{Degradation, Usage};
-use plan::{HostPath, LimitsPlan, Plan, PlanHash};
+use plan::{Hasher, HostPath, LimitsPlan, Plan, PlanHash};
 
 use crate::gatekeeper::{NetworkEnd, NetworkOutcome};
 use crate::outcome::{DeniedCall, EndReason, Outcome, SpawnError};
@@ -165,6 +165,14 @@ impl Recorder {
         let cage_hash =
             hash.map_or_else(OnceLock::new, |hash| OnceLock::from(Name::from(hash.as_str())));
         Self { cage_hash, ..self }
+    }
+
+    /// Takes over the hash of the cage from one who knows cages of which it is the same.
+    pub(crate) fn hash_by(&self, hasher: &Mutex<Hasher>, plan: &Plan) {
+        self.cage_hash.get_or_init(|| {
+            let mut hasher = hasher.lock().unwrap_or_else(PoisonError::into_inner);
+            hasher.hash(plan).as_str().into()
+        });
     }
 
     /// What was removed before the start.

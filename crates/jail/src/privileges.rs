@@ -88,21 +88,24 @@ fn erase_arguments() -> Result<(), Errno> {
     Ok(())
 }
 
-/// Leaves nothing in the bounding set. Of every capability it is read whether it is there, after it
-/// was dropped as well; in a nursery they were dropped already, which is then all that is done.
+/// Leaves nothing in the bounding set. Of every capability it is read whether it is gone; in a nursery
+/// they were dropped already, which is then all that is done.
 fn empty_bounding_set() -> Result<(), SetupFailure> {
     let failed = |errno| SetupFailure::kernel(Step::Privileges, "capabilities", errno);
+    let is_there = rustix::thread::capability_is_in_bounding_set;
+    // All or none were dropped.
+    let were_dropped = !is_there(CapabilitySet::CHOWN).map_err(failed)?;
     for number in 0..MOST_CAPABILITIES {
         let capability = CapabilitySet::from_bits_retain(1 << number);
-        let is_there = || rustix::thread::capability_is_in_bounding_set(capability);
-        match is_there() {
-            Ok(false) => continue,
+        if were_dropped && is_there(capability) == Ok(false) {
+            continue;
+        }
+        match rustix::thread::remove_capability_from_bounding_set(capability) {
+            Ok(()) => {}
             Err(Errno::INVAL) => break,
-            Ok(true) => {}
             Err(errno) => return Err(failed(errno)),
         }
-        rustix::thread::remove_capability_from_bounding_set(capability).map_err(failed)?;
-        if is_there().map_err(failed)? {
+        if is_there(capability).map_err(failed)? {
             let detail = "the bounding set is not empty";
             return Err(SetupFailure::found(Step::Verify, "capabilities", detail));
         }

@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions};
 use sys::clone::{NamespaceHolder, Namespaces};
-use sys::nursery::Newborn;
+use sys::nursery::{Meanwhile, Newborn};
 
 use crate::birth::{self, Cradle};
 use crate::control::{Channel, Departing, Order};
@@ -99,6 +99,17 @@ pub fn start(
     bear(Cradle::AtOnce, plan, sources, streams, limits)
 }
 
+/// Bears a cage that somebody else verifies and lets start.
+pub(crate) fn bear_for_another(
+    cradle: Cradle,
+    plan: &Plan,
+    sources: &[OwnedFd],
+    streams: ProgramStreams,
+    limits: LimitsHolder<'_>,
+) -> Result<Born, StartError> {
+    bear_planned(cradle, plan, PlannedMounts::unknown(), sources, streams, limits)
+}
+
 /// The namespaces of one cage, made while its Plan is still being found out. They are the same
 /// for every Plan. Dropping it gives them back.
 #[derive(Debug)]
@@ -107,7 +118,16 @@ pub struct Nursery(sys::nursery::Nursery);
 impl Nursery {
     /// Begins to make them. The process must have a single thread, now and until the cage is born.
     pub fn open() -> Result<Self, StartError> {
-        let made = sys::nursery::Nursery::open(Namespaces::AHEAD);
+        Self::open_for(Meanwhile::Work)
+    }
+
+    /// The same for a caller that has nothing to do until the cage is asked for.
+    pub(crate) fn open_and_sleep() -> Result<Self, StartError> {
+        Self::open_for(Meanwhile::Sleep)
+    }
+
+    fn open_for(meanwhile: Meanwhile) -> Result<Self, StartError> {
+        let made = sys::nursery::Nursery::open(Namespaces::AHEAD, meanwhile);
         made.map(Self).map_err(|errno| birth::failed(errno).into())
     }
 
@@ -124,7 +144,11 @@ impl Nursery {
         streams: ProgramStreams,
         limits: LimitsHolder<'_>,
     ) -> Result<Born, StartError> {
-        bear(Cradle::Ahead(self.0), plan, sources, streams, limits)
+        bear(self.into_cradle(), plan, sources, streams, limits)
+    }
+
+    pub(crate) fn into_cradle(self) -> Cradle {
+        Cradle::Ahead(self.0)
     }
 }
 
@@ -135,9 +159,19 @@ fn bear(
     streams: ProgramStreams,
     limits: LimitsHolder<'_>,
 ) -> Result<Born, StartError> {
-    check(plan, sources, limits)?;
     // Before the birth: what is allocated later is copied first, page by page.
-    let planned = PlannedMounts::of(plan);
+    bear_planned(cradle, plan, PlannedMounts::of(plan), sources, streams, limits)
+}
+
+fn bear_planned(
+    cradle: Cradle,
+    plan: &Plan,
+    planned: PlannedMounts,
+    sources: &[OwnedFd],
+    streams: ProgramStreams,
+    limits: LimitsHolder<'_>,
+) -> Result<Born, StartError> {
+    check(plan, sources, limits)?;
     let privileged = matches!(plan.identity.map, IdentityMap::Unowned(_));
     let sockets = network::descriptors(&plan.network);
     let descriptors = sources.len().saturating_mul(2).saturating_add(sockets);

@@ -171,9 +171,12 @@ fn eventually(what: &str, holds: impl Fn() -> bool) {
 /// K185: a cage in namespaces that were made for it ahead is like any other, and so is the next one.
 fn announced_cages_are_like_others() {
     let launcher = Launcher::start(None).unwrap();
-    let show = "readlink /proc/self/ns/net; ls /sys/class/net 2>&1; grep CapBnd /proc/self/status";
+    let show = "readlink /proc/self/ns/net; ls /sys/class/net 2>&1;
+                grep -E 'CapBnd|Cpus_allowed:' /proc/self/status";
     let prepared = Prepared::new(&["sh", "-c", show]);
     let outside = std::fs::read_link("/proc/self/ns/net").unwrap();
+    let own_status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let processors = own_status.lines().find(|line| line.starts_with("Cpus_allowed:")).unwrap();
     for turn in 0..24 {
         // One announcement, two of them, and none at all.
         for _ in 0..turn % 3 {
@@ -189,6 +192,7 @@ fn announced_cages_are_like_others() {
         let (network, rest) = output.split_once('\n').unwrap();
         assert_ne!(std::path::Path::new(network), outside);
         assert!(rest.contains("CapBnd:\t0000000000000000"), "{rest}");
+        assert!(rest.contains(processors), "{rest}, not {processors}");
     }
     eventually("nothing is left", || children(&launcher).is_empty());
 }

@@ -6,6 +6,7 @@ use std::{fmt, io};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::latest::Latest;
 use crate::seccomp::hexadecimal;
 use crate::{
     BindPurpose, ByteString, EnvironmentVariable, GuestPath, HostIds, HostPath, Identity,
@@ -49,10 +50,33 @@ impl Plan {
 
     /// The hash that names this cage in the audit log.
     pub fn hash(&self) -> PlanHash {
-        let mut hashing = Hashing::new();
-        // Writing numbers, strings and lists into memory cannot fail.
-        let _written = serde_json::to_writer(&mut hashing, &CanonicalPlan::of(self));
-        PlanHash(hexadecimal(&hashing.finish()))
+        CanonicalPlan::of(self).hash().hash
+    }
+}
+
+/// Hashes Plans, of which many are for the same cage: those of the last few are remembered.
+#[derive(Debug, Default)]
+pub struct Hasher {
+    known: Latest<(Plan, Hashed)>,
+}
+
+/// A hash, and of how many bytes it is.
+#[derive(Clone, Debug)]
+struct Hashed {
+    hash: PlanHash,
+    length: usize,
+}
+
+impl Hasher {
+    /// The same as [`Plan::hash`].
+    pub fn hash(&mut self, plan: &Plan) -> PlanHash {
+        let canonical = CanonicalPlan::of(plan);
+        let known = self.known.take(|(known, _)| CanonicalPlan::of(known) == canonical);
+        let (known, hashed) = known.unwrap_or_else(|| (plan.clone(), canonical.hash()));
+        let hash = hashed.hash.clone();
+        // One that is too heavy is hashed each time.
+        let _kept = self.known.put(hashed.length, (known, hashed));
+        hash
     }
 }
 
@@ -61,21 +85,24 @@ impl Plan {
 struct Hashing {
     hash: Sha256,
     waiting: Vec<u8>,
+    length: usize,
 }
 
 impl Hashing {
     fn new() -> Self {
-        Self { hash: Sha256::new(), waiting: Vec::with_capacity(MOST_WAITING) }
+        Self { hash: Sha256::new(), waiting: Vec::with_capacity(MOST_WAITING), length: 0 }
     }
 
-    fn finish(mut self) -> [u8; 32] {
+    fn finish(mut self) -> Hashed {
         self.take_in();
-        self.hash.finalize().into()
+        let hash: [u8; 32] = self.hash.finalize().into();
+        Hashed { hash: PlanHash(hexadecimal(&hash)), length: self.length }
     }
 
     #[cold]
     fn take_in(&mut self) {
         self.hash.update(&self.waiting);
+        self.length += self.waiting.len();
         self.waiting.clear();
     }
 }
@@ -106,7 +133,7 @@ impl io::Write for Hashing {
 const MOST_WAITING: usize = 8 * 1024;
 
 /// A [`Plan`] without what belongs to one start.
-#[derive(Serialize)]
+#[derive(PartialEq, Serialize)]
 struct CanonicalPlan<'plan> {
     version: u32,
     cage: &'plan str,
@@ -128,7 +155,7 @@ struct CanonicalPlan<'plan> {
 }
 
 /// A [`Source`] without what belongs to one start.
-#[derive(Serialize)]
+#[derive(PartialEq, Serialize)]
 #[serde(untagged)]
 enum CanonicalSource<'plan> {
     Source(&'plan Source),
@@ -136,7 +163,7 @@ enum CanonicalSource<'plan> {
 }
 
 /// An [`Identity`] without what belongs to one start.
-#[derive(Serialize)]
+#[derive(PartialEq, Serialize)]
 struct CanonicalIdentity<'plan> {
     uid: u32,
     gid: u32,
@@ -146,7 +173,7 @@ struct CanonicalIdentity<'plan> {
 }
 
 /// An [`IdentityMap`] without what belongs to one start.
-#[derive(Serialize)]
+#[derive(PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum CanonicalMap {
     Caller(HostIds),
@@ -154,12 +181,19 @@ enum CanonicalMap {
 }
 
 /// A [`Summary`] without what belongs to one start.
-#[derive(Serialize)]
+#[derive(PartialEq, Serialize)]
 struct CanonicalSummary<'plan> {
     reduced_isolation: &'plan [String],
 }
 
 impl<'plan> CanonicalPlan<'plan> {
+    fn hash(&self) -> Hashed {
+        let mut hashing = Hashing::new();
+        // Writing numbers, strings and lists into memory cannot fail.
+        let _written = serde_json::to_writer(&mut hashing, self);
+        hashing.finish()
+    }
+
     /// Names every field of each type, so that a new one cannot be forgotten here.
     fn of(plan: &'plan Plan) -> Self {
         let Plan {

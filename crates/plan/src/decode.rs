@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::check::PlanDefect;
+use crate::latest::Latest;
 use crate::{
     ByteString, EnvironmentVariable, GuestPath, HostPath, Identity, LandlockPlan, LimitsPlan,
     MountOp, NetworkPlan, PLAN_VERSION, Plan, SeccompPlan, Source, Summary,
@@ -41,61 +42,87 @@ pub enum DecodeError {
 /// The bytes of a Plan: two lines of JSON.
 pub fn encode(plan: &Plan) -> Vec<u8> {
     let (walls, start) = split(plan);
-    // Writing numbers, strings and lists into memory cannot fail.
-    let mut bytes = serde_json::to_vec(&walls).unwrap_or_default();
-    bytes.push(b'\n');
-    let _written = serde_json::to_writer(&mut bytes, &start);
-    bytes
+    finish(walls.to_json(), &start)
 }
 
 /// Reads and checks a Plan.
 pub fn decode(bytes: &[u8]) -> Result<Plan, DecodeError> {
-    Decoder::default().decode(bytes)
+    let (walls, start) = lines(bytes)?;
+    let plan = join(parse_walls(walls)?, parse_start(start)?);
+    plan.check()?;
+    Ok(plan)
+}
+
+/// Writes Plans, of which many are for the same cage: what the last few have in common with other
+/// starts is not written out again.
+#[derive(Debug, Default)]
+pub struct Encoder {
+    known: Latest<(Walls<'static>, Vec<u8>)>,
+}
+
+impl Encoder {
+    /// The same bytes as [`encode`].
+    pub fn encode(&mut self, plan: &Plan) -> Vec<u8> {
+        let (walls, start) = split(plan);
+        let known = self.known.take(|(known, _)| *known == walls);
+        let (walls, text) = known.unwrap_or_else(|| {
+            let text = walls.to_json();
+            (walls.into_owned(), text)
+        });
+        let bytes = finish(text.clone(), &start);
+        // One that is too heavy is written out each time.
+        let _kept = self.known.put(text.len(), (walls, text));
+        bytes
+    }
 }
 
 /// Reads Plans, of which many are for the same cage: the walls of the last few are remembered, byte for
 /// byte, and not parsed again.
 #[derive(Debug, Default)]
 pub struct Decoder {
-    /// The latest first.
-    known: Vec<(Vec<u8>, Walls<'static>)>,
+    /// The text of walls and a Plan that has them.
+    known: Latest<(Vec<u8>, Plan)>,
 }
 
 impl Decoder {
     /// Reads and checks a Plan, whole and anew whatever is known of its walls.
-    pub fn decode(&mut self, bytes: &[u8]) -> Result<Plan, DecodeError> {
-        if bytes.len() > MAX_PLAN_BYTES {
-            return Err(DecodeError::TooLarge { bytes: bytes.len() });
-        }
-        // No JSON text that this module writes has a line break in it.
-        let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
-        let (first, second) = bytes.split_at(end);
-        let walls = self.walls(first)?;
-        let start: Start<'_> = serde_json::from_slice(second).map_err(DecodeError::Malformed)?;
-        let plan = join(walls, start);
-        plan.check()?;
-        Ok(plan)
-    }
-
-    fn walls(&mut self, text: &[u8]) -> Result<Walls<'static>, DecodeError> {
-        let (text, walls) = match self.known.iter().position(|(known, _)| known == text) {
-            Some(position) => self.known.remove(position),
-            None => (text.to_vec(), parse_walls(text)?),
-        };
-        let copy = walls.clone();
-        if text.len() <= MOST_REMEMBERED_BYTES {
-            self.known.truncate(MOST_REMEMBERED - 1);
-            while self.remembered_bytes() + text.len() > MOST_REMEMBERED_BYTES {
-                self.known.pop();
+    pub fn decode(&mut self, bytes: &[u8]) -> Result<Cow<'_, Plan>, DecodeError> {
+        let (walls, start) = lines(bytes)?;
+        let start = parse_start(start)?;
+        let (text, plan) = match self.known.take(|(text, _)| text == walls) {
+            Some((text, mut plan)) => {
+                start.replace_in(&mut plan);
+                (text, plan)
             }
-            self.known.insert(0, (text, walls));
-        }
-        Ok(copy)
+            None => (walls.to_vec(), join(parse_walls(walls)?, start)),
+        };
+        plan.check()?;
+        Ok(match self.known.put(text.len(), (text, plan)) {
+            Ok((_, plan)) => Cow::Borrowed(plan),
+            Err((_, plan)) => Cow::Owned(plan),
+        })
     }
+}
 
-    fn remembered_bytes(&self) -> usize {
-        self.known.iter().map(|(text, _)| text.len()).sum()
+/// The two texts. No JSON that this module writes has a line break in it.
+fn lines(bytes: &[u8]) -> Result<(&[u8], &[u8]), DecodeError> {
+    if bytes.len() > MAX_PLAN_BYTES {
+        return Err(DecodeError::TooLarge { bytes: bytes.len() });
     }
+    let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
+    Ok(bytes.split_at(end))
+}
+
+/// Writes what belongs to one start behind the walls.
+fn finish(mut walls: Vec<u8>, start: &Start<'_>) -> Vec<u8> {
+    walls.push(b'\n');
+    // Writing numbers, strings and lists into memory cannot fail.
+    let _written = serde_json::to_writer(&mut walls, start);
+    walls
+}
+
+fn parse_start(text: &[u8]) -> Result<Start<'static>, DecodeError> {
+    serde_json::from_slice(text).map_err(DecodeError::Malformed)
 }
 
 fn parse_walls(text: &[u8]) -> Result<Walls<'static>, DecodeError> {
@@ -115,7 +142,7 @@ fn parse_walls(text: &[u8]) -> Result<Walls<'static>, DecodeError> {
 }
 
 /// What a Plan has in common with every start of the same cage.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Walls<'plan> {
     version: u32,
@@ -131,6 +158,32 @@ struct Walls<'plan> {
     watched: Cow<'plan, [HostPath]>,
 }
 
+impl Walls<'_> {
+    fn to_json(&self) -> Vec<u8> {
+        // Writing numbers, strings and lists into memory cannot fail.
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    fn into_owned(self) -> Walls<'static> {
+        fn own<T: ToOwned + ?Sized>(value: Cow<'_, T>) -> Cow<'static, T> {
+            Cow::Owned(value.into_owned())
+        }
+        Walls {
+            version: self.version,
+            cage: own(self.cage),
+            sources: own(self.sources),
+            mounts: own(self.mounts),
+            network: own(self.network),
+            seccomp: own(self.seccomp),
+            landlock: own(self.landlock),
+            limits: own(self.limits),
+            must_exist: own(self.must_exist),
+            must_not_exist: own(self.must_not_exist),
+            watched: own(self.watched),
+        }
+    }
+}
+
 /// What belongs to one start.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -142,6 +195,22 @@ struct Start<'plan> {
     working_directory: Cow<'plan, GuestPath>,
     umask: u32,
     summary: Cow<'plan, Summary>,
+}
+
+impl Start<'_> {
+    /// Makes a Plan one for this start.
+    fn replace_in(self, plan: &mut Plan) {
+        // Names every field, so that a new one cannot be forgotten here.
+        let Self { invocation, identity, environment, argv, working_directory, umask, summary } =
+            self;
+        plan.invocation = invocation.into_owned();
+        plan.identity = identity.into_owned();
+        plan.environment = environment.into_owned();
+        plan.argv = argv.into_owned();
+        plan.working_directory = working_directory.into_owned();
+        plan.umask = umask;
+        plan.summary = summary.into_owned();
+    }
 }
 
 /// Names every field, so that a new one cannot be forgotten here.
@@ -218,12 +287,6 @@ fn join(walls: Walls<'_>, start: Start<'_>) -> Plan {
 struct VersionOnly {
     version: u32,
 }
-
-/// How many walls a [`Decoder`] remembers.
-const MOST_REMEMBERED: usize = 4;
-
-/// Of how many bytes at most, all together: room for some three thousand grants.
-const MOST_REMEMBERED_BYTES: usize = 1024 * 1024;
 
 #[cfg(test)]
 mod tests;

@@ -30,7 +30,19 @@ pub struct Nursery {
     /// the id of one that has ended can be another's.
     pidfd: OwnedFd,
     shared: NonNull<Shared>,
+    /// Whether the maker is kept off the owner's processor.
+    is_apart: bool,
     _stack: Stack,
+}
+
+/// What the owner does while the namespaces are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meanwhile {
+    /// It works, so the maker is kept off its processor.
+    Work,
+    /// It sleeps, so the maker takes its processor: another one may be busy with finding out what the
+    /// child has to do.
+    Sleep,
 }
 
 // SAFETY: the record that the pointer leads to must be usable from whichever thread owns the value:
@@ -86,7 +98,7 @@ impl Nursery {
     /// the bounding set of capabilities if there is a user namespace.
     ///
     /// Refused with `EBUSY` in a process with more than one thread, like every fork here.
-    pub fn open(namespaces: Namespaces) -> Result<Self, Errno> {
+    pub fn open(namespaces: Namespaces, meanwhile: Meanwhile) -> Result<Self, Errno> {
         if thread_count()? != 1 {
             return Err(Errno::BUSY);
         }
@@ -131,8 +143,13 @@ impl Nursery {
                 // SAFETY: the descriptor must be open and owned by nobody else: CLONE_PIDFD made the
                 // kernel store a fresh one in `pidfd`, and the maker, who shares it, closes none.
                 let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
-                let nursery = Self { maker, pidfd, shared, _stack: stack };
-                nursery.move_off_this_processor();
+                let is_apart = false;
+                let mut nursery = Self { maker, pidfd, shared, is_apart, _stack: stack };
+                if meanwhile == Meanwhile::Work {
+                    nursery.move_off_this_processor();
+                }
+                nursery.shared().placed.store(1, Ordering::Release);
+                let _woken = futex::wake(&nursery.shared().placed, futex::Flags::empty(), 1);
                 Ok(nursery)
             }
             (errno, _) => {
@@ -191,6 +208,11 @@ impl Nursery {
         // SAFETY: the record must not be in use elsewhere: the maker reads it only after `ordered`
         // is set below.
         unsafe { *shared.birth.get() = Birth { arguments, pidfd: -1, pid: 0, body: Some(body) } };
+        if !self.is_apart {
+            // From here on the owner is awake.
+            self.move_off_this_processor();
+        }
+        let shared = self.shared();
         shared.ordered.store(1, Ordering::Release);
         futex::wake(&shared.ordered, futex::Flags::empty(), 1)?;
         self.wait_while(MADE);
@@ -205,17 +227,15 @@ impl Nursery {
 
     /// Keeps the maker from waiting behind its owner: the scheduler may queue it there because another
     /// processor is busy when it is made, and leaves it there when that one falls idle.
-    fn move_off_this_processor(&self) {
-        let shared = self.shared();
-        if let Some(mut others) = shared.processors {
+    fn move_off_this_processor(&mut self) {
+        if let Some(mut others) = self.shared().processors {
             others.unset(rustix::thread::sched_getcpu());
             // With a single processor, and where it is refused, the maker waits.
             if others.count() > 0 {
                 let _moved = rustix::thread::sched_setaffinity(Some(self.maker), &others);
             }
         }
-        shared.placed.store(1, Ordering::Release);
-        let _woken = futex::wake(&shared.placed, futex::Flags::empty(), 1);
+        self.is_apart = true;
     }
 
     fn shared(&self) -> &Shared {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use audit::Log;
 use jail::{End, Report};
 use limits::{Group, Usage};
-use plan::LimitsPlan;
+use plan::{Hasher, LimitsPlan};
 use rustix::io::Errno;
 
 use super::clerk::Clerk;
@@ -34,6 +34,7 @@ pub(super) struct Keeper {
     pub(super) launchers: Launchers,
     pub(super) log: Arc<Log>,
     pub(super) clerk: Clerk,
+    pub(super) hasher: Mutex<Hasher>,
     table: Mutex<Table>,
     /// Told when a program has ended.
     fewer: Condvar,
@@ -70,6 +71,7 @@ impl Keeper {
             clerk,
             gatekeepers,
             launchers,
+            hasher: Mutex::default(),
             table: Mutex::default(),
             fewer: Condvar::new(),
             next_key: AtomicU64::new(1),

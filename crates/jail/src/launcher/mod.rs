@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use plan::{Decoder, Plan};
+use plan::{Decoder, Encoder, Plan};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
@@ -18,8 +18,9 @@ use rustix::process::Pid;
 use sys::clone::{Forked, Namespaces};
 use sys::signal::SignalSet;
 
+use crate::birth::Cradle;
 use crate::control::Channel;
-use crate::start::Leftovers;
+use crate::start::{Leftovers, bear_for_another};
 use crate::{
     Born, LimitsHolder, Nursery, ProgramStreams, SetupFailure, StartError, Step, privileges,
 };
@@ -45,6 +46,7 @@ pub struct Attending {
 pub struct Launcher {
     /// One request at a time: a request can be several packets.
     socket: Mutex<OwnedFd>,
+    plans: Mutex<Encoder>,
     /// How many threads have one, or wait until they can.
     callers: AtomicUsize,
     /// When it was told of a cage that has not been asked for yet.
@@ -76,8 +78,8 @@ impl Launcher {
             }
             Forked::Parent { pid, pidfd } => {
                 let socket = Mutex::new(ours.into_fd());
-                let (callers, announced) = (AtomicUsize::new(0), Mutex::default());
-                Ok(Self { socket, callers, announced, pid, pidfd })
+                let (plans, announced) = (Mutex::default(), Mutex::default());
+                Ok(Self { socket, plans, callers: AtomicUsize::new(0), announced, pid, pidfd })
             }
         }
     }
@@ -91,7 +93,8 @@ impl Launcher {
         limits: LimitsHolder<'_>,
     ) -> Result<Born, StartError> {
         // Written before it is this thread's turn, so that others are not kept waiting for it.
-        let request = CageRequest::write(plan, sources, &streams, limits);
+        let encoded = self.plans.lock().unwrap_or_else(PoisonError::into_inner).encode(plan);
+        let request = CageRequest::write(&encoded, sources, &streams, limits);
         self.callers.fetch_add(1, Ordering::Relaxed);
         let answer = {
             // A thread that panicked while it held the lock has aborted the process.
@@ -190,17 +193,14 @@ fn serve(socket: &OwnedFd, attendant: Option<Attendant>) {
         let sent = match request {
             Ok(Request::Cage(cage)) => {
                 let CageRequest { plan, sources, streams, limits } = *cage;
-                let limits = limits.as_holder();
-                let born = match ahead.take() {
-                    Some(nursery) => nursery.start(&plan, &sources, streams, limits),
-                    None => crate::start(&plan, &sources, streams, limits),
-                };
+                let cradle = ahead.take().map_or(Cradle::AtOnce, Nursery::into_cradle);
+                let born = bear_for_another(cradle, &plan, &sources, streams, limits.as_holder());
                 let sent = wire::send_answer(socket.as_fd(), born);
                 sent.map(|ending| leftovers = ending)
             }
             Ok(Request::Announcement) => {
                 // What keeps them from being made keeps the cage from it too, and is told then.
-                ahead = ahead.or_else(|| Nursery::open().ok());
+                ahead = ahead.or_else(|| Nursery::open_and_sleep().ok());
                 Ok(())
             }
             Ok(Request::Attendant) => {

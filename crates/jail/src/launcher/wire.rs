@@ -2,6 +2,7 @@
 //! bytes and descriptors need, each telling how much of both is still to come; sizes are capped
 //! before anything is kept.
 
+use std::borrow::Cow;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use plan::{Decoder, Plan};
@@ -15,9 +16,9 @@ use crate::start::Leftovers;
 use crate::{Born, LimitsHolder, ProgramStreams, SetupFailure, StartError, Stream};
 
 /// What a caller wants.
-pub(super) enum Request {
+pub(super) enum Request<'plans> {
     /// A cage.
-    Cage(Box<CageRequest>),
+    Cage(Box<CageRequest<'plans>>),
     /// The process that attends to cages.
     Attendant,
     /// Nothing yet: a cage is about to be asked for. Not answered.
@@ -25,8 +26,8 @@ pub(super) enum Request {
 }
 
 /// A cage to bear.
-pub(super) struct CageRequest {
-    pub(super) plan: Plan,
+pub(super) struct CageRequest<'plans> {
+    pub(super) plan: Cow<'plans, Plan>,
     pub(super) sources: Vec<OwnedFd>,
     pub(super) streams: ProgramStreams,
     pub(super) limits: Limits,
@@ -61,10 +62,10 @@ impl WrittenRequest<'_> {
     }
 }
 
-impl CageRequest {
-    /// Writes a request for a cage.
+impl CageRequest<'_> {
+    /// Writes a request for a cage, whose Plan is encoded.
     pub(super) fn write<'a>(
-        plan: &Plan,
+        plan: &[u8],
         sources: &'a [OwnedFd],
         streams: &'a ProgramStreams,
         limits: LimitsHolder<'a>,
@@ -94,7 +95,7 @@ impl CageRequest {
         let mut bytes = vec![RequestKind::Cage as u8];
         bytes.extend(kinds.map(|kind| kind as u8));
         bytes.push(holder as u8);
-        bytes.extend(plan::encode(plan));
+        bytes.extend_from_slice(plan);
         WrittenRequest { bytes, descriptors }
     }
 }
@@ -110,19 +111,19 @@ pub(super) fn send_announcement(socket: BorrowedFd<'_>) -> Result<(), Errno> {
 }
 
 /// The next request: none when the caller is gone, an error inside when it cannot be taken.
-pub(super) fn receive_request(
+pub(super) fn receive_request<'plans>(
     socket: BorrowedFd<'_>,
-    plans: &mut Decoder,
-) -> Result<Option<Result<Request, StartError>>, Errno> {
+    plans: &'plans mut Decoder,
+) -> Result<Option<Result<Request<'plans>, StartError>>, Errno> {
     let Some((bytes, descriptors)) = receive_parts(socket)? else { return Ok(None) };
     Ok(Some(read_request(&bytes, descriptors, plans)))
 }
 
-fn read_request(
+fn read_request<'plans>(
     bytes: &[u8],
     descriptors: Vec<OwnedFd>,
-    plans: &mut Decoder,
-) -> Result<Request, StartError> {
+    plans: &'plans mut Decoder,
+) -> Result<Request<'plans>, StartError> {
     let malformed = |what: &str| StartError::Unsupported(format!("the request {what}"));
     if bytes == [RequestKind::Attendant as u8] {
         return Ok(Request::Attendant);

@@ -112,3 +112,10 @@ fn a_table_is_read_in_any_order_and_to_its_last_line() {
         assert!(compare(lacking.concat()).unwrap_err().contains("it is not mounted nodev"));
     }
 }
+
+/// V17: who bears a cage for somebody else cannot be the one who verifies it.
+#[test]
+fn unknown_mounts_are_never_the_same() {
+    let own = open_mount_table().unwrap();
+    assert!(PlannedMounts::unknown().compare_with(std::os::fd::AsFd::as_fd(&own)).is_err());
+}

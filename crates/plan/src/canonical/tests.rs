@@ -20,6 +20,11 @@ fn what_belongs_to_one_start_does_not_count() {
     assert_ne!(first, second);
     assert_eq!(first.hash(), second.hash());
     assert_eq!(first.hash().as_str().len(), 64);
+    let mut hasher = Hasher::default();
+    assert_eq!(hasher.hash(&first), first.hash());
+    assert_eq!(hasher.hash(&second), first.hash());
+    assert!(hasher.known.take(|_| true).is_some());
+    assert!(hasher.known.take(|_| true).is_none(), "both are the same cage");
 }
 
 /// K38, K241: a cage is the same whichever session it is in.
@@ -70,10 +75,15 @@ fn everything_else_counts() {
         |plan| plan.summary.reduced_isolation.push("x".to_owned()),
     ];
     let mut hashes = std::collections::BTreeSet::from([plan(Vec::new()).hash()]);
+    let mut hasher = Hasher::default();
     for change in cases {
-        let mut plan = plan(Vec::new());
-        change(&mut plan);
-        assert!(hashes.insert(plan.hash()));
+        let mut changed = plan(Vec::new());
+        change(&mut changed);
+        assert!(hashes.insert(changed.hash()));
+        // Whatever it remembers, and whether it has to remember it.
+        for plan in [&plan(Vec::new()), &changed, &changed] {
+            assert_eq!(hasher.hash(plan), plan.hash());
+        }
     }
 }
 

@@ -1,0 +1,92 @@
+//! The last few of something, so that what many starts have in common is not worked out for each.
+//! Bounded in number and in weight, whatever is put in.
+
+/// The last few.
+#[derive(Debug)]
+pub(crate) struct Latest<T> {
+    first: Option<Weighed<T>>,
+    /// The latest first.
+    others: Vec<Weighed<T>>,
+}
+
+#[derive(Debug)]
+struct Weighed<T> {
+    weight: usize,
+    value: T,
+}
+
+impl<T> Default for Latest<T> {
+    fn default() -> Self {
+        Self { first: None, others: Vec::new() }
+    }
+}
+
+impl<T> Latest<T> {
+    /// Takes out the latest that is the right one.
+    pub(crate) fn take(&mut self, is_right: impl Fn(&T) -> bool) -> Option<T> {
+        if let Some(first) = self.first.take_if(|first| is_right(&first.value)) {
+            return Some(first.value);
+        }
+        let position = self.others.iter().position(|other| is_right(&other.value))?;
+        Some(self.others.remove(position).value)
+    }
+
+    /// Puts in one more, for which others may have to go. One that is too heavy is given back.
+    pub(crate) fn put(&mut self, weight: usize, value: T) -> Result<&mut T, T> {
+        if weight > MOST_WEIGHT {
+            return Err(value);
+        }
+        if let Some(first) = self.first.take() {
+            self.others.insert(0, first);
+        }
+        self.others.truncate(MOST - 1);
+        while weight + self.others.iter().map(|other| other.weight).sum::<usize>() > MOST_WEIGHT {
+            self.others.pop();
+        }
+        Ok(&mut self.first.insert(Weighed { weight, value }).value)
+    }
+}
+
+/// How many there are.
+const MOST: usize = 4;
+
+/// Bytes of all their texts together: room for some three thousand grants.
+pub(crate) const MOST_WEIGHT: usize = 1024 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn weights(latest: &Latest<usize>) -> Vec<usize> {
+        latest.first.iter().chain(&latest.others).map(|one| one.weight).collect()
+    }
+
+    #[test]
+    fn the_latest_are_kept() {
+        let mut latest = Latest::default();
+        for number in 0..2 * MOST {
+            assert_eq!(latest.put(1, number), Ok(&mut { number }));
+        }
+        assert_eq!(latest.take(|number| *number == 0), None, "it was among the first to go");
+        let old = MOST + 1;
+        assert_eq!(latest.take(|number| *number == old), Some(old));
+        assert_eq!(latest.take(|number| *number == old), None);
+        assert_eq!(weights(&latest).len(), MOST - 1);
+    }
+
+    /// K27: heavy ones do not make it heavy, and light ones are kept beside them.
+    #[test]
+    fn there_is_a_bound() {
+        let mut latest = Latest::default();
+        let heavy = MOST_WEIGHT / 5 * 2;
+        for number in 0..5 {
+            for weight in [heavy, 1] {
+                latest.put(weight, number).unwrap();
+                assert!(weights(&latest).iter().sum::<usize>() <= MOST_WEIGHT);
+            }
+        }
+        assert_eq!(weights(&latest), [1, heavy, 1, heavy]);
+        assert_eq!(latest.put(MOST_WEIGHT + 1, 9), Err(9));
+        assert_eq!(weights(&latest).len(), 4, "one that is too heavy takes nobody's place");
+    }
+}
