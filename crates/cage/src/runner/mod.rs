@@ -45,6 +45,7 @@ mod start;
 mod uncaged;
 mod watch;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
@@ -192,6 +193,21 @@ pub struct Runner {
     /// Found when the first cage with limits comes.
     limiter: OnceLock<Limiter>,
     before_step: Option<StepHook>,
+    /// Starts that were announced and have not come to an end.
+    underway: Arc<AtomicUsize>,
+}
+
+/// A start that was announced.
+#[derive(Debug)]
+#[must_use = "it says that a start is underway as long as it is kept"]
+pub struct Announced {
+    underway: Arc<AtomicUsize>,
+}
+
+impl Drop for Announced {
+    fn drop(&mut self) {
+        self.underway.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Runner {
@@ -214,7 +230,8 @@ impl Runner {
         };
         let thread = thread.map_err(kernel("start a thread"))?;
         let (thread, limiter) = (Some(thread), OnceLock::new());
-        Ok(Self { keeper, thread, uncaged, degraded_limits, limiter, before_step })
+        let underway = Arc::default();
+        Ok(Self { keeper, thread, uncaged, degraded_limits, limiter, before_step, underway })
     }
 
     /// Starts a program and returns when it runs. Any number of threads may do so at once. When it
@@ -241,9 +258,15 @@ impl Runner {
 
     /// Tells that a cage is about to be asked for: where nothing else is to be done, its namespaces are
     /// made while the caller still finds out what the cage has to be. Needs not be called, and a cage
-    /// that does not come costs nothing that lasts.
-    pub fn announce(&self) {
-        self.keeper.launchers.announce();
+    /// that does not come costs nothing that lasts. What is returned is to be kept until the cage has
+    /// started.
+    pub fn announce(&self) -> Announced {
+        let underway = Arc::clone(&self.underway);
+        // Made ahead they are there sooner and cost more, which others would have to wait for.
+        if underway.fetch_add(1, Ordering::Relaxed) == 0 {
+            self.keeper.launchers.announce();
+        }
+        Announced { underway }
     }
 
     /// Asks every program to end, kills those that have not after
