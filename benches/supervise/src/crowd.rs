@@ -26,6 +26,7 @@ pub(crate) fn run(clients: usize, task: &Task) -> io::Result<Together> {
             return Err(io::Error::other(format!("a client is not ready: `{line}`")));
         }
     }
+    std::thread::sleep(REST);
     for member in &mut crowd {
         member.input.write_all(b"go\n")?;
     }
@@ -40,6 +41,10 @@ pub(crate) fn run(clients: usize, task: &Task) -> io::Result<Together> {
     }
     Ok(together)
 }
+
+/// The kernel takes namespaces and mounts apart after their last process has ended. What one way has left
+/// must not weigh on the next, which is always the same.
+const REST: Duration = Duration::from_millis(500);
 
 struct Member {
     child: Child,

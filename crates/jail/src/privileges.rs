@@ -2,6 +2,9 @@
 //! core dumps, and the traces of the process that this one was forked from. What was dropped is
 //! read back.
 
+use std::ops::Range;
+use std::sync::OnceLock;
+
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{DumpableBehavior, Resource, Rlimit, Signal};
@@ -69,6 +72,28 @@ fn check() -> Result<(), SetupFailure> {
 /// The command line of the supervisor would be readable as that of pid 1. The kernel takes it
 /// from this process's memory, which is a copy of its own by now.
 fn erase_arguments() -> Result<(), Errno> {
+    let arguments = match ARGUMENTS.get() {
+        Some(arguments) => arguments.clone(),
+        None => find_arguments()?,
+    };
+    let length = usize::try_from(arguments.end.saturating_sub(arguments.start));
+    let nothing = vec![0; length.map_err(|_| Errno::IO)?];
+    let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+    let memory = rustix::fs::openat(CWD, c"/proc/self/mem", flags, Mode::empty())?;
+    rustix::io::pwrite(&memory, &nothing, arguments.start)?;
+    Ok(())
+}
+
+/// Finds out where the command line of this process is, for all that are forked from it: there they are
+/// in the same place.
+pub(crate) fn remember_arguments() -> Result<(), Errno> {
+    let arguments = find_arguments()?;
+    ARGUMENTS.get_or_init(|| arguments);
+    Ok(())
+}
+
+/// Where the kernel takes the command line from.
+fn find_arguments() -> Result<Range<u64>, Errno> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let stat = rustix::fs::openat(CWD, c"/proc/self/stat", flags, Mode::empty())?;
     let mut text = [0_u8; 1024];
@@ -80,13 +105,11 @@ fn erase_arguments() -> Result<(), Errno> {
         std::str::from_utf8(text.get(after_name..).ok_or(Errno::IO)?).map_err(|_| Errno::IO)?;
     let mut fields = fields.split_ascii_whitespace().skip(ARGUMENT_START - 2);
     let mut address = || fields.next().and_then(|field| field.parse::<u64>().ok()).ok_or(Errno::IO);
-    let (start, end) = (address()?, address()?);
-    let length = usize::try_from(end.saturating_sub(start)).map_err(|_| Errno::IO)?;
-    let flags = OFlags::WRONLY | OFlags::CLOEXEC;
-    let memory = rustix::fs::openat(CWD, c"/proc/self/mem", flags, Mode::empty())?;
-    rustix::io::pwrite(&memory, &vec![0; length], start)?;
-    Ok(())
+    Ok(address()?..address()?)
 }
+
+/// Where the command line is, if that is known.
+static ARGUMENTS: OnceLock<Range<u64>> = OnceLock::new();
 
 /// Leaves nothing in the bounding set. Of every capability it is read whether it is gone; in a nursery
 /// they were dropped already, which is then all that is done.

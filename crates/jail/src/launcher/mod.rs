@@ -253,6 +253,7 @@ fn fork_attendant(attendant: Option<Attendant>) -> Result<Attending, StartError>
 fn prepare(socket: &OwnedFd) -> Result<(), SetupFailure> {
     let failed = |errno| SetupFailure::kernel(Step::Settings, "the launcher", errno);
     privileges::die_with_parent()?;
+    privileges::remember_arguments().map_err(failed)?;
     sys::signal::set_mask(&SignalSet::empty()).map_err(failed)?;
     sys::signal::ignore(libc::SIGCHLD).map_err(failed)?;
     rustix::process::setsid().map_err(failed)?;

@@ -267,8 +267,8 @@ enum HolderKind {
     CallerWithBirthplace = 2,
 }
 
-/// Sends bytes and descriptors in packets: how many bytes are left, how many descriptors are left,
-/// both counting this packet, then the packet's own bytes.
+/// Sends bytes and descriptors in packets: the packet's own bytes, then how many bytes are left and how
+/// many descriptors are left, both counting this packet.
 fn send_parts(
     socket: BorrowedFd<'_>,
     bytes: &[u8],
@@ -280,10 +280,10 @@ fn send_parts(
         let (chunk, more_bytes) = bytes.split_at(bytes.len().min(MAX_CHUNK));
         let (batch, more_descriptors) =
             descriptors.split_at(descriptors.len().min(MAX_DESCRIPTORS));
-        let mut packet = Vec::with_capacity(chunk.len() + PREFIX);
+        let mut packet = Vec::with_capacity(chunk.len() + SUFFIX);
+        packet.extend(chunk);
         packet.extend(count(bytes.len())?.to_le_bytes());
         packet.extend(count(descriptors.len())?.to_le_bytes());
-        packet.extend(chunk);
         send_packet(socket, &packet, batch)?;
         (bytes, descriptors) = (more_bytes, more_descriptors);
         if bytes.is_empty() && descriptors.is_empty() {
@@ -298,11 +298,11 @@ type Parts = (Vec<u8>, Vec<OwnedFd>);
 fn receive_parts(socket: BorrowedFd<'_>) -> Result<Option<Parts>, Errno> {
     let (mut bytes, mut descriptors) = (Vec::new(), Vec::new());
     loop {
-        let (packet, batch) = match receive_packet(socket, MAX_CHUNK + PREFIX) {
+        let (mut packet, batch) = match receive_packet(socket, MAX_CHUNK + SUFFIX) {
             Err(Errno::INTR) => continue,
             other => other?,
         };
-        let Some((&[a, b, c, d, e, f, g, h], chunk)) = packet.split_first_chunk::<PREFIX>() else {
+        let Some((chunk, &[a, b, c, d, e, f, g, h])) = packet.split_last_chunk::<SUFFIX>() else {
             return if packet.is_empty() && bytes.is_empty() {
                 Ok(None)
             } else {
@@ -311,20 +311,27 @@ fn receive_parts(socket: BorrowedFd<'_>) -> Result<Option<Parts>, Errno> {
         };
         let left_bytes = u32::from_le_bytes([a, b, c, d]);
         let left_descriptors = u32::from_le_bytes([e, f, g, h]);
-        bytes.extend_from_slice(chunk);
+        let length = chunk.len();
+        packet.truncate(length);
+        if bytes.is_empty() {
+            // Mostly the only one: a copy would be so many pages more that a birth has to part.
+            bytes = packet;
+        } else {
+            bytes.append(&mut packet);
+        }
         let came = u32::try_from(batch.len()).map_err(|_| Errno::TOOBIG)?;
         descriptors.extend(batch);
-        if bytes.len() > plan::MAX_PLAN_BYTES + PREFIX || descriptors.len() > MOST_DESCRIPTORS {
+        if bytes.len() > plan::MAX_PLAN_BYTES + SUFFIX || descriptors.len() > MOST_DESCRIPTORS {
             return Err(Errno::TOOBIG);
         }
-        let chunk = u32::try_from(chunk.len()).map_err(|_| Errno::TOOBIG)?;
+        let chunk = u32::try_from(length).map_err(|_| Errno::TOOBIG)?;
         if left_bytes <= chunk && left_descriptors <= came {
             return Ok(Some((bytes, descriptors)));
         }
     }
 }
 
-const PREFIX: usize = 8;
+const SUFFIX: usize = 8;
 const MAX_CHUNK: usize = 64 * 1024;
 
 /// Most descriptors of one request: a source for each of the most grants a policy may have.
