@@ -102,6 +102,15 @@ impl Decoder {
             Err((_, plan)) => Cow::Owned(plan),
         })
     }
+
+    /// Keeps nothing of the last Plan but its walls. Variables and arguments can be secret, and whoever
+    /// forks hands its memory on.
+    pub fn forget_start(&mut self) {
+        if let Some((_, plan)) = self.known.last_put() {
+            plan.environment = Vec::new();
+            plan.argv = Vec::new();
+        }
+    }
 }
 
 /// The two texts. No JSON that this module writes has a line break in it.

@@ -31,6 +31,11 @@ impl<T> Latest<T> {
         Some(self.others.remove(position).value)
     }
 
+    /// The one that was put in last, unless it was taken out.
+    pub(crate) fn last_put(&mut self) -> Option<&mut T> {
+        self.first.as_mut().map(|first| &mut first.value)
+    }
+
     /// Puts in one more, for which others may have to go. One that is too heavy is given back.
     pub(crate) fn put(&mut self, weight: usize, value: T) -> Result<&mut T, T> {
         if weight > MOST_WEIGHT {

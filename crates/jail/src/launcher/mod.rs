@@ -208,6 +208,7 @@ fn serve(socket: &OwnedFd, attendant: Option<Attendant>) {
             }
             Err(refusal) => wire::send_answer(socket.as_fd(), Err(refusal)).map(drop),
         };
+        plans.forget_start();
         if sent.is_err() {
             return;
         }

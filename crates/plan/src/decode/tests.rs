@@ -33,6 +33,22 @@ fn each_of_many_is_taken_for_what_it_is() {
     }
 }
 
+/// K27: what one start was given does not stay for the next.
+#[test]
+fn a_start_is_forgotten() {
+    let mut decoder = Decoder::default();
+    let mut secret = plan(vec![directory("/a")]);
+    secret.argv.push(ByteString::from("hunter2"));
+    for _ in 0..2 {
+        assert_eq!(*decoder.decode(&encode(&secret)).unwrap(), secret);
+        decoder.forget_start();
+        assert!(!format!("{decoder:?}").contains("hunter2"));
+    }
+    let (_, kept) = decoder.known.last_put().unwrap();
+    assert!(kept.argv.is_empty() && kept.environment.is_empty());
+    assert_eq!(kept.mounts, secret.mounts);
+}
+
 /// K27: a cage that is too large to be remembered is a cage like any other.
 #[test]
 fn a_large_cage_is_not_remembered() {
