@@ -64,7 +64,7 @@ impl AttachedRun<'_> {
         let mut born = nursery.start(plan, &sources, streams, bounds.holder())?;
         // The cage has what it needs of them. They are given back while it is being built, and not
         // when somebody waits for this process to end.
-        drop(sources);
+        sys::descriptors::close_together(sources);
         bounds.take_in(born.pid())?;
         if bounds.go_with_its_last_process() {
             born.stay_until_dismissed();

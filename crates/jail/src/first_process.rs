@@ -24,15 +24,24 @@ use crate::{
     verify,
 };
 
+/// What a first process was born with and has no use for.
+#[derive(Clone, Copy)]
+pub(crate) struct Burden<'a> {
+    /// Copies of its supervisor's descriptors of what the cage is granted.
+    pub(crate) sources: &'a [OwnedFd],
+    /// How many descriptors there are at most until the cage is built.
+    pub(crate) descriptors: usize,
+}
+
 /// The whole life of the cage's first process.
 pub(crate) fn be_pid_one(
     plan: &Plan,
     namespacing: Namespacing,
     streams: ProgramStreams,
     control: Channel,
-    descriptors: usize,
+    burden: Burden<'_>,
 ) -> ! {
-    let (failure, control) = live(plan, namespacing, streams, control, descriptors);
+    let (failure, control) = live(plan, namespacing, streams, control, burden);
     // A supervisor that is gone has no use for the report.
     let _told = control.send(&Report::Failed(failure), &[]);
     sys::exec::exit_now(1)
@@ -45,9 +54,9 @@ fn live(
     namespacing: Namespacing,
     streams: ProgramStreams,
     control: Channel,
-    descriptors: usize,
+    burden: Burden<'_>,
 ) -> (SetupFailure, Channel) {
-    match build_and_launch(plan, namespacing, streams, &control, descriptors) {
+    match build_and_launch(plan, namespacing, streams, &control, burden) {
         Ok(ready) => {
             let Ready { launched, children, inward, departure, layers } = ready;
             let _told = control.send(&Report::Started(layers), &[]);
@@ -74,10 +83,10 @@ fn build_and_launch(
     namespacing: Namespacing,
     streams: ProgramStreams,
     control: &Channel,
-    descriptors: usize,
+    burden: Burden<'_>,
 ) -> Result<Ready, SetupFailure> {
     let settings = |errno| SetupFailure::kernel(Step::Settings, "signals", errno);
-    let limit = DescriptorLimit::make_room_for(descriptors).map_err(settings)?;
+    let limit = DescriptorLimit::make_room_for(burden.descriptors).map_err(settings)?;
     sys::signal::restore_default(libc::SIGCHLD).map_err(settings)?;
     let children = sys::signal::descriptor(&SignalSet::of(&[libc::SIGCHLD])).map_err(settings)?;
     rustix::system::sethostname(plan.identity.hostname.as_bytes())
@@ -109,7 +118,7 @@ fn build_and_launch(
     let launch = Launch::prepare(plan)?;
     // The kernel compiles the filter while the start becomes durable on record.
     let filter = launch.enter_filter()?;
-    close_while_waiting(spent, control);
+    close_while_waiting(spent, burden.sources, control);
     let departing = wait_for_go(control)?;
     refuse_orphanhood(control)?;
     let streams = program::borrow_streams(&streams, terminal.as_ref());
@@ -140,12 +149,15 @@ fn refuse_orphanhood(control: &Channel) -> Result<(), SetupFailure> {
 
 /// Closes descriptors if there is time for it: the supervisor compares as many mounts meanwhile. A few
 /// are sooner closed with everything else, once the program runs.
-fn close_while_waiting(descriptors: Vec<OwnedFd>, control: &Channel) {
+fn close_while_waiting(spent: Vec<OwnedFd>, copies: &[OwnedFd], control: &Channel) {
     let mut orders = [PollFd::new(control, PollFlags::IN)];
     let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
-    if descriptors.len() < MANY || rustix::event::poll(&mut orders, Some(&now)) != Ok(0) {
-        std::mem::forget(descriptors);
+    if spent.len() < MANY || rustix::event::poll(&mut orders, Some(&now)) != Ok(0) {
+        std::mem::forget(spent);
+        return;
     }
+    sys::descriptors::close_together(spent);
+    sys::descriptors::close_copies(copies);
 }
 
 fn wait_for_go(control: &Channel) -> Result<Departing, SetupFailure> {

@@ -16,7 +16,7 @@ use sys::nursery::{Meanwhile, Newborn};
 use crate::birth::{self, Cradle};
 use crate::control::{Channel, Departing, Order};
 use crate::descriptor_limit::DescriptorLimit;
-use crate::first_process::be_pid_one;
+use crate::first_process::{Burden, be_pid_one};
 use crate::streams::ProgramStreams;
 use crate::verify::PlannedMounts;
 use crate::{Report, SetupFailure, StartError, Step, identity, idmap, network};
@@ -185,7 +185,7 @@ fn bear_planned(
         // A channel must have one other end only.
         drop(control.take());
         if let Some((streams, inside)) = inside.take() {
-            be_pid_one(plan, namespacing, streams, inside, descriptors);
+            be_pid_one(plan, namespacing, streams, inside, Burden { sources, descriptors });
         }
     };
     let birthplace = match limits {

@@ -1,8 +1,8 @@
-//! Two steps for each of many things, the second by another thread where there are enough of them to
-//! pay for it. Never leaves a thread behind: whoever asked may be about to fork.
+//! Two steps for each of many things, the second also by another thread where there are enough of them
+//! to pay for it. Never leaves a thread behind: whoever asked may be about to fork.
 
 use std::panic::resume_unwind;
-use std::sync::mpsc;
+use std::sync::{Mutex, mpsc};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 mod tests;
 
 /// Does both steps for each item; the results are in the items' order. Not half of the items to each
-/// thread: two that open files below the same directory keep each other waiting.
+/// thread: two that open files below the same directory keep each other waiting. Whoever is through with
+/// the first step helps with the second.
 pub(super) fn in_two_steps<T, M: Send, R: Send>(
     items: &[T],
     first: impl Fn(&T) -> M,
@@ -21,17 +22,26 @@ pub(super) fn in_two_steps<T, M: Send, R: Send>(
         return alone();
     }
     let threads = sys::clone::thread_count();
+    let (sender, receiver) = mpsc::channel::<(usize, Vec<M>)>();
+    let receiver = Mutex::new(receiver);
+    let finish = || {
+        let waiting = std::iter::from_fn(|| receiver.lock().ok()?.recv().ok());
+        let finished =
+            waiting.map(|(place, some)| (place, some.into_iter().map(&second).collect()));
+        finished.collect::<Vec<(usize, Vec<R>)>>()
+    };
     let done = std::thread::scope(|scope| {
-        let (sender, receiver) = mpsc::channel::<Vec<M>>();
-        let rest = || receiver.into_iter().flatten().map(&second).collect::<Vec<R>>();
         // Where there can be no second thread, the first has all the work.
-        let Ok(other) = Builder::new().spawn_scoped(scope, rest) else { return alone() };
-        for some in items.chunks(AT_A_TIME) {
-            // One that takes no more has panicked, and is asked why below.
-            let _taken = sender.send(some.iter().map(&first).collect());
+        let Ok(other) = Builder::new().spawn_scoped(scope, &finish) else { return alone() };
+        for (place, some) in items.chunks(AT_A_TIME).enumerate() {
+            // Nobody takes it who has panicked, and who is asked why below.
+            let _taken = sender.send((place, some.iter().map(&first).collect()));
         }
         drop(sender);
-        other.join().unwrap_or_else(|panic| resume_unwind(panic))
+        let mut done = finish();
+        done.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        done.sort_unstable_by_key(|(place, _)| *place);
+        done.into_iter().flat_map(|(_, some)| some).collect()
     });
     if threads == Ok(1) {
         await_thread_count(1);
