@@ -216,4 +216,5 @@ const SKIPPED: &str = "skipped: ";
 /// The longest that one test may take.
 const LONGEST: Duration = Duration::from_secs(600);
 /// Variables of ours that a test gets even where the environment is made anew.
-const KEPT_VARIABLES: &[&str] = &["PATH", "LANG", "RUST_BACKTRACE", super::REQUIRE];
+const KEPT_VARIABLES: &[&str] =
+    &["PATH", "LANG", "RUST_BACKTRACE", "STOCKADE_CYCLES", "STOCKADE_DEATHS", super::REQUIRE];

@@ -32,7 +32,7 @@ pub(super) fn in_two_steps<T, M: Send, R: Send>(
     };
     let done = std::thread::scope(|scope| {
         // Where there can be no second thread, the first has all the work.
-        let Ok(other) = Builder::new().spawn_scoped(scope, &finish) else { return alone() };
+        let Ok(other) = Builder::new().spawn_scoped(scope, finish) else { return alone() };
         for (place, some) in items.chunks(AT_A_TIME).enumerate() {
             // Nobody takes it who has panicked, and who is asked why below.
             let _taken = sender.send((place, some.iter().map(&first).collect()));

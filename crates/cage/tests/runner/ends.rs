@@ -9,7 +9,7 @@ use jail::End;
 use plan::LimitsPlan;
 use rustix::process::Pid;
 
-use crate::support::{descendants, eventually, is_alive, runner, shell, small};
+use crate::support::{descendants, eventually, is_alive, runner, shell, small, stdout_of};
 
 pub(crate) const TESTS: &[(&str, fn())] = &[
     ("a_program_is_asked_to_end_and_then_killed", a_program_is_asked_to_end_and_then_killed),
@@ -35,7 +35,6 @@ fn a_program_is_asked_to_end_and_then_killed() {
     assert_eq!((ended.end, ended.reason.word()), (End::Exited(9), "cancelled"));
     let ended = stopped.close();
     assert_eq!(ended.end, End::Signalled(libc::SIGTERM));
-    assert!(started.elapsed() < cage::GRACE);
     let ended = deaf.close();
     assert_eq!((ended.end, ended.reason.word()), (End::Signalled(libc::SIGKILL), "cancelled"));
     assert!(started.elapsed() >= cage::GRACE);
@@ -49,10 +48,12 @@ fn a_program_has_its_time_and_no_more() {
     let started = Instant::now();
     let handle = runner.spawn(prepared.into()).unwrap();
     let ended = handle.wait();
-    assert_eq!(ended.reason.word(), "walltime_exceeded");
-    let took = started.elapsed();
-    let time = Duration::from_secs(1);
-    assert!(took >= time && took < time + cage::GRACE, "{took:?}");
+    // Asked to end, it ends: nobody has to kill it when its grace is over.
+    assert_eq!(
+        (ended.end, ended.reason.word()),
+        (End::Signalled(libc::SIGTERM), "walltime_exceeded")
+    );
+    assert!(started.elapsed() >= Duration::from_secs(1));
     assert!(!is_alive(handle.pid().as_raw_nonzero().get()));
 }
 
@@ -65,17 +66,16 @@ fn a_dropped_handle_ends_its_cage() {
     eventually("the runner knows", || runner.count() == 0);
 }
 
-/// K190, T62
+/// K190, T62: at once, without being asked first.
 fn a_dropped_runner_ends_all() {
     let before = descendants();
     let runner = runner();
-    let script = "trap '' TERM; setsid sleep 1000 & sleep 1000";
+    let script = "trap 'echo asked' TERM; setsid sleep 1000 & while :; do sleep 0.1; done";
     let handles: Vec<_> = (0..8).map(|_| runner.spawn(shell(script)).unwrap()).collect();
-    let started = Instant::now();
     drop(runner);
-    assert!(started.elapsed() < Duration::from_secs(4));
     for handle in handles {
         assert_eq!(handle.wait().end, End::Signalled(libc::SIGKILL));
+        assert_eq!(stdout_of(&handle), "");
     }
     eventually("nothing is left", || descendants() == before);
 }

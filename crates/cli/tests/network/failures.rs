@@ -27,15 +27,15 @@ fn gatekeeper_killed_in_mid_transfer() {
     until(|| world.contacts("far").iter().any(|contact| contact["what"] == "request"));
     let gatekeeper = gatekeeper_of(&cage).expect("a gatekeeper");
     world.forget();
-    let killed = Instant::now();
     kill_process(gatekeeper, Signal::KILL).unwrap();
     let output = cage.wait_with_output().unwrap();
     let (stdout, stderr) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(killed.elapsed() < Duration::from_secs(5), "{:?}: {stdout}{stderr}", killed.elapsed());
     assert_eq!(output.status.code(), Some(7), "{stdout}{stderr}");
     for word in ["first", "second", "third", "fourth", "fifth"] {
         assert!(stdout.contains(word) && !stdout.contains(&format!("{word} 0")), "{stdout}");
+        // The code of a time that is over: whoever lost the network is told so at once.
+        assert!(!stdout.contains(&format!("{word} 28")), "{stdout}");
     }
     assert_eq!(world.contacts("far"), Vec::<serde_json::Value>::new());
     world.shell(&["web.example"], "curl -sSf -m 20 http://web.example/").works();
@@ -73,8 +73,8 @@ fn gatekeeper_that_says_nothing_at_the_end() {
 fn resolver_that_does_not_answer() {
     let Some(world) = World::new() else { return };
     let done = world.shell(&["silent.example"], "curl -sSf -m 30 http://silent.example/");
-    assert_ne!(done.ended.code, 0);
-    assert!(done.took < Duration::from_secs(15), "{:?}", done.took);
+    // 28 would be curl's own patience.
+    assert!(![0, 28].contains(&done.ended.code), "{}", done.ended.code);
 }
 
 /// K85, K86, K192, T54: cages with network that end by themselves or are killed leave no process,
