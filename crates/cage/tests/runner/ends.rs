@@ -35,6 +35,7 @@ fn a_program_is_asked_to_end_and_then_killed() {
     assert_eq!((ended.end, ended.reason.word()), (End::Exited(9), "cancelled"));
     let ended = stopped.close();
     assert_eq!(ended.end, End::Signalled(libc::SIGTERM));
+    assert!(started.elapsed() < cage::GRACE);
     let ended = deaf.close();
     assert_eq!((ended.end, ended.reason.word()), (End::Signalled(libc::SIGKILL), "cancelled"));
     assert!(started.elapsed() >= cage::GRACE);
@@ -48,12 +49,10 @@ fn a_program_has_its_time_and_no_more() {
     let started = Instant::now();
     let handle = runner.spawn(prepared.into()).unwrap();
     let ended = handle.wait();
-    // Asked to end, it ends: nobody has to kill it when its grace is over.
-    assert_eq!(
-        (ended.end, ended.reason.word()),
-        (End::Signalled(libc::SIGTERM), "walltime_exceeded")
-    );
-    assert!(started.elapsed() >= Duration::from_secs(1));
+    assert_eq!(ended.reason.word(), "walltime_exceeded");
+    let took = started.elapsed();
+    let time = Duration::from_secs(1);
+    assert!(took >= time && took < time + cage::GRACE, "{took:?}");
     assert!(!is_alive(handle.pid().as_raw_nonzero().get()));
 }
 

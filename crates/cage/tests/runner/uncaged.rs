@@ -1,7 +1,7 @@
 //! Programs without a cage: refused unless allowed, held to their time, ended with what they
 //! started.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cage::runner::{Request, Uncaged, UncagedProgram, UncagedReason};
 
@@ -46,8 +46,10 @@ fn time_holds_without_a_cage() {
     let runner = allowing();
     let mut limited = program("sleep 1000 & sleep 1000");
     limited.walltime = Some(Duration::from_millis(300));
+    let started = Instant::now();
     let ended = runner.spawn(Request::uncaged(limited)).unwrap().wait();
     assert_eq!(ended.reason.word(), "walltime_exceeded");
+    assert!(started.elapsed() < Duration::from_secs(3));
 }
 
 /// K163

@@ -3,7 +3,7 @@
 
 use std::io::Read as _;
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -28,6 +28,7 @@ fn forks_without_end() {
     let place = Place::new();
     let limits = ["--pids", "40", "--memory", "256M"];
     let (flags, bomb) = (["run", "--json", "--time", &some_time()], "fork while 1");
+    let began = Instant::now();
     let ended = place.ask([&flags[..], &limits, &["--", "perl", "-e", bomb]].concat());
     if ended.code == 122 {
         // A user who was given no control group. Where one must be had is for other tests to say.
@@ -36,6 +37,7 @@ fn forks_without_end() {
     }
     let result = out_of_time(&ended);
     assert!(result["usage"]["pids_refused"].as_u64().unwrap() > 0, "{result}");
+    assert!(began.elapsed() < slowly(Duration::from_secs(20)), "{:?}", began.elapsed());
 }
 
 /// K56, T29: what nobody needs is handed through, not gathered, until the time is over.

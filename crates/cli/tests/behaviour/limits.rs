@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -68,10 +68,16 @@ fn want_of_memory_ends_the_whole_cage() {
     if !are_held(&place) {
         return;
     }
-    let line = "(perl -e '$x = \"x\" x (200 << 20)'; true) & wait; sleep 30; echo survived";
-    let ended = place.shell(&["--memory", "32M"], line);
+    let long = slowly(Duration::from_secs(30));
+    let line = format!(
+        "(perl -e '$x = \"x\" x (200 << 20)'; true) & wait; sleep {}; echo survived",
+        long.as_secs()
+    );
+    let began = Instant::now();
+    let ended = place.shell(&["--memory", "32M"], &line);
     ended.expect_code(137).says("memory limit 32 MiB exceeded");
     assert!(!ended.stdout.contains("survived"));
+    assert!(began.elapsed() < long / 2, "{:?}", began.elapsed());
 }
 
 /// K225, T29: files in memory count as memory.
@@ -124,9 +130,12 @@ fn a_fork_bomb() {
         return;
     }
     let bomb = "bomb() { bomb | bomb & bomb; }; bomb 2> /dev/null; sleep 30";
+    let began = Instant::now();
     let time = format!("{}s", slowly(Duration::from_secs(2)).as_secs());
     let limits = ["--json", "--pids", "40", "--memory", "256M", "--time", &time];
     let ended = place.shell(&limits, bomb);
+    let longest = slowly(Duration::from_secs(20));
+    assert!(began.elapsed() < longest, "{:?}", began.elapsed());
     let result = result(&ended);
     assert!(result["usage"]["pids_refused"].as_u64().unwrap() > 0, "{result}");
     let left = groups_with(result["invocation"].as_str().unwrap());

@@ -137,12 +137,14 @@ fn ending_a_session_ends_its_programs() {
     ] {
         let running = start(&place, &["--json", "--session", name], line);
         wait_for(&place.project.join("w").join(name));
+        let began = Instant::now();
         place.ask(["session", "end", name]).expect_code(0);
         let ended = Ended::of(running.wait_with_output().unwrap());
         ended.says("the program was ended with its session");
         let result = result(&ended);
         assert_eq!(result["reason"], "session_ended", "{result}");
         assert_eq!((&result["session"], &result["signal"]), (&name.into(), &signal.into()));
+        assert!(began.elapsed() < Duration::from_secs(9), "{:?}", began.elapsed());
         assert!(kept(&place).is_empty(), "{:?}", kept(&place));
     }
     let records = place.records();

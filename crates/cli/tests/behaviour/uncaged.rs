@@ -83,7 +83,7 @@ fn time_holds_without_a_cage() {
     let ended = place.shell(&["--no-sandbox", "--time", "1s", "--json"], line);
     ended.expect_code(124).says("time limit 1 s exceeded");
     assert_eq!(result(&ended)["reason"], "walltime_exceeded");
-    assert!(began.elapsed() >= Duration::from_secs(5), "{:?}", began.elapsed());
+    assert!((5..10).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
     let beat = place.project.join("beat");
     let before = std::fs::metadata(&beat).unwrap().len();
     std::thread::sleep(Duration::from_millis(500));

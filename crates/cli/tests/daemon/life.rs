@@ -80,9 +80,11 @@ fn time_to_end(signals: usize) -> Duration {
     serving.wait_for_output(&id, "ready");
     let pid = pid_of(&serving, &id);
     let began = Instant::now();
-    for _ in 0..signals {
+    serving.signal(Signal::TERM);
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(is_alive(pid));
+    for _ in 1..signals {
         serving.signal(Signal::TERM);
-        std::thread::sleep(Duration::from_millis(300));
     }
     let (code, said, _place) = serving.end();
     assert_eq!(code, 0, "{said}");

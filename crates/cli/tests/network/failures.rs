@@ -16,10 +16,10 @@ use super::world::World;
 fn gatekeeper_killed_in_mid_transfer() {
     let Some(world) = World::new() else { return };
     let line = "curl -sSf -m 30 --limit-rate 2M -o /dev/null http://web.example/bytes/500000000; echo \"first $?\"; \
-         curl -sSf -m 10 http://web.example/; echo \"second $?\"; \
-         env -u http_proxy -u HTTP_PROXY curl -sSf -m 10 http://web.example/; echo \"third $?\"; \
-         curl -sSf -m 10 --noproxy '*' http://203.0.113.2/; echo \"fourth $?\"; \
-         curl -sSf -m 10 --noproxy '*' http://10.99.0.2/; echo \"fifth $?\"; exit 7";
+         curl -sSf -m 5 http://web.example/; echo \"second $?\"; \
+         env -u http_proxy -u HTTP_PROXY curl -sSf -m 5 http://web.example/; echo \"third $?\"; \
+         curl -sSf -m 5 --noproxy '*' http://203.0.113.2/; echo \"fourth $?\"; \
+         curl -sSf -m 5 --noproxy '*' http://10.99.0.2/; echo \"fifth $?\"; exit 7";
     let report = world.file("killed.json");
     let mut command = world.caged(&["--net", "web.example"], &report);
     command.args(["--", "sh", "-c", line]).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -72,7 +72,7 @@ fn gatekeeper_that_says_nothing_at_the_end() {
 #[test]
 fn resolver_that_does_not_answer() {
     let Some(world) = World::new() else { return };
-    let done = world.shell(&["silent.example"], "curl -sSf -m 30 http://silent.example/");
+    let done = world.shell(&["silent.example"], "curl -sSf -m 15 http://silent.example/");
     // 28 would be curl's own patience.
     assert!(![0, 28].contains(&done.ended.code), "{}", done.ended.code);
 }

@@ -45,3 +45,17 @@ fn closing_nothing_is_no_mistake() {
     close_together(Vec::new());
     close_copies(&[]);
 }
+
+#[test]
+fn copies_are_closed_whatever_their_order() {
+    let mut all = pipes(20);
+    let (mut readers, mut writers) = (Vec::new(), Vec::new());
+    while let (Some(writer), Some(reader)) = (all.pop(), all.pop()) {
+        writers.push(writer);
+        readers.push(reader);
+    }
+    close_copies(&readers);
+    // Their numbers may be somebody else's by now.
+    readers.into_iter().for_each(|closed| _ = closed.into_raw_fd());
+    assert!(writers.iter().all(|writer| is_closed(writer.as_fd())));
+}

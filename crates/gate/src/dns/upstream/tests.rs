@@ -170,7 +170,7 @@ async fn nobody_is_waited_for_longer_than_five_seconds() {
     .await;
     let began = Instant::now();
     let failure = ask(&[silent.address; 3]).await.addresses.unwrap_err();
-    assert!(began.elapsed() >= Duration::from_secs(4), "{:?}", began.elapsed());
+    assert!((4..7).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
     let expected = "no resolver answered: 3 were tried, the last was";
     assert!(failure.to_string().starts_with(expected), "{failure}");
 }

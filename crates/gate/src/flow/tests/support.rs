@@ -169,7 +169,7 @@ pub(super) async fn echo_server() -> u16 {
 
 /// Whether the connection ends with a reset, at once and without a byte.
 pub(super) async fn is_reset(stream: &mut TcpStream) -> bool {
-    let read = timeout(Duration::from_secs(20), stream.read_u8()).await;
+    let read = timeout(Duration::from_secs(2), stream.read_u8()).await;
     let error = read.expect("the end does not come").expect_err("a byte came");
     error.kind() == std::io::ErrorKind::ConnectionReset
 }
