@@ -119,7 +119,7 @@ where
                 Ok((stream, _)) => {
                     // A connection without these still works, only slower.
                     let _slower = stream.set_nodelay(true);
-                    let _slower = set_socket_send_buffer_size(&stream, limits::SEND_BUFFER);
+                    let _slower = set_socket_send_buffer_size(&stream, send_buffer(&cage));
                     let served = serve(Arc::clone(&cage), stream);
                     connections.spawn(async move {
                         served.await;
@@ -140,6 +140,12 @@ where
             }
         }
     })
+}
+
+/// For a connection that has its permit.
+fn send_buffer(cage: &Cage) -> usize {
+    let open = limits::CONNECTIONS.saturating_sub(cage.connections.available_permits());
+    if open <= limits::FEW { limits::SEND_BUFFER_OF_FEW } else { limits::SEND_BUFFER }
 }
 
 /// How long a listener rests that could not take a connection.

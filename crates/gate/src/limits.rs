@@ -41,6 +41,11 @@ pub const CHUNK: usize = 8 * 65_463;
 /// megabytes: they leave the processor's cache before they are read, and the way there has no delay
 /// that would need them.
 pub const SEND_BUFFER: usize = 256 * 1024;
+/// The same for the first connections of a cage: where few share the processors, the gatekeeper should
+/// not have to wait for the program while the other side sends.
+pub const SEND_BUFFER_OF_FEW: usize = 1024 * 1024;
+/// How many connections of a cage are few.
+pub const FEW: usize = 64;
 /// A proxy client's words before the connection is made: a SOCKS request or an HTTP head.
 pub const GREETING_BYTES: usize = 64 * 1024;
 /// The head of an HTTP request, and a TLS hello.

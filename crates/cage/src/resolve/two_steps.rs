@@ -33,6 +33,9 @@ pub(super) fn in_two_steps<T, M: Send, R: Send>(
     let done = std::thread::scope(|scope| {
         // Where there can be no second thread, the first has all the work.
         let Ok(other) = Builder::new().spawn_scoped(scope, finish) else { return alone() };
+        if threads == Ok(1) {
+            give_the_other_thread_a_processor();
+        }
         for (place, some) in items.chunks(AT_A_TIME).enumerate() {
             // Nobody takes it who has panicked, and who is asked why below.
             let _taken = sender.send((place, some.iter().map(&first).collect()));
@@ -47,6 +50,21 @@ pub(super) fn in_two_steps<T, M: Send, R: Send>(
         await_thread_count(1);
     }
     done
+}
+
+/// The scheduler may queue a new thread behind the one that made it, and leaves it there while another
+/// processor is idle. What cannot be done here costs time alone.
+fn give_the_other_thread_a_processor() {
+    let own = rustix::thread::gettid();
+    let ids = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let ids = ids.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let other = ids.filter_map(rustix::process::Pid::from_raw).find(|id| *id != own);
+    if let (Some(other), Ok(mut processors)) = (other, rustix::thread::sched_getaffinity(None)) {
+        processors.unset(rustix::thread::sched_getcpu());
+        if processors.count() > 0 {
+            let _moved = rustix::thread::sched_setaffinity(Some(other), &processors);
+        }
+    }
 }
 
 /// A thread that was joined can be counted for a moment longer, and a process of several threads may

@@ -1,11 +1,12 @@
 //! Limits where nothing holds them: refused, unless the request takes what there is.
 
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::document::Document;
-use crate::serving::{Place, Serving, eventually, has, stockade_binary};
+use crate::serving::{Place, Serving, eventually, has, slowly, stockade_binary};
 
 /// A daemon for which there are no control groups, and `curl` on its socket.
 struct Unlimited {
@@ -139,11 +140,12 @@ fn a_program_that_ends_in_time_has_kept_it_whoever_looks_later() {
     use rustix::process::Signal;
     let serving = Serving::new();
     let mut request = serving.shell("echo ready; sleep 0.5; exit 4");
-    request["rules"] = json!({ "time": "2s" });
+    let limit = slowly(Duration::from_secs(2));
+    request["rules"] = json!({ "time": format!("{}s", limit.as_secs()) });
     let id = serving.spawn(&request);
     serving.wait_for_output(&id, "ready");
     serving.signal(Signal::STOP);
-    std::thread::sleep(std::time::Duration::from_secs(3));
+    std::thread::sleep(limit + Duration::from_secs(1));
     serving.signal(Signal::CONT);
     let ended = serving.wait(&id);
     assert_eq!(ended["end"]["reason"], "exited", "{ended}");

@@ -312,6 +312,13 @@ pub(crate) fn eventually_within(longest: Duration, what: &str, mut is_so: impl F
     }
 }
 
+/// What takes so long on a machine of its own; more where whoever runs the tests says that the processor
+/// is emulated.
+pub(crate) fn slowly(time: Duration) -> Duration {
+    let factor = std::env::var("STOCKADE_TEST_SLOWNESS");
+    time * factor.map_or(1, |factor| factor.parse().unwrap())
+}
+
 /// Whether a process exists and was not just left uncollected.
 pub(crate) fn is_alive(pid: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
