@@ -194,8 +194,9 @@ impl Left {
             Some(String::from_utf8_lossy(&text).into_owned()).filter(|text| text.contains(&marker))
         };
         let sockets = world.uncaged_shell("grep -E '^(TCP|UDP|RAW)' /proc/net/sockstat");
-        // Connections that have ended are remembered for a minute, and pages for buffers a while.
-        let inuse = |line: &str| line.split(" orphan").next().unwrap_or_default().to_owned();
+        // Connections that have ended are remembered for a minute. Pages for buffers are those of the
+        // whole machine, and each processor keeps up to a mebibyte of them for no socket.
+        let inuse = |line: &str| line.split_whitespace().take(3).collect::<Vec<_>>().join(" ");
         Self {
             processes: entries.filter_map(|entry| command_line(entry.path())).collect(),
             sockets: sockets.stdout.lines().map(inuse).collect::<Vec<String>>().join(", "),
