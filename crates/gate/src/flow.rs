@@ -119,7 +119,10 @@ where
                 Ok((stream, _)) => {
                     // A connection without these still works, only slower.
                     let _slower = stream.set_nodelay(true);
-                    let _slower = set_socket_send_buffer_size(&stream, send_buffer(&cage));
+                    let _slower = set_socket_send_buffer_size(
+                        &stream,
+                        send_buffer(cage.connections.available_permits()),
+                    );
                     let served = serve(Arc::clone(&cage), stream);
                     connections.spawn(async move {
                         served.await;
@@ -142,9 +145,9 @@ where
     })
 }
 
-/// For a connection that has its permit.
-fn send_buffer(cage: &Cage) -> usize {
-    let open = limits::CONNECTIONS.saturating_sub(cage.connections.available_permits());
+/// For a connection of a cage that has room for so many more.
+fn send_buffer(room: usize) -> usize {
+    let open = limits::CONNECTIONS.saturating_sub(room);
     if open <= limits::FEW { limits::SEND_BUFFER_OF_FEW } else { limits::SEND_BUFFER }
 }
 

@@ -203,3 +203,13 @@ async fn unfinished_messages_are_bounded() {
 
 const LONG_HEAD: usize = 60 * 1024;
 const IDLE_CONNECTIONS: usize = 10_000;
+
+/// However many connections a cage has open, the kernel holds back much for a few of them alone.
+#[test]
+fn few_connections_have_large_buffers() {
+    let buffer = |open: usize| super::super::send_buffer(limits::CONNECTIONS - open);
+    assert_eq!(buffer(1), limits::SEND_BUFFER_OF_FEW);
+    assert_eq!(buffer(limits::FEW), limits::SEND_BUFFER_OF_FEW);
+    assert_eq!(buffer(limits::FEW + 1), limits::SEND_BUFFER);
+    assert_eq!(buffer(limits::CONNECTIONS), limits::SEND_BUFFER);
+}
