@@ -16,6 +16,7 @@ pub mod nftables;
 pub mod nursery;
 pub mod packet_log;
 pub mod peer;
+pub mod processors;
 pub mod raw;
 pub mod route;
 pub mod seccomp;

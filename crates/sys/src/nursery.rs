@@ -225,16 +225,9 @@ impl Nursery {
         Ok(Newborn { pid, pidfd })
     }
 
-    /// Keeps the maker from waiting behind its owner: the scheduler may queue it there because another
-    /// processor is busy when it is made, and leaves it there when that one falls idle.
+    /// Keeps the maker from waiting behind its owner.
     fn move_off_this_processor(&mut self) {
-        if let Some(mut others) = self.shared().processors {
-            others.unset(rustix::thread::sched_getcpu());
-            // With a single processor, and where it is refused, the maker waits.
-            if others.count() > 0 {
-                let _moved = rustix::thread::sched_setaffinity(Some(self.maker), &others);
-            }
-        }
+        crate::processors::keep_off_this_one(self.maker);
         self.is_apart = true;
     }
 

@@ -52,18 +52,14 @@ pub(super) fn in_two_steps<T, M: Send, R: Send>(
     done
 }
 
-/// The scheduler may queue a new thread behind the one that made it, and leaves it there while another
-/// processor is idle. What cannot be done here costs time alone.
+/// Keeps the other thread from waiting behind this one.
 fn give_the_other_thread_a_processor() {
     let own = rustix::thread::gettid();
     let ids = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let ids = ids.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let other = ids.filter_map(rustix::process::Pid::from_raw).find(|id| *id != own);
-    if let (Some(other), Ok(mut processors)) = (other, rustix::thread::sched_getaffinity(None)) {
-        processors.unset(rustix::thread::sched_getcpu());
-        if processors.count() > 0 {
-            let _moved = rustix::thread::sched_setaffinity(Some(other), &processors);
-        }
+    if let Some(other) = other {
+        sys::processors::keep_off_this_one(other);
     }
 }
 
