@@ -13,6 +13,9 @@ use tokio::sync::watch;
 use crate::input::Input;
 use crate::problem::{Code, Problem};
 
+#[cfg(test)]
+mod tests;
+
 /// All cages, by their names.
 #[derive(Debug, Default)]
 pub(crate) struct Cages {
@@ -26,6 +29,8 @@ struct Kept {
     numbers: BTreeMap<String, u64>,
     /// Those that have ended, with the bytes of output that are kept of each.
     ended: BTreeMap<u64, u64>,
+    /// All of these together.
+    ended_bytes: u64,
     next: u64,
     starting: usize,
 }
@@ -132,15 +137,11 @@ impl Cages {
     pub(crate) fn note_end(&self, cage: &Cage) {
         let mut kept = self.lock();
         let Some(number) = kept.numbers.get(cage.handle.invocation_id()).copied() else { return };
-        kept.ended.insert(number, cage.kept_bytes());
-        let mut bytes: u64 = kept.ended.values().sum();
-        while kept.ended.len() > MOST_ENDED || (kept.ended.len() > 1 && bytes > MOST_ENDED_BYTES) {
-            let Some((oldest, freed)) =
-                kept.ended.first_key_value().map(|(key, value)| (*key, *value))
-            else {
+        kept.take_note(number, cage.kept_bytes());
+        while kept.keeps_too_much() {
+            let Some(oldest) = kept.ended.first_key_value().map(|(number, _)| *number) else {
                 break;
             };
-            bytes -= freed;
             kept.forget(oldest);
         }
     }
@@ -157,8 +158,19 @@ impl Kept {
         self.cages.len() - self.ended.len()
     }
 
+    /// Takes note that one has ended, of which so many bytes are kept.
+    fn take_note(&mut self, number: u64, bytes: u64) {
+        let before = self.ended.insert(number, bytes).unwrap_or_default();
+        self.ended_bytes = self.ended_bytes - before + bytes;
+    }
+
+    fn keeps_too_much(&self) -> bool {
+        let count = self.ended.len();
+        count > MOST_ENDED || (count > 1 && self.ended_bytes > MOST_ENDED_BYTES)
+    }
+
     fn forget(&mut self, number: u64) {
-        self.ended.remove(&number);
+        self.ended_bytes -= self.ended.remove(&number).unwrap_or_default();
         if let Some(cage) = self.cages.remove(&number) {
             self.numbers.remove(cage.handle.invocation_id());
         }
