@@ -30,8 +30,8 @@ use rustix::process::{Resource, Rlimit};
 const USAGE: &str = "\
 usage: stockade-bench-supervise [--seconds N] [--rounds N] [--alive N] [--only WORD] [--json]
 
-  --seconds N   how long each crowd of clients starts programs (2)
-  --rounds N    how often each way has its turn (3)
+  --seconds N   how long each crowd of clients starts programs (1)
+  --rounds N    how often each way has its turn (7)
   --alive N     how many cages are held at once (1000)
   --only WORD   one of: rates, latency, idle, alive, records
   --json        the report as JSON
@@ -96,8 +96,8 @@ impl Options {
         if !stockade.exists() {
             return Err(io::Error::other(format!("there is no `{}`", stockade.display())));
         }
-        let time = Duration::from_secs(2);
-        let mut options = Self { stockade, time, rounds: 3, alive: 1000, only: None, json: false };
+        let time = Duration::from_secs(1);
+        let mut options = Self { stockade, time, rounds: 7, alive: 1000, only: None, json: false };
         let mut rest = words.iter();
         while let Some(word) = rest.next() {
             let mut number = || {

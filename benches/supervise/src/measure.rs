@@ -91,14 +91,35 @@ fn rates(ways: &[Way], setting: &Setting, options: &Options) -> io::Result<Vec<C
         let measured = in_turns(ways, options.rounds, |way| {
             run(*clients, way, setting, options.time, Goal::Ends)
         })?;
-        crowds.extend(measured.into_iter().map(|(way, rounds)| {
-            let failed = rounds.iter().map(|round| round.failed).sum();
-            let failure = rounds.iter().find_map(|round| round.failure.clone());
-            let rates = rounds.iter().map(|round| round.rate).collect();
-            Crowd { way, clients: *clients, per_second: median(rates), failed, failure }
+        let of_daemon = |daemon: Way| rates_of(&measured, daemon);
+        let (plain, limited) = (of_daemon(Way::Daemon), of_daemon(Way::DaemonWithLimits));
+        crowds.extend(measured.iter().map(|(way, rounds)| {
+            let rates = rates_of(&measured, *way);
+            Crowd {
+                way: *way,
+                clients: *clients,
+                daemon_times: multiple(&plain, &rates),
+                limited_daemon_times: multiple(&limited, &rates),
+                per_second: median(rates),
+                failed: rounds.iter().map(|round| round.failed).sum(),
+                failure: rounds.iter().find_map(|round| round.failure.clone()),
+            }
         }));
     }
     Ok(crowds)
+}
+
+/// Starts in a second by one way, round by round.
+fn rates_of(measured: &[(Way, Vec<Together>)], way: Way) -> Vec<f64> {
+    let rounds = measured.iter().filter(|(candidate, _)| *candidate == way);
+    rounds.flat_map(|(_, rounds)| rounds.iter().map(|round| round.rate)).collect()
+}
+
+/// The daemon's rate as a multiple of another: the middle of what each round says. A machine that is
+/// faster in one round than in the next is so for both.
+fn multiple(daemon: &[f64], other: &[f64]) -> Option<f64> {
+    let each: Vec<f64> = daemon.iter().zip(other).map(|(daemon, other)| daemon / other).collect();
+    (!each.is_empty()).then(|| median(each))
 }
 
 fn latencies(ways: &[Way], setting: &Setting, options: &Options) -> io::Result<Vec<Latency>> {

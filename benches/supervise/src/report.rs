@@ -47,6 +47,10 @@ pub(crate) struct Crowd {
     pub(crate) clients: usize,
     /// The middle of all rounds.
     pub(crate) per_second: f64,
+    /// The daemon's rate as a multiple of this one, in the middle of all rounds.
+    pub(crate) daemon_times: Option<f64>,
+    /// The same with limits for each cage.
+    pub(crate) limited_daemon_times: Option<f64>,
     pub(crate) failed: u64,
     /// Why the first failed.
     pub(crate) failure: Option<String>,
@@ -108,11 +112,6 @@ pub(crate) struct Records {
 }
 
 impl Report {
-    fn rate(&self, way: Way, clients: usize) -> Option<f64> {
-        let found = self.crowds.iter().find(|crowd| crowd.way == way && crowd.clients == clients);
-        found.map(|crowd| crowd.per_second)
-    }
-
     fn median(&self, way: Way, clients: usize) -> Option<f64> {
         let same = |latency: &&Latency| latency.way == way && latency.clients == clients;
         Some(self.latencies.iter().find(same)?.time?.p50_us)
@@ -143,9 +142,9 @@ impl Report {
         let [name, clients, rate, failed, daemon, limits] = heads;
         writeln!(out, "{name:<22}{clients:>8}{rate:>12}{failed:>8}{daemon:>10}{limits:>15}")?;
         for crowd in &self.crowds {
-            let Crowd { way, clients, per_second, failed, failure } = crowd;
-            let times = |way: Way| ratio(self.rate(way, *clients).map(|rate| rate / per_second));
-            let (plain, limited) = (times(Way::Daemon), times(Way::DaemonWithLimits));
+            let Crowd { way, clients, per_second, failed, failure, .. } = crowd;
+            let plain = ratio(crowd.daemon_times);
+            let limited = ratio(crowd.limited_daemon_times);
             write!(out, "{:<22}{clients:>8}{per_second:>12.0}{failed:>8}", way.name())?;
             writeln!(out, "{plain:>10}{limited:>15}")?;
             if let Some(failure) = failure {
