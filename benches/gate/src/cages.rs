@@ -2,31 +2,50 @@
 //! them while they idle.
 
 use std::io;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Stdio;
+use std::time::Duration;
 
+use measures::stamp;
 use measures::statistics::median;
 
+use crate::report::{Added, Starts};
 use crate::world::{NAME, World};
 
-/// Microseconds that a cage takes from its request to its end, without and with network.
-pub(crate) fn starts(world: &World, rounds: usize) -> io::Result<(f64, f64)> {
+/// How long cages take, without and with network in turns.
+pub(crate) fn starts(world: &World, rounds: usize) -> io::Result<Starts> {
     let (mut without, mut with) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
-        without.push(time(world.caged(&["--no-net"]))?);
-        with.push(time(world.caged(&["--net", NAME]))?);
+        without.push(time(world, &["--no-net"])?);
+        with.push(time(world, &["--net", NAME])?);
     }
-    Ok((median(without), median(with)))
+    let middle =
+        |times: &[Times], which: fn(&Times) -> f64| median(times.iter().map(which).collect());
+    let added = |which: fn(&Times) -> f64| {
+        let (without_us, with_us) = (middle(&without, which), middle(&with, which));
+        Added { without_us, with_us, added_us: with_us - without_us }
+    };
+    Ok(Starts { begun: added(|times| times.begun_us), ended: added(|times| times.ended_us) })
 }
 
-fn time(mut command: Command) -> io::Result<f64> {
-    let started = Instant::now();
-    let status = command.arg("/usr/bin/true").status()?;
-    let took = started.elapsed();
-    if !status.success() {
-        return Err(io::Error::other(format!("a cage ended with {status}")));
+/// Microseconds from the request of a cage.
+struct Times {
+    /// To its program's first instruction.
+    begun_us: f64,
+    /// To the end of the command.
+    ended_us: f64,
+}
+
+fn time(world: &World, network: &[&str]) -> io::Result<Times> {
+    let mut command = world.caged(network);
+    command.arg(world.program()).arg(stamp::ROLE).stdin(Stdio::null()).stderr(Stdio::inherit());
+    let asked = stamp::now();
+    let done = command.output()?;
+    let ended = stamp::now();
+    if !done.status.success() {
+        return Err(io::Error::other(format!("a cage ended with {}", done.status)));
     }
-    Ok(took.as_secs_f64() * 1e6)
+    let since = |moment: u64| moment.saturating_sub(asked) as f64 / 1e3;
+    Ok(Times { begun_us: since(stamp::read(&done.stdout)?), ended_us: since(ended) })
 }
 
 /// KiB that guard an idle cage: its supervisor, its pid 1 and, with network, its gatekeeper. Shared

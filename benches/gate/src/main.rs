@@ -19,6 +19,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use measures::stamp;
+
 const USAGE: &str = "\
 usage: stockade-bench-gate [--seconds N] [--rounds N] [--flood N] [--only WORD] [--json]
 
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
     let result = match words.iter().map(String::as_str).collect::<Vec<&str>>().as_slice() {
         [server::ROLE] => server::serve(),
         [relay::ROLE] => relay::relay(),
+        [stamp::ROLE] => stamp::print(),
         [client::ROLE, rest @ ..] => client::run(rest).map(|line| {
             // Who held idle connections has said it before, and is not listened to any more.
             let _unheard = writeln!(io::stdout(), "{line}");

@@ -7,7 +7,7 @@ use std::process::{Child, Stdio};
 use measures::statistics::{Spread, median};
 
 use crate::client::Measured;
-use crate::report::{Idle, Names, Path, Report, Starts};
+use crate::report::{Idle, Names, Path, Report};
 use crate::ways::{GATEKEEPER, RESOLVER, WAYS, Way, finish};
 use crate::world::{NAME, World};
 use crate::{Options, cages, floods};
@@ -29,9 +29,7 @@ pub(crate) fn all(world: &World, options: &Options) -> io::Result<Report> {
         report.names = names(world, options)?;
     }
     if options.wants("start") {
-        let (without_us, with_us) = cages::starts(world, options.rounds * STARTS)?;
-        let added_us = with_us - without_us;
-        report.starts = Some(Starts { without_us, with_us, added_us });
+        report.starts = Some(cages::starts(world, options.rounds * STARTS)?);
     }
     if options.wants("memory") || options.wants("idle") {
         let without = cages::memory(world, &["--no-net"])?;

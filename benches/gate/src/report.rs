@@ -62,9 +62,18 @@ pub(crate) struct Names {
     pub(crate) spread: Option<Spread>,
 }
 
-/// What network adds to a start.
+/// What network adds to a cage.
 #[derive(Debug, Serialize)]
 pub(crate) struct Starts {
+    /// From its request to its program's first instruction.
+    pub(crate) begun: Added,
+    /// From its request to the end of everything.
+    pub(crate) ended: Added,
+}
+
+/// How long something takes without and with network.
+#[derive(Debug, Serialize)]
+pub(crate) struct Added {
     pub(crate) without_us: f64,
     pub(crate) with_us: f64,
     pub(crate) added_us: f64,
@@ -114,6 +123,16 @@ impl Report {
             own.one_flow_up_mbps / other.one_flow_up_mbps,
             own.hundred_flows_up_mbps / other.hundred_flows_up_mbps,
         ])
+    }
+}
+
+impl fmt::Display for Added {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { without_us, with_us, added_us } = self;
+        write!(
+            formatter,
+            "{without_us:.0} µs without, {with_us:.0} with network, {added_us:.0} more"
+        )
     }
 }
 
@@ -175,11 +194,9 @@ impl Report {
                 "names, {name}: {per_second:.0}/s, {spread} µs, {refused} refused"
             )?;
         }
-        if let Some(Starts { without_us, with_us, added_us }) = &self.starts {
-            writeln!(
-                formatter,
-                "start: {without_us:.0} µs without, {with_us:.0} µs with network: {added_us:.0} µs more"
-            )?;
+        if let Some(Starts { begun, ended }) = &self.starts {
+            writeln!(formatter, "start, to the program's first instruction: {begun}")?;
+            writeln!(formatter, "and to the end of a program that does nothing: {ended}")?;
         }
         if let Some(idle) = &self.idle {
             writeln!(

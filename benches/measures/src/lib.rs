@@ -1,6 +1,7 @@
-//! What the benchmarks have in common: what many measurements come to, and how much memory processes
-//! need. Knows nothing of what is measured.
+//! What the benchmarks have in common: what many measurements come to, how much memory processes need,
+//! and when a program began. Knows nothing of what is measured.
 #![forbid(unsafe_code)]
 
 pub mod memory;
+pub mod stamp;
 pub mod statistics;

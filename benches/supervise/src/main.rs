@@ -17,7 +17,6 @@ mod measure;
 mod project;
 mod records;
 mod report;
-mod stamp;
 mod ways;
 
 use std::io;
@@ -25,6 +24,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use measures::stamp;
 use rustix::process::{Resource, Rlimit};
 
 const USAGE: &str = "\

@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use measures::stamp;
 use measures::statistics::{Spread, median};
 
 use crate::client::{Goal, Task};
@@ -13,7 +14,7 @@ use crate::daemon::Daemon;
 use crate::project::Project;
 use crate::report::{Crowd, Idle, Latency, LeftOut, Report};
 use crate::ways::{Setting, Starter, Way};
-use crate::{Options, bundle, cages, idle, records, stamp};
+use crate::{Options, bundle, cages, idle, records};
 
 /// Measures everything that was asked for.
 pub(crate) fn all(options: &Options) -> io::Result<Report> {

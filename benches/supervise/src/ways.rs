@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use measures::stamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::bubblewrap::Bubblewrap;
+use crate::cages;
 use crate::http::Connection;
 use crate::project::installed;
-use crate::{cages, stamp};
 
 /// One way to start a program.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]

@@ -6,22 +6,22 @@ use std::io::{self, Write as _};
 use rustix::time::{ClockId, clock_gettime};
 
 /// The word that makes this program the one that runs inside.
-pub(crate) const ROLE: &str = "stamp";
+pub const ROLE: &str = "stamp";
 
 /// Prints the time.
-pub(crate) fn print() -> io::Result<()> {
+pub fn print() -> io::Result<()> {
     let now = now();
     writeln!(io::stdout(), "{now}")
 }
 
 /// Nanoseconds since the machine was booted.
-pub(crate) fn now() -> u64 {
+pub fn now() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
 }
 
 /// The time that the program printed.
-pub(crate) fn read(printed: &[u8]) -> io::Result<u64> {
+pub fn read(printed: &[u8]) -> io::Result<u64> {
     let text = String::from_utf8_lossy(printed);
     let number = text.trim().parse();
     number.map_err(|_| io::Error::other(format!("the program printed `{}`", text.trim())))
