@@ -11,6 +11,7 @@ mod measure;
 mod program;
 mod project;
 mod report;
+mod stamps;
 mod ways;
 
 use std::fs::File;

@@ -15,6 +15,7 @@ use crate::bubblewrap::Bubblewrap;
 use crate::program::{self, Program};
 use crate::project::Project;
 use crate::report::{self, Alive, BUBBLEWRAP, Growth, Guard, Report, Start};
+use crate::stamps::{DATE, Stamps, Times};
 use crate::ways::{self, Way};
 use crate::{cages, project};
 
@@ -77,17 +78,20 @@ fn starts(
     if let Some(unshare) = programs.unshare {
         ways.push(Way::Unshare(ways::unshare(unshare, TRUE)?));
     }
-    Ok(report::starts(in_rounds(&mut ways, rounds, Duration::ZERO)?))
+    let times = in_rounds(&mut ways, rounds, Duration::ZERO, Way::time)?;
+    let summed = times.iter().filter_map(|(name, times)| Some((*name, Summary::of(times)?)));
+    Ok(report::starts(summed.collect()))
 }
 
 /// Times every way once in every round, each round beginning with another one, with a rest before
 /// each.
-fn in_rounds(
-    ways: &mut [Way<'_>],
+fn in_rounds<'a, T>(
+    ways: &mut [Way<'a>],
     rounds: usize,
     rest: Duration,
-) -> io::Result<Vec<(&'static str, Summary)>> {
-    let mut times: Vec<(&'static str, Vec<Duration>)> =
+    mut time: impl FnMut(&mut Way<'a>) -> io::Result<T>,
+) -> io::Result<Vec<(&'static str, Vec<T>)>> {
+    let mut times: Vec<(&'static str, Vec<T>)> =
         ways.iter().map(|way| (way.name(), Vec::with_capacity(rounds))).collect();
     for round in 0..rounds + WARM_UP {
         for turn in 0..ways.len() {
@@ -97,13 +101,13 @@ fn in_rounds(
                 continue;
             };
             std::thread::sleep(rest);
-            let time = way.time().map_err(|error| io::Error::other(format!("{name}: {error}")))?;
+            let time = time(way).map_err(|error| io::Error::other(format!("{name}: {error}")))?;
             if round >= WARM_UP {
                 kept.push(time);
             }
         }
     }
-    Ok(times.iter().filter_map(|(name, kept)| Some((*name, Summary::of(kept)?))).collect())
+    Ok(times)
 }
 
 /// What stays in memory beside a program that runs.
@@ -160,26 +164,32 @@ fn alive(launcher: &Launcher, project: &Project, count: usize) -> io::Result<Ali
 
 /// How the time grows with the number of grants.
 fn growth(programs: &Programs, launcher: &Launcher, rounds: usize) -> io::Result<Vec<Growth>> {
-    let mut measured: Vec<(&'static str, Vec<(usize, f64)>)> = Vec::new();
+    let mut growth: Vec<Growth> = Vec::new();
     for grants in project::GRANTS {
         let project = Project::with_grants(*grants)?;
-        let compiled = cages::compile(&project, &[TRUE])?;
+        let compiled = cages::compile(&project, DATE)?;
         let mut ways = vec![
             Way::Floor(&compiled),
             Way::Launcher(launcher, &compiled),
-            Way::Stockade(ways::stockade(&programs.stockade, project.path(), &[TRUE])?),
+            Way::Stockade(ways::stockade(&programs.stockade, project.path(), DATE)?),
         ];
         if let Some(bubblewrap) = programs.bubblewrap {
             ways.push(Way::Bubblewrap(Bubblewrap::new(bubblewrap, &compiled.plan)?));
         }
-        for (name, time) in in_rounds(&mut ways, rounds, GIVING_BACK)? {
-            match measured.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, points)) => points.push((*grants, time.median_us)),
-                None => measured.push((name, vec![(*grants, time.median_us)])),
+        let mut stamps = Stamps::begin()?;
+        for (name, times) in in_rounds(&mut ways, rounds, GIVING_BACK, |way| stamps.time(way))? {
+            let middle = |which: fn(&Times) -> Duration| {
+                let times: Vec<Duration> = times.iter().map(which).collect();
+                Summary::of(&times).map_or(f64::NAN, |summary| summary.median_us)
+            };
+            let point = (*grants, middle(|times| times.begun), middle(|times| times.ended));
+            match growth.iter_mut().find(|known| known.name == name) {
+                Some(known) => known.add(point),
+                None => growth.push(Growth::new(name, point)),
             }
         }
     }
-    Ok(measured.into_iter().map(|(name, points)| Growth::new(name, points)).collect())
+    Ok(growth)
 }
 
 /// Where a program is, if it is installed.

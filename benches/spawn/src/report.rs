@@ -68,6 +68,15 @@ pub(crate) struct Alive {
 pub(crate) struct Growth {
     /// Which way.
     pub(crate) name: &'static str,
+    /// Until the program's first instruction.
+    pub(crate) begun: Line,
+    /// Until everything has ended.
+    pub(crate) ended: Line,
+}
+
+/// Times by the number of granted paths.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Line {
     /// Numbers of grants, each with the median in microseconds.
     pub(crate) points: Vec<(usize, f64)>,
     /// Microseconds for each further grant.
@@ -75,11 +84,27 @@ pub(crate) struct Growth {
 }
 
 impl Growth {
-    /// Fits the slope.
-    pub(crate) fn new(name: &'static str, points: Vec<(usize, f64)>) -> Self {
+    /// Begins with one point: how many grants, and how long until the program began and ended.
+    pub(crate) fn new(name: &'static str, point: (usize, f64, f64)) -> Self {
+        let mut growth = Self { name, begun: Line::default(), ended: Line::default() };
+        growth.add(point);
+        growth
+    }
+
+    /// Takes in another.
+    pub(crate) fn add(&mut self, (grants, begun_us, ended_us): (usize, f64, f64)) {
+        self.begun.add(grants, begun_us);
+        self.ended.add(grants, ended_us);
+    }
+}
+
+impl Line {
+    /// Takes a point in and fits the slope.
+    fn add(&mut self, grants: usize, time_us: f64) {
+        self.points.push((grants, time_us));
         let places: Vec<(f64, f64)> =
-            points.iter().map(|(grants, time)| (*grants as f64, *time)).collect();
-        Self { name, points, slope_us: statistics::slope(&places) }
+            self.points.iter().map(|(grants, time)| (*grants as f64, *time)).collect();
+        self.slope_us = statistics::slope(&places);
     }
 }
 
@@ -155,15 +180,27 @@ impl Report {
     }
 
     fn write_growth(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(out, "\ngrowth with the number of granted paths")?;
-        for Growth { name, points, slope_us } in &self.growth {
-            write!(out, "{name:<22}")?;
-            for (grants, time) in points {
-                write!(out, "{grants}: {time:.0} µs  ")?;
-            }
-            writeln!(out, "slope {} µs per grant", or_dash(*slope_us))?;
+        writeln!(
+            out,
+            "\ngrowth with the number of granted paths, to the program's first instruction"
+        )?;
+        for Growth { name, begun, .. } in &self.growth {
+            writeln!(out, "{name:<22}{begun}")?;
+        }
+        writeln!(out, "and to the end of everything")?;
+        for Growth { name, ended, .. } in &self.growth {
+            writeln!(out, "{name:<22}{ended}")?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (grants, time) in &self.points {
+            write!(out, "{grants}: {time:.0} µs  ")?;
+        }
+        write!(out, "slope {} µs per grant", or_dash(self.slope_us))
     }
 }
 

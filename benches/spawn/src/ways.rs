@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use cage::{Launcher, Running};
-use jail::{End, ProgramStreams};
+use jail::{End, ProgramStreams, Stream};
 
 use crate::bubblewrap::Bubblewrap;
 use crate::cages::{self, Compiled};
@@ -85,8 +85,13 @@ pub(crate) fn bear(launcher: &Launcher, compiled: &Compiled) -> io::Result<Runni
 }
 
 fn time_launcher(launcher: &Launcher, compiled: &Compiled) -> io::Result<Duration> {
+    let stdout = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?;
+    let streams = ProgramStreams { stdout: Stream::Descriptor(stdout), ..ProgramStreams::null() };
+    let Compiled { plan, sources } = compiled;
     let started = Instant::now();
-    let outcome = bear(launcher, compiled)?.wait().map_err(io::Error::other)?;
+    let running = launcher.spawn(plan, sources, streams).map_err(io::Error::other)?;
+    let outcome = running.wait().map_err(io::Error::other)?;
+    drop(running);
     let time = started.elapsed();
     match outcome.end {
         End::Exited(0) => Ok(time),
