@@ -30,7 +30,8 @@ pub enum Finding {
         /// Why it matters.
         entry: &'static Entry,
     },
-    /// A protected file that existed before was changed during the run; it stays where it is.
+    /// A protected file was changed during the run that existed before, or that the user has granted by
+    /// its name; it stays where it is.
     Modified {
         /// Which file.
         path: HostPath,
@@ -109,6 +110,9 @@ pub struct AtStart {
     pub covered: Vec<HostPath>,
     /// Links with protected names. Nothing can be mounted over a link.
     pub links: Vec<Link>,
+    /// What the user's own rules grant read-write by its very path. A protected one of these may be
+    /// changed and replaced, and what is in it; what else lies below the others stays protected.
+    pub named: Vec<HostPath>,
 }
 
 /// A link as it was before a run.

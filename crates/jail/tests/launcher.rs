@@ -220,6 +220,20 @@ fn an_announcement_leaves_nothing() {
     eventually("they end with the launcher", || !is_alive());
 }
 
+/// What the caller's own shell has it ignore, a program in a cage can be interrupted with.
+fn cages_ignore_nothing_that_their_caller_does() {
+    for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP] {
+        sys::signal::ignore(signal).unwrap();
+    }
+    let launcher = Launcher::start(None).unwrap();
+    for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP] {
+        sys::signal::restore_default(signal).unwrap();
+    }
+    let (end, output) = run(&launcher, &Prepared::new(&["grep", "SigIgn", "/proc/self/status"]));
+    assert_eq!(end, End::Exited(0));
+    assert_eq!(output.split_whitespace().last(), Some("0000000000000000"));
+}
+
 fn main() {
     support::run_single_threaded(&[
         ("cages_born_at_once_see_only_their_own", cages_born_at_once_see_only_their_own),
@@ -230,5 +244,9 @@ fn main() {
         ("many_grants_arrive_in_order", many_grants_arrive_in_order),
         ("announced_cages_are_like_others", announced_cages_are_like_others),
         ("an_announcement_leaves_nothing", an_announcement_leaves_nothing),
+        (
+            "cages_ignore_nothing_that_their_caller_does",
+            cages_ignore_nothing_that_their_caller_does,
+        ),
     ]);
 }

@@ -117,6 +117,27 @@ pub fn restore_default(signal: i32) -> Result<(), Errno> {
     if result == libc::SIG_ERR { Err(last_errno()) } else { Ok(()) }
 }
 
+/// Gives every signal its default effect, those too that the C library keeps to itself.
+pub fn restore_all_defaults() -> Result<(), Errno> {
+    // `struct sigaction` as the kernel has it: SIG_DFL, no flags, no restorer, an empty mask.
+    let default = [0_u64; 4];
+    let nothing = std::ptr::null_mut::<libc::c_void>();
+    for signal in 1..=LAST_SIGNAL {
+        let result =
+            // SAFETY: the kernel must be able to read an action with a mask of the given size: four
+            // words hold one on every architecture that this is built for, and it stores none.
+            unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, &raw const default, nothing, 8) };
+        // SIGKILL and SIGSTOP have no other effect, and cannot be given any.
+        if result == -1 && last_errno() != Errno::INVAL {
+            return Err(last_errno());
+        }
+    }
+    Ok(())
+}
+
+/// The kernel's highest number of a signal.
+const LAST_SIGNAL: libc::c_int = 64;
+
 /// Sends a signal to a process group of which the caller knows that it is its own descendant's.
 pub fn send_to_group(group: rustix::process::Pid, signal: i32) -> Result<(), Errno> {
     // SAFETY: kill takes two integers and touches no memory.

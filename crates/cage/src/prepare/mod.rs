@@ -20,7 +20,7 @@ use std::os::fd::OwnedFd;
 
 use plan::{Access, BindPurpose, ByteString, FileKind, HostPath, MountOp, Plan, Source};
 use policy::facts::{HostFacts, ResolvedRule};
-use policy::{FsAccess, Invocation, Policy, RuleOrigin};
+use policy::{FsAccess, FsRule, Invocation, Policy, Reach, RuleOrigin};
 
 use crate::quarantine::{AtStart, Link};
 
@@ -43,6 +43,8 @@ pub struct Prepared {
     pub links: Vec<Link>,
     /// What flags hide, by what the host has there.
     pub hidden_by_flags: Vec<(HostPath, ResolvedRule)>,
+    /// What the user's own rules, and not a project's, grant read-write.
+    pub writable_by_name: Vec<HostPath>,
 }
 
 /// Resolves the selected policy on this host and compiles it for a program, under a name that no
@@ -62,7 +64,24 @@ pub fn prepare(selection: &Selection, argv: &[OsString]) -> Result<Prepared, Pre
     };
     let plan = policy::compile(&selection.policy, &resolved.facts, &invocation)?;
     let hidden_by_flags = hidden_by_flags(&selection.policy, &resolved.facts);
-    Ok(Prepared { plan, sources: resolved.sources, links: resolved.links, hidden_by_flags })
+    let writable_by_name = writable_by_name(&selection.policy, &resolved.facts);
+    let crate::resolve::Resolved { sources, links, .. } = resolved;
+    Ok(Prepared { plan, sources, links, hidden_by_flags, writable_by_name })
+}
+
+/// Where the user's own read-write rules lead.
+fn writable_by_name(policy: &Policy, facts: &HostFacts) -> Vec<HostPath> {
+    let of_user =
+        |rule: &FsRule| rule.access == FsAccess::ReadWrite && rule.reach == Reach::Anywhere;
+    let rules = policy.fs.iter().zip(&facts.rules).filter(|(rule, _)| of_user(rule));
+    let place = |(_, found): (_, &ResolvedRule)| match found {
+        ResolvedRule::Found { source, .. } => {
+            let index = usize::try_from(source.0).ok()?;
+            Some(facts.sources.get(index)?.path.clone())
+        }
+        ResolvedRule::NothingToHide => None,
+    };
+    rules.filter_map(place).collect()
 }
 
 /// A policy file may hide what one day will exist; who hides by a flag means what is there.
@@ -78,7 +97,8 @@ impl Prepared {
     /// What the search after the run has to know.
     pub fn at_start(&self) -> AtStart {
         let covered = self.covered().map(|source| source.path.clone()).collect();
-        AtStart { covered, links: self.links.clone() }
+        let (links, named) = (self.links.clone(), self.writable_by_name.clone());
+        AtStart { covered, links, named }
     }
 
     /// What the cage has a cover over, hidden or read-only. Replacing such a path on the host takes

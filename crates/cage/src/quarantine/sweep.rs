@@ -26,6 +26,7 @@ pub(super) struct Sweep<'a> {
     names: &'static ProtectedNames,
     covered_at_start: HashSet<&'a HostPath>,
     links_at_start: HashMap<&'a HostPath, &'a ByteString>,
+    named: HashSet<&'a HostPath>,
     since: SystemTime,
     suffix: &'a str,
     names_left: usize,
@@ -47,6 +48,8 @@ struct Directory {
     inside: Option<&'static Entry>,
     /// Below `.git`, where only what the table names is of interest.
     inside_repository: bool,
+    /// Whether the user has granted this protected directory by its name, or one that it lies in.
+    is_named: bool,
 }
 
 /// An opened directory.
@@ -69,6 +72,7 @@ impl<'a> Sweep<'a> {
             names: ProtectedNames::shared(),
             covered_at_start: at_start.covered.iter().collect(),
             links_at_start: links.collect(),
+            named: at_start.named.iter().collect(),
             since,
             suffix,
             names_left: MOST_NAMES,
@@ -106,6 +110,7 @@ impl<'a> Sweep<'a> {
             begun: self.names.begun_at(root),
             inside: None,
             inside_repository: false,
+            is_named: false,
         }]);
         self.leads = named::around(root);
         self.visit_all(&top, &mut waiting);
@@ -201,6 +206,7 @@ impl<'a> Sweep<'a> {
         if !is_directory || pass_over {
             return;
         }
+        let is_named = entry.is_some() && self.is_named(listing, &path);
         if directory.depth >= MOST_DEPTH {
             return self.not_searched(path, Unsearched::TooDeep);
         }
@@ -211,6 +217,7 @@ impl<'a> Sweep<'a> {
             begun: step.below,
             inside: entry,
             inside_repository,
+            is_named,
         });
     }
 
@@ -240,13 +247,14 @@ impl<'a> Sweep<'a> {
         {
             return Judged::Stays;
         }
+        if self.is_named(listing, path) {
+            self.note_change(name, path, entry);
+            return Judged::Stays;
+        }
         let mask = StatxFlags::from_bits_retain(times.stx_mask);
         let is_older = mask.contains(StatxFlags::BTIME) && !self.is_recent(times.stx_btime);
         if is_older && !listing.changed {
-            // Of a directory only the list of names has changed: what is new in it comes next.
-            if name.file_type != FileType::Directory {
-                self.findings.push(Finding::Modified { path: path.clone(), entry });
-            }
+            self.note_change(name, path, entry);
             return Judged::Stays;
         }
         // Old, recently changed, and in a directory whose names have changed: it may have got its
@@ -264,6 +272,18 @@ impl<'a> Sweep<'a> {
                 self.findings.push(Finding::NotMoved { path: path.clone(), entry, errno });
                 Judged::Stays
             }
+        }
+    }
+
+    /// Whether the user has said that a protected path may be changed.
+    fn is_named(&self, listing: &Listing<'_>, path: &HostPath) -> bool {
+        listing.directory.is_named || self.named.contains(path)
+    }
+
+    /// Of a directory only the list of names has changed: what is new in it comes next.
+    fn note_change(&mut self, name: &Name, path: &HostPath, entry: &'static Entry) {
+        if name.file_type != FileType::Directory {
+            self.findings.push(Finding::Modified { path: path.clone(), entry });
         }
     }
 

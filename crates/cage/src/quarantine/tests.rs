@@ -385,3 +385,30 @@ fn a_directory_that_was_closed_during_the_run_is_opened() {
     assert_eq!(mode & 0o777, 0o555);
     close("a", 0o755);
 }
+
+/// K227: what the user has named to be changed may be changed in every way, and is told.
+#[test]
+fn what_the_user_has_named_stays_where_it_is() {
+    let mut grant = Grant::with(&[".envrc", ".vscode/settings.json", ".git/config", "sub/text"]);
+    let named = [".envrc", ".vscode", ".git/config", "sub"];
+    grant.at_start.named = named.map(|name| host_path(&grant.top.join(name))).to_vec();
+    for (from, to) in [("new", ".envrc"), (".git/config.lock", ".git/config")] {
+        write(&grant.top.join(from));
+        std::fs::rename(grant.top.join(from), grant.top.join(to)).unwrap();
+    }
+    write(&grant.top.join(".vscode/settings.json"));
+    write(&grant.top.join(".vscode/below/tasks.json"));
+    write(&grant.top.join(".idea/workspace.xml"));
+    write(&grant.top.join("sub/.envrc"));
+    assert_eq!(
+        grant.sweep(),
+        [
+            "modified .envrc",
+            "modified .git/config",
+            "modified .vscode/below/tasks.json",
+            "modified .vscode/settings.json",
+            "moved .idea",
+            "moved sub/.envrc",
+        ]
+    );
+}

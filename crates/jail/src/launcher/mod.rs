@@ -256,6 +256,9 @@ fn prepare(socket: &OwnedFd) -> Result<(), SetupFailure> {
     privileges::die_with_parent()?;
     privileges::remember_arguments().map_err(failed)?;
     sys::signal::set_mask(&SignalSet::empty()).map_err(failed)?;
+    // What the caller ignores would stay ignored in its cages: a shell has what it starts in the
+    // background ignore SIGINT, and nobody could interrupt a program of that daemon.
+    sys::signal::restore_all_defaults().map_err(failed)?;
     sys::signal::ignore(libc::SIGCHLD).map_err(failed)?;
     rustix::process::setsid().map_err(failed)?;
     let kept = std::os::fd::AsRawFd::as_raw_fd(socket);

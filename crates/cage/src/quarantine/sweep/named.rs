@@ -130,7 +130,9 @@ impl Sweep<'_> {
             let listing = self.listing(&above, &descriptor);
             let judged = self.judge(&listing, &name, &path, entry);
             if judged == Judged::Stays && is_directory {
-                waiting.push_back(Directory::named(relative, path, Some(entry)));
+                let is_named = self.is_named(&listing, &path);
+                let found = Directory::named(relative, path, Some(entry));
+                waiting.push_back(Directory { is_named, ..found });
             }
             return;
         }
@@ -140,7 +142,8 @@ impl Sweep<'_> {
 impl Directory {
     fn named(relative: Vec<u8>, path: HostPath, inside: Option<&'static Entry>) -> Self {
         let begun = Begun::default();
-        Self { relative, path, depth: 0, begun, inside, inside_repository: false }
+        let (inside_repository, is_named) = (false, false);
+        Self { relative, path, depth: 0, begun, inside, inside_repository, is_named }
     }
 }
 
