@@ -91,9 +91,9 @@ impl AttachedRun<'_> {
         })?;
         running.keep(gatekeeper);
         if let Some(degradation) = bounds.degradation() {
-            recorder.limits_skipped(degradation)?;
+            recorder.limits_skipped(degradation).map_err(SpawnError::of_running)?;
         }
-        recorder.spawned(plan, running.pid())?;
+        recorder.spawned(plan, running.pid()).map_err(SpawnError::of_running)?;
         let attendance = Attendance {
             plan,
             running,
@@ -128,7 +128,7 @@ fn begin(
         Running::begin_with(born, network, durable, state)
     };
     let running = running?;
-    stated?;
+    stated.map_err(SpawnError::of_running)?;
     Ok(running)
 }
 
@@ -298,7 +298,7 @@ impl Attendance<'_> {
     fn record_network(&self) -> Result<(), SpawnError> {
         let events = self.running.network().map(Registration::take_events);
         for event in events.into_iter().flatten() {
-            self.recorder.network(event)?;
+            self.recorder.network(event).map_err(SpawnError::of_running)?;
         }
         Ok(())
     }

@@ -137,9 +137,12 @@ pub enum SpawnError {
         /// The limit.
         limit_mb: u64,
     },
-    /// The start cannot be recorded, so it did not happen; or the end of one that ran.
+    /// The start cannot be recorded, so it did not happen.
     #[error(transparent)]
     Record(#[from] RecordError),
+    /// The program was started, and ended because what it does cannot be recorded any more. K240
+    #[error("the program had been started, and was ended because its record cannot be kept up")]
+    RecordLost(#[source] RecordError),
     /// The supervisor lost hold of the cage, which has been ended.
     #[error("cannot supervise the cage: {}", std::io::Error::from(*.0))]
     Supervise(Errno),
@@ -168,6 +171,16 @@ pub enum SpawnError {
 }
 
 impl SpawnError {
+    /// The same failure of a record, of a program that runs already.
+    pub(crate) fn of_running(error: impl Into<RecordError>) -> Self {
+        Self::RecordLost(error.into())
+    }
+
+    /// Whether the program may have run, and have left what it made.
+    pub fn may_have_begun(&self) -> bool {
+        matches!(self, Self::RecordLost(_) | Self::Supervise(_))
+    }
+
     /// The kind of error in a word that does not change, as the record has it.
     pub fn code(&self) -> &'static str {
         match self {
@@ -175,7 +188,7 @@ impl SpawnError {
             Self::NotExecutable { .. } => "program_not_executable",
             Self::Gatekeeper { .. } | Self::Published { .. } => "network_error",
             Self::Limits(_) | Self::TooLittleMemory { .. } => "limits_error",
-            Self::Record(_) => "audit_error",
+            Self::Record(_) | Self::RecordLost(_) => "audit_error",
             Self::Stream { .. } | Self::Start(_) | Self::Supervise(_) | Self::Helper { .. } => {
                 "spawn_error"
             }

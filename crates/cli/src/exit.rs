@@ -26,6 +26,8 @@ pub(crate) enum Exit {
     NotExecutable,
     /// The program was not found.
     NotFound,
+    /// The program was killed because its record could not be kept up.
+    RecordLost,
     /// The caged program's own status, or 128 and the number of the signal that ended it.
     Program(u8),
 }
@@ -43,11 +45,12 @@ impl Exit {
             Self::Refused => 125,
             Self::NotExecutable => 126,
             Self::NotFound => 127,
+            Self::RecordLost => KILLED,
             Self::Program(status) => status,
         }
     }
 
-    /// Why nothing ran, in a word for a program to compare.
+    /// Why nothing ran, or not to its end, in a word for a program to compare.
     pub(crate) fn code(self) -> &'static str {
         match self {
             Self::Refused => "refused",
@@ -56,6 +59,7 @@ impl Exit {
             Self::NotExecutable => "not_executable",
             Self::Usage => "usage",
             Self::TimeExceeded => "walltime_exceeded",
+            Self::RecordLost => "record_lost",
             Self::Success | Self::No | Self::CannotBuild | Self::Program(_) => "cannot_build",
         }
     }
@@ -106,3 +110,6 @@ Exit codes:
   127                 the program was not found";
 
 const SIGNAL_BASE: i32 = 128;
+
+/// What a shell tells of a program that SIGKILL ended.
+const KILLED: u8 = 137;

@@ -70,6 +70,7 @@ impl From<counsel::Failure> for Failure {
             Fault::CannotBuild => Exit::CannotBuild,
             Fault::NotExecutable => Exit::NotExecutable,
             Fault::NotFound => Exit::NotFound,
+            Fault::RecordLost => Exit::RecordLost,
         };
         Self { exit, message, help }
     }

@@ -194,6 +194,9 @@ fn run_caged(
     let ended = match ended {
         Ok(ended) => ended,
         Err(error) => {
+            if error.may_have_begun() {
+                after(&prepared, started, messages);
+            }
             let failure = counsel::failed_start(error, &prepared.plan).into();
             return start.not_run(Some(&prepared.plan), failure);
         }

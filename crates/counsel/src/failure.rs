@@ -41,6 +41,8 @@ pub enum Fault {
     NotExecutable,
     /// The program was not found.
     NotFound,
+    /// The program ran, and was ended because its record could not be kept up.
+    RecordLost,
 }
 
 /// The text of a failure.
@@ -270,6 +272,7 @@ impl From<SpawnError> for Failure {
             SpawnError::NotFound { .. } | SpawnError::NotFoundUncaged { .. } => Fault::NotFound,
             SpawnError::NotExecutable { .. } => Fault::NotExecutable,
             SpawnError::Stream { .. } => Fault::Usage,
+            SpawnError::RecordLost(_) => Fault::RecordLost,
             SpawnError::Start(_)
             | SpawnError::Limits(_)
             | SpawnError::TooLittleMemory { .. }

@@ -46,7 +46,7 @@ fn for_start(error: &SpawnError, plan: &Plan) -> Vec<String> {
         SpawnError::Limits(_) => {
             vec![format!("`{DEGRADED}` starts it with as much as can be held here")]
         }
-        SpawnError::Record(error) => vec![unrecorded(error)],
+        SpawnError::Record(error) | SpawnError::RecordLost(error) => vec![unrecorded(error)],
         SpawnError::NotFoundUncaged { .. } => vec!["check the spelling".to_owned()],
         SpawnError::TooLittleMemory { limit_mb } => {
             vec![format!("raise it with --memory {}M", limit_mb.saturating_mul(2))]

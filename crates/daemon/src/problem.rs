@@ -146,6 +146,7 @@ impl From<counsel::Failure> for Problem {
             Fault::CannotBuild => Code::CannotBuild,
             Fault::NotExecutable => Code::ProgramNotExecutable,
             Fault::NotFound => Code::ProgramNotFound,
+            Fault::RecordLost => Code::AuditFailed,
         };
         Self { help: failure.help.clone(), ..Self::new(code, failure.text()) }
     }

@@ -61,8 +61,8 @@ impl UncagedRun<'_> {
         bounds.arm().map_err(SpawnError::Supervise)?;
         let terminal = Terminal::give_to(started.pid);
         let mut watched = Watched { started, signals, bounds, session, terminal };
-        recorder.spawned_uncaged(program.reason, watched.started.pid)?;
-        recorder.checkpoint()?;
+        let recorded = recorder.spawned_uncaged(program.reason, watched.started.pid);
+        recorded.and_then(|()| recorder.checkpoint()).map_err(SpawnError::of_running)?;
         watched.attend().map_err(SpawnError::Supervise)?;
         let end = watched.started.reap();
         let duration = began.elapsed();

@@ -72,6 +72,11 @@ pub enum RunError {
 }
 
 impl RunError {
+    /// Whether the program may have run, and have left what it made.
+    pub fn may_have_begun(&self) -> bool {
+        matches!(self, Self::Spawn(error) if error.may_have_begun())
+    }
+
     /// The kind of error in a word that does not change, for a program to compare.
     pub fn code(&self) -> &'static str {
         match self {

@@ -186,7 +186,7 @@ impl Runner {
         keeper.take_in(&kept, program.walltime)?;
         let taken_in = TakenIn { keeper, kept: &kept };
         self.begin(StartStep::Record)?;
-        recorder.spawned_uncaged(program.reason, pid)?;
+        recorder.spawned_uncaged(program.reason, pid).map_err(SpawnError::of_running)?;
         self.begin(StartStep::Listen)?;
         keeper.listen(&kept).map_err(kernel("watch the program"))?;
         std::mem::forget(taken_in);
@@ -256,12 +256,12 @@ impl Kept {
         if let Some(Body::Caged(cage)) = self.body().as_deref()
             && let Some(degradation) = cage.group().as_ref().and_then(Group::degradation)
         {
-            self.recorder.limits_skipped(degradation)?;
+            self.recorder.limits_skipped(degradation).map_err(SpawnError::of_running)?;
         }
-        match &self.plan {
-            Some(plan) => Ok(self.recorder.spawned(plan, self.pid)?),
-            None => Ok(()),
+        if let Some(plan) = &self.plan {
+            self.recorder.spawned(plan, self.pid).map_err(SpawnError::of_running)?;
         }
+        Ok(())
     }
 
     /// The kernel ends a cage that needs too much memory without a word.

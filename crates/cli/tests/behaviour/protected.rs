@@ -45,6 +45,33 @@ fn existing_ones_cannot_be_changed_removed_or_replaced() {
     place.shell(&[], "echo x > file; echo x > .git/index").expect_code(0);
 }
 
+/// K227: who names one to be writable has it changed in every way, also by tools that replace files.
+#[test]
+fn one_that_a_flag_names_can_be_replaced() {
+    let place = Place::new();
+    for file in [".git/config", ".envrc", ".vscode/settings.json"] {
+        place.write(file, "original");
+    }
+    place.write(".git/HEAD", "ref: refs/heads/main\n");
+    let named = [".git/config", ".envrc", ".vscode"];
+    let named = named.map(|name| place.project.join(name).display().to_string());
+    let [config, envrc, vscode] = &named;
+    let flags = ["--rw", ".", "--rw", config, "--rw", envrc, "--rw", vscode];
+    let ended = place.shell(
+        &flags,
+        "for file in .git/config .envrc .vscode/settings.json; do
+             echo changed > new && mv new $file || exit 1
+         done
+         echo x > .vscode/tasks.json && mkdir .idea",
+    );
+    ended.expect_code(0).says(".git/config` was changed during the run").says(".idea` appeared");
+    for file in [".git/config", ".envrc", ".vscode/settings.json"] {
+        assert_eq!(fs::read_to_string(place.project.join(file)).unwrap(), "changed\n", "{file}");
+    }
+    assert!(place.project.join(".vscode/tasks.json").exists());
+    assert!(!place.project.join(".idea").exists());
+}
+
 /// K227, T5
 #[test]
 fn new_ones_are_set_aside_and_told() {

@@ -166,6 +166,40 @@ fn a_full_disk_stops_new_cages() {
     ended.says(place.state().to_str().unwrap());
 }
 
+/// K240: a record that takes the start and nothing more ends the program, and does not say that there
+/// was none. What the program left is looked for all the same.
+#[test]
+fn a_disk_that_fills_up_with_the_start_ends_the_program() {
+    if !is_root() {
+        return;
+    }
+    let place = Place::new();
+    let state = place.state();
+    fs::create_dir_all(&state).unwrap();
+    // Files grow by pages, and a full disk still has room in the last one.
+    let line = "\
+        mount -t tmpfs -o size=512k,mode=700 none \"$1\" || exit 98
+        for turn in $(seq 60); do
+            \"$0\" run -- true || exit 97
+            room=$((4096 - $(stat -c %s \"$1/stockade/audit/000001.jsonl\") % 4096))
+            if [ $room -ge 560 ] && [ $room -lt 900 ]; then
+                (head -c 1M /dev/zero > \"$1/fill\") 2> /dev/null
+                exec \"$0\" run --rw . --json=result -- sh -c 'touch .envrc; exec sleep 60'
+            fi
+        done
+        exit 99";
+    let mut command = Command::new("unshare");
+    command.args(["-m", "bash", "-c", line]).arg(stockade_binary()).arg(&state);
+    command.current_dir(&place.project).env("HOME", &place.home).env("XDG_STATE_HOME", &state);
+    let ended = Ended::of(command.stdin(Stdio::null()).output().unwrap());
+    ended.expect_code(137).says("had been started").says("No space left on device");
+    let result = fs::read_to_string(place.project.join("result")).unwrap();
+    let result: Value = serde_json::from_str(&result).unwrap();
+    assert_eq!(result["reason"], "record_lost");
+    assert_eq!(result["exit_code"], 137);
+    assert!(!place.project.join(".envrc").exists(), "{result}");
+}
+
 /// K240
 #[test]
 fn a_read_only_state_stops_new_cages() {

@@ -251,7 +251,14 @@ fn start_caged(
     let degraded_limits = if spawn.degraded_limits { Degraded::Allow } else { Degraded::Refuse };
     let request = Start { labels, streams, session, degraded_limits, ..Start::from(prepared) };
     let started = cage::quarantine::now();
-    let handle = daemon.runner.spawn(request).map_err(|error| not_started(error, Some(&plan)))?;
+    let handle = daemon.runner.spawn(request).map_err(|error| {
+        if error.may_have_begun() {
+            for finding in aftermath.look(started).found {
+                log::warning(&finding.to_string());
+            }
+        }
+        not_started(error, Some(&plan))
+    })?;
     notes.extend(handle.degradation().into_iter().flat_map(tell_degradation));
     let facts = Facts {
         cage: plan.cage.clone(),
