@@ -60,6 +60,11 @@ impl Siege {
 }
 
 impl SiegeScene<'_> {
+    /// Whether the program is started in a cage.
+    pub(crate) fn is_caged(&self) -> bool {
+        self.cages.is_some()
+    }
+
     /// What attacking processes are told.
     pub(crate) fn arena(&self) -> &Arena {
         self.host.arena()
