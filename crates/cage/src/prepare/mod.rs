@@ -4,12 +4,14 @@
 //!
 //! [`select`] finds the project's and the user's files, chooses a cage of them, and holds a
 //! project's cage to the user's ceiling or approval. [`prepare`] resolves the policy and compiles
-//! it. Neither prints, starts or changes anything.
+//! it. Neither prints, starts or changes anything, but that a directory of our own is made which the cage
+//! could make otherwise.
 
 mod caller;
 mod documents;
 mod error;
 mod invocation;
+mod own_places;
 mod policy_files;
 mod selection;
 mod way_out;
@@ -23,6 +25,7 @@ use policy::facts::{HostFacts, ResolvedRule};
 use policy::{FsAccess, FsRule, Invocation, Policy, Reach, RuleOrigin};
 
 use crate::quarantine::{AtStart, Link};
+use crate::resolve::{ResolveError, Resolved};
 
 pub use caller::Caller;
 pub use documents::{Choice, Documents};
@@ -50,7 +53,7 @@ pub struct Prepared {
 /// Resolves the selected policy on this host and compiles it for a program, under a name that no
 /// other start has.
 pub fn prepare(selection: &Selection, argv: &[OsString]) -> Result<Prepared, PrepareError> {
-    let resolved = crate::resolve::resolve(&selection.policy, &selection.surroundings)?;
+    let resolved = resolve(selection)?;
     if let Some(ceiling) = &selection.ceiling {
         ceiling
             .check_resolved(&selection.policy, &resolved.facts)
@@ -65,7 +68,7 @@ pub fn prepare(selection: &Selection, argv: &[OsString]) -> Result<Prepared, Pre
     let plan = policy::compile(&selection.policy, &resolved.facts, &invocation)?;
     let hidden_by_flags = hidden_by_flags(&selection.policy, &resolved.facts);
     let writable_by_name = writable_by_name(&selection.policy, &resolved.facts);
-    let crate::resolve::Resolved { sources, links, .. } = resolved;
+    let Resolved { sources, links, .. } = resolved;
     Ok(Prepared { plan, sources, links, hidden_by_flags, writable_by_name })
 }
 
@@ -82,6 +85,15 @@ fn writable_by_name(policy: &Policy, facts: &HostFacts) -> Vec<HostPath> {
         ResolvedRule::NothingToHide => None,
     };
     rules.filter_map(place).collect()
+}
+
+/// Resolves, and makes our own directories where a cage could make them instead and so decide about
+/// the next one.
+fn resolve(selection: &Selection) -> Result<Resolved, PrepareError> {
+    let resolved = crate::resolve::resolve(&selection.policy, &selection.surroundings);
+    let Err(ResolveError::OwnMissing(missing)) = &resolved else { return Ok(resolved?) };
+    own_places::make(missing)?;
+    Ok(crate::resolve::resolve(&selection.policy, &selection.surroundings)?)
 }
 
 /// A policy file may hide what one day will exist; who hides by a flag means what is there.

@@ -30,6 +30,10 @@ pub enum ResolveError {
     /// A secret or protected file could be reached past its cover.
     #[error("{}", Lines(.0))]
     Uncoverable(Vec<Uncoverable>),
+    /// Directories of our own that do not exist, in the cage's reach: what it made there would decide
+    /// about later cages.
+    #[error("{}", Lines(.0))]
+    OwnMissing(Vec<OwnMissing>),
     /// The kept directory behind `/scratch` cannot be used.
     #[error("the scratch directory `{}` cannot be used: {problem}", shown(.path))]
     Scratch {
@@ -78,7 +82,8 @@ impl ResolveError {
             Self::Project { .. } | Self::Rules(_) | Self::Commands(_) | Self::Uncoverable(_) => {
                 true
             }
-            Self::Scratch { .. }
+            Self::OwnMissing(_)
+            | Self::Scratch { .. }
             | Self::Device { .. }
             | Self::RootWithoutPower { .. }
             | Self::TooManyObjects
@@ -146,6 +151,13 @@ pub enum PathProblem {
         /// What runs it.
         runs_by: &'static str,
     },
+    /// A link on its way lies where the cage may write, which could lead it elsewhere.
+    LooseLink {
+        /// Where the link lies.
+        link: HostPath,
+        /// Where the path leads now.
+        leads_to: HostPath,
+    },
     /// It is a hidden file that has other names.
     HardLinks {
         /// How many names it has.
@@ -192,6 +204,14 @@ impl fmt::Display for PathProblem {
                 formatter,
                 "a project's file cannot make it writable, because it is run by {runs_by}; name it \
                  in your own configuration or by a flag"
+            ),
+            Self::LooseLink { link, leads_to } => write!(
+                formatter,
+                "the link `{}` is on its way and lies where the program may write, which could lead \
+                 it elsewhere for the next run; name `{}` itself, or do not grant the link's \
+                 directory read-write",
+                shown(link),
+                shown(leads_to)
             ),
             Self::HardLinks { links } => write!(
                 formatter,
@@ -304,6 +324,23 @@ impl fmt::Display for Uncoverable {
         let Self { path, known_as, problem } = self;
         let path = shown(path);
         write!(formatter, "`{path}` ({known_as}) cannot be kept from the cage: {problem}")
+    }
+}
+
+/// A directory of our own that is not there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnMissing {
+    /// Where it should be.
+    pub path: HostPath,
+}
+
+impl fmt::Display for OwnMissing {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = shown(&self.path);
+        write!(
+            formatter,
+            "`{path}` does not exist, and the program could make it; make it yourself"
+        )
     }
 }
 

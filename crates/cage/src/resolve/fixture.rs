@@ -29,11 +29,17 @@ impl Host {
             home: Some(host_path(top.join("home"))),
             environment: Vec::new(),
             umask: 0o022,
-            own_state: vec![host_path(top.join("home/.local/state/stockade"))],
+            own_state: Vec::new(),
             policy_files: Vec::new(),
             scratch: None,
         };
         Self { _directory: directory, top, surroundings }
+    }
+
+    /// The same with a state directory, which is not made.
+    pub(super) fn with_own_state(mut self) -> Self {
+        self.surroundings.own_state = vec![host_path(self.home(".local/state/stockade"))];
+        self
     }
 
     /// A path in the project.

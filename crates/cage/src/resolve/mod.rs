@@ -22,10 +22,11 @@ mod sockets;
 mod sources;
 mod surroundings;
 mod two_steps;
+mod ways;
 
 pub(crate) use caller::require_power_of_root;
 pub use error::{
-    CommandProblem, CommandReason, PathProblem, ResolveError, RuleProblem, Uncoverable,
+    CommandProblem, CommandReason, OwnMissing, PathProblem, ResolveError, RuleProblem, Uncoverable,
 };
 pub(crate) use open::kind_of;
 pub use surroundings::{Surroundings, SurroundingsError};
@@ -82,6 +83,7 @@ pub fn resolve(policy: &Policy, surroundings: &Surroundings) -> Result<Resolved,
         Commands::Base | Commands::None => Vec::new(),
     };
     let stage = Stage { rules: &rules.placed, access: &access, places: &places, opener: &opener };
+    rules::refuse_loose_links(&policy.fs, &stage)?;
     let mut secrets = secrets::find(&stage, &mut sources)?;
     secrets.extend(sockets::find(&stage, &mut sources)?);
     let protected::Protected { found: protected, links } =

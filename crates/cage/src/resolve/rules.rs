@@ -14,7 +14,8 @@ use super::similar::{most_similar, names_in};
 use super::sockets::Listing;
 use super::sources::Sources;
 use super::two_steps::in_two_steps;
-use super::{Ownership, Places, ResolveError};
+use super::ways::Way;
+use super::{Ownership, Places, ResolveError, Stage};
 
 #[cfg(test)]
 mod tests;
@@ -80,6 +81,32 @@ pub(super) fn resolve(
         Ok(PlacedRules { resolved, placed })
     } else {
         Err(ResolveError::Rules(problems))
+    }
+}
+
+/// Refuses rules that are written through a link which the cage could lead elsewhere.
+pub(super) fn refuse_loose_links(rules: &[FsRule], stage: &Stage<'_>) -> Result<(), ResolveError> {
+    let mut placed = stage.rules.iter().peekable();
+    let mut problems = Vec::new();
+    for (position, rule) in rules.iter().enumerate() {
+        let real = placed.next_if(|placed| placed.position == position);
+        if real.is_some_and(|real| is_written_without_links(rule, real, stage.places)) {
+            continue;
+        }
+        let way = Way::to(&rule.path);
+        if let Some(link) = way.loose_link(stage.access) {
+            let (link, leads_to) = (link.clone(), way.place.clone());
+            problems.push(told(rule, PathProblem::LooseLink { link, leads_to }));
+        }
+    }
+    if problems.is_empty() { Ok(()) } else { Err(ResolveError::Rules(problems)) }
+}
+
+/// Whether a rule's path is the real one, as far as it lies in the project.
+fn is_written_without_links(rule: &FsRule, real: &PlacedRule, places: &Places<'_>) -> bool {
+    match below(&rule.path, places.project_as_given) {
+        Some(relative) => below(&real.rule.path, &places.project.path) == Some(relative),
+        None => rule.path == real.rule.path,
     }
 }
 

@@ -6,13 +6,14 @@ use std::collections::HashSet;
 use plan::HostPath;
 use policy::FsAccess;
 use policy::access::AccessMap;
-use policy::secrets::{Secret, hidden_paths, table};
+use policy::secrets::{HiddenPath, Secret, hidden_paths, table};
 
 use super::caller::{AccountHome, account_homes, can_be_of_one_user};
-use super::error::{PathProblem, Uncoverable};
+use super::error::{OwnMissing, PathProblem, Uncoverable};
 use super::open::{OpenFailure, Opened};
 use super::similar::names_in;
 use super::sources::Sources;
+use super::ways::Way;
 use super::{Found, ResolveError, Stage};
 
 #[cfg(test)]
@@ -20,12 +21,12 @@ mod tests;
 
 /// Finds the secrets that exist inside grants, each once, none inside another.
 pub(super) fn find(stage: &Stage<'_>, sources: &mut Sources) -> Result<Vec<Found>, ResolveError> {
-    let mut candidates = own_state(stage);
+    let mut problems = Vec::new();
+    let mut candidates = own_state(stage, &mut problems)?;
     candidates.extend(in_homes(stage)?);
     candidates.sort_by(|one, other| one.path.cmp(&other.path));
     candidates.dedup_by(|one, other| one.path == other.path);
     let mut found: Vec<Found> = Vec::new();
-    let mut problems = Vec::new();
     for candidate in candidates {
         match open(stage, &candidate) {
             Ok(None) => {}
@@ -54,12 +55,28 @@ struct Candidate {
     name: &'static str,
 }
 
-fn own_state(stage: &Stage<'_>) -> Vec<Candidate> {
-    hidden_paths(None, stage.places.own_state)
-        .into_iter()
-        .filter(|hidden| is_shown_unasked(stage.access, &hidden.path))
-        .map(|hidden| Candidate { path: hidden.path, name: hidden.name })
-        .collect()
+/// Our own directories, where they really are. One that a cage could make, or lead elsewhere, would be
+/// the next run's configuration.
+fn own_state(
+    stage: &Stage<'_>,
+    problems: &mut Vec<Uncoverable>,
+) -> Result<Vec<Candidate>, ResolveError> {
+    let mut candidates = Vec::new();
+    let mut missing = Vec::new();
+    for HiddenPath { path, name } in hidden_paths(None, stage.places.own_state) {
+        let way = Way::to(&path);
+        if let Some(link) = way.loose_link(stage.access) {
+            let (link, leads_to) = (link.clone(), way.place.clone());
+            let problem = PathProblem::LooseLink { link, leads_to };
+            problems.push(Uncoverable { path, known_as: name, problem });
+        } else if way.is_whole {
+            candidates.push(Candidate { path: way.place, name });
+        } else if stage.access.level(&way.place) == FsAccess::ReadWrite {
+            missing.push(OwnMissing { path });
+        }
+    }
+    candidates.retain(|candidate| is_shown_unasked(stage.access, &candidate.path));
+    if missing.is_empty() { Ok(candidates) } else { Err(ResolveError::OwnMissing(missing)) }
 }
 
 /// The table's paths in every home that a grant reaches into.
@@ -145,6 +162,13 @@ fn open(stage: &Stage<'_>, candidate: &Candidate) -> Result<Option<Opened>, Path
     };
     if !is_shown_unasked(stage.access, &opened.path) {
         return Ok(None);
+    }
+    if opened.path != candidate.path {
+        let way = Way::to(&candidate.path);
+        if let Some(link) = way.loose_link(stage.access) {
+            let (link, leads_to) = (link.clone(), opened.path);
+            return Err(PathProblem::LooseLink { link, leads_to });
+        }
     }
     if opened.status.is_regular_file() && opened.status.links > 1 {
         return Err(PathProblem::HardLinks { links: opened.status.links });

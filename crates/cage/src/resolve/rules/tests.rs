@@ -156,7 +156,7 @@ fn a_path_in_the_project_stays_in_it_for_the_user_too() {
 /// T8, T31, T57, V16: a link does not launder a path that no cage may have.
 #[test]
 fn a_link_to_an_ungrantable_path_is_refused() {
-    let host = Host::new();
+    let host = Host::new().with_own_state();
     for target in ["/run", "/proc", "/", "/dev", "/sys"] {
         let link = host.outside("link");
         let _ = std::fs::remove_file(&link);
@@ -328,4 +328,51 @@ fn the_owner_is_that_of_the_project() {
     let ResolvedRule::Found { owner, caller_owned, .. } = resolved.facts.rules[0] else { panic!() };
     assert!(caller_owned);
     assert_eq!(owner, (status.st_uid, status.st_gid));
+}
+
+/// T7: what a rule names through a link stays what it is only as long as the link does.
+#[test]
+fn a_link_that_the_program_could_lead_elsewhere_is_refused() {
+    let host = Host::new();
+    file(host.project("real/key"), "key");
+    symlink("real", host.project("link")).unwrap();
+    symlink("missing", host.project("dangling")).unwrap();
+    let cases = [
+        (host.hidden("link"), "real"),
+        (host.hidden("link/key"), "real/key"),
+        (host.readable("link"), "real"),
+        (host.writable("link"), "real"),
+        (host.hidden("dangling"), ""),
+    ];
+    for (rule, leads_to) in cases {
+        let written = rule.path.clone();
+        let error = host.resolve(vec![host.writable(""), rule.clone()]).unwrap_err();
+        let ResolveError::Rules(problems) = error else { panic!("{error:?}") };
+        let [RuleProblem { problem: PathProblem::LooseLink { leads_to: place, .. }, path, .. }] =
+            problems.as_slice()
+        else {
+            panic!("{problems:?}")
+        };
+        assert_eq!((path, place), (&written, &host_path(host.project(leads_to))));
+        host.resolve(vec![host.readable(""), rule]).unwrap();
+    }
+    // By its own name it is hidden whatever becomes of the link.
+    host.resolve(vec![host.writable(""), host.hidden("real")]).unwrap();
+}
+
+/// A link that lies outside of what the program may change is nobody's to lead elsewhere.
+#[test]
+fn links_above_the_project_are_as_good_as_directories() {
+    let mut host = Host::new();
+    file(host.project("real/key"), "key");
+    symlink(host.project(""), host.outside("project")).unwrap();
+    host.surroundings.project = host_path(host.outside("project"));
+    let below = |relative: &str| host_path(host.outside("project").join(relative));
+    let rule = |access, path| FsRule { path, ..host.rule(access, "") };
+    let rules = vec![
+        rule(FsAccess::ReadWrite, host_path(host.outside("project"))),
+        rule(FsAccess::Hide, below("real/key")),
+    ];
+    let resolved = host.resolve(rules).unwrap();
+    assert_eq!(resolved.rule_path(1), host.project("real/key"));
 }

@@ -8,7 +8,7 @@ use super::*;
 /// T16
 #[test]
 fn secrets_inside_a_grant_are_found() {
-    let host = Host::new();
+    let host = Host::new().with_own_state();
     file(host.home(".ssh/id_ed25519"), "key");
     file(host.home(".bash_history"), "");
     file(host.home(".config/gh/hosts.yml"), "");
@@ -135,4 +135,57 @@ fn a_closed_directory_counts_only_if_the_caller_may_open_it() {
         }
         Err(other) => panic!("{other}"),
     }
+}
+
+/// T51: what a cage made at our own places would decide about the next one.
+#[test]
+fn own_directories_are_there_or_out_of_reach() {
+    let host = Host::new().with_own_state();
+    let state = host.home(".local/state/stockade");
+    let home = |access| vec![own_rule(access, host.home(""))];
+    let refused = host.resolve(home(FsAccess::ReadWrite)).unwrap_err();
+    let ResolveError::OwnMissing(missing) = refused else { panic!("{refused:?}") };
+    assert_eq!(missing, [OwnMissing { path: host_path(&state) }]);
+    host.resolve(home(FsAccess::ReadOnly)).unwrap();
+    host.resolve(vec![host.writable("")]).unwrap();
+    directory(&state);
+    let resolved = host.resolve(home(FsAccess::ReadWrite)).unwrap();
+    assert_eq!(resolved.secret_paths(), [state]);
+}
+
+/// T51
+#[test]
+fn own_directories_are_hidden_where_links_lead_to_them() {
+    let host = Host::new().with_own_state();
+    directory(host.project("dotfiles/state/stockade"));
+    directory(host.home(".local"));
+    symlink(host.project("dotfiles/state"), host.home(".local/state")).unwrap();
+    let resolved = host.resolve(vec![host.writable("")]).unwrap();
+    assert_eq!(resolved.secret_paths(), [host.project("dotfiles/state/stockade")]);
+    std::fs::remove_dir(host.project("dotfiles/state/stockade")).unwrap();
+    let refused = host.resolve(vec![host.writable("")]).unwrap_err();
+    assert!(matches!(refused, ResolveError::OwnMissing(_)), "{refused:?}");
+    // The link itself can be taken away.
+    directory(host.project("dotfiles/state/stockade"));
+    let refused = host.resolve(vec![own_rule(FsAccess::ReadWrite, host.home(""))]).unwrap_err();
+    let ResolveError::Uncoverable(problems) = refused else { panic!("{refused:?}") };
+    assert!(matches!(
+        problems.as_slice(),
+        [Uncoverable { problem: PathProblem::LooseLink { .. }, .. }]
+    ));
+}
+
+/// T16
+#[test]
+fn a_secret_behind_a_link_that_can_be_taken_away_is_told() {
+    let host = Host::new();
+    file(host.home("keys/id_ed25519"), "key");
+    symlink("keys", host.home(".ssh")).unwrap();
+    let home = |access| own_rule(access, host.home(""));
+    let refused = host.resolve(vec![home(FsAccess::ReadWrite)]).unwrap_err();
+    let ResolveError::Uncoverable(problems) = refused else { panic!("{refused:?}") };
+    assert_eq!(problems.first().unwrap().path, host_path(host.home(".ssh")));
+    host.resolve(vec![home(FsAccess::ReadOnly)]).unwrap();
+    let keys = own_rule(FsAccess::Hide, host.home("keys"));
+    host.resolve(vec![home(FsAccess::ReadWrite), keys]).unwrap();
 }

@@ -1,0 +1,76 @@
+//! The links on the way to a path. A program that can write where a link lies can lead it elsewhere, and
+//! the next cage of the same policy would show what this one hides. Reads links, and opens nothing.
+
+use std::collections::VecDeque;
+
+use plan::HostPath;
+use policy::FsAccess;
+use policy::access::AccessMap;
+use rustix::fs::CWD;
+use rustix::io::Errno;
+
+#[cfg(test)]
+mod tests;
+
+/// A path, step by step.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Way {
+    /// Where it leads, or the last directory on it that exists.
+    pub(super) place: HostPath,
+    /// Whether it leads to something.
+    pub(super) is_whole: bool,
+    /// Where the links on it really lie.
+    links: Vec<HostPath>,
+}
+
+impl Way {
+    /// Walks a path as the kernel does.
+    pub(super) fn to(path: &HostPath) -> Self {
+        let mut way = Self { place: HostPath::root(), is_whole: false, links: Vec::new() };
+        let mut steps: VecDeque<Vec<u8>> = VecDeque::new();
+        put_before(&mut steps, path.as_bytes());
+        while let Some(step) = steps.pop_front() {
+            if step == b".." {
+                way.place = way.place.parent().unwrap_or_else(HostPath::root);
+                continue;
+            }
+            let Ok(next) = way.place.join(&step) else { return way };
+            match rustix::fs::readlinkat(CWD, next.as_path(), Vec::new()) {
+                Ok(target) if way.links.len() < MOST_LINKS => {
+                    let target = target.into_bytes();
+                    if target.starts_with(b"/") {
+                        way.place = HostPath::root();
+                    }
+                    put_before(&mut steps, &target);
+                    way.links.push(next);
+                }
+                // There, and no link.
+                Err(Errno::INVAL) => way.place = next,
+                // Nothing more that the caller could find, and so nothing that its cage could.
+                Ok(_) | Err(_) => return way,
+            }
+        }
+        way.is_whole = true;
+        way
+    }
+
+    /// The first link on it that a cage with this access could lead elsewhere.
+    pub(super) fn loose_link(&self, access: &AccessMap<'_>) -> Option<&HostPath> {
+        let is_loose = |link: &&HostPath| {
+            let directory = link.parent().unwrap_or_else(HostPath::root);
+            access.level(&directory) == FsAccess::ReadWrite
+        };
+        self.links.iter().find(is_loose)
+    }
+}
+
+/// Puts the steps of a path before those that are still to be taken.
+fn put_before(steps: &mut VecDeque<Vec<u8>>, path: &[u8]) {
+    let names = path.split(|byte| *byte == b'/').filter(|name| !matches!(*name, b"" | b"."));
+    for name in names.rev() {
+        steps.push_front(name.to_vec());
+    }
+}
+
+/// As many as the kernel follows.
+const MOST_LINKS: usize = 40;
