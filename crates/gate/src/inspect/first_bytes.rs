@@ -30,6 +30,8 @@ pub struct Classifier {
     names_http: bool,
     /// Whether the latest word of the line has the form of a version, such as `RTSP/1.0`.
     word: Word,
+    /// How much of a load balancer's binary header the bytes are.
+    balancers_header: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +44,8 @@ enum State {
     Method,
     /// After the first word.
     Rest,
+    /// In a line with a byte that none of HTTP has. Some servers do not mind.
+    Odd,
     Done(FirstBytes),
 }
 
@@ -71,6 +75,7 @@ impl Classifier {
             spelled: 0,
             names_http: false,
             word: Word::Empty,
+            balancers_header: 0,
         }
     }
 
@@ -81,13 +86,22 @@ impl Classifier {
                 return kind;
             }
             self.seen += 1;
-            self.state = self.step(*byte);
-            if self.seen >= MAX_LINE && !matches!(self.state, State::Done(_)) {
-                // A line that does not end: no server has been told anything yet, and none will be.
-                self.state = State::Done(FirstBytes::Http);
-            }
+            let is_header = self.is_balancers_header(*byte);
+            let next = self.step(*byte);
+            self.state = if is_header { State::Done(FirstBytes::Http) } else { self.settle(next) };
         }
         if let State::Done(kind) = self.state { kind } else { FirstBytes::NeedMore }
+    }
+
+    /// The longest line has not ended: no server has been told anything yet, and of HTTP none will be.
+    fn settle(&self, next: State) -> State {
+        match next {
+            State::Done(FirstBytes::Other) if self.balancers_header == self.seen => State::Odd,
+            State::Done(_) => next,
+            _ if self.seen < MAX_LINE => next,
+            State::Odd if !self.names_http => State::Done(FirstBytes::Other),
+            _ => State::Done(FirstBytes::Http),
+        }
     }
 
     fn step(&mut self, byte: u8) -> State {
@@ -101,7 +115,7 @@ impl Classifier {
             State::Blank if self.seen == 1 && byte >= OLD_RECORD => State::OldTls,
             State::OldTls if self.seen < OLD_HEADER => State::OldTls,
             State::OldTls if byte == OLD_HELLO => State::Done(FirstBytes::Tls),
-            State::OldTls => State::Done(FirstBytes::Other),
+            State::OldTls => State::Odd,
             // Servers skip empty lines before a request, and some skip blanks.
             State::Blank if is_blank(byte) || byte == b'\n' => State::Blank,
             State::Blank | State::Method if is_token(byte) => {
@@ -112,16 +126,28 @@ impl Classifier {
                 self.note(byte);
                 State::Rest
             }
-            // A first line of one word, or a byte that no method has.
-            State::Blank | State::Method => State::Done(FirstBytes::Other),
-            State::Rest if byte == b'\n' => State::Done(self.kind_of_line()),
+            _ if byte == b'\n' => State::Done(self.kind_of_line()),
             State::Rest if is_blank(byte) || (byte >= b' ' && byte != 0x7f) => {
                 self.note(byte);
                 State::Rest
             }
             State::Rest if self.begins_with_method() => State::Done(FirstBytes::Http),
-            State::Rest => State::Done(FirstBytes::Other),
+            State::Blank | State::Method | State::Rest | State::Odd => {
+                self.note(byte);
+                State::Odd
+            }
         }
+    }
+
+    /// Whether this byte ends the header that a load balancer puts before what it passes on. What
+    /// follows is for whomever it names, and a host that takes one must not be sent it by a program.
+    fn is_balancers_header(&mut self, byte: u8) -> bool {
+        if self.balancers_header + 1 == self.seen
+            && BALANCERS_HEADER.get(self.balancers_header) == Some(&byte)
+        {
+            self.balancers_header += 1;
+        }
+        self.balancers_header == BALANCERS_HEADER.len()
     }
 
     fn note(&mut self, byte: u8) {
@@ -187,6 +213,8 @@ const OLD_RECORD: u8 = 0x80;
 const OLD_HEADER: usize = 3;
 const OLD_HELLO: u8 = 1;
 const SPELLING: &[u8] = b"http/";
+/// Version 2 of the PROXY protocol.
+const BALANCERS_HEADER: &[u8] = b"\r\n\r\n\0\r\nQUIT\n";
 const MAX_LINE: usize = 64 * 1024;
 const METHODS: [&str; 9] =
     ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];

@@ -40,12 +40,29 @@ fn attempts_at_http_are_http() {
         b"GET / HTTPS/1.1\r\n",
         b"GET / XTTP/1.1\r\n",
         b"PROXY TCP4 1.2.3.4 5.6.7.8 1 2\r\n",
+        b"\"GET /x HTTP/1.1\r\n",
+        b"GET@ /x HTTP/1.1\r\n",
+        b"GE(T /x HTTP/1.1\r\n",
+        b"{ /x HTTP/1.1\r\n",
+        b"/ /x HTTP/1.1\r\n",
+        b"\0GET /x HTTP/1.1\r\n",
+        b"G\x01 /x HTTP/1.1\r\n",
+        b"\x7f /x HTTP/1.1\n",
+        b"GET\xff /x HTTP/1.1\r\n",
+        b"\xc3\xa9 /x HTTP/1.1\r\n",
+        b"\xef\xbb\xbfGET /x HTTP/1.1\r\n",
+        b"GET\r /x HTTP/1.1\r\n",
+        b"X \0 HTTP/1.1\r\n",
+        b"X\0 /x RTSP/1.0\r\n",
+        b"\r\n\r\n\0\r\nQUIT\n",
     ];
     for bytes in http {
         assert_eq!(kind(bytes), FirstBytes::Http, "{}", bytes.escape_ascii());
     }
     assert_eq!(kind(&[b'a'; 64 * 1024]), FirstBytes::Http);
     assert_eq!(kind(&[b'\n'; 64 * 1024]), FirstBytes::Http);
+    assert_eq!(kind(&[0; 64 * 1024]), FirstBytes::Other);
+    assert_eq!(kind(&[&b"\0 HTTP/1.1"[..], &[0; 64 * 1024]].concat()), FirstBytes::Http);
 }
 
 /// Other protocols that talk first are let alone as soon as it is clear that they are others.
@@ -57,11 +74,12 @@ fn others_are_let_alone() {
         b"*1\r\n$4\r\nPING\r\n",
         b"PING\r\n",
         b"get key\r\n",
-        b"0032git-upload-pack /x\0host=h\0",
-        b"\0\0\0\x08\x04\xd2\x16\x2f",
-        b"{\"id\":1}",
-        b"\x80\x2e\x02",
-        b"\x10\x0c\0\x04MQTT",
+        b"0032git-upload-pack /x\0host=h\0\n",
+        b"{\"id\":1,\"url\":\"http://h/\"}\n",
+        b"\0\0\0\x08\x04\xd2\x16\x2f\n",
+        b"\x80\x2e\x02\n",
+        b"\r\n\r\n\0\r\nQUIX\n",
+        b"\r\n\r\n\0 QUIT\n",
     ];
     for bytes in other {
         assert_eq!(kind(bytes), FirstBytes::Other, "{}", bytes.escape_ascii());
@@ -85,9 +103,20 @@ fn others_are_let_alone() {
 /// As long as a line could still become a request, nothing is said.
 #[test]
 fn too_little_is_too_little() {
-    for bytes in
-        [&b""[..], b"\x80", b"G", b"GET", b"GET ", b"GET / HTTP/1.1", b"\r\n", b"hello world"]
-    {
+    let beginnings: &[&[u8]] = &[
+        b"",
+        b"\x80",
+        b"G",
+        b"GET",
+        b"GET ",
+        b"GET / HTTP/1.1",
+        b"\r\n",
+        b"hello world",
+        b"\x10\x0c\0\x04MQTT",
+        b"\0\0\0\x08\x04\xd2\x16\x2f",
+        b"\r\n\r\n\0\r\nQUIT",
+    ];
+    for bytes in beginnings {
         assert_eq!(kind(bytes), FirstBytes::NeedMore, "{}", bytes.escape_ascii());
     }
 }
