@@ -382,3 +382,22 @@ fn too_few_descriptors_for_the_grants_are_told_once() {
     let is_explained = ended.stderr.contains("ulimit -n");
     assert_eq!((ended.code, told, is_explained), (122, 1, true), "{}", ended.stderr);
 }
+
+/// T7: what is hidden stays hidden in the next run of the same policy.
+#[test]
+fn a_rule_through_a_link_that_the_program_could_move_is_refused() {
+    let place = Place::new();
+    place.write("real/key", "TOPSECRET");
+    std::os::unix::fs::symlink("real", place.project.join("secrets")).unwrap();
+    for rule in ["hide", "ro", "rw"] {
+        place.default_cage(&format!("fs = [{{ rw = \".\" }}, {{ {rule} = \"secrets\" }}]"));
+        let ended = place.shell(&[], "mv secrets moved");
+        ended.expect_code(123).says("secrets` is on its way").says("real` itself");
+    }
+    place.default_cage("fs = [{ rw = \".\" }, { hide = \"real\" }]");
+    place.shell(&[], "mv secrets moved; ! cat real/key").expect_code(0);
+    place.shell(&[], "! cat real/key").expect_code(0);
+    place.default_cage("fs = [{ ro = \".\" }, { hide = \"secrets\" }]");
+    std::fs::rename(place.project.join("moved"), place.project.join("secrets")).unwrap();
+    place.shell(&[], "! cat real/key && ! mv secrets moved").expect_code(0);
+}

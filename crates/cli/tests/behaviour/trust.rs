@@ -168,3 +168,39 @@ fn the_help_names_a_file_as_a_shell_takes_it() {
     let file = directory.join("stockade.toml");
     ended.expect_code(125).says(&format!("`stockade allow '{}'`", file.display()));
 }
+
+/// T50, T51: a program cannot write the configuration of the next run, also where there is none yet.
+#[test]
+fn a_program_cannot_make_the_users_configuration() {
+    let place = Place::new();
+    let configuration = place.home.join(".config/stockade");
+    assert!(!configuration.exists());
+    let home = place.home.display().to_string();
+    let text = "version = 1\\n[cage]\\ndefault = \\\"disabled\\\"\\n";
+    let plant = format!(
+        "mkdir -p {home}/.config/stockade
+         printf \"{text}\" > {home}/.config/stockade/config.toml
+         mv {home}/.config {home}/moved
+         ln -s /tmp {home}/.local/state/stockade"
+    );
+    let ended = place.shell(&["--rw", &home], &plant);
+    assert_ne!(ended.code, 0, "{}", ended.stderr);
+    assert_eq!(fs::read_dir(&configuration).unwrap().count(), 0);
+    place.shell(&[], "test ! -e /etc/shadow").expect_code(0);
+}
+
+/// T50, T51: a link that leads to the configuration is as good as the configuration.
+#[test]
+fn a_program_cannot_lead_the_users_configuration_elsewhere() {
+    let place = Place::new();
+    let home = place.home.display().to_string();
+    fs::create_dir_all(place.home.join("dotfiles/config/stockade")).unwrap();
+    std::os::unix::fs::symlink("dotfiles/config", place.home.join(".config")).unwrap();
+    let ended = place.shell(&["--rw", &home], "true");
+    ended.expect_code(123).says(".config").says("could lead it elsewhere");
+    // Where only what the link leads to is granted, that is hidden.
+    let dotfiles = place.home.join("dotfiles").display().to_string();
+    let plant = format!("touch {dotfiles}/config/stockade/config.toml || mv {dotfiles}/config x");
+    assert_ne!(place.shell(&["--rw", &dotfiles], &plant).code, 0);
+    assert_eq!(fs::read_dir(place.home.join(".config/stockade")).unwrap().count(), 0);
+}
