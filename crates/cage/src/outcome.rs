@@ -5,6 +5,7 @@ use std::time::Duration;
 use jail::{Denial, End, Layers, SetupFailure, StartError, Step};
 use limits::{LimitsError, Usage};
 use plan::seccomp::{Arch, syscall_name};
+use policy::shown::shown;
 use rustix::io::Errno;
 
 use crate::gatekeeper::NetworkOutcome;
@@ -98,19 +99,19 @@ impl From<&Denial> for DeniedCall {
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
     /// The program is not in the cage.
-    #[error("`{program}` is not in the cage")]
+    #[error("`{}` is not in the cage", shown(.program))]
     NotFound {
         /// The program as it was asked for.
         program: String,
     },
     /// The program, which was to run without a cage, is not on the host.
-    #[error("`{program}` is in no directory of `PATH`, or does not exist")]
+    #[error("`{}` is in no directory of `PATH`, or does not exist", shown(.program))]
     NotFoundUncaged {
         /// The program as it was asked for.
         program: String,
     },
     /// The program is there and cannot be started.
-    #[error("cannot start `{program}`: {}", std::io::Error::from(*errno))]
+    #[error("cannot start `{}`: {}", shown(.program), std::io::Error::from(*errno))]
     NotExecutable {
         /// The program as it was asked for.
         program: String,

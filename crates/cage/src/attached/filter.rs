@@ -18,6 +18,8 @@ enum State {
     Escape,
     /// After the first byte of a C1 control in UTF-8.
     Lead,
+    /// After `ESC %`, which changes how the terminal reads bytes.
+    Coding,
     /// After `ESC [`: ends with a byte from `@` to `~`.
     Control,
     /// After `ESC ]`, `ESC P`, `ESC _`, `ESC ^` or `ESC X`: ends with BEL or ST.
@@ -46,7 +48,7 @@ impl Filter {
     fn take(&mut self, byte: u8, passed: &mut Vec<u8>) {
         match (self.state, byte) {
             // The terminal would answer with whatever it was told to call itself.
-            (State::Text | State::Escape | State::Lead | State::Control, ENQ) => {}
+            (State::Text | State::Escape | State::Coding | State::Lead | State::Control, ENQ) => {}
             (State::Text, ESC | C1_LEAD) => self.begin(byte),
             (State::Text, _) => passed.push(byte),
             (State::String, _) => self.take_string(byte, passed),
@@ -57,9 +59,15 @@ impl Filter {
                 self.begin(byte);
             }
             (State::Lead, _) => self.take_lead(byte, passed),
-            (State::Escape | State::Control, CAN | SUB) => self.forget(),
-            (State::Escape | State::Control, 0..=0x1f | DEL) => passed.push(byte),
+            (State::Escape | State::Coding | State::Control, CAN | SUB) => self.forget(),
+            (State::Escape | State::Coding | State::Control, 0..=0x1f | DEL) => passed.push(byte),
             (State::Escape, _) => self.take_escape(byte, passed),
+            // One that does not read UTF-8 takes single bytes for controls, which are not looked for.
+            (State::Coding, b'@') => self.forget(),
+            (State::Coding, _) => {
+                self.held.push(byte);
+                self.release(passed);
+            }
             (State::Control, _) => {
                 self.held.push(byte);
                 match byte {
@@ -81,6 +89,7 @@ impl Filter {
         self.held.push(byte);
         match byte {
             b'[' => self.state = State::Control,
+            b'%' => self.state = State::Coding,
             b']' | b'P' | b'_' | b'^' | b'X' => self.state = State::String,
             _ => self.release(passed),
         }

@@ -46,6 +46,15 @@ fn what_acts_beyond_the_screen_is_taken_out() {
     check(b"a\x1b_G payload\x1b\\b", b"ab");
 }
 
+/// A terminal that was told to leave UTF-8 would take what is not looked for as controls.
+#[test]
+fn the_terminal_keeps_reading_utf_8() {
+    check(b"a\x1b%@b", b"ab");
+    check(b"\x1b%\x1b%@b", b"\x1b%b");
+    check(b"a\x1b%\r@b", b"a\rb");
+    check(b"\x1b%G\x1b%/Gb", b"\x1b%G\x1b%/Gb");
+}
+
 /// T20
 #[test]
 fn an_endless_string_is_dropped_and_costs_no_memory() {
