@@ -45,6 +45,8 @@ pub struct Settings {
     pub executable: PathBuf,
     /// The profiles to prove.
     pub profiles: Vec<Profile>,
+    /// Whether somebody has asked to end: no further attack is begun then, and the bait is taken in.
+    pub is_interrupted: fn() -> bool,
 }
 
 /// A cage that an attack asks for.
@@ -122,6 +124,9 @@ pub enum ProveError {
     /// The attacking program could not be run.
     #[error("cannot run the attacks: {0}")]
     Attacks(String),
+    /// Somebody has asked to end.
+    #[error("interrupted")]
+    Interrupted,
 }
 
 /// What came of one attack in one place, judged from the host.
@@ -137,7 +142,7 @@ pub fn prove(settings: &Settings, cages: &dyn Cages) -> Result<Report, ProveErro
     let set_up = settings.set_up()?;
     let (twins, caged, siege_rows) = std::thread::scope(|scope| {
         let twins = scope.spawn(|| run_twins(&set_up));
-        let sieges = scope.spawn(|| run_sieges(&set_up, Some(cages)));
+        let sieges = scope.spawn(|| run_sieges(&set_up, Some(cages), settings.is_interrupted));
         let caged: Vec<_> = settings
             .profiles
             .iter()
@@ -145,6 +150,10 @@ pub fn prove(settings: &Settings, cages: &dyn Cages) -> Result<Report, ProveErro
             .collect();
         (joined(twins), caged, joined(sieges))
     });
+    // What came of attacks that were broken off says nothing.
+    if (settings.is_interrupted)() {
+        return Err(ProveError::Interrupted);
+    }
     let twins = twins??;
     let mut report = Report::default();
     let caged: Vec<(Profile, CagedRun)> = caged.into_iter().collect::<Result<_, _>>()?;
@@ -168,7 +177,7 @@ pub fn twins(settings: &Settings) -> Result<Report, ProveError> {
     for (attack, twin) in run_twins(&set_up)? {
         report.rows.push(Row::of_attack(attack, &twin, std::iter::empty()));
     }
-    report.rows.extend(run_sieges(&set_up, None)?);
+    report.rows.extend(run_sieges(&set_up, None, settings.is_interrupted)?);
     report.sort();
     Ok(report)
 }
@@ -260,9 +269,16 @@ fn run_batch(
 }
 
 /// Every siege without a cage and, where there are cages, with one.
-fn run_sieges(set_up: &SetUp, cages: Option<&dyn Cages>) -> Result<Vec<Row>, ProveError> {
+fn run_sieges(
+    set_up: &SetUp,
+    cages: Option<&dyn Cages>,
+    is_interrupted: fn() -> bool,
+) -> Result<Vec<Row>, ProveError> {
     let queue: Mutex<Vec<&'static Siege>> = Mutex::new(crate::sieges().collect());
-    let next = || queue.lock().map_or(None, |mut queue| queue.pop());
+    let next = || match is_interrupted() {
+        true => None,
+        false => queue.lock().map_or(None, |mut queue| queue.pop()),
+    };
     let work = || -> Result<Vec<Row>, ProveError> {
         let mut rows = Vec::new();
         while let Some(siege) = next() {

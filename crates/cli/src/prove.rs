@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 use std::process::Command;
 
-use attacks::{Access, CageRequest, Cages, CommandLineCages, Profile, Rule, Settings};
+use attacks::{Access, CageRequest, Cages, CommandLineCages, Profile, ProveError, Rule, Settings};
 use policy::{FsAccess, Policy};
 
 use crate::arguments::{ProveArguments, Seccomp};
@@ -22,11 +22,20 @@ pub(crate) fn prove(arguments: ProveArguments, messages: Messages) -> Result<Exi
     let executable = counsel::doctor::own_executable()?.as_path().to_owned();
     let policy = attacked_policy(&arguments, messages)?;
     let profiles = profiles(&arguments, policy.as_ref());
-    let settings =
-        Settings { directory: std::env::temp_dir(), executable: executable.clone(), profiles };
+    interruption::await_signals();
+    let settings = Settings {
+        directory: std::env::temp_dir(),
+        executable: executable.clone(),
+        profiles,
+        is_interrupted: interruption::has_come,
+    };
     let cages = AttackedCages { plain: CommandLineCages { executable }, policy };
-    let report = attacks::prove(&settings, &cages)
-        .map_err(|error| Failure::new(Exit::CannotBuild, crate::failure::with_causes(&error)))?;
+    let report = match attacks::prove(&settings, &cages) {
+        Err(ProveError::Interrupted) => return Ok(Exit::Program(INTERRUPTED)),
+        report => report.map_err(|error| {
+            Failure::new(Exit::CannotBuild, crate::failure::with_causes(&error))
+        })?,
+    };
     if arguments.json {
         let value = serde_json::to_value(&report)
             .map_err(|error| Failure::new(Exit::No, error.to_string()))?;
@@ -98,3 +107,37 @@ impl Cages for AttackedCages {
         self.plain.command(&request)
     }
 }
+
+/// Signals that end the command. Each is remembered, so that what the attacks have set out is taken in
+/// first.
+mod interruption {
+    use std::os::fd::{AsFd as _, OwnedFd};
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use sys::signal::SignalSet;
+
+    static SIGNALS: OnceLock<OwnedFd> = OnceLock::new();
+    static HAS_COME: AtomicBool = AtomicBool::new(false);
+
+    /// From here on signals wait. Where they cannot, they end the command at once.
+    pub(super) fn await_signals() {
+        let signals = SignalSet::of(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP]);
+        if let Ok(descriptor) = sys::signal::descriptor(&signals)
+            && sys::signal::block(&signals).is_ok()
+        {
+            let _kept = SIGNALS.set(descriptor);
+        }
+    }
+
+    pub(super) fn has_come() -> bool {
+        let news = SIGNALS.get().map(|descriptor| sys::signal::read(descriptor.as_fd()));
+        if matches!(news, Some(Ok(Some(_)))) {
+            HAS_COME.store(true, Ordering::Relaxed);
+        }
+        HAS_COME.load(Ordering::Relaxed)
+    }
+}
+
+/// What a shell tells of a command that was interrupted.
+const INTERRUPTED: u8 = 130;

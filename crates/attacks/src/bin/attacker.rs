@@ -30,7 +30,7 @@ fn main() -> ExitCode {
 fn settings(directory: PathBuf) -> Result<Settings, String> {
     let executable = std::env::current_exe().map_err(|error| error.to_string())?;
     let profiles = vec![Profile::Default, Profile::Relaxed];
-    Ok(Settings { directory, executable, profiles })
+    Ok(Settings { directory, executable, profiles, is_interrupted: || false })
 }
 
 fn show(made: Result<Report, String>) -> ExitCode {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use super::support::Place;
+use super::support::{Ended, Place, slowly};
 
 /// K185, T28, T54, T62: spawn and kill at random points, by every way that a cage can die.
 /// `STOCKADE_CYCLES` sets the number of rounds.
@@ -147,4 +147,25 @@ impl Surroundings {
         }
         Self { mounts: mounts.lines().map(str::to_owned).collect(), files }
     }
+}
+
+/// K173: bait is taken in when the attacks are broken off.
+#[test]
+fn an_interrupted_proof_leaves_nothing() {
+    let place = Place::new();
+    let arenas = place.outside();
+    let mut command = place.stockade();
+    command.arg("prove").env("TMPDIR", &arenas);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let pid = rustix::process::Pid::from_child(&child);
+    let patience = Instant::now() + slowly(Duration::from_secs(30));
+    while fs::read_dir(&arenas).unwrap().count() < 3 {
+        assert!(Instant::now() < patience, "no arena was set up");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let ended = Ended::of(child.wait_with_output().unwrap());
+    ended.expect_code(130);
+    let left: Vec<_> = fs::read_dir(&arenas).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
 }
