@@ -153,8 +153,9 @@ fn ended(written: std::io::Result<()>) -> Result<Reading, Failure> {
 fn row(record: &Record) -> String {
     let time = record.time.to_string();
     let time = time.get(..23).unwrap_or(&time).replace('T', " ");
-    let start: String = record.text("invocation_id").unwrap_or("-").chars().take(8).collect();
-    let mut row = format!("{time}  {:<28}  {:<8}", shown(&record.name), shown(start));
+    let start = record.text("invocation_id").unwrap_or("-");
+    let start: String = start.chars().take(SHOWN_OF_AN_ID).collect();
+    let mut row = format!("{time}  {:<28}  {:<13}", shown(&record.name), shown(start));
     for (name, value) in &record.fields {
         if name != "invocation_id" {
             describe(&mut row, name, value);
@@ -162,6 +163,10 @@ fn row(record: &Record) -> String {
     }
     row
 }
+
+/// An id begins with ten letters that tell the time, and goes on with ones that are chance: enough of
+/// both to tell starts apart.
+const SHOWN_OF_AN_ID: usize = 13;
 
 fn describe(row: &mut String, name: &str, value: &Value) {
     let name = shown(name);
