@@ -352,7 +352,7 @@ fn records_are_shown_to_a_person_and_to_a_program() {
     assert_eq!(lines(&["--until", "1h"]).len(), 0);
     let last = lines(&["--last", "1"]);
     assert!(
-        last[0].contains("subagent.killed               01START0 reason=cancelled"),
+        last[0].contains("subagent.killed               01START09     reason=cancelled"),
         "{last:?}"
     );
     let mut raw = Vec::new();
