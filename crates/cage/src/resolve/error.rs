@@ -208,7 +208,7 @@ impl fmt::Display for PathProblem {
             Self::LooseLink { link, leads_to } => write!(
                 formatter,
                 "the link `{}` is on its way and lies where the program may write, which could lead \
-                 it elsewhere for the next run; name `{}` itself, or do not grant the link's \
+                 it elsewhere for the next run; use `{}` itself, or do not grant the link's \
                  directory read-write",
                 shown(link),
                 shown(leads_to)

@@ -15,6 +15,7 @@ use rustix::fs::CWD;
 use super::error::{PathProblem, RuleProblem, Uncoverable};
 use super::open::{OpenFailure, Opened};
 use super::sources::Sources;
+use super::ways::Way;
 use super::{Found, ResolveError, Stage};
 use crate::protected_names::ProtectedNames;
 use crate::protected_names::git::{self, NamedPath, Role};
@@ -48,6 +49,7 @@ pub(super) fn find(
         problems: Vec::new(),
     };
     for file in policy_files {
+        search.refuse_loose_link(file);
         search.at(file, POLICY_FILE);
     }
     let writable: Vec<_> = stage
@@ -113,6 +115,16 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
+    /// A policy that is found through a link is another one, or none, where the link is led elsewhere.
+    fn refuse_loose_link(&mut self, file: &HostPath) {
+        let way = Way::to(file);
+        if let Some(link) = way.loose_link(self.stage.access) {
+            let (link, leads_to) = (link.clone(), way.place.clone());
+            let problem = PathProblem::LooseLink { link, leads_to };
+            self.problems.push(Uncoverable { path: file.clone(), known_as: POLICY_FILE, problem });
+        }
+    }
+
     /// Protects whatever a path leads to, if the cage could write there. Tells where that is.
     fn at(&mut self, path: &HostPath, known_as: &'static str) -> Option<HostPath> {
         match self.stage.opener.anywhere(path) {

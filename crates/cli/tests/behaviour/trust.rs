@@ -204,3 +204,21 @@ fn a_program_cannot_lead_the_users_configuration_elsewhere() {
     assert_ne!(place.shell(&["--rw", &dotfiles], &plant).code, 0);
     assert_eq!(fs::read_dir(place.home.join(".config/stockade")).unwrap().count(), 0);
 }
+
+/// T50: neither can it take the project's policy away, which would have the next run go without.
+#[test]
+fn a_policy_that_is_a_link_in_a_writable_project_is_refused() {
+    let place = Place::new();
+    place.write("real/key", "TOPSECRET");
+    let words = |access: &str| {
+        format!(
+            "version = 1\n[cage.default]\nfs = [{{ {access} = \".\" }}, {{ hide = \"real\" }}]\n"
+        )
+    };
+    place.write("conf/stockade.toml", words("rw"));
+    std::os::unix::fs::symlink("conf/stockade.toml", place.project.join("stockade.toml")).unwrap();
+    let ended = place.shell(&[], "rm stockade.toml");
+    ended.expect_code(123).says("the policy file").says("conf/stockade.toml` itself");
+    place.write("conf/stockade.toml", words("ro"));
+    place.shell(&[], "! rm stockade.toml && ! cat real/key").expect_code(0);
+}

@@ -243,13 +243,18 @@ fn linked_settings_are_protected_where_they_are() {
 fn the_policys_own_files_are_protected_wherever_they_are() {
     let mut host = Host::new();
     file(host.home("conf/policy.toml"), "");
-    symlink("conf/policy.toml", host.home("policy")).unwrap();
+    symlink(host.home("conf/policy.toml"), host.outside("policy")).unwrap();
     let missing = host_path(host.home("missing.toml"));
-    host.surroundings.policy_files = vec![host_path(host.home("policy")), missing];
+    host.surroundings.policy_files = vec![host_path(host.outside("policy")), missing];
     let home = own_rule(FsAccess::ReadWrite, host.home(""));
-    let resolved = host.resolve(vec![home]).unwrap();
+    let resolved = host.resolve(vec![home.clone()]).unwrap();
     assert_eq!(resolved.protected_paths(), [host.home("conf/policy.toml")]);
     assert_eq!(resolved.facts.protected[0].table_entry, POLICY_FILE);
+    // By a link that the program could take away, the next run would find no policy.
+    symlink("conf/policy.toml", host.home("policy")).unwrap();
+    host.surroundings.policy_files = vec![host_path(host.home("policy"))];
+    let refused = host.resolve(vec![home]).unwrap_err();
+    assert!(matches!(refused, ResolveError::Uncoverable(_)), "{refused}");
 }
 
 /// T4
