@@ -19,7 +19,7 @@ fn a_row_is_one_line_whatever_is_in_the_record() {
             "\"event\":\"subagent.exit\",\"invocation_id\":\"01ARZ3NDEKTSV4RRFFQ69G5FAV\",\"exit_code\":0,\
              \"signal\":null,\"reason\":\"exited\",\"usage\":{\"cpu_us\":5}"
         ),
-        "2026-01-31 10:20:30.123  subagent.exit                 01ARZ3ND exit_code=0 reason=exited \
+        "2026-01-31 10:20:30.123  subagent.exit                 01ARZ3NDEKTSV exit_code=0 reason=exited \
          usage.cpu_us=5"
     );
     let forged = row_of(
