@@ -117,10 +117,7 @@ struct Search<'a> {
 impl Search<'_> {
     /// A policy that is found through a link is another one, or none, where the link is led elsewhere.
     fn refuse_loose_link(&mut self, file: &HostPath) {
-        let way = Way::to(file);
-        if let Some(link) = way.loose_link(self.stage.access) {
-            let (link, leads_to) = (link.clone(), way.place.clone());
-            let problem = PathProblem::LooseLink { link, leads_to };
+        if let Some(problem) = Way::to(file).problem(self.stage.access) {
             self.problems.push(Uncoverable { path: file.clone(), known_as: POLICY_FILE, problem });
         }
     }

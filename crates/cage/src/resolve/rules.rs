@@ -93,11 +93,8 @@ pub(super) fn refuse_loose_links(rules: &[FsRule], stage: &Stage<'_>) -> Result<
         if real.is_some_and(|real| is_written_without_links(rule, real, stage.places)) {
             continue;
         }
-        let way = Way::to(&rule.path);
-        if let Some(link) = way.loose_link(stage.access) {
-            let (link, leads_to) = (link.clone(), way.place.clone());
-            problems.push(told(rule, PathProblem::LooseLink { link, leads_to }));
-        }
+        let problem = Way::to(&rule.path).problem(stage.access);
+        problems.extend(problem.map(|problem| told(rule, problem)));
     }
     if problems.is_empty() { Ok(()) } else { Err(ResolveError::Rules(problems)) }
 }

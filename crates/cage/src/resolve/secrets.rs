@@ -65,9 +65,7 @@ fn own_state(
     let mut missing = Vec::new();
     for HiddenPath { path, name } in hidden_paths(None, stage.places.own_state) {
         let way = Way::to(&path);
-        if let Some(link) = way.loose_link(stage.access) {
-            let (link, leads_to) = (link.clone(), way.place.clone());
-            let problem = PathProblem::LooseLink { link, leads_to };
+        if let Some(problem) = way.problem(stage.access) {
             problems.push(Uncoverable { path, known_as: name, problem });
         } else if way.is_whole {
             candidates.push(Candidate { path: way.place, name });
@@ -163,12 +161,10 @@ fn open(stage: &Stage<'_>, candidate: &Candidate) -> Result<Option<Opened>, Path
     if !is_shown_unasked(stage.access, &opened.path) {
         return Ok(None);
     }
-    if opened.path != candidate.path {
-        let way = Way::to(&candidate.path);
-        if let Some(link) = way.loose_link(stage.access) {
-            let (link, leads_to) = (link.clone(), opened.path);
-            return Err(PathProblem::LooseLink { link, leads_to });
-        }
+    if opened.path != candidate.path
+        && let Some(problem) = Way::to(&candidate.path).problem(stage.access)
+    {
+        return Err(problem);
     }
     if opened.status.is_regular_file() && opened.status.links > 1 {
         return Err(PathProblem::HardLinks { links: opened.status.links });

@@ -9,6 +9,8 @@ use policy::access::AccessMap;
 use rustix::fs::CWD;
 use rustix::io::Errno;
 
+use super::error::PathProblem;
+
 #[cfg(test)]
 mod tests;
 
@@ -54,8 +56,14 @@ impl Way {
         way
     }
 
-    /// The first link on it that a cage with this access could lead elsewhere.
-    pub(super) fn loose_link(&self, access: &AccessMap<'_>) -> Option<&HostPath> {
+    /// What is wrong with a path that a cage with this access could lead elsewhere.
+    pub(super) fn problem(&self, access: &AccessMap<'_>) -> Option<PathProblem> {
+        let link = self.loose_link(access)?.clone();
+        Some(PathProblem::LooseLink { link, leads_to: self.place.clone() })
+    }
+
+    /// The first link on it that such a cage could lead elsewhere.
+    fn loose_link(&self, access: &AccessMap<'_>) -> Option<&HostPath> {
         let is_loose = |link: &&HostPath| {
             let directory = link.parent().unwrap_or_else(HostPath::root);
             access.level(&directory) == FsAccess::ReadWrite
