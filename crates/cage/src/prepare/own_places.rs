@@ -28,20 +28,25 @@ fn make_with_those_above(path: &HostPath) -> std::io::Result<()> {
     let owner = above.iter().rev().find(there).map(|directory| directory.as_path().metadata());
     let owner = owner.transpose()?.map(|owner| (owner.uid(), owner.gid()));
     for directory in above.iter().filter(|directory| !there(directory)) {
-        make_one(directory.as_path())?;
-        if let Some((uid, gid)) = owner
+        let made = make_one(directory.as_path())?;
+        if let (Made::Here, Some((uid, gid))) = (made, owner)
             && rustix::process::geteuid().is_root()
         {
             std::os::unix::fs::lchown(directory.as_path(), Some(uid), Some(gid))?;
         }
     }
-    make_one(path.as_path())
+    make_one(path.as_path()).map(drop)
 }
 
-/// One that somebody else has made meanwhile is as good.
-fn make_one(directory: &Path) -> std::io::Result<()> {
+/// Who made a directory. One that is somebody else's keeps its owner, whatever it has become meanwhile.
+enum Made {
+    Here,
+    Elsewhere,
+}
+
+fn make_one(directory: &Path) -> std::io::Result<Made> {
     match std::fs::DirBuilder::new().mode(0o700).create(directory) {
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-        made => made,
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(Made::Elsewhere),
+        made => made.map(|()| Made::Here),
     }
 }

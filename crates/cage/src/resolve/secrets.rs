@@ -74,7 +74,13 @@ fn own_state(
         }
     }
     candidates.retain(|candidate| is_shown_unasked(stage.access, &candidate.path));
-    if missing.is_empty() { Ok(candidates) } else { Err(ResolveError::OwnMissing(missing)) }
+    // Nothing is to be made for a cage that is refused anyway.
+    let is_refused = !problems.is_empty();
+    if missing.is_empty() || is_refused {
+        Ok(candidates)
+    } else {
+        Err(ResolveError::OwnMissing(missing))
+    }
 }
 
 /// The table's paths in every home that a grant reaches into.

@@ -93,6 +93,15 @@ impl Classifier {
         if let State::Done(kind) = self.state { kind } else { FirstBytes::NeedMore }
     }
 
+    /// What the bytes were that end here: a lenient server takes the end for that of the line.
+    pub fn at_end(&self) -> FirstBytes {
+        match self.state {
+            State::Done(kind) => kind,
+            State::Blank | State::OldTls => FirstBytes::Other,
+            State::Method | State::Rest | State::Odd => self.kind_of_line(),
+        }
+    }
+
     /// The longest line has not ended: no server has been told anything yet, and of HTTP none will be.
     fn settle(&self, next: State) -> State {
         match next {

@@ -121,6 +121,22 @@ fn too_little_is_too_little() {
     }
 }
 
+/// T41: a line that ends with the connection is a line.
+#[test]
+fn half_a_request_is_one_at_its_end() {
+    let at_end = |bytes: &[u8]| {
+        let mut classifier = Classifier::new();
+        assert_eq!(classifier.feed(bytes), FirstBytes::NeedMore);
+        classifier.at_end()
+    };
+    for bytes in [&b"GET http://other.example/ HTTP/1.1"[..], b"GET /", b"\"GET / HTTP/1.1\r"] {
+        assert_eq!(at_end(bytes), FirstBytes::Http, "{}", bytes.escape_ascii());
+    }
+    for bytes in [&b""[..], b"\r\n", b"PING", b"hello world", b"\x80\x2e", b"\0\0\0\x08"] {
+        assert_eq!(at_end(bytes), FirstBytes::Other, "{}", bytes.escape_ascii());
+    }
+}
+
 fn name(text: &str) -> Name {
     Name::parse(text).unwrap()
 }

@@ -45,7 +45,11 @@ pub(super) async fn read_opening(
         }
         seen = said.len();
         if read_more(ends.inside, &mut said).await? == 0 {
-            return Ok(Opening::Free(Vec::new()));
+            return match classifier.at_end() {
+                // What was passed on is half a line, and must not become a request by its end.
+                FirstBytes::Http => Err(Stop::Broken),
+                _ => Ok(Opening::Free(Vec::new())),
+            };
         }
         ends.meter.hold_back(Direction::Outward, said.len()).map_err(Stop::Denied)?;
     }
