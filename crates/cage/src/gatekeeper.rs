@@ -12,6 +12,7 @@ mod resolvers;
 mod tests;
 
 use std::net::SocketAddr;
+use std::num::NonZeroU64;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use gate::control::{Channel, Order, ProcessReport, Waiting, write_plan};
@@ -259,6 +260,8 @@ fn leave_the_supervisor(control: &Channel) -> Result<(), Errno> {
     let kept = u32::try_from(control.as_fd().as_raw_fd()).unwrap_or(u32::MAX);
     std::mem::forget(nothing);
     sys::descriptors::close_all_but(&[0, 1, 2, kept])?;
+    // It rests for microseconds at a time, and the kernel would make fifty more of each.
+    let _longer = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     // What a person sees in a list of processes; a name is not worth a failure.
     let _unnamed = rustix::thread::set_name(c"stockade-gate");
     Ok(())

@@ -10,6 +10,7 @@ mod publish;
 mod refused_datagrams;
 mod socks;
 mod transparent;
+mod turns;
 
 use std::io;
 use std::net::{TcpListener as StdTcpListener, UdpSocket};
@@ -26,6 +27,7 @@ use tokio::task::JoinSet;
 use crate::cage::Cage;
 use crate::dns::{self, Resolver};
 use crate::limits;
+use turns::Turns;
 
 /// The sockets of one cage.
 #[derive(Debug)]
@@ -108,7 +110,7 @@ where
     let cage = Arc::clone(cage);
     Ok(async move {
         let mut connections = JoinSet::new();
-        let mut taken = 0_usize;
+        let mut turns = Turns::begin();
         loop {
             let Ok(permit) = Arc::clone(&cage.connections).acquire_owned().await else { return };
             let accepted = tokio::select! {
@@ -137,10 +139,7 @@ where
                     tokio::time::sleep(AFTER_ERROR).await;
                 }
             }
-            taken = taken.wrapping_add(1);
-            if taken.is_multiple_of(limits::ACCEPTS_PER_TURN) {
-                tokio::task::yield_now().await;
-            }
+            turns.took_one().await;
         }
     })
 }

@@ -25,7 +25,11 @@ pub const EVENTS_PER_SECOND: u32 = 100;
 /// Different refused targets that are remembered for the summary.
 pub const DENIED_TARGETS: usize = 128;
 /// Connections that one listener takes before others get their turn.
-pub const ACCEPTS_PER_TURN: usize = 16;
+pub const ACCEPTS_PER_TURN: usize = 4;
+/// Connections in one second that a listener takes without leaving the processor between its turns.
+pub const CONNECTIONS_IN_PASSING: u64 = 4_000;
+/// How long it leaves the processor: as long as it takes to be seen to have left.
+pub const BREATH: Duration = Duration::from_micros(10);
 /// Chunks that one direction of a connection moves before others get their turn.
 pub const CHUNKS_PER_TURN: usize = 8;
 /// Pipes with data in them, of all cages together. Beyond that data is copied.
