@@ -3,6 +3,8 @@
 
 use counsel::Fault;
 use counsel::failure::Message;
+use policy::text::Diagnostics;
+use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::message::Messages;
@@ -18,6 +20,17 @@ pub(crate) struct Failure {
     pub(crate) message: Message,
     /// What to do about it.
     pub(crate) help: Vec<String>,
+}
+
+/// A failure as programs read it.
+#[derive(Debug, Serialize)]
+pub(crate) struct Told {
+    code: &'static str,
+    message: String,
+    help: Vec<String>,
+    /// Every error of a policy text with its place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diagnostics: Option<Diagnostics>,
 }
 
 impl Failure {
@@ -37,12 +50,19 @@ impl Failure {
         self.message.to_string()
     }
 
+    /// The failure for a program.
+    pub(crate) fn told(&self) -> Told {
+        Told {
+            code: self.exit.code(),
+            message: self.text(),
+            help: self.help.clone(),
+            diagnostics: self.message.diagnostics().cloned(),
+        }
+    }
+
     /// The failure for a program that reads the answer of a command.
     pub(crate) fn as_json(&self) -> serde_json::Value {
-        serde_json::json!({
-            "exit_code": self.exit.number(),
-            "error": { "code": self.exit.code(), "message": self.text(), "help": self.help },
-        })
+        serde_json::json!({ "exit_code": self.exit.number(), "error": self.told() })
     }
 
     /// Tells a person.

@@ -15,7 +15,7 @@ use rustix::fs::{Mode, OFlags};
 use serde::Serialize;
 
 use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Failure, Told};
 
 /// Where the result goes.
 #[derive(Debug)]
@@ -54,13 +54,6 @@ pub(crate) struct RunResult {
     usage: Option<UsageResult>,
     duration_ms: Option<u64>,
     error: Option<Told>,
-}
-
-#[derive(Debug, Serialize)]
-struct Told {
-    code: &'static str,
-    message: String,
-    help: Vec<String>,
 }
 
 impl RunResult {
@@ -123,11 +116,10 @@ impl RunResult {
 
     /// A program that did not run.
     pub(crate) fn of_failure(plan: Option<&Plan>, failure: &Failure) -> Self {
-        let code = failure.exit.code();
         Self {
             exit_code: failure.exit.number(),
-            reason: code,
-            error: Some(Told { code, message: failure.text(), help: failure.help.clone() }),
+            reason: failure.exit.code(),
+            error: Some(failure.told()),
             ..plan.map_or_else(Self::of_nothing, Self::of_plan)
         }
     }

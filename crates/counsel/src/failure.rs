@@ -73,6 +73,16 @@ impl Failure {
     }
 }
 
+impl Message {
+    /// The errors of a policy text one by one, for a program that shows them in their places.
+    pub fn diagnostics(&self) -> Option<&policy::text::Diagnostics> {
+        match self {
+            Self::Sentence(_) => None,
+            Self::Policy(diagnostics) => Some(diagnostics),
+        }
+    }
+}
+
 impl fmt::Display for Message {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,8 +1,10 @@
 //! Why a request was not done, as every client sees it: a status, a stable code, one sentence and
-//! what to do about it. One shape for all, `{"code": …, "message": …, "help": […]}`.
+//! what to do about it. One shape for all, `{"code": …, "message": …, "help": […]}`; one about the text
+//! of a policy has its `diagnostics` as well.
 
 use counsel::Fault;
 use hyper::StatusCode;
+use policy::text::Diagnostics;
 use serde::Serialize;
 
 /// A request that was not done.
@@ -16,6 +18,8 @@ pub struct Problem {
     pub message: String,
     /// What to do about it.
     pub help: Vec<String>,
+    /// Every error of a policy text with its place.
+    pub diagnostics: Option<Box<Diagnostics>>,
 }
 
 /// Every code. The OpenAPI document lists them; a test compares.
@@ -109,12 +113,20 @@ struct Sent<'a> {
     code: Code,
     message: &'a str,
     help: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diagnostics: Option<&'a Diagnostics>,
 }
 
 impl Problem {
     /// A problem with the status of its code.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { status: code.status(), code, message: message.into(), help: Vec::new() }
+        Self {
+            status: code.status(),
+            code,
+            message: message.into(),
+            help: Vec::new(),
+            diagnostics: None,
+        }
     }
 
     /// The same with one more line of help.
@@ -131,9 +143,10 @@ impl Problem {
 
     /// The bytes that are sent.
     pub(crate) fn to_json(&self) -> Vec<u8> {
-        let Self { code, message, help, .. } = self;
+        let Self { code, message, help, diagnostics, .. } = self;
+        let sent = Sent { code: *code, message, help, diagnostics: diagnostics.as_deref() };
         // Strings always serialize; an empty body is still an answer with a status.
-        serde_json::to_vec(&Sent { code: *code, message, help }).unwrap_or_default()
+        serde_json::to_vec(&sent).unwrap_or_default()
     }
 }
 
@@ -148,6 +161,7 @@ impl From<counsel::Failure> for Problem {
             Fault::NotFound => Code::ProgramNotFound,
             Fault::RecordLost => Code::AuditFailed,
         };
-        Self { help: failure.help.clone(), ..Self::new(code, failure.text()) }
+        let diagnostics = failure.message.diagnostics().cloned().map(Box::new);
+        Self { help: failure.help.clone(), diagnostics, ..Self::new(code, failure.text()) }
     }
 }

@@ -97,11 +97,17 @@ fn an_error_is_told_in_the_form_that_was_asked_for() {
         assert_eq!(told["exit_code"], 123, "{words:?}");
         assert_eq!(told["error"]["code"], "bad_policy", "{words:?}");
         assert!(told["error"]["message"].as_str().unwrap().contains("unknown word `sf`"));
+        let diagnostics = &told["error"]["diagnostics"];
+        assert!(diagnostics["file"].as_str().unwrap().ends_with("stockade.toml"), "{diagnostics}");
+        let error = &diagnostics["errors"][0];
+        assert_eq!((&error["line"], &error["column"]), (&3.into(), &1.into()), "{diagnostics}");
+        assert_eq!(error["label"], "did you mean `fs`?");
     }
     assert_eq!(place.ask(["check"]).expect_code(123).stdout, "");
     place.policy("version = 1\n[cage]\ndefault = \"disabled\"\n");
     let ended = place.ask(["check", "--json"]);
     let told: serde_json::Value = serde_json::from_str(&ended.expect_code(125).stdout).unwrap();
     assert_eq!(told["error"]["code"], "refused");
+    assert_eq!(told["error"].get("diagnostics"), None);
     assert!(told["error"]["help"][0].as_str().unwrap().contains("stockade allow"));
 }

@@ -106,6 +106,7 @@ fn the_result_as_json() {
     let ended = place.ask(["run", "--json", "--", "true"]);
     let result = last_line(&ended.expect_code(123).says("cannot be used").stderr);
     assert_eq!(result["error"]["code"], "bad_policy");
+    assert_eq!(result["error"]["diagnostics"]["errors"][0]["code"], "unknown-word");
     assert_eq!(ended.stdout, "");
 }
 

@@ -14,9 +14,10 @@ fn a_text_is_compiled_or_its_errors_are_told() {
     let good = ask("version = 1\n[cage.default]\nfs = [{ rw = \".\" }]\n").expect(200);
     assert!(good["summary"].as_str().unwrap().contains("rw:"), "{}", good["summary"]);
     assert_eq!(good["plan"]["argv"][0], "make");
-    let message =
-        ask("version = 1\n[cage.default]\nfs = [{ rwx = \".\" }]\n").refused(422, "bad_policy");
+    let bad = ask("version = 1\n[cage.default]\nfs = [{ rwx = \".\" }]\n");
+    let message = bad.refused(422, "bad_policy");
     assert!(message.contains("stockade.toml:3") && message.contains("rwx"), "{message}");
+    assert_eq!(bad.expect(422)["diagnostics"]["errors"][0]["line"], 3);
     ask("version = 1\n[cage.default]\nnet.allow = [\"example.com\"]\n").refused(403, "refused");
     // The file itself is checked where no text is given; the built-in policy where there is none.
     let body = json!({ "project": serving.place.project });

@@ -32,9 +32,9 @@ pub struct HostQuestion {
 }
 
 impl HostQuestion {
-    /// Reads `HOST[:PORT]`, as `--host` has it.
+    /// Reads `HOST[:PORT]` or a URL, as `--host` has it.
     pub fn parse(text: &str) -> Result<Self, Failure> {
-        Self::read(text).ok_or_else(|| {
+        Self::of_url(text).or_else(|| Self::read(text)).ok_or_else(|| {
             let failure = Failure::new(Fault::Usage, format!("`{}` is not a host", shown(text)));
             // The grammar of entries knows what is wrong with most that is none.
             match host_names::destination(text) {
@@ -48,9 +48,12 @@ impl HostQuestion {
     }
 
     /// The host that a word is probably meant as: one that no file has as its name, and that says by
-    /// a dot, a port or as an address that it is no path.
+    /// a scheme, a dot, a port or as an address that it is no path.
     pub(super) fn meant_by(word: &Path, exists: bool) -> Option<Self> {
         let text = word.to_str().filter(|_| !exists)?;
+        if let Some(question) = Self::of_url(text) {
+            return Some(question);
+        }
         if text.contains('/') || text.starts_with(['.', '~']) {
             return None;
         }
@@ -59,13 +62,22 @@ impl HostQuestion {
         clear.then_some(question)
     }
 
+    /// The host that a URL leads to, with the port of its scheme unless it names one.
+    fn of_url(text: &str) -> Option<Self> {
+        let (scheme, rest) = text.split_once("://")?;
+        let authority = rest.split(['/', '?', '#']).next()?;
+        let question = Self::read(authority.rsplit('@').next()?)?;
+        let usual = USUAL_PORTS.iter().find(|(name, _)| scheme.eq_ignore_ascii_case(name));
+        Some(Self { port: question.port.or(usual.map(|(_, port)| *port)), ..question })
+    }
+
     fn read(text: &str) -> Option<Self> {
         if let Ok(address) = text.parse() {
             return Some(Self { target: Target::address(address), port: None });
         }
         let (host, port) = match text.rsplit_once(':') {
-            Some((host, port)) => (host, Some(read_port(port)?)),
-            None => (text, None),
+            Some((host, port)) if !port.ends_with(']') => (host, Some(read_port(port)?)),
+            _ => (text, None),
         };
         let bracketed = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
         let target = match bracketed {
@@ -105,6 +117,10 @@ impl fmt::Display for HostQuestion {
         }
     }
 }
+
+/// The ports of the schemes that are asked about most; of another one all ports are told.
+const USUAL_PORTS: [(&str, u16); 6] =
+    [("http", 80), ("https", 443), ("ws", 80), ("wss", 443), ("ssh", 22), ("git", 9418)];
 
 fn read_port(text: &str) -> Option<u16> {
     let decimal = !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit());

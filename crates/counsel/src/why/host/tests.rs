@@ -44,14 +44,31 @@ fn a_word_is_a_host_only_where_that_is_clear() {
         ("example.com:0", false, false),
         ("example.com:http", false, false),
         ("127.1", false, false),
+        ("https://example.com/x/y", false, true),
+        ("https://", false, false),
+        ("https:///x", false, false),
     ] {
         assert_eq!(HostQuestion::meant_by(Path::new(word), exists).is_some(), host, "{word}");
     }
-    for wrong in
-        ["", "https://example.com", "user@example.com", "*.example.com", "10.0.0.0/8", "a:1-2"]
-    {
+    for wrong in ["", "https://", "user@example.com", "*.example.com", "10.0.0.0/8", "a:1-2"] {
         let failure = HostQuestion::parse(wrong).unwrap_err();
         assert!(!failure.help.is_empty(), "{wrong}");
+    }
+}
+
+/// What a client refused is a URL: it can be asked about as it stands.
+#[test]
+fn a_url_stands_for_its_host_and_port() {
+    for (url, meant) in [
+        ("https://example.com", "example.com:443"),
+        ("HTTPS://Example.com/x?y=http://other.example/", "example.com:443"),
+        ("http://user:secret@example.com/", "example.com:80"),
+        ("https://example.com:8443#part", "example.com:8443"),
+        ("ssh://git@example.com/a.git", "example.com:22"),
+        ("http://[2001:db8::1]/", "[2001:db8::1]:80"),
+        ("gopher://example.com/", "example.com"),
+    ] {
+        assert_eq!(HostQuestion::parse(url).unwrap().to_string(), meant, "{url}");
     }
 }
 
