@@ -39,17 +39,18 @@ fn as_json(text: &str) -> Value {
     convert(&toml::de::DeValue::Table(table.into_inner()))
 }
 
-/// Every fenced example of the manual: those that begin with `version` are whole files.
+/// Every fenced example of the manuals: those that begin with `version` are whole files.
 fn examples() -> Vec<String> {
-    MANUAL
-        .split("```toml\n")
-        .skip(1)
+    [MANUAL, RECIPES]
+        .iter()
+        .flat_map(|manual| manual.split("```toml\n").skip(1))
         .filter_map(|rest| rest.split_once("```").map(|(example, _)| example.to_owned()))
         .filter(|example| example.starts_with("version"))
         .collect()
 }
 
 const MANUAL: &str = include_str!("../../../../docs/policy.md");
+const RECIPES: &str = include_str!("../../../../docs/agents.md");
 
 #[test]
 fn the_manuals_examples_are_right() {
