@@ -16,6 +16,7 @@ use crate::descriptor_limit::DescriptorLimit;
 use crate::idmap::Arrivals;
 use crate::init::Init;
 use crate::network::{Inward, Sealed};
+use crate::oom_order::OomOrder;
 use crate::program::Launch;
 use crate::streams::ProgramStreams;
 use crate::tree::Sources;
@@ -112,7 +113,7 @@ fn build_and_launch(
     verify::verify_view(plan)?;
     privileges::refuse_core_dumps()?;
     limit.restore().map_err(settings)?;
-    privileges::hide_from_the_cage()?;
+    let oom_order = privileges::hide_from_the_cage(|| OomOrder::open(plan))?;
     privileges::drop_all()?;
     let landlock = landlock::restrict(&plan.landlock)?;
     let launch = Launch::prepare(plan)?;
@@ -122,7 +123,9 @@ fn build_and_launch(
     let departing = wait_for_go(control)?;
     refuse_orphanhood(control)?;
     let streams = program::borrow_streams(&streams, terminal.as_ref());
+    oom_order.iter().for_each(OomOrder::put_children_first);
     let launched = launch.start(&streams, filter)?;
+    oom_order.iter().for_each(OomOrder::step_back);
     let layers = Layers { landlock, notify: launched.notify(), network: state };
     Ok(Ready { launched, children, inward, departure: (departing, departure), layers })
 }

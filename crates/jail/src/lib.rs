@@ -18,6 +18,7 @@ mod idmap;
 mod init;
 mod landlock;
 mod network;
+mod oom_order;
 mod privileges;
 mod program;
 mod seccomp;

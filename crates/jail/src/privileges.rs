@@ -36,13 +36,15 @@ pub(crate) fn drop_all() -> Result<(), SetupFailure> {
 }
 
 /// Makes this process unreadable for what runs in the cage under the same id: its memory is a copy
-/// of the supervisor's.
-pub(crate) fn hide_from_the_cage() -> Result<(), SetupFailure> {
+/// of the supervisor's. What it is to change of itself later has to be opened before.
+pub(crate) fn hide_from_the_cage<T>(open: impl FnOnce() -> T) -> Result<T, SetupFailure> {
     let failed = |errno| SetupFailure::kernel(Step::Settings, "pid 1", errno);
     // Changing ids has made it unreadable even for itself; nothing else runs in the cage yet.
     rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable).map_err(failed)?;
+    let opened = open();
     erase_arguments().map_err(failed)?;
-    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(failed)
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(failed)?;
+    Ok(opened)
 }
 
 /// Turns core dumps off. A limit of 1 is the one value that also keeps the kernel from handing

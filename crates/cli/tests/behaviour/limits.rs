@@ -92,6 +92,27 @@ fn files_in_memory_are_memory() {
     place.shell(&["--memory", "48M"], "df -m /tmp | tail -1").expect_code(0).prints(" 48 ");
 }
 
+/// K188, T29, T30: the kernel chooses among the program's processes, never the one that has to tell the
+/// end, although that is larger than a shell; and the program cannot push it forward.
+#[test]
+fn want_of_memory_ends_the_program_first() {
+    let place = Place::new();
+    if !are_held(&place) {
+        return;
+    }
+    let order = "cat /proc/self/oom_score_adj /proc/1/oom_score_adj";
+    let told = |flags: &[&str], line: &str| -> Vec<i32> {
+        let ended = place.shell(flags, line);
+        ended.expect_code(0).stdout.lines().map(|line| line.parse().unwrap()).collect()
+    };
+    let here: i32 =
+        std::fs::read_to_string("/proc/self/oom_score_adj").unwrap().trim().parse().unwrap();
+    assert_eq!(told(&["--memory", "64M"], order), [(here + 300).min(1000), here]);
+    assert_eq!(told(&[], order), [here, here]);
+    let push = format!("(echo 1000 > /proc/1/oom_score_adj) 2> /dev/null; {order}");
+    assert_eq!(told(&["--memory", "64M"], &push).last(), Some(&here));
+}
+
 /// K225, T29: without a limit they are bounded all the same, in bytes and in number.
 #[test]
 fn files_in_memory_are_bounded() {
