@@ -221,9 +221,18 @@ fn environment(plan: &Plan, page: &mut Page) {
     page.heading("environment");
     for variable in &plan.environment {
         let name = one_phrase(variable.name.as_bytes());
-        let value = one_phrase(variable.value.as_bytes());
+        let value = match is_secret(&name) && !variable.value.is_empty() {
+            true => "(not shown)".to_owned(),
+            false => one_phrase(variable.value.as_bytes()),
+        };
         page.field("", &format!("{name}={value}"));
     }
+}
+
+/// Whether a variable of this name is one whose value people do not want on a screen or in a report.
+fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    SECRET_WORDS.iter().any(|word| name.split('_').any(|part| part == *word))
 }
 
 fn command_line(argv: &[ByteString]) -> String {
@@ -248,6 +257,8 @@ fn size_text(size: TmpfsSize) -> String {
     }
 }
 
+const SECRET_WORDS: [&str; 8] =
+    ["KEY", "APIKEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "CREDENTIALS"];
 const PAGE_WIDTH: usize = 98;
 const LABEL_WIDTH: usize = 11;
 const SCRATCH: &[u8] = b"/scratch";

@@ -3,8 +3,8 @@
 use super::*;
 use crate::sample::{bind, directory, file, guest, mask, plan, symlink, tmpfs};
 use crate::{
-    Access, BindPurpose, ByteString, FileKind, GatekeeperPlan, HostIds, IdentityMap, LimitsPlan,
-    Mapping, MountOp, NetworkPlan, Plan,
+    Access, BindPurpose, ByteString, EnvironmentVariable, FileKind, GatekeeperPlan, HostIds,
+    IdentityMap, LimitsPlan, Mapping, MountOp, NetworkPlan, Plan,
 };
 
 fn arguments(plan: &Plan) -> String {
@@ -148,4 +148,25 @@ fn the_page_is_plain_text() {
     assert!(page.contains("program     sh -c 'echo '\\''x'\\''\\x0a\\x07'\n"), "{page}");
     assert!(page.lines().all(|line| !line.ends_with(' ')));
     assert!(page.chars().all(|character| character == '\n' || !character.is_control()));
+}
+
+/// A page is what people paste into reports.
+#[test]
+fn values_of_secrets_are_not_on_the_page() {
+    let variable = |name: &str, value: &str| EnvironmentVariable {
+        name: ByteString::from(name),
+        value: ByteString::from(value),
+    };
+    let mut plan = plan(vec![]);
+    plan.environment = vec![
+        variable("EMPTY_TOKEN", ""),
+        variable("KEYBOARD", "keys"),
+        variable("SERVICE_API_KEY", "s3cret"),
+        variable("github_token", "s3cret"),
+    ];
+    let page = person(&plan);
+    assert!(!page.contains("s3cret"), "{page}");
+    for line in ["EMPTY_TOKEN=\n", "KEYBOARD=keys\n", "SERVICE_API_KEY=(not shown)\n"] {
+        assert!(page.contains(line), "{page}");
+    }
 }
