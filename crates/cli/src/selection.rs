@@ -67,7 +67,7 @@ pub(crate) fn select_any(
     };
     let mut selected = cage::prepare::select(&caller, &choice, &flags, arguments.too_broad)?;
     if let Selected::Caged(selection) = &mut selected {
-        for note in counsel::notes::of_unset_variables(selection) {
+        for note in counsel::notes::of_flags(selection) {
             messages.note(&note);
         }
         if arguments.network.is_some_and(|network| network.no_net) {

@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 
 use plan::render::for_shell;
 use plan::{ByteString, HostPath, Plan, SourceIndex};
-use policy::RuleOrigin;
 use policy::facts::ResolvedRule;
+use policy::net::{Destination, Hosts};
 use policy::shown::shortened;
+use policy::{Network, RuleOrigin};
 use rustix::fs::{Mode, OFlags};
 
 use cage::prepare::{Prepared, Selection};
@@ -54,9 +55,42 @@ pub fn of(prepared: &Prepared) -> Vec<String> {
     notes
 }
 
+/// Flags that do not do what they are probably meant to.
+pub fn of_flags(selection: &Selection) -> Vec<String> {
+    let mut notes = of_unset_variables(selection);
+    notes.extend(of_loopback(&selection.policy.net));
+    notes
+}
+
+/// Addresses of a loopback that a flag allows where no name could lead to them: what the program finds
+/// there is its own.
+fn of_loopback(net: &Network) -> Vec<String> {
+    if net.allow.keys().any(|entry| !matches!(entry.hosts(), Hosts::Network(_))) {
+        return Vec::new();
+    }
+    let is_loopback = |entry: &Destination| match entry.hosts() {
+        Hosts::Network(network) => network.addr().is_loopback(),
+        _ => false,
+    };
+    let flags = net.allow.iter().filter_map(|(entry, origin)| match origin {
+        RuleOrigin::Flag(flag) if is_loopback(entry) => Some((entry.ports(), flag)),
+        _ => None,
+    });
+    flags
+        .map(|(ports, flag)| {
+            let port = if ports.first() == ports.last() { ports.first() } else { EXAMPLE_PORT };
+            format!(
+                "`{}` leads nowhere: inside, that address is the cage's own; `--host-port {port}` leads \
+                 to the host's",
+                shortened(flag)
+            )
+        })
+        .collect()
+}
+
 /// Variables that a flag passes on and the caller does not have. A policy file may pass on what only
 /// some of its users have; a flag means what is set here.
-pub fn of_unset_variables(selection: &Selection) -> Vec<String> {
+fn of_unset_variables(selection: &Selection) -> Vec<String> {
     let environment = &selection.surroundings.environment;
     let is_unset = |name: &str| environment.iter().all(|(set, _)| set != name);
     let rules = selection.policy.env.iter().filter(|(name, rule)| {
@@ -117,3 +151,6 @@ fn is_shown(plan: &Plan, path: &Path) -> bool {
 }
 
 const LONGEST_LINE: u64 = 4096;
+
+/// For a flag that names more ports than one.
+const EXAMPLE_PORT: u16 = 8080;

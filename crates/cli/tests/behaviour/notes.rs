@@ -34,6 +34,19 @@ fn what_every_cage_has_is_not_hidden() {
     assert_eq!((usr.stdout.as_str(), usr.stderr.as_str()), ("", ""));
 }
 
+/// K183: an address that is the cage's own, unless a name that is allowed may lead there.
+#[test]
+fn a_loopback_that_is_allowed_leads_nowhere() {
+    let place = Place::new();
+    let note = "`--net 127.0.0.1:5432` leads nowhere";
+    let ended = place.ask(["check", "--net", "127.0.0.1:5432"]);
+    ended.expect_code(0).says(note).says("`--host-port 5432` leads to the host's");
+    place.ask(["check", "--net", "127.0.0.0/8"]).expect_code(0).says("`--net 127.0.0.0/8` leads");
+    let both = ["check", "--net", "127.0.0.1:5432", "--net", "db.example:5432"];
+    assert_eq!(place.ask(both).expect_code(0).stderr, "");
+    place.ask(["check", "--publish", "8080:80"]).expect_code(2).says("one number is expected");
+}
+
 /// K183: a variable that is passed on and not set.
 #[test]
 fn there_is_nothing_to_pass_on() {

@@ -47,7 +47,7 @@ pub(super) async fn check(
             (argv, _) => argv.iter().map(OsString::from).collect(),
         };
         let prepared = prepare(&selection, &argv).map_err(Failure::from)?;
-        let mut notes = counsel::notes::of_unset_variables(&selection);
+        let mut notes = counsel::notes::of_flags(&selection);
         notes.extend(counsel::notes::of(&prepared));
         let plan = prepared.plan;
         let bwrap = bwrap.then(|| {

@@ -243,7 +243,7 @@ fn start_caged(
         Err(failure) => return Err(not_compiled(daemon, labels, failure)),
     };
     let aftermath = Aftermath::of(&prepared);
-    let mut notes = counsel::notes::of_unset_variables(&selection);
+    let mut notes = counsel::notes::of_flags(&selection);
     notes.extend(counsel::notes::of(&prepared));
     let plan = prepared.plan.clone();
     let session_id = labels.session_id.clone();

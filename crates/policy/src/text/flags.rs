@@ -310,8 +310,8 @@ fn add_ports(
     others: &BTreeMap<u16, RuleOrigin>,
 ) -> Result<(), FlagError> {
     for one in given.split(',') {
-        let number = whole(one).unwrap_or_default();
         let refuse = |problem| FlagError::Port { flag, given: one.to_owned(), problem };
+        let number = whole(one).ok_or_else(|| refuse(NOT_ONE_NUMBER))?;
         let port = net::port(number).map_err(refuse)?;
         let later = format!("{flag} {one}");
         if let Some(earlier) = others.get(&port) {
@@ -321,6 +321,9 @@ fn add_ports(
     }
     Ok(())
 }
+
+/// Also for `8080:80`, which others take.
+const NOT_ONE_NUMBER: &str = "one number is expected; a port is the same inside and outside";
 
 fn word(flag: &'static str, given: &str, expected: &'static str) -> FlagError {
     FlagError::Word { flag, given: given.to_owned(), expected }
