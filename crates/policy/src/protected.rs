@@ -200,6 +200,8 @@ const TABLE: &[Entry] = &[
     any(".gitmodules", GIT),
     any(".gitconfig", GIT),
     any(".config/git", GIT),
+    any(".git/lazygit.yml", "lazygit in the repository"),
+    any(".lazygit.yml", "lazygit in the repository"),
     // Other version control.
     any(".hg/hgrc", "every Mercurial command in the repository"),
     any(".hg/hgrc-not-shared", "every Mercurial command in the repository"),
@@ -233,6 +235,12 @@ const TABLE: &[Entry] = &[
     any(".config/mise", "mise on entering the directory"),
     any("mise/config.toml", "mise on entering the directory"),
     any(".rvmrc", "rvm on entering the directory"),
+    // A toolchain that is a directory of the project's choice.
+    any("rust-toolchain", "every command of Rust in the directory"),
+    any("rust-toolchain.toml", "every command of Rust in the directory"),
+    any("lean-toolchain", "every command of Lean in the directory"),
+    any(".bazeliskrc", "every Bazel command in the directory"),
+    any("tools/bazel", "every Bazel command in the directory"),
     // Agents.
     any(".claude", AGENT),
     any(".claude.json", AGENT),
@@ -295,8 +303,14 @@ const TABLE: &[Entry] = &[
     any(".dir-locals-2.el", EDITOR),
     any(".projectile", EDITOR),
     any(".ycm_extra_conf.py", EDITOR),
+    any("hie.yaml", EDITOR),
+    any(".bsp", EDITOR),
+    any("buildServer.json", EDITOR),
+    any(".sourcekit-lsp", EDITOR),
     any(".gdbinit", "the debugger"),
     any(".lldbinit", "the debugger"),
+    any(".pdbrc", "the Python debugger"),
+    any(".perldb", "the Perl debugger"),
     // Shells and sessions.
     any(".bashrc", SHELL),
     any(".bash_profile", SHELL),
@@ -342,7 +356,12 @@ const TABLE: &[Entry] = &[
     any(".sqliterc", "the SQLite shell"),
     any(".pythonrc", "the Python shell"),
     any(".irbrc", "the Ruby shell"),
+    any("_irbrc", "the Ruby shell"),
     any(".pryrc", "the Ruby shell"),
+    any(".iex.exs", "the Elixir shell"),
+    any(".ghci", "the Haskell shell"),
+    any(".ocamlinit", "the OCaml shell"),
+    any(".octaverc", "Octave on starting in the directory"),
     any(".Rprofile", "R on starting in the directory"),
     any(".xinitrc", LOG_IN),
     any(".xprofile", LOG_IN),
@@ -398,6 +417,9 @@ const TABLE: &[Entry] = &[
     any(".lefthook", HOOKS),
     any(".lefthook-local", HOOKS),
     any(".overcommit.yml", HOOKS),
+    any(".huskyrc", HOOKS),
+    any(".simple-git-hooks.json", HOOKS),
+    any(".simple-git-hooks.cjs", HOOKS),
 ];
 
 #[cfg(test)]
