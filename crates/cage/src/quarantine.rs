@@ -3,6 +3,7 @@
 //! the granted directories, never through a link or onto another file system, and removes nothing.
 
 mod sweep;
+mod told;
 mod whereabouts;
 
 pub use whereabouts::{Whereabouts, whereabouts};
@@ -54,6 +55,24 @@ pub enum Finding {
         /// Why not.
         why: Unsearched,
     },
+    /// More of the same than are told one by one.
+    More {
+        /// The first of them.
+        path: HostPath,
+        /// How many there are.
+        count: usize,
+        /// What became of them.
+        fate: Fate,
+    },
+}
+
+/// What became of something that a sweep has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It was renamed.
+    SetAside,
+    /// It is where it was.
+    Left,
 }
 
 /// Why a part of a grant was not searched.
@@ -98,6 +117,21 @@ impl fmt::Display for Finding {
                 };
                 let path = shown(path);
                 write!(formatter, "`{path}` was not searched for files that run code: {why}")
+            }
+            Self::More { path, count, fate } => {
+                let (path, more) = (shown(path), count.saturating_sub(1));
+                match fate {
+                    Fate::SetAside => write!(
+                        formatter,
+                        "`{path}` and {more} others appeared during the run as well, and are renamed in \
+                         the same way"
+                    ),
+                    Fate::Left => write!(
+                        formatter,
+                        "`{path}` and {more} others were changed, could not be renamed or were not \
+                         searched; look at all that the run has left"
+                    ),
+                }
             }
         }
     }

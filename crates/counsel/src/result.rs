@@ -115,7 +115,8 @@ impl From<&Finding> for Quarantined {
             Finding::Quarantined { path, moved_to, .. } => (path, Some(moved_to)),
             Finding::Modified { path, .. }
             | Finding::NotMoved { path, .. }
-            | Finding::NotSearched { path, .. } => (path, None),
+            | Finding::NotSearched { path, .. }
+            | Finding::More { path, .. } => (path, None),
         };
         Self {
             path: path.to_string(),

@@ -17,6 +17,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
+use super::told::Told;
 use super::{AtStart, Finding, Unsearched};
 use crate::protected_names::{Begun, ProtectedNames, is_fetched_or_built, is_git_data};
 use crate::resolve::kind_of;
@@ -30,7 +31,7 @@ pub(super) struct Sweep<'a> {
     since: SystemTime,
     suffix: &'a str,
     names_left: usize,
-    findings: Vec<Finding>,
+    findings: Told,
     /// What was come upon, names something else, and has not been followed yet.
     leads: Vec<named::Lead>,
     /// Paths that were judged: one can be named in more than one way.
@@ -76,14 +77,14 @@ impl<'a> Sweep<'a> {
             since,
             suffix,
             names_left: MOST_NAMES,
-            findings: Vec::new(),
+            findings: Told::default(),
             leads: Vec::new(),
             judged: HashSet::new(),
         }
     }
 
     pub(super) fn into_findings(self) -> Vec<Finding> {
-        self.findings
+        self.findings.into_findings()
     }
 
     /// Sweeps one granted directory.
@@ -237,7 +238,7 @@ impl<'a> Sweep<'a> {
             Ok(times) => times,
             Err(Errno::NOENT) => return Judged::Stays,
             Err(errno) => {
-                self.findings.push(Finding::NotMoved { path: path.clone(), entry, errno });
+                self.findings.tell(Finding::NotMoved { path: path.clone(), entry, errno });
                 return Judged::Stays;
             }
         };
@@ -265,11 +266,11 @@ impl<'a> Sweep<'a> {
         };
         match renamed {
             Ok(moved_to) => {
-                self.findings.push(Finding::Quarantined { path: path.clone(), moved_to, entry });
+                self.findings.tell(Finding::Quarantined { path: path.clone(), moved_to, entry });
                 Judged::Moved
             }
             Err(errno) => {
-                self.findings.push(Finding::NotMoved { path: path.clone(), entry, errno });
+                self.findings.tell(Finding::NotMoved { path: path.clone(), entry, errno });
                 Judged::Stays
             }
         }
@@ -283,7 +284,7 @@ impl<'a> Sweep<'a> {
     /// Of a directory only the list of names has changed: what is new in it comes next.
     fn note_change(&mut self, name: &Name, path: &HostPath, entry: &'static Entry) {
         if name.file_type != FileType::Directory {
-            self.findings.push(Finding::Modified { path: path.clone(), entry });
+            self.findings.tell(Finding::Modified { path: path.clone(), entry });
         }
     }
 
@@ -386,7 +387,7 @@ impl<'a> Sweep<'a> {
     }
 
     fn not_searched(&mut self, path: HostPath, why: Unsearched) {
-        self.findings.push(Finding::NotSearched { path, why });
+        self.findings.tell(Finding::NotSearched { path, why });
     }
 }
 

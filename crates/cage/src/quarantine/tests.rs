@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use super::told::MOST_TOLD;
 use super::*;
 
 struct Grant {
@@ -52,6 +53,7 @@ impl Grant {
                 Finding::Modified { path, .. } => format!("modified {}", relative(path)),
                 Finding::NotMoved { path, .. } => format!("kept {}", relative(path)),
                 Finding::NotSearched { path, .. } => format!("unsearched {}", relative(path)),
+                Finding::More { count, fate, .. } => format!("{count} more {fate:?}"),
             })
             .collect();
         lines.sort();
@@ -411,4 +413,24 @@ fn what_the_user_has_named_stays_where_it_is() {
             "moved sub/.envrc",
         ]
     );
+}
+
+/// T29: a program can plant as many names as it likes: all are renamed, and what is told has a bound, with
+/// room of its own for what could not be.
+#[test]
+fn what_is_told_has_a_bound() {
+    let mut grant = Grant::with(&["old/.bashrc"]);
+    for number in 0..MOST_TOLD + 10 {
+        write(&grant.top.join(format!("{number}/.envrc")));
+    }
+    let named = host_path(&grant.top.join("old/.bashrc"));
+    grant.at_start.named.push(named);
+    write(&grant.top.join("old/.bashrc"));
+    let lines = grant.sweep();
+    assert_eq!(lines.len(), MOST_TOLD + 2, "{lines:#?}");
+    assert!(lines.contains(&"10 more SetAside".to_owned()), "{lines:#?}");
+    assert!(lines.contains(&"modified old/.bashrc".to_owned()), "{lines:#?}");
+    for number in 0..MOST_TOLD + 10 {
+        assert!(!grant.top.join(format!("{number}/.envrc")).exists(), "{number}");
+    }
 }
