@@ -6,6 +6,7 @@ use cage::state::Directory;
 use daemon::instance::InstanceError;
 use daemon::token::Token;
 use daemon::{Listen, Mode, ServeError, Settings, Stopped};
+use plan::HostPath;
 use policy::shown::shown;
 
 use crate::arguments::daemon::ServeArguments;
@@ -59,15 +60,16 @@ fn listen(arguments: &ServeArguments) -> Result<Option<Listen>, Failure> {
     let failed = |error: &dyn std::error::Error| {
         Failure::new(Exit::CannotBuild, format!("no token: {}", with_causes(error)))
     };
-    let file = match &arguments.token_file {
-        Some(file) => file.clone(),
-        None => {
-            let state = Directory::of_this_process().map_err(|error| failed(&error))?;
-            state.path().as_path().join(TOKEN_NAME)
-        }
+    let Some(file) = &arguments.token_file else {
+        let state = Directory::of_this_process().map_err(|error| failed(&error))?;
+        let file = state.path().as_path().join(TOKEN_NAME);
+        let token = Token::read_or_make(&file).map_err(|error| failed(&error))?;
+        return Ok(Some(Listen { address, token, token_file: None }));
     };
-    let token = Token::read_or_make(&file).map_err(|error| failed(&error))?;
-    Ok(Some(Listen { address, token }))
+    let token = Token::read_or_make(file).map_err(|error| failed(&error))?;
+    let place = std::fs::canonicalize(file).map_err(|error| failed(&error))?;
+    let place = HostPath::new(place.into_os_string()).map_err(|error| failed(&error))?;
+    Ok(Some(Listen { address, token, token_file: Some(place) }))
 }
 
 fn allowed_users(given: &[String]) -> Result<Vec<u32>, Failure> {

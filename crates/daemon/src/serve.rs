@@ -53,7 +53,8 @@ pub fn serve(settings: Settings) -> Result<Stopped, ServeError> {
     let instance = Instance::claim(&settings.socket, visibility)?;
     // Before the first thread, so that none of them receives one.
     let signals = Signals::take()?;
-    let caller = caller(settings.mode)?;
+    let mut caller = caller(settings.mode)?;
+    caller.locations.token = settings.listen.as_ref().and_then(|listen| listen.token_file.clone());
     let state = match &caller.locations.state {
         Some(state) => Directory::open(state)?,
         None => return Err(cage::state::StateError::NoPlace.into()),

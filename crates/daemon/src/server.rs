@@ -202,10 +202,12 @@ fn let_in(
     }
 }
 
-/// Whether a request shows the token.
+/// Whether a request shows the token, and nothing else beside it: of two fields something in front of the
+/// daemon may have looked at the other one.
 fn shows(token: &Token, request: &Request<Incoming>) -> bool {
-    let header = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
-    let shown = header.and_then(|value| match value.split_at_checked(BEARER.len()) {
+    let mut fields = request.headers().get_all(AUTHORIZATION).iter().map(HeaderValue::as_bytes);
+    let only = fields.next().filter(|_| fields.next().is_none());
+    let shown = only.and_then(|value| match value.split_at_checked(BEARER.len()) {
         Some((scheme, shown)) if scheme.eq_ignore_ascii_case(BEARER) => Some(shown),
         _ => None,
     });

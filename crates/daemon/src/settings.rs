@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use audit::DaemonMode;
+use plan::HostPath;
 
 use crate::token::Token;
 
@@ -62,4 +63,6 @@ pub struct Listen {
     pub address: SocketAddr,
     /// What clients have to show.
     pub token: Token,
+    /// Where that can be read, if it is not below the daemon's own state: hidden from every cage.
+    pub token_file: Option<HostPath>,
 }

@@ -16,6 +16,8 @@ pub struct Locations {
     /// The directory of the daemon's socket; none for a user without one, whose socket is in the
     /// state directory.
     pub runtime: Option<HostPath>,
+    /// A file with the daemon's token, where the user has it outside of these. No variable names it.
+    pub token: Option<HostPath>,
     /// Variables that were set and not used.
     pub warnings: Vec<LocationWarning>,
 }
@@ -78,13 +80,14 @@ impl Locations {
                 directory("XDG_RUNTIME_DIR").and_then(|path| path.join("stockade").ok())
             }
         };
-        Self { configuration, state, runtime, warnings }
+        Self { configuration, state, runtime, token: None, warnings }
     }
 
-    /// The directories that hold these, which no cage may be granted.
+    /// What holds these, which no cage may be granted.
     pub fn own_state(&self) -> Vec<HostPath> {
         let configuration = self.configuration.as_ref().and_then(HostPath::parent);
-        configuration.into_iter().chain(self.state.clone()).chain(self.runtime.clone()).collect()
+        let others = [&self.state, &self.runtime, &self.token].into_iter().flatten().cloned();
+        configuration.into_iter().chain(others).collect()
     }
 }
 

@@ -39,6 +39,10 @@ fn every_request_has_to_show_the_token() {
     assert_eq!(status(port, Some(&format!("Bearer {token}"))), "200");
     assert_eq!(status(port, Some(&format!("bearer {token}"))), "200");
     assert!(!serving.said().contains(&token));
+    let twice = format!(
+        "GET /v1/status HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\nauthorization: Bearer x\r\n\r\n"
+    );
+    assert_eq!(answer(&mut connect(port), &twice), Some(401));
     // The socket needs none.
     serving.get("/v1/status");
 }
@@ -108,6 +112,26 @@ fn connections_without_the_token_keep_nobody_out() {
     assert_eq!(answer(&mut late, &request(&token)), Some(200));
     drop((silent, wrong));
     serving.get("/v1/status");
+}
+
+/// T45, T52: what a cage of the daemon is granted does not hand out the key to the daemon, wherever
+/// the user keeps it.
+#[test]
+fn a_token_inside_a_grant_is_hidden() {
+    let place = Place::new();
+    let file = place.project.join("deep/token");
+    std::fs::create_dir(file.parent().unwrap()).unwrap();
+    let port = free_port();
+    let words = ["--listen", &format!("127.0.0.1:{port}"), "--token-file", file.to_str().unwrap()];
+    let serving = place.serving(&words);
+    let line = "cat deep/token; rm -f deep/token; mv deep elsewhere; ls deep";
+    let mut start = serving.shell(line);
+    start["rules"] = serde_json::json!({ "rw": ["."] });
+    let id = serving.spawn(&start);
+    serving.wait(&id);
+    assert_eq!(serving.output(&id, "stdout"), "token\n", "{}", serving.output(&id, "stderr"));
+    let token = std::fs::read_to_string(&file).unwrap().trim().to_owned();
+    assert_eq!(status(port, Some(&format!("Bearer {token}"))), "200");
 }
 
 fn connect(port: u16) -> TcpStream {
