@@ -32,6 +32,8 @@ pub struct Classifier {
     word: Word,
     /// How much of a load balancer's binary header the bytes are.
     balancers_header: usize,
+    /// Whether the latest byte is a carriage return, which some servers take for the end of a line.
+    returned: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +78,7 @@ impl Classifier {
             names_http: false,
             word: Word::Empty,
             balancers_header: 0,
+            returned: false,
         }
     }
 
@@ -86,9 +89,9 @@ impl Classifier {
                 return kind;
             }
             self.seen += 1;
-            let is_header = self.is_balancers_header(*byte);
+            let is_http = self.is_balancers_header(*byte) || self.begins_second_line(*byte);
             let next = self.step(*byte);
-            self.state = if is_header { State::Done(FirstBytes::Http) } else { self.settle(next) };
+            self.state = if is_http { State::Done(FirstBytes::Http) } else { self.settle(next) };
         }
         if let State::Done(kind) = self.state { kind } else { FirstBytes::NeedMore }
     }
@@ -157,6 +160,15 @@ impl Classifier {
             self.balancers_header += 1;
         }
         self.balancers_header == BALANCERS_HEADER.len()
+    }
+
+    /// Whether this byte follows a request line for a server to which a carriage return alone ends one.
+    /// Only told of a request: what is none so far may become one where lines end as they should.
+    fn begins_second_line(&mut self, byte: u8) -> bool {
+        let after_return = std::mem::replace(&mut self.returned, byte == b'\r');
+        let in_a_line = matches!(self.state, State::Method | State::Rest | State::Odd);
+        let ends_alone = after_return && in_a_line && byte != b'\n';
+        ends_alone && self.kind_of_line() == FirstBytes::Http
     }
 
     fn note(&mut self, byte: u8) {

@@ -55,6 +55,11 @@ fn attempts_at_http_are_http() {
         b"X \0 HTTP/1.1\r\n",
         b"X\0 /x RTSP/1.0\r\n",
         b"\r\n\r\n\0\r\nQUIT\n",
+        b"GET /x HTTP/1.1\rHost: other.example\r\r",
+        b"GET /x HTTP/1.0\r\r",
+        b"GET /x\rx",
+        b"hello\rGET /x HTTP/1.1\rx",
+        b"hello\rGET /x HTTP/1.1\r\n",
     ];
     for bytes in http {
         assert_eq!(kind(bytes), FirstBytes::Http, "{}", bytes.escape_ascii());
@@ -110,6 +115,8 @@ fn too_little_is_too_little() {
         b"GET",
         b"GET ",
         b"GET / HTTP/1.1",
+        b"GET / HTTP/1.1\r",
+        b"hello\rworld",
         b"\r\n",
         b"hello world",
         b"\x10\x0c\0\x04MQTT",
