@@ -122,7 +122,11 @@ fn hosts_and_the_entries_behind_them() {
         .prints("(--net b.example)");
     place.ask(["why", "--no-net", "a.example.com"]).expect_code(1).prints("no network");
     place.ask(["why", "--host-port", "5432", "localhost:5432"]).expect_code(0);
-    place.ask(["why", "--host", "https://example.com"]).expect_code(2).says("write the host alone");
+    place
+        .ask(["why", "--host", "https://example.com"])
+        .expect_code(1)
+        .prints("`example.com:443` cannot");
+    place.ask(["why", "--host", "https://"]).expect_code(2).says("write the host alone");
 }
 
 #[test]
