@@ -119,17 +119,17 @@ impl fmt::Display for Finding {
                 write!(formatter, "`{path}` was not searched for files that run code: {why}")
             }
             Self::More { path, count, fate } => {
-                let (path, more) = (shown(path), count.saturating_sub(1));
+                let path = shown(path);
                 match fate {
                     Fate::SetAside => write!(
                         formatter,
-                        "`{path}` and {more} others appeared during the run as well, and are renamed in \
-                         the same way"
+                        "{count} more that appeared during the run are renamed in the same way, from \
+                         `{path}` on"
                     ),
                     Fate::Left => write!(
                         formatter,
-                        "`{path}` and {more} others were changed, could not be renamed or were not \
-                         searched; look at all that the run has left"
+                        "{count} more were changed, could not be renamed or were not searched, from \
+                         `{path}` on; look at all that the run has left"
                     ),
                 }
             }
