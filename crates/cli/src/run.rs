@@ -159,7 +159,7 @@ fn uncaged_of(
 ) -> Chosen {
     let program = UncagedProgram {
         argv,
-        environment: surroundings.environment,
+        environment: surroundings.environment.to_vec(),
         working_directory: surroundings.working_directory.as_path().to_owned(),
         walltime: limits.walltime_sec.map(Duration::from_secs),
         reason,

@@ -140,7 +140,7 @@ fn correct(answer: &mut PathAnswer, view: View) {
     if matches!(seen, PathVerdict::Base | PathVerdict::Private | PathVerdict::ReadWrite) {
         answer.suggestion = None;
     } else if answer.suggestion.is_none() && answer.ungrantable.is_none() {
-        let path = for_shell(&ByteString::from(answer.path.as_bytes().to_vec()));
+        let path = for_shell(&ByteString::from(answer.path.as_bytes()));
         answer.suggestion = Some(Suggestion { flag: format!("--ro {path}"), line: None });
     }
 }

@@ -5,12 +5,14 @@
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// Bytes with a readable, reversible text form.
+/// Bytes with a readable, reversible text form. They never change, so that copies share them: the same
+/// path stands in a Plan's mounts, in its checks and in what is recorded of it.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ByteString(Vec<u8>);
+pub struct ByteString(Arc<[u8]>);
 
 impl ByteString {
     /// The bytes themselves.
@@ -30,6 +32,9 @@ impl ByteString {
 
     /// Reads the escaped form that [`fmt::Display`] writes.
     pub fn from_escaped(text: &str) -> Option<Self> {
+        if !text.contains('\\') {
+            return Some(Self::from(text));
+        }
         let mut bytes = Vec::with_capacity(text.len());
         let mut rest = text.as_bytes();
         while let Some((&first, tail)) = rest.split_first() {
@@ -50,7 +55,7 @@ impl ByteString {
                 _ => return None,
             }
         }
-        Some(Self(bytes))
+        Some(Self::from(bytes))
     }
 }
 
@@ -87,25 +92,31 @@ impl fmt::Debug for ByteString {
 
 impl From<&str> for ByteString {
     fn from(text: &str) -> Self {
-        Self(text.as_bytes().to_vec())
+        Self::from(text.as_bytes())
     }
 }
 
 impl From<String> for ByteString {
     fn from(text: String) -> Self {
-        Self(text.into_bytes())
+        Self::from(text.into_bytes())
+    }
+}
+
+impl From<&[u8]> for ByteString {
+    fn from(bytes: &[u8]) -> Self {
+        Self(bytes.into())
     }
 }
 
 impl From<Vec<u8>> for ByteString {
     fn from(bytes: Vec<u8>) -> Self {
-        Self(bytes)
+        Self(bytes.into())
     }
 }
 
 impl From<OsString> for ByteString {
     fn from(text: OsString) -> Self {
-        Self(text.into_vec())
+        Self::from(text.into_vec())
     }
 }
 

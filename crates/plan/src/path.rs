@@ -54,12 +54,8 @@ macro_rules! absolute_path {
                 if relative.is_empty() {
                     return Ok(self.clone());
                 }
-                let mut bytes = self.as_bytes().to_vec();
-                if bytes != b"/" {
-                    bytes.push(b'/');
-                }
-                bytes.extend_from_slice(relative);
-                Self::new(bytes)
+                let separator: &[u8] = if self.as_bytes() == b"/" { b"" } else { b"/" };
+                Self::new([self.as_bytes(), separator, relative].concat())
             }
 
             /// The bytes of the path.
@@ -90,7 +86,7 @@ macro_rules! absolute_path {
             /// The directory that holds this path; none for the root.
             pub fn parent(&self) -> Option<Self> {
                 let parent = parent(self.as_bytes())?;
-                Some(Self(ByteString::from(parent.to_vec())))
+                Some(Self(ByteString::from(parent)))
             }
 
             /// The bytes of every proper ancestor, from the parent up to the root. With
@@ -108,7 +104,7 @@ macro_rules! absolute_path {
             pub fn ancestors_from_root(&self) -> Vec<Self> {
                 let mut ancestors: Vec<Self> = self
                     .ancestors()
-                    .map(|ancestor| Self(ByteString::from(ancestor.to_vec())))
+                    .map(|ancestor| Self(ByteString::from(ancestor)))
                     .collect();
                 ancestors.reverse();
                 ancestors

@@ -4,6 +4,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
+use std::sync::Arc;
 
 use plan::HostPath;
 use rustix::io::Errno;
@@ -17,7 +18,7 @@ pub struct Caller {
     /// Where it stands; relative paths begin there.
     pub working_directory: HostPath,
     /// Its environment, of which a policy can pass on variables.
-    pub environment: Vec<(OsString, OsString)>,
+    pub environment: Arc<[(OsString, OsString)]>,
     /// Its file mode creation mask.
     pub umask: u32,
     /// Where its configuration and state are.
@@ -58,9 +59,10 @@ impl Caller {
         let configuration = self.locations.configuration.clone();
         Surroundings {
             home: self.home(),
-            environment: self.environment.clone(),
+            environment: Arc::clone(&self.environment),
             umask: self.umask,
             own_state: self.locations.own_state(),
+            token: self.locations.token.clone(),
             policy_files: project_file.into_iter().chain(configuration).collect(),
             scratch: None,
             working_directory: self.working_directory.clone(),

@@ -27,9 +27,10 @@ impl Host {
             working_directory: project.clone(),
             project,
             home: Some(host_path(top.join("home"))),
-            environment: Vec::new(),
+            environment: [].into(),
             umask: 0o022,
             own_state: Vec::new(),
+            token: None,
             policy_files: Vec::new(),
             scratch: None,
         };

@@ -238,5 +238,5 @@ fn similar(path: &HostPath) -> Option<plan::ByteString> {
     let name = most_similar(missing.file_name()?, names_in(beside.as_path()))?;
     let rest = below(path, &missing)?;
     let mended = beside.join(name).ok()?.join(rest).ok()?;
-    Some(plan::ByteString::from(mended.as_bytes().to_vec()))
+    Some(plan::ByteString::from(mended.as_bytes()))
 }

@@ -2,6 +2,7 @@
 //! or a test, can resolve for a process other than itself.
 
 use std::ffi::OsString;
+use std::sync::Arc;
 
 use plan::HostPath;
 
@@ -17,12 +18,14 @@ pub struct Surroundings {
     /// What the caller calls its home.
     pub home: Option<HostPath>,
     /// The caller's environment, of which a policy can pass on variables.
-    pub environment: Vec<(OsString, OsString)>,
+    pub environment: Arc<[(OsString, OsString)]>,
     /// The caller's file mode creation mask.
     pub umask: u32,
     /// The supervisor's own state and configuration directories: never granted, hidden inside
     /// wider grants.
     pub own_state: Vec<HostPath>,
+    /// Which of these is the file with a daemon's token. A directory in its place would be of no use.
+    pub token: Option<HostPath>,
     /// Files that the policy was read from: read-only inside read-write grants.
     pub policy_files: Vec<HostPath>,
     /// The kept directory behind `/scratch`, used where the policy's state is `scratch`.

@@ -114,11 +114,12 @@ fn descriptors_refer_or_list_and_close_on_exec() {
 #[test]
 fn only_inherited_variables_are_taken_and_only_if_set() {
     let mut host = Host::new();
-    host.surroundings.environment = vec![
+    host.surroundings.environment = [
         ("LANG".into(), "C.UTF-8".into()),
         ("TOKEN".into(), "secret".into()),
         ("FIXED".into(), "caller's".into()),
-    ];
+    ]
+    .into();
     let variable = |value: Option<&str>| EnvironmentRule {
         value: value.map(ByteString::from),
         origin: RuleOrigin::BuiltIn("test"),

@@ -28,7 +28,7 @@ pub(super) struct Kept {
     pub(super) key: Key,
     pub(super) invocation_id: String,
     pub(super) recorder: Arc<Recorder>,
-    pub(super) plan: Option<Box<Plan>>,
+    pub(super) plan: Option<Arc<Plan>>,
     pub(super) pid: Pid,
     pub(super) stdin: Mutex<Option<OwnedFd>>,
     pub(super) stdout: Option<Pump>,
@@ -179,7 +179,7 @@ impl Kept {
         key: Key,
         invocation_id: String,
         recorder: Arc<Recorder>,
-        plan: Option<Box<Plan>>,
+        plan: Option<Arc<Plan>>,
         (pid, body): (Pid, Body),
         ends: Ends,
     ) -> Self {

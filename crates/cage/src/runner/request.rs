@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use limits::Degraded;
@@ -33,8 +34,8 @@ pub struct Request {
 
 impl Request {
     /// A program in a cage, without input, whose output is kept.
-    pub fn caged(plan: Plan, sources: Vec<OwnedFd>) -> Self {
-        Self::of(Confinement::Caged { plan: Box::new(plan), sources })
+    pub fn caged(plan: impl Into<Arc<Plan>>, sources: Vec<OwnedFd>) -> Self {
+        Self::of(Confinement::Caged { plan: plan.into(), sources })
     }
 
     /// A program without a cage, without input, whose output is kept. Runners refuse it unless they
@@ -62,7 +63,7 @@ pub enum Confinement {
     /// A cage.
     Caged {
         /// The cage, compiled. Its `invocation` names the start.
-        plan: Box<Plan>,
+        plan: Arc<Plan>,
         /// What its sources are, open, in their order.
         sources: Vec<OwnedFd>,
     },

@@ -48,7 +48,7 @@ impl Runner {
     /// Starts a program in its cage.
     pub(super) fn start_caged(
         &self,
-        plan: Box<Plan>,
+        plan: Arc<Plan>,
         sources: Vec<OwnedFd>,
         beside: Beside,
     ) -> Result<Handle, RunError> {
@@ -63,7 +63,7 @@ impl Runner {
 
     fn build_cage(
         &self,
-        plan: Box<Plan>,
+        plan: Arc<Plan>,
         material: Material,
         recorder: &Arc<Recorder>,
     ) -> Result<Handle, RunError> {

@@ -103,7 +103,8 @@ fn a_failed_step_leaves_nothing() {
         if let Confinement::Caged { plan, .. } = &mut request.confinement
             && limits_can_be_held()
         {
-            plan.limits = LimitsPlan { memory_mb: Some(64), ..LimitsPlan::default() };
+            Arc::make_mut(plan).limits =
+                LimitsPlan { memory_mb: Some(64), ..LimitsPlan::default() };
         }
         request.session = Some(sessions.begin_for_one_run().unwrap());
         request

@@ -245,11 +245,12 @@ fn start_caged(
     let aftermath = Aftermath::of(&prepared);
     let mut notes = counsel::notes::of_flags(&selection);
     notes.extend(counsel::notes::of(&prepared));
-    let plan = prepared.plan.clone();
+    let plan = Arc::new(prepared.plan);
     let session_id = labels.session_id.clone();
     let streams = streams(spawn);
     let degraded_limits = if spawn.degraded_limits { Degraded::Allow } else { Degraded::Refuse };
-    let request = Start { labels, streams, session, degraded_limits, ..Start::from(prepared) };
+    let request = Start::caged(Arc::clone(&plan), prepared.sources);
+    let request = Start { labels, streams, session, degraded_limits, ..request };
     let started = cage::quarantine::now();
     let handle = daemon.runner.spawn(request).map_err(|error| {
         if error.may_have_begun() {
@@ -268,8 +269,8 @@ fn start_caged(
         argv: shown_words(&argv),
         started,
         plan_hash: handle.plan_hash(),
-        summary: Some(plan.summary.line),
-        reduced_isolation: plan.summary.reduced_isolation,
+        summary: Some(plan.summary.line.clone()),
+        reduced_isolation: plan.summary.reduced_isolation.clone(),
         notes,
         terminal: spawn.terminal.is_some(),
         pid: handle.pid(),
@@ -298,7 +299,7 @@ impl Without {
         let directory = self.caller.working_directory;
         let program = UncagedProgram {
             argv: argv.clone(),
-            environment: self.caller.environment,
+            environment: self.caller.environment.to_vec(),
             working_directory: directory.as_path().to_owned(),
             walltime: self.limits.walltime_sec.map(Duration::from_secs),
             reason,
