@@ -183,10 +183,15 @@ impl From<SelectionError> for Failure {
 }
 
 fn not_approved(failure: Failure, file: &HostPath, approvals: Approvals) -> Failure {
-    let word = for_shell(&ByteString::from(file.as_bytes().to_vec()));
+    let word = for_shell(&ByteString::from(file.as_bytes()));
     match approvals {
         Approvals::Possible => failure
             .help(format!("read the file, then approve this very text: `stockade allow {word}`"))
+            .help("or raise `[ceiling]` in your own configuration"),
+        Approvals::OnceWritten => failure
+            .help(format!(
+                "write the text to that file, read it there and approve it: `stockade allow {word}`"
+            ))
             .help("or raise `[ceiling]` in your own configuration"),
         Approvals::NoPlace => failure.help("approvals need a home directory: set HOME"),
     }
@@ -212,6 +217,10 @@ impl From<PrepareError> for Failure {
             PrepareError::Compile(error) => error.into(),
             PrepareError::BeyondCeiling(_) => Self::new(Fault::Refused, sentence).help(
                 "name the real path in the policy, or raise `[ceiling]` in your own configuration",
+            ),
+            PrepareError::TokenGone(_) => Self::new(Fault::CannotBuild, sentence).help(
+                "the program could put one of its own there: end the daemon and start it again, \
+                 which makes a new one",
             ),
             PrepareError::NoRandomBytes(_) => Self::new(Fault::CannotBuild, sentence),
         }

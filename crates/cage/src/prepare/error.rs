@@ -84,11 +84,13 @@ impl From<policy::text::Diagnostics> for SelectionError {
     }
 }
 
-/// Whether a user has a place for approvals.
+/// Whether a user can approve a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Approvals {
     /// They can be given.
     Possible,
+    /// They can be given once the text is in its file: it came without one.
+    OnceWritten,
     /// There is no home to keep them in.
     NoPlace,
 }
@@ -123,6 +125,10 @@ pub enum PrepareError {
     /// A link of the project leads beyond the user's ceiling.
     #[error("through links, {0}")]
     BeyondCeiling(Excess),
+    /// The daemon's token is gone from a directory that the program could write, who could put another
+    /// there for the daemon's next start.
+    #[error("the file with the daemon's token is gone: `{}`", shown(.0))]
+    TokenGone(HostPath),
     /// A start cannot be named.
     #[error("the kernel gives no random bytes: {}", std::io::Error::from(*.0))]
     NoRandomBytes(Errno),
@@ -139,6 +145,7 @@ impl PrepareError {
             Self::Resolve(_)
             | Self::Compile(_)
             | Self::BeyondCeiling(_)
+            | Self::TokenGone(_)
             | Self::NoRandomBytes(_) => "compile_error",
         }
     }

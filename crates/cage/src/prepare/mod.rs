@@ -88,10 +88,15 @@ fn writable_by_name(policy: &Policy, facts: &HostFacts) -> Vec<HostPath> {
 }
 
 /// Resolves, and makes our own directories where a cage could make them instead and so decide about
-/// the next one.
+/// the next one. The file with the token is made by the daemon alone, when it starts.
 fn resolve(selection: &Selection) -> Result<Resolved, PrepareError> {
     let resolved = crate::resolve::resolve(&selection.policy, &selection.surroundings);
     let Err(ResolveError::OwnMissing(missing)) = &resolved else { return Ok(resolved?) };
+    if let Some(token) = &selection.surroundings.token
+        && missing.iter().any(|own| own.path == *token)
+    {
+        return Err(PrepareError::TokenGone(token.clone()));
+    }
     own_places::make(missing)?;
     Ok(crate::resolve::resolve(&selection.policy, &selection.surroundings)?)
 }

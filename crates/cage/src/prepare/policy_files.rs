@@ -26,6 +26,8 @@ pub struct PolicyFiles {
     user: Option<PolicyFile>,
     locations: Locations,
     working_directory: HostPath,
+    /// Whether the project's text was given and not read from its file.
+    text_is_given: bool,
 }
 
 /// A cage that holds, and the ceiling that it must stay under when its links are resolved.
@@ -50,7 +52,8 @@ impl PolicyFiles {
         };
         let own_state = locations.own_state();
         let place = Place { project: project.root.clone(), home: caller.home(), own_state };
-        Ok(Self { project, place, user, locations, working_directory })
+        let text_is_given = false;
+        Ok(Self { project, place, user, locations, working_directory, text_is_given })
     }
 
     /// How the user's configuration has this machine reach the network, whatever the project.
@@ -127,6 +130,7 @@ impl PolicyFiles {
     #[must_use]
     pub fn with_project_text(mut self, path: HostPath, text: String) -> Self {
         self.project.file = Some(PolicyFile { path, text });
+        self.text_is_given = true;
         self
     }
 
@@ -153,6 +157,7 @@ impl PolicyFiles {
     fn not_approved(&self, excess: Excess) -> SelectionError {
         let file = self.project.file.as_ref().map(|file| &file.path);
         let approvals = match self.locations.state {
+            Some(_) if self.text_is_given => Approvals::OnceWritten,
             Some(_) => Approvals::Possible,
             None => Approvals::NoPlace,
         };

@@ -18,7 +18,14 @@ fn a_text_is_compiled_or_its_errors_are_told() {
     let message = bad.refused(422, "bad_policy");
     assert!(message.contains("stockade.toml:3") && message.contains("rwx"), "{message}");
     assert_eq!(bad.expect(422)["diagnostics"]["errors"][0]["line"], 3);
-    ask("version = 1\n[cage.default]\nnet.allow = [\"example.com\"]\n").refused(403, "refused");
+    // No file has this text, so that there is nothing to approve yet.
+    let beyond = ask("version = 1\n[cage.default]\nnet.allow = [\"example.com\"]\n");
+    beyond.refused(403, "refused");
+    let help = beyond.expect(403)["help"][0].as_str().unwrap().to_owned();
+    assert!(
+        help.contains("write the text to that file") && help.contains("stockade allow"),
+        "{help}"
+    );
     // The file itself is checked where no text is given; the built-in policy where there is none.
     let body = json!({ "project": serving.place.project });
     let built_in = serving.post("/v1/policy/check", &body).expect(200);

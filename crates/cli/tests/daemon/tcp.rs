@@ -132,6 +132,15 @@ fn a_token_inside_a_grant_is_hidden() {
     assert_eq!(serving.output(&id, "stdout"), "token\n", "{}", serving.output(&id, "stderr"));
     let token = std::fs::read_to_string(&file).unwrap().trim().to_owned();
     assert_eq!(status(port, Some(&format!("Bearer {token}"))), "200");
+    // Once it is gone a program could put its own there; nothing is made in its place.
+    std::fs::remove_file(&file).unwrap();
+    let refused = serving.post("/v1/cages", &start);
+    let message = refused.refused(503, "cannot_build");
+    assert!(message.contains("the daemon's token is gone"), "{message}");
+    assert!(!file.exists());
+    start["rules"] = serde_json::json!({ "ro": ["."] });
+    serving.wait(&serving.spawn(&start));
+    assert!(!file.exists());
 }
 
 fn connect(port: u16) -> TcpStream {
