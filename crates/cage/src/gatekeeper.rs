@@ -150,6 +150,7 @@ impl Gatekeeper {
         };
         let lost = |errno: Errno| match self.last_words() {
             Some(reason) => problem(reason),
+            None if !self.is_gone() => problem(NOT_TAKEN),
             None => problem(format!("it is gone ({})", std::io::Error::from(errno))),
         };
         let plan = write_plan(network).map_err(|errno| problem(std::io::Error::from(errno)))?;
@@ -232,15 +233,18 @@ fn live(control: Channel, parent: Pid) {
     let jailed = leave_the_supervisor(&control)
         .map_err(|errno| std::io::Error::from(errno).to_string())
         .and_then(|()| {
-            let jail = AttendantJail { parent, descriptors: DESCRIPTORS };
+            let jail = AttendantJail { parent, descriptors: gate::limits::DESCRIPTORS };
             jailed::confine(&jail).map_err(|failure| failure.to_string())
         });
-    if let Err(reason) = jailed {
-        let failed = ProcessReport::Failed { reason };
-        let _gone = control.send(&failed, &[], Waiting::Refused);
-        return;
-    }
-    if gate::process::serve(control.into_fd()).is_ok() {
+    let jailed = match jailed {
+        Ok(jailed) => jailed,
+        Err(reason) => {
+            let failed = ProcessReport::Failed { reason };
+            let _gone = control.send(&failed, &[], Waiting::Refused);
+            return;
+        }
+    };
+    if gate::process::serve(control.into_fd(), jailed.descriptors).is_ok() {
         sys::exec::exit_now(0);
     }
 }
@@ -271,5 +275,6 @@ fn problem(text: impl ToString) -> SpawnError {
     SpawnError::Gatekeeper { problem: text.to_string() }
 }
 
-/// Two for each connection of a busy cage, and some.
-const DESCRIPTORS: u64 = 2 * gate::limits::CONNECTIONS as u64 + 4096;
+/// Why a process that is there has not taken a cage: what came with it was not all of it.
+const NOT_TAKEN: &str = "it could not take the cage's sockets, for want of descriptors or memory; raise \
+                         the limit on open files (`ulimit -n`) or run fewer cages with a network at a time";

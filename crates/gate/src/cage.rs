@@ -16,6 +16,7 @@ use crate::dial::{self, DialFailure};
 use crate::dns::{CageNames, Outside, ResolveFailure, Resolver};
 use crate::event::{EventKind, Way};
 use crate::limits;
+use crate::places::{Places, Taken};
 use crate::record::Record;
 use crate::relay::{HeldBack, Meter, Pipes};
 use crate::rules::Rules;
@@ -28,6 +29,10 @@ use crate::watched::Watched;
 pub(crate) struct Shared {
     pub(crate) resolver: Arc<Resolver>,
     pub(crate) pipes: Pipes,
+    /// Places for connections.
+    pub(crate) connections: Arc<Places>,
+    /// Places for what cages are served with.
+    pub(crate) cages: Arc<Places>,
 }
 
 /// A cage that is served.
@@ -42,6 +47,10 @@ pub(crate) struct Cage {
     held_back: HeldBack,
     pub(crate) record: Record,
     shared: Arc<Shared>,
+    /// Places for connections that nobody else can take.
+    own_places: Arc<Places>,
+    /// For these, and for what it is served with.
+    _places: Taken,
 }
 
 /// Why a cage does not get a connection.
@@ -60,6 +69,7 @@ impl Cage {
         registration: Registration,
         channel: Arc<Watched>,
         shared: Arc<Shared>,
+        places: Taken,
     ) -> Self {
         let Registration { invocation, settings, .. } = registration;
         Self {
@@ -72,6 +82,27 @@ impl Cage {
             held_back: HeldBack::default(),
             record: Record::new(invocation, settings.log_allowed, channel),
             shared,
+            own_places: Places::new(limits::OWN_CONNECTIONS),
+            _places: places,
+        }
+    }
+
+    /// A place for a connection that was made, once there is one.
+    pub(crate) async fn place(&self) -> Taken {
+        let take = || {
+            let all = limits::CONNECTIONS.saturating_sub(self.connections.available_permits());
+            self.own_places.take(1).or_else(|| self.shared.connections.take_share(all))
+        };
+        let mut place = take();
+        if place.is_none() {
+            self.record.had_no_descriptor();
+        }
+        loop {
+            match place {
+                Some(place) => return place,
+                None => tokio::time::sleep(limits::NO_PLACE).await,
+            }
+            place = take();
         }
     }
 

@@ -119,6 +119,7 @@ where
             };
             match accepted {
                 Ok((stream, _)) => {
+                    let place = cage.place().await;
                     // A connection without these still works, only slower.
                     let _slower = stream.set_nodelay(true);
                     let _slower = set_socket_send_buffer_size(
@@ -128,7 +129,7 @@ where
                     let served = serve(Arc::clone(&cage), stream);
                     connections.spawn(async move {
                         served.await;
-                        drop(permit);
+                        drop((permit, place));
                     });
                 }
                 Err(error) => {

@@ -16,39 +16,54 @@ use crate::cage::{Cage, Shared};
 use crate::control::{
     self, CageOrder, CageReport, Channel, Order, Registration, Waiting, read_plan,
 };
-use crate::dns::Resolver;
+use crate::dns::{self, Resolver};
 use crate::flow::{self, Sockets};
 use crate::limits;
+use crate::places::{Division, Places};
 use crate::relay::Pipes;
 use crate::watched::Watched;
 
 /// Serves cages until the supervisor is gone or the last cage after [`Order::Drain`] is.
 ///
 /// The caller has jailed this process already: from here on it reads what cages send.
-pub fn serve(control: OwnedFd) -> io::Result<()> {
+///
+/// `descriptors` is how many of them it may have open.
+pub fn serve(control: OwnedFd, descriptors: u64) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .enable_time()
         // Events first: a connection that is ready should not wait behind all that were.
         .event_interval(EVENT_INTERVAL)
         .build()?;
-    let served = runtime.block_on(serve_all(control));
+    let served = runtime.block_on(serve_all(control, descriptors));
     // Nothing is worth waiting for any more.
     runtime.shutdown_timeout(Duration::ZERO);
     served
 }
 
 /// The same, for a runtime that is there.
-pub(crate) async fn serve_all(control: OwnedFd) -> io::Result<()> {
-    let resolver = Arc::new(Resolver::new(Vec::new()));
-    let shared = Arc::new(Shared { resolver, pipes: Pipes::new() });
+pub(crate) async fn serve_all(control: OwnedFd, descriptors: u64) -> io::Result<()> {
+    let division = Division::of(descriptors);
+    let resolver = Arc::new(Resolver::new(Vec::new(), division.questions));
+    let shared = Arc::new(Shared {
+        resolver,
+        pipes: Pipes::new(division.pipes),
+        connections: Places::new(division.connections),
+        cages: Places::new(division.cages),
+    });
     let control = Watched::new(control)?;
     let mut cages = JoinSet::new();
     let mut draining = false;
     while !(draining && cages.is_empty()) {
         let order = tokio::select! {
-            order = next(&control) => order?,
+            order = next(&control) => order,
             Some(_) = cages.join_next() => continue,
+        };
+        let order = match order {
+            // For one cage there were not enough descriptors; its channel has ended with the others that
+            // did come, which says so. Nobody else has to suffer for it.
+            Err(error) if dns::is_want_of_descriptors(&error) => continue,
+            order => order?,
         };
         match order {
             None => break,
@@ -110,6 +125,10 @@ fn take(
     channel: Arc<Watched>,
     shared: Arc<Shared>,
 ) -> Result<(Arc<Cage>, JoinSet<()>), String> {
+    // With the channel, which came first. Two make a place.
+    let places = (descriptors.len() + 1).div_ceil(2) + limits::OWN_CONNECTIONS;
+    let places = shared.cages.take(places).or_else(|| shared.connections.take(places));
+    let places = places.ok_or(NO_DESCRIPTORS)?;
     let plan = descriptors.next().ok_or("the plan did not come with it")?;
     let plan = read_plan(plan.as_fd()).map_err(|errno| format!("the plan: {errno}"))?;
     let (kinds, published) = (registration.kinds.clone(), registration.published.clone());
@@ -121,7 +140,7 @@ fn take(
     let sockets =
         Sockets { made_inside, published: published.into_iter().zip(descriptors).collect() };
     let resolver = Arc::clone(&shared.resolver);
-    let cage = Arc::new(Cage::new(&plan, registration, channel, shared));
+    let cage = Arc::new(Cage::new(&plan, registration, channel, shared, places));
     let listeners = flow::listen(&cage, sockets, resolver)
         .map_err(|error| format!("its sockets cannot be served: {error}"))?;
     Ok((cage, listeners))
@@ -139,6 +158,10 @@ async fn next<T: DeserializeOwned>(channel: &Watched) -> io::Result<Option<(T, V
     let receive = |socket: BorrowedFd<'_>| Ok(control::receive(socket, Waiting::Refused)?);
     channel.when(Interest::READABLE, receive).await
 }
+
+/// Why a cage is not served that there are no descriptors for.
+const NO_DESCRIPTORS: &str = "it has too many files open for another cage; raise the limit on open \
+                              files (`ulimit -n`) or run fewer cages with a network at a time";
 
 /// After how many turns of tasks the kernel is asked what else is ready.
 const EVENT_INTERVAL: u32 = 31;

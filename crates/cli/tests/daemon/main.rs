@@ -14,6 +14,7 @@ mod attachments;
 mod cages;
 mod clients;
 mod deaths;
+mod descriptors;
 mod document;
 mod exports;
 mod life;

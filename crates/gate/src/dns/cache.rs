@@ -13,11 +13,13 @@ use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
 use super::upstream::{Resolution, ResolveFailure, Upstream};
+use crate::places::{Places, Taken};
 
 /// Finds the addresses of names.
 #[derive(Debug)]
 pub struct Resolver {
     upstream: Upstream,
+    questions: Arc<Places>,
     kept: Mutex<Kept>,
 }
 
@@ -31,9 +33,15 @@ pub struct Addresses {
 }
 
 impl Resolver {
-    /// Asks these resolvers.
-    pub fn new(resolvers: Vec<SocketAddr>) -> Self {
-        Self { upstream: Upstream::new(resolvers), kept: Mutex::default() }
+    /// Asks these resolvers, and not more than `most` questions at a time.
+    pub fn new(resolvers: Vec<SocketAddr>, most: usize) -> Self {
+        let (upstream, questions) = (Upstream::new(resolvers), Places::new(most));
+        Self { upstream, questions, kept: Mutex::default() }
+    }
+
+    /// A place for one more question of a cage that has `own` on their way.
+    pub(crate) fn place(&self, own: usize) -> Option<Taken> {
+        self.questions.take_share(own)
     }
 
     /// Asks others from now on, and forgets what the former said: another network may know the same

@@ -18,6 +18,7 @@ use super::upstream::ResolveFailure;
 use crate::decision::{Denial, DenialCode, Verdict};
 use crate::event::EventKind;
 use crate::limits;
+use crate::places::Taken;
 use crate::synthetic::{MapFull, SyntheticPair};
 
 /// What is known about the cage whose names are served.
@@ -76,8 +77,11 @@ pub(super) struct Pending {
     name: Name,
     family: Family,
     carrier: Carrier,
-    _permit: OwnedSemaphorePermit,
+    _permit: Permit,
 }
+
+/// That one more question may be on its way.
+type Permit = (OwnedSemaphorePermit, Taken);
 
 impl<C: CageNames> Responder<C> {
     pub(super) fn new(cage: Arc<C>, resolver: Arc<Resolver>) -> Self {
@@ -145,10 +149,17 @@ impl<C: CageNames> Responder<C> {
         }
     }
 
-    fn permit_to_ask(&self) -> Option<OwnedSemaphorePermit> {
+    /// A place for a connection that questions come on, for a cage that has `own`.
+    pub(super) fn place(&self, own: usize) -> Option<Taken> {
+        self.resolver.place(own)
+    }
+
+    fn permit_to_ask(&self) -> Option<Permit> {
         let permit = Arc::clone(&self.in_flight).try_acquire_owned().ok()?;
+        let own = limits::QUERIES_IN_FLIGHT.saturating_sub(self.in_flight.available_permits());
+        let place = self.resolver.place(own)?;
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        asked.take(1, Instant::now()).then_some(permit)
+        asked.take(1, Instant::now()).then_some((permit, place))
     }
 
     fn answer(

@@ -121,10 +121,12 @@ async fn serve_listener<C: CageNames>(
         let Ok(place) = Arc::clone(&room).acquire_owned().await else { return };
         match listener.accept().await {
             Ok((stream, _)) => {
+                let own = limits::QUERY_CONNECTIONS.saturating_sub(room.available_permits());
+                let Some(counted) = responder.place(own) else { continue };
                 let responder = Arc::clone(&responder);
                 serving.spawn(async move {
                     _ = converse(stream, &responder).await;
-                    drop(place);
+                    drop((place, counted));
                 });
             }
             Err(_) => sleep(AFTER_ERROR).await,

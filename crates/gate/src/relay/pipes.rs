@@ -12,6 +12,7 @@ use crate::limits;
 /// The pipes of the process, and one buffer for when there are none left, which few processes need.
 #[derive(Debug)]
 pub(crate) struct Pipes {
+    most: usize,
     spare: Mutex<Vec<Arc<Ends>>>,
     taken: AtomicUsize,
     scratch: Mutex<Vec<u8>>,
@@ -32,14 +33,15 @@ pub(super) struct Pipe<'a> {
 }
 
 impl Pipes {
-    /// None yet.
-    pub(crate) fn new() -> Self {
-        Self { spare: Mutex::default(), taken: AtomicUsize::new(0), scratch: Mutex::default() }
+    /// None yet, and never more than `most`.
+    pub(crate) fn new(most: usize) -> Self {
+        let (spare, scratch) = (Mutex::default(), Mutex::default());
+        Self { most, spare, taken: AtomicUsize::new(0), scratch }
     }
 
     /// A pipe, unless too many are in use or the process can have no more.
     pub(super) fn take(&self) -> Option<Pipe<'_>> {
-        if self.taken.load(Ordering::Relaxed) >= limits::PIPES {
+        if self.taken.load(Ordering::Relaxed) >= self.most {
             return None;
         }
         let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();

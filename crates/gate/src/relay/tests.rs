@@ -66,7 +66,7 @@ async fn check_transfer(pipes: &Pipes, length: usize) {
 /// K106: every byte arrives, in both directions at once, and half-closed connections go on.
 #[tokio::test]
 async fn everything_arrives_both_ways() {
-    let pipes = Pipes::new();
+    let pipes = Pipes::new(limits::PIPES);
     for length in [0, 1, 70_000, 20 << 20] {
         check_transfer(&pipes, length).await;
     }
@@ -76,7 +76,7 @@ async fn everything_arrives_both_ways() {
 /// The same where no pipe is left.
 #[tokio::test]
 async fn everything_arrives_without_pipes() {
-    let pipes = Pipes::new();
+    let pipes = Pipes::new(limits::PIPES);
     let taken: Vec<_> = (0..limits::PIPES).map_while(|_| pipes.take()).collect();
     assert_eq!(taken.len(), limits::PIPES);
     for length in [0, 1, 70_000, 8 << 20] {
@@ -87,7 +87,7 @@ async fn everything_arrives_without_pipes() {
 /// A receiver that does not read stops the sender; the relay holds at most a pipe.
 #[tokio::test]
 async fn a_slow_receiver_slows_the_sender() {
-    let pipes = Pipes::new();
+    let pipes = Pipes::new(limits::PIPES);
     let (mut client, inside) = pair().await;
     let (outside, _server) = pair().await;
     let (inward, outward) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -112,7 +112,7 @@ async fn a_slow_receiver_slows_the_sender() {
 /// A side that breaks off breaks the other off.
 #[tokio::test]
 async fn a_reset_is_passed_on() {
-    let pipes = Pipes::new();
+    let pipes = Pipes::new(limits::PIPES);
     let (mut client, inside) = pair().await;
     let (outside, server) = pair().await;
     let (inward, outward) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -129,7 +129,7 @@ async fn a_reset_is_passed_on() {
 /// A connection that is silent for too long ends.
 #[tokio::test(start_paused = true)]
 async fn silence_ends_a_connection() {
-    let pipes = Pipes::new();
+    let pipes = Pipes::new(limits::PIPES);
     let (_client, inside) = pair().await;
     let (outside, _server) = pair().await;
     let (inward, outward) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -142,7 +142,7 @@ async fn silence_ends_a_connection() {
 /// What connections hold back is counted together, and counted off with them.
 #[test]
 fn held_back_bytes_are_counted() {
-    let (pipes, held_back) = (Pipes::new(), HeldBack::default());
+    let (pipes, held_back) = (Pipes::new(limits::PIPES), HeldBack::default());
     let (inward, outward) = (AtomicU64::new(0), AtomicU64::new(0));
     let meter = || Meter::new(&pipes, &inward, &outward, &held_back);
     let (one, other) = (meter(), meter());

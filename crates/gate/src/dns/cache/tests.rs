@@ -69,7 +69,7 @@ async fn a_crowd_asks_once() {
         vec![Deed::Wait(Duration::from_millis(100)), Deed::Send(heard.reply(0, &[record]))]
     })
     .await;
-    let resolver = Arc::new(Resolver::new(vec![upstream.address]));
+    let resolver = Arc::new(Resolver::new(vec![upstream.address], 1_000));
     let mut crowd = tokio::task::JoinSet::new();
     for index in 0..50 {
         let resolver = Arc::clone(&resolver);
@@ -92,7 +92,7 @@ async fn a_question_outlives_whoever_asked_it() {
         vec![Deed::Wait(Duration::from_millis(200)), Deed::Send(heard.reply(0, &[record]))]
     })
     .await;
-    let resolver = Arc::new(Resolver::new(vec![upstream.address]));
+    let resolver = Arc::new(Resolver::new(vec![upstream.address], 1_000));
     let ask = || {
         let resolver = Arc::clone(&resolver);
         tokio::spawn(async move { resolver.addresses(&name("a.example"), Family::V4).await })
@@ -112,7 +112,7 @@ async fn other_resolvers_are_asked_anew() {
         Scripted::with_addresses(&["203.0.113.1"], &[]).await,
         Scripted::with_addresses(&["203.0.113.2"], &[]).await,
     ];
-    let resolver = Resolver::new(vec![one.address]);
+    let resolver = Resolver::new(vec![one.address], 1_000);
     let found = resolver.addresses(&name("a.example"), Family::V4).await.unwrap();
     assert_eq!(found[0].to_string(), "203.0.113.1");
     resolver.replace_resolvers(vec![other.address]);

@@ -39,7 +39,7 @@ impl CageNames for Cage {
 fn responder() -> Responder<Cage> {
     let allow = vec!["**.example.com".parse().unwrap()];
     let rules = Rules::new(&GatekeeperPlan { allow, ..Default::default() });
-    Responder::new(Arc::new(Cage(rules)), Arc::new(Resolver::new(Vec::new())))
+    Responder::new(Arc::new(Cage(rules)), Arc::new(Resolver::new(Vec::new(), 10_000)))
 }
 
 fn begin(responder: &Responder<Cage>, name: &str) -> Step {

@@ -88,7 +88,7 @@ impl Served {
         connections.set_ip("127.0.0.1".parse().unwrap());
         let addresses = (connections, v6.local_addr().unwrap(), connections);
         let sockets = Sockets { datagrams: vec![v4, v6], listeners: vec![listener] };
-        let resolver = Arc::new(Resolver::new(vec![upstream.address]));
+        let resolver = Arc::new(Resolver::new(vec![upstream.address], 1_000));
         let server = Server::new(sockets, Arc::clone(&cage), resolver).unwrap();
         let server = tokio::spawn(server.run());
         let (v4, v6, connections) = addresses;

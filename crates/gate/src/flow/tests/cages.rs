@@ -8,9 +8,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::support::{Gate, ask, echo_server, report};
+use plan::network::{GatekeeperPlan, SocketKind};
+
+use super::support::{Gate, ask, echo_server, listener, report};
 use crate::control::{CageOrder, CageReport, Order, Waiting};
 use crate::limits;
+use crate::settings::Settings;
 
 async fn connected(cage: &super::support::TestCage, port: u16) -> TcpStream {
     let mut stream = TcpStream::connect(cage.socks).await.unwrap();
@@ -102,6 +105,62 @@ async fn ten_thousand_idle_connections_are_held() {
         assert_eq!(ask(stream, b"still", 5).await, b"still");
     }
     assert_eq!(cage.unregister().await.counters.tcp_allowed, IDLE_CONNECTIONS as u64);
+}
+
+/// K15, T49: whatever one cage holds, another has its connections, and what is given back is used.
+#[tokio::test]
+async fn one_cage_leaves_descriptors_for_others() {
+    let gate = Gate::with_descriptors(600).await;
+    let port = echo_server().await;
+    let other = gate.cage(&["127.0.0.1"]).await;
+    let mut greedy = Vec::new();
+    for _ in 0..4 {
+        let cage = gate.cage(&["127.0.0.1"]).await;
+        let mut held = Vec::new();
+        while let Ok(stream) = timeout(Duration::from_millis(300), connected(&cage, port)).await {
+            held.push(stream);
+        }
+        greedy.push((cage, held));
+    }
+    let counts: Vec<usize> = greedy.iter().map(|(_, held)| held.len()).collect();
+    assert!((100..130).contains(&counts[0]), "{counts:?}");
+    assert!(counts.iter().all(|count| *count >= limits::OWN_CONNECTIONS), "{counts:?}");
+    let mut streams = Vec::new();
+    for _ in 0..limits::OWN_CONNECTIONS {
+        streams.push(connected(&other, port).await);
+    }
+    assert_eq!(other.unregister().await.out_of_descriptors, 0);
+    let (first, held) = greedy.remove(0);
+    drop(held);
+    connected(&first, port).await;
+    assert!(first.unregister().await.out_of_descriptors > 0);
+}
+
+/// A cage that there are no descriptors for is refused; those that are served do not notice.
+#[tokio::test]
+async fn a_cage_too_many_is_refused_and_the_others_go_on() {
+    let gate = Gate::with_descriptors(300).await;
+    let port = echo_server().await;
+    let first = gate.cage(&["127.0.0.1"]).await;
+    let mut stream = connected(&first, port).await;
+    let (mut taken, mut refused) = (Vec::new(), None);
+    while refused.is_none() && taken.len() < 100 {
+        let sockets =
+            vec![(SocketKind::Socks, listener().0), (SocketKind::HttpProxy, listener().0)];
+        let plan = GatekeeperPlan::default();
+        let channel = gate.ask_to_register(&plan, Settings::default(), sockets);
+        match report(&channel).await {
+            Some(CageReport::Registered) => taken.push(channel),
+            Some(CageReport::Refused { reason }) => refused = Some(reason),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(refused.unwrap().contains("ulimit -n"));
+    assert!(taken.len() > 5, "{} cages", taken.len());
+    assert_eq!(ask(&mut stream, b"pong", 4).await, b"pong");
+    // What one leaves is the next one's.
+    drop(taken);
+    gate.cage(&["127.0.0.1"]).await;
 }
 
 fn resident_bytes() -> u64 {

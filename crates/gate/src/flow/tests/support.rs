@@ -34,8 +34,13 @@ pub(super) struct TestCage {
 
 impl Gate {
     pub(super) async fn start() -> Self {
+        Self::with_descriptors(crate::limits::DESCRIPTORS).await
+    }
+
+    /// One that may have so many descriptors open.
+    pub(super) async fn with_descriptors(descriptors: u64) -> Self {
         let (control, theirs) = Channel::pair().unwrap();
-        let serving = tokio::spawn(serve_all(theirs.into_fd()));
+        let serving = tokio::spawn(serve_all(theirs.into_fd(), descriptors));
         let asked = Arc::new(Mutex::new(Vec::new()));
         let resolver = name_server(Arc::clone(&asked)).await;
         let order = Order::Upstream { resolvers: vec![resolver] };
@@ -75,6 +80,18 @@ impl Gate {
         settings: Settings,
         sockets: Vec<(SocketKind, OwnedFd)>,
     ) -> Channel {
+        let channel = self.ask_to_register(plan, settings, sockets);
+        assert_eq!(report(&channel).await, Some(CageReport::Registered));
+        channel
+    }
+
+    /// The channel of a cage that may not be taken.
+    pub(super) fn ask_to_register(
+        &self,
+        plan: &GatekeeperPlan,
+        settings: Settings,
+        sockets: Vec<(SocketKind, OwnedFd)>,
+    ) -> Channel {
         let (ours, theirs) = Channel::pair().unwrap();
         let order = Order::Register(Box::new(Registration {
             invocation: "01TEST".to_owned(),
@@ -87,7 +104,6 @@ impl Gate {
         let mut descriptors = vec![theirs.as_fd(), plan.as_fd()];
         descriptors.extend(sockets.iter().map(|(_, socket)| socket.as_fd()));
         self.control.send(&order, &descriptors, Waiting::Refused).unwrap();
-        assert_eq!(report(&ours).await, Some(CageReport::Registered));
         ours
     }
 }

@@ -1,0 +1,55 @@
+//! Shares of places: whatever one has, there is room for another.
+
+use super::*;
+
+#[test]
+fn what_is_dropped_is_free_again() {
+    let places = Places::new(3);
+    let two = places.take(2).unwrap();
+    assert!(places.take(2).is_none());
+    let one = places.take(1).unwrap();
+    assert!(places.take(1).is_none());
+    drop((one, two));
+    assert!(places.take(3).is_some());
+    assert!(places.take(usize::MAX).is_none());
+}
+
+/// K15
+#[test]
+fn each_leaves_room_for_the_next() {
+    let places = Places::new(3_000);
+    let mut cages: Vec<Vec<Taken>> = Vec::new();
+    for _ in 0..6 {
+        let mut cage = Vec::new();
+        while let Some(taken) = places.take_share(cage.len()) {
+            cage.push(taken);
+        }
+        assert!(!cage.is_empty(), "nothing was left after {} others", cages.len());
+        cages.push(cage);
+    }
+    assert_eq!(cages[0].len(), 2_000);
+    // What one gives back is there for all.
+    cages.remove(0);
+    assert!(places.take_share(cages[0].len()).is_some());
+}
+
+#[test]
+fn a_limit_is_divided_without_rest_or_excess() {
+    for limit in [0, 1, 7, 64, 256, 1_024, 4_096, 20_000, 53_248, 1 << 20, u64::MAX] {
+        let Division { connections, cages, questions, pipes } = Division::of(limit);
+        let counted = (connections + cages) * 2 + questions + pipes * 2;
+        assert!(counted as u64 <= limit, "{limit}: {counted}");
+    }
+    let usual = Division { connections: 288, cages: 96, questions: 128, pipes: 32 };
+    assert_eq!(Division::of(1_024), usual);
+}
+
+/// One cage alone can have as many connections as any can.
+#[test]
+fn the_usual_limit_is_enough_for_a_busy_cage() {
+    let places = Places::new(Division::of(limits::DESCRIPTORS).connections);
+    let taken: Vec<Taken> =
+        (0..limits::CONNECTIONS).map_while(|own| places.take_share(own)).collect();
+    assert_eq!(taken.len(), limits::CONNECTIONS);
+    assert_eq!(Division::of(limits::DESCRIPTORS).pipes, limits::PIPES);
+}
