@@ -29,10 +29,10 @@ pub(crate) struct ProtectedNames {
 type Link = Option<u16>;
 
 /// Which patterns have begun on the way down to a directory and are not complete there.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Begun(Vec<Position>);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Position {
     pattern: usize,
     /// The component that must come next.
@@ -121,6 +121,15 @@ impl ProtectedNames {
         }
         for pattern in self.first_is_wild.iter().copied() {
             self.advance(Position { pattern, next: 0 }, name, object, &mut step);
+        }
+        step
+    }
+
+    /// The same for the patterns that have begun and no others.
+    pub(crate) fn complete(&self, begun: &Begun, name: &[u8], object: Object) -> Step {
+        let mut step = Step { entry: None, below: Begun::default() };
+        for position in begun.0.iter().copied() {
+            self.advance(position, name, object, &mut step);
         }
         step
     }

@@ -39,6 +39,14 @@ pub enum Finding {
         /// Why it matters.
         entry: &'static Entry,
     },
+    /// A protected file has not changed itself, but is in a directory that may have been moved there during
+    /// the run.
+    PerhapsMoved {
+        /// Which file.
+        path: HostPath,
+        /// Why it matters.
+        entry: &'static Entry,
+    },
     /// A protected name appeared and could not be renamed.
     NotMoved {
         /// Where it is.
@@ -103,6 +111,12 @@ impl fmt::Display for Finding {
                 shown(path),
                 entry.runs_by
             ),
+            Self::PerhapsMoved { path, entry } => write!(
+                formatter,
+                "`{}` may have come there with its directory during the run and is run by {}; look at it",
+                shown(path),
+                entry.runs_by
+            ),
             Self::NotMoved { path, entry, errno } => write!(
                 formatter,
                 "`{}` appeared during the run, will be run by {}, and could not be renamed: {errno}",
@@ -144,9 +158,21 @@ pub struct AtStart {
     pub covered: Vec<HostPath>,
     /// Links with protected names. Nothing can be mounted over a link.
     pub links: Vec<Link>,
+    /// Directories that were read whole.
+    pub directories: Vec<Listed>,
     /// What the user's own rules grant read-write by its very path. A protected one of these may be
     /// changed and replaced, and what is in it; what else lies below the others stays protected.
     pub named: Vec<HostPath>,
+}
+
+/// A directory as it was before a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Where it is.
+    pub path: HostPath,
+    /// The directories in it: their names and numbers. What is moved keeps its number, and what is in
+    /// it keeps its times.
+    pub inside: Vec<(Vec<u8>, u64)>,
 }
 
 /// A link as it was before a run.

@@ -114,6 +114,7 @@ impl From<&Finding> for Quarantined {
         let (path, moved_to) = match finding {
             Finding::Quarantined { path, moved_to, .. } => (path, Some(moved_to)),
             Finding::Modified { path, .. }
+            | Finding::PerhapsMoved { path, .. }
             | Finding::NotMoved { path, .. }
             | Finding::NotSearched { path, .. }
             | Finding::More { path, .. } => (path, None),

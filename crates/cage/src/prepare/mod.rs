@@ -24,7 +24,7 @@ use plan::{Access, BindPurpose, ByteString, FileKind, HostPath, MountOp, Plan, S
 use policy::facts::{HostFacts, ResolvedRule};
 use policy::{FsAccess, FsRule, Invocation, Policy, Reach, RuleOrigin};
 
-use crate::quarantine::{AtStart, Link};
+use crate::quarantine::{AtStart, Link, Listed};
 use crate::resolve::{ResolveError, Resolved};
 
 pub use caller::Caller;
@@ -44,6 +44,8 @@ pub struct Prepared {
     pub sources: Vec<OwnedFd>,
     /// Links with protected names, as they are before the run.
     pub links: Vec<Link>,
+    /// Directories of writable grants as they were.
+    pub directories: Vec<Listed>,
     /// What flags hide, by what the host has there.
     pub hidden_by_flags: Vec<(HostPath, ResolvedRule)>,
     /// What the user's own rules, and not a project's, grant read-write.
@@ -68,8 +70,8 @@ pub fn prepare(selection: &Selection, argv: &[OsString]) -> Result<Prepared, Pre
     let plan = policy::compile(&selection.policy, &resolved.facts, &invocation)?;
     let hidden_by_flags = hidden_by_flags(&selection.policy, &resolved.facts);
     let writable_by_name = writable_by_name(&selection.policy, &resolved.facts);
-    let Resolved { sources, links, .. } = resolved;
-    Ok(Prepared { plan, sources, links, hidden_by_flags, writable_by_name })
+    let Resolved { sources, links, directories, .. } = resolved;
+    Ok(Prepared { plan, sources, links, directories, hidden_by_flags, writable_by_name })
 }
 
 /// Where the user's own read-write rules lead.
@@ -115,7 +117,7 @@ impl Prepared {
     pub fn at_start(&self) -> AtStart {
         let covered = self.covered().map(|source| source.path.clone()).collect();
         let (links, named) = (self.links.clone(), self.writable_by_name.clone());
-        AtStart { covered, links, named }
+        AtStart { covered, links, directories: self.directories.clone(), named }
     }
 
     /// What the cage has a cover over, hidden or read-only. Replacing such a path on the host takes

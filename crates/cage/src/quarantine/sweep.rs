@@ -2,7 +2,10 @@
 //! links. Reads names; asks for times only where a name is in the table.
 
 mod named;
+mod novelty;
 mod rebase;
+mod set_aside;
+mod through;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::mem::MaybeUninit;
@@ -12,30 +15,37 @@ use std::time::{Duration, SystemTime};
 use plan::{ByteString, HostPath};
 use policy::protected::{Entry, Object, is_repository, table};
 use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, RawDir, RenameFlags, ResolveFlags, Statx, StatxFlags,
-    StatxTimestamp,
+    AtFlags, CWD, FileType, Mode, OFlags, RawDir, ResolveFlags, Statx, StatxFlags, StatxTimestamp,
 };
 use rustix::io::Errno;
 
 use super::told::Told;
 use super::{AtStart, Finding, Unsearched};
-use crate::protected_names::{Begun, ProtectedNames, is_fetched_or_built, is_git_data};
+use crate::protected_names::{Begun, ProtectedNames, Step, is_fetched_or_built, is_git_data};
 use crate::resolve::kind_of;
+use novelty::Novelty;
+pub(super) use set_aside::QUARANTINED;
 
 /// A sweep and what it has found.
 pub(super) struct Sweep<'a> {
     names: &'static ProtectedNames,
     covered_at_start: HashSet<&'a HostPath>,
     links_at_start: HashMap<&'a HostPath, &'a ByteString>,
+    /// Directories that were read whole, with the numbers of those in them.
+    listed_at_start: HashMap<&'a HostPath, HashMap<&'a [u8], u64>>,
     named: HashSet<&'a HostPath>,
     since: SystemTime,
     suffix: &'a str,
     names_left: usize,
+    /// The grant that is swept.
+    root: HostPath,
     findings: Told,
     /// What was come upon, names something else, and has not been followed yet.
     leads: Vec<named::Lead>,
     /// Paths that were judged: one can be named in more than one way.
     judged: HashSet<HostPath>,
+    /// Where links in the places of directories led, and what was looked for there.
+    looked_through: HashSet<(HostPath, Begun)>,
 }
 
 /// A directory to look into.
@@ -49,6 +59,8 @@ struct Directory {
     inside: Option<&'static Entry>,
     /// Below `.git`, where only what the table names is of interest.
     inside_repository: bool,
+    interest: Interest,
+    novelty: Novelty,
     /// Whether the user has granted this protected directory by its name, or one that it lies in.
     is_named: bool,
 }
@@ -64,6 +76,20 @@ struct Listing<'a> {
 struct Name {
     bytes: Vec<u8>,
     file_type: FileType,
+    inode: u64,
+}
+
+/// What is looked for in a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Interest {
+    /// Names of the table.
+    Names,
+    /// Names that complete what has begun above.
+    Begun,
+    /// Links, where a repository has its data: Git makes none there and writes through those that are.
+    Links,
+    /// The same, without looking any deeper.
+    LinksHere,
 }
 
 impl<'a> Sweep<'a> {
@@ -77,9 +103,12 @@ impl<'a> Sweep<'a> {
             since,
             suffix,
             names_left: MOST_NAMES,
+            root: HostPath::root(),
             findings: Told::default(),
             leads: Vec::new(),
             judged: HashSet::new(),
+            listed_at_start: novelty::listed(at_start),
+            looked_through: HashSet::new(),
         }
     }
 
@@ -111,8 +140,11 @@ impl<'a> Sweep<'a> {
             begun: self.names.begun_at(root),
             inside: None,
             inside_repository: false,
+            interest: Interest::Names,
+            novelty: Novelty::Known,
             is_named: false,
         }]);
+        self.root = root.clone();
         self.leads = named::around(root);
         self.visit_all(&top, &mut waiting);
         // What is named can be a directory of hooks, to be looked into in its turn.
@@ -132,6 +164,15 @@ impl<'a> Sweep<'a> {
                 return;
             }
             self.visit(top, &directory, waiting);
+        }
+    }
+
+    /// What a name means where it is.
+    fn step(&self, directory: &Directory, name: &[u8], object: Object) -> Step {
+        match directory.interest {
+            Interest::Names => self.names.step(&directory.begun, name, object),
+            Interest::Begun => self.names.complete(&directory.begun, name, object),
+            Interest::Links | Interest::LinksHere => Step { entry: None, below: Begun::default() },
         }
     }
 
@@ -175,38 +216,52 @@ impl<'a> Sweep<'a> {
         let directory = listing.directory;
         let is_directory = name.file_type == FileType::Directory;
         let object = if is_directory { Object::Directory } else { Object::File };
-        let step = self.names.step(&directory.begun, &name.bytes, object);
-        let in_bare = || bare_entry(&name.bytes).filter(|_| bare);
-        let entry = directory.inside.or(step.entry).or_else(in_bare);
-        if entry.is_none() && !is_directory {
+        let step = self.step(directory, &name.bytes, object);
+        let is_link = name.file_type == FileType::Symlink;
+        let in_repository = bare || directory.inside_repository;
+        let of_repository = match bare {
+            true => bare_entry(&name.bytes),
+            false => None,
+        };
+        let link = (is_link && in_repository).then_some(&LINK_IN_REPOSITORY);
+        let entry = directory.inside.or(step.entry).or(of_repository).or(link);
+        let leads_on = is_link && !step.below.is_empty();
+        if entry.is_none() && !is_directory && !leads_on {
             return;
         }
         let Ok(path) = directory.path.join(&name.bytes) else {
             return self.not_searched(directory.path.clone(), Unsearched::TooDeep);
         };
-        let was_covered = self.covered_at_start.contains(&path);
+        let was_covered =
+            directory.novelty != Novelty::Certain && self.covered_at_start.contains(&path);
         if let Some(entry) = entry {
             self.judged.insert(path.clone());
-            if !was_covered && self.judge(listing, name, &path, entry) == Judged::Moved {
+            let novelty = match of_repository {
+                Some(_) => directory.novelty.max(self.novelty_of_repository(listing)),
+                None => directory.novelty,
+            };
+            let suspect = Suspect { name, path: &path, entry, novelty };
+            if !was_covered && self.judge(listing, &suspect) == Judged::Moved {
                 return;
             }
             self.note_where_it_leads(&directory.path, &path, entry);
-            if name.file_type == FileType::Symlink && step.below.is_empty() {
+            if is_link && step.below.is_empty() {
                 self.note_link(&directory.path, listing, name);
             }
         }
         if was_covered {
             return;
         }
-        let inside_repository = directory.inside_repository || is_git(&name.bytes);
-        let pass_over = match (entry, inside_repository) {
-            (Some(_), _) => false,
-            (None, true) => step.below.is_empty() || is_git_data(&name.bytes),
-            (None, false) => is_fetched_or_built(&name.bytes),
-        };
-        if !is_directory || pass_over {
-            return;
+        if leads_on {
+            return self.look_through(listing, name, &path, &step.below, waiting);
         }
+        let inside_repository = in_repository || is_git(&name.bytes);
+        let interest = match interest_in(directory.interest, inside_repository, &name.bytes, &step)
+        {
+            Some(interest) if is_directory => interest,
+            None if is_directory && entry.is_some() => Interest::Names,
+            _ => return,
+        };
         let is_named = entry.is_some() && self.is_named(listing, &path);
         if directory.depth >= MOST_DEPTH {
             return self.not_searched(path, Unsearched::TooDeep);
@@ -218,6 +273,8 @@ impl<'a> Sweep<'a> {
             begun: step.below,
             inside: entry,
             inside_repository,
+            interest,
+            novelty: self.novelty_inside(listing, name),
             is_named,
         });
     }
@@ -226,14 +283,9 @@ impl<'a> Sweep<'a> {
     ///
     /// New is what was made since the start. What is older may have been renamed to this name since
     /// then, which a change of its directory gives away; times of change, unlike those of
-    /// modification, cannot be set by a program.
-    fn judge(
-        &mut self,
-        listing: &Listing<'_>,
-        name: &Name,
-        path: &HostPath,
-        entry: &'static Entry,
-    ) -> Judged {
+    /// modification, cannot be set by a program. What came with its directory has kept its times.
+    fn judge(&mut self, listing: &Listing<'_>, suspect: &Suspect<'_>) -> Judged {
+        let Suspect { name, path, entry, novelty } = *suspect;
         let times = match times(listing.descriptor, &name.bytes) {
             Ok(times) => times,
             Err(Errno::NOENT) => return Judged::Stays,
@@ -242,10 +294,16 @@ impl<'a> Sweep<'a> {
                 return Judged::Stays;
             }
         };
-        if !self.is_recent(times.stx_ctime)
-            || self.is_link_as_before(listing, name, path)
-            || rebase::is_harmless(listing, name, entry)
-        {
+        let is_certain = novelty >= Novelty::UnlessCovered;
+        if !is_certain && !self.is_recent(times.stx_ctime) {
+            if novelty == Novelty::Perhaps && listing.directory.inside.is_none() {
+                self.findings.tell(Finding::PerhapsMoved { path: path.clone(), entry });
+            }
+            return Judged::Stays;
+        }
+        let is_as_before =
+            novelty != Novelty::Certain && self.is_link_as_before(listing, name, path);
+        if is_as_before || rebase::is_harmless(listing, name, entry) {
             return Judged::Stays;
         }
         if self.is_named(listing, path) {
@@ -254,26 +312,13 @@ impl<'a> Sweep<'a> {
         }
         let mask = StatxFlags::from_bits_retain(times.stx_mask);
         let is_older = mask.contains(StatxFlags::BTIME) && !self.is_recent(times.stx_btime);
-        if is_older && !listing.changed {
+        if is_older && !listing.changed && !is_certain {
             self.note_change(name, path, entry);
             return Judged::Stays;
         }
         // Old, recently changed, and in a directory whose names have changed: it may have got its
         // name just now. A harmless one that is renamed can be renamed back.
-        let renamed = match self.rename(listing, name, path) {
-            Err(Errno::ACCESS) if listing.changed => self.rename_in_closed(listing, name, path),
-            other => other,
-        };
-        match renamed {
-            Ok(moved_to) => {
-                self.findings.tell(Finding::Quarantined { path: path.clone(), moved_to, entry });
-                Judged::Moved
-            }
-            Err(errno) => {
-                self.findings.tell(Finding::NotMoved { path: path.clone(), entry, errno });
-                Judged::Stays
-            }
-        }
+        self.set_aside(listing, suspect)
     }
 
     /// Whether the user has said that a protected path may be changed.
@@ -319,46 +364,6 @@ impl<'a> Sweep<'a> {
         open_to_list(top, relative)
     }
 
-    /// Renames in a directory that the program closed for writing before it ended.
-    fn rename_in_closed(
-        &self,
-        listing: &Listing<'_>,
-        name: &Name,
-        path: &HostPath,
-    ) -> Result<HostPath, Errno> {
-        let mode = Mode::from_raw_mode(rustix::fs::fstat(listing.descriptor)?.st_mode);
-        rustix::fs::fchmod(listing.descriptor, mode | Mode::RWXU)?;
-        let renamed = self.rename(listing, name, path);
-        rustix::fs::fchmod(listing.descriptor, mode)?;
-        renamed
-    }
-
-    /// Renames without replacing anything, in the directory that the descriptor refers to.
-    fn rename(
-        &self,
-        listing: &Listing<'_>,
-        name: &Name,
-        path: &HostPath,
-    ) -> Result<HostPath, Errno> {
-        let parent = path.parent().ok_or(Errno::INVAL)?;
-        for attempt in 0..MOST_ATTEMPTS {
-            let new_name = quarantined_name(&name.bytes, self.suffix, attempt);
-            let renamed = rustix::fs::renameat_with(
-                listing.descriptor,
-                name.bytes.as_slice(),
-                listing.descriptor,
-                new_name.as_slice(),
-                RenameFlags::NOREPLACE,
-            );
-            match renamed {
-                Ok(()) => return parent.join(new_name).map_err(|_| Errno::NAMETOOLONG),
-                Err(Errno::EXIST) => {}
-                Err(errno) => return Err(errno),
-            }
-        }
-        Err(Errno::EXIST)
-    }
-
     fn list(&mut self, directory: &OwnedFd) -> Result<Vec<Name>, Errno> {
         let mut buffer = [MaybeUninit::uninit(); 32 * 1024];
         let mut entries = RawDir::new(directory, &mut buffer);
@@ -374,7 +379,7 @@ impl<'a> Sweep<'a> {
             }
             self.names_left -= 1;
             let file_type = kind_of(directory, &entry);
-            names.push(Name { bytes: bytes.to_vec(), file_type });
+            names.push(Name { bytes: bytes.to_vec(), file_type, inode: entry.ino() });
         }
         Ok(names)
     }
@@ -391,11 +396,46 @@ impl<'a> Sweep<'a> {
     }
 }
 
+/// Something that is judged.
+#[derive(Clone, Copy)]
+struct Suspect<'a> {
+    name: &'a Name,
+    path: &'a HostPath,
+    entry: &'static Entry,
+    novelty: Novelty,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Judged {
     Moved,
     Stays,
 }
+
+/// What is looked for in a directory, if anything; `above` is what is looked for where it is.
+fn interest_in(
+    above: Interest,
+    inside_repository: bool,
+    name: &[u8],
+    step: &Step,
+) -> Option<Interest> {
+    let has_begun = !step.below.is_empty();
+    match above {
+        Interest::LinksHere => None,
+        Interest::Links => Some(Interest::Links),
+        _ if inside_repository && is_git_data(name) => Some(Interest::LinksHere),
+        Interest::Begun => has_begun.then_some(Interest::Begun),
+        Interest::Names if inside_repository && !has_begun => Some(Interest::Links),
+        Interest::Names if inside_repository || !is_fetched_or_built(name) => Some(Interest::Names),
+        Interest::Names => None,
+    }
+}
+
+/// A link among the data of a repository.
+static LINK_IN_REPOSITORY: Entry = Entry {
+    pattern: ".git/**",
+    object: Object::File,
+    runs_by: "`git`, which writes to where it leads",
+};
 
 /// What Git obeys in a directory that it takes for a repository, whatever that is called.
 fn bare_entry(name: &[u8]) -> Option<&'static Entry> {
@@ -436,17 +476,6 @@ fn join(relative: &[u8], name: &[u8]) -> Vec<u8> {
     if relative.is_empty() { name.to_vec() } else { [relative, b"/", name].concat() }
 }
 
-/// A name that no pattern of the table matches and that fits into a directory entry.
-fn quarantined_name(name: &[u8], suffix: &str, attempt: usize) -> Vec<u8> {
-    let number = if attempt == 0 { String::new() } else { format!("-{attempt}") };
-    let end = [QUARANTINED, suffix.as_bytes(), number.as_bytes()].concat();
-    let kept = name.len().min(MOST_NAME_BYTES.saturating_sub(end.len()));
-    [name.get(..kept).unwrap_or_default(), &end].concat()
-}
-
-/// What comes between a name and the suffix where it was set aside.
-pub(super) const QUARANTINED: &[u8] = b".quarantined-";
-
 /// The most that one sweep reads: about a second's work.
 const MOST_NAMES: usize = 1_000_000;
 
@@ -454,6 +483,3 @@ const MOST_NAMES: usize = 1_000_000;
 const MOST_DEPTH: usize = 128;
 
 const MOST_ATTEMPTS: usize = 64;
-
-/// NAME_MAX of the kernel.
-const MOST_NAME_BYTES: usize = 255;

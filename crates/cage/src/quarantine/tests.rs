@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use super::told::MOST_TOLD;
 use super::*;
 
+mod moved;
+
 struct Grant {
     _directory: tempfile::TempDir,
     top: PathBuf,
@@ -51,6 +53,7 @@ impl Grant {
                     format!("moved {}", relative(path))
                 }
                 Finding::Modified { path, .. } => format!("modified {}", relative(path)),
+                Finding::PerhapsMoved { path, .. } => format!("perhaps {}", relative(path)),
                 Finding::NotMoved { path, .. } => format!("kept {}", relative(path)),
                 Finding::NotSearched { path, .. } => format!("unsearched {}", relative(path)),
                 Finding::More { count, fate, .. } => format!("{count} more {fate:?}"),

@@ -28,6 +28,7 @@ impl Told {
         let (class, path) = match &finding {
             Finding::Quarantined { path, .. } => (&mut self.set_aside, path),
             Finding::Modified { path, .. }
+            | Finding::PerhapsMoved { path, .. }
             | Finding::NotMoved { path, .. }
             | Finding::NotSearched { path, .. }
             | Finding::More { path, .. } => (&mut self.left, path),

@@ -39,7 +39,7 @@ use policy::access::AccessMap;
 use policy::facts::{FoundPath, HostFacts};
 use policy::{Commands, Policy, State};
 
-use crate::quarantine::Link;
+use crate::quarantine::{Link, Listed};
 
 use open::{Opened, Opener};
 use sources::Sources;
@@ -56,6 +56,8 @@ pub struct Resolved {
     pub facts: HostFacts,
     /// Links with protected names inside read-write grants.
     pub links: Vec<Link>,
+    /// Directories of writable grants as they are.
+    pub directories: Vec<Listed>,
     /// One descriptor for each of `facts.sources`, in the same order: for reference alone (`O_PATH`), or
     /// to list a granted directory as well. Closed on `exec`.
     pub sources: Vec<OwnedFd>,
@@ -86,7 +88,7 @@ pub fn resolve(policy: &Policy, surroundings: &Surroundings) -> Result<Resolved,
     rules::refuse_loose_links(&policy.fs, &stage)?;
     let mut secrets = secrets::find(&stage, &mut sources)?;
     secrets.extend(sockets::find(&stage, &mut sources)?);
-    let protected::Protected { found: protected, links } =
+    let protected::Protected { found: protected, links, directories } =
         protected::find(&stage, &secrets, &surroundings.policy_files, &mut sources)?;
     let covered = secrets.iter().chain(&protected);
     let between = between::find(&stage, covered, &mut sources)?;
@@ -115,6 +117,7 @@ pub fn resolve(policy: &Policy, surroundings: &Surroundings) -> Result<Resolved,
             umask: surroundings.umask,
         },
         links,
+        directories,
         sources: descriptors,
     })
 }

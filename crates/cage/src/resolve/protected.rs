@@ -19,7 +19,7 @@ use super::ways::Way;
 use super::{Found, ResolveError, Stage};
 use crate::protected_names::ProtectedNames;
 use crate::protected_names::git::{self, NamedPath, Role};
-use crate::quarantine::Link;
+use crate::quarantine::{Link, Listed};
 
 #[cfg(test)]
 mod tests;
@@ -30,6 +30,8 @@ pub(super) struct Protected {
     pub(super) found: Vec<Found>,
     /// Links that lead to them, or would if there were something.
     pub(super) links: Vec<Link>,
+    /// The directories that were read.
+    pub(super) directories: Vec<Listed>,
 }
 
 /// Finds the protected files and directories that exist.
@@ -46,6 +48,7 @@ pub(super) fn find(
         found: BTreeMap::new(),
         followed: HashSet::new(),
         links: Vec::new(),
+        directories: Vec::new(),
         problems: Vec::new(),
     };
     for file in policy_files {
@@ -75,7 +78,7 @@ pub(super) fn find(
             outermost.push(stage.found(opened, entry, sources)?);
         }
     }
-    Ok(Protected { found: outermost, links: search.links })
+    Ok(Protected { found: outermost, links: search.links, directories: search.directories })
 }
 
 /// A project's file may not make writable what runs code outside the cage: a repository could else
@@ -111,6 +114,7 @@ struct Search<'a> {
     /// Configuration that was read, with the work tree that it was read for.
     followed: HashSet<(HostPath, Option<HostPath>)>,
     links: Vec<Link>,
+    directories: Vec<Listed>,
     problems: Vec<Uncoverable>,
 }
 

@@ -90,6 +90,46 @@ fn new_ones_are_set_aside_and_told() {
     assert!(fs::symlink_metadata(moved).is_ok(), "{moved}");
 }
 
+/// K227, T5: no file is new, and yet something runs that did not before.
+#[test]
+fn what_gets_its_name_by_a_directory_or_a_link_is_set_aside() {
+    let place = Place::new();
+    place.shell(
+        &["--rw", "."],
+        "mkdir x g v; echo x > x/config.toml; echo x > g/config; echo x > v/jvm.config",
+    );
+    place.write("w/1/2/3/4/5/.envrc", "from a clone");
+    place
+        .shell(&["--rw", "."], "mkdir sub; mv g sub/.git; echo x > sub/.git/HEAD")
+        .expect_code(0)
+        .says("sub/.git/config` appeared during the run");
+    place.shell(&["--rw", "."], "ln -s x .cargo").expect_code(0).says(".cargo` appeared");
+    place.shell(&["--rw", "."], "mv v .mvn").expect_code(0).says(".mvn/jvm.config` appeared");
+    place.shell(&["--rw", "."], "mv w/1/2/3/4/5 up").expect_code(0).says("up/.envrc` appeared");
+    for name in ["sub/.git/config", ".cargo", ".mvn/jvm.config", "up/.envrc"] {
+        assert!(fs::symlink_metadata(place.project.join(name)).is_err(), "{name}");
+    }
+    // Ordinary work next to what was there says nothing.
+    place.write("up/.npmrc", "mine");
+    let ended = place.shell(&["--rw", "."], "mkdir a; echo x > up/new; mv x y; ln -s y z");
+    assert_eq!(ended.expect_code(0).stderr, "");
+    assert!(place.project.join("up/.npmrc").exists());
+}
+
+/// T5: Git writes through links among its own files, wherever they lead.
+#[test]
+fn links_inside_a_repository_are_set_aside() {
+    let place = Place::new();
+    place.write(".git/HEAD", "ref: refs/heads/main\n");
+    place.write(".git/logs/refs/heads/main", "");
+    let line =
+        "ln -s /root/.bashrc .git/logs/HEAD; ln -s ../../x .git/logs/refs/heads/topic; ln -s a b";
+    let ended = place.shell(&["--rw", "."], line);
+    ended.expect_code(0).says(".git/logs/HEAD` appeared").says("heads/topic` appeared");
+    assert!(fs::symlink_metadata(place.project.join(".git/logs/HEAD")).is_err());
+    assert!(fs::symlink_metadata(place.project.join("b")).is_ok());
+}
+
 /// K227, T3, T6, T50: what the repository's configuration makes Git run is as good as a hook.
 #[test]
 fn what_git_is_told_to_run_cannot_be_changed() {

@@ -10,7 +10,8 @@ use plan::HostPath;
 use policy::protected::Entry;
 use rustix::fs::{AtFlags, FileType};
 
-use super::{Directory, Judged, Listing, Name, Sweep, bare_entry, join};
+use super::novelty::Novelty;
+use super::{Directory, Interest, Judged, Listing, Name, Suspect, Sweep, bare_entry, join};
 use crate::protected_names::Begun;
 use crate::protected_names::git::{self, NamedPath, Role};
 
@@ -126,9 +127,10 @@ impl Sweep<'_> {
             if by_chance || (!is_it && file_type != FileType::Symlink) {
                 return;
             }
-            let name = Name { bytes: component.to_vec(), file_type };
+            let name = Name { bytes: component.to_vec(), file_type, inode: status.st_ino };
             let listing = self.listing(&above, &descriptor);
-            let judged = self.judge(&listing, &name, &path, entry);
+            let suspect = Suspect { name: &name, path: &path, entry, novelty: Novelty::Known };
+            let judged = self.judge(&listing, &suspect);
             if judged == Judged::Stays && is_directory {
                 let is_named = self.is_named(&listing, &path);
                 let found = Directory::named(relative, path, Some(entry));
@@ -142,8 +144,17 @@ impl Sweep<'_> {
 impl Directory {
     fn named(relative: Vec<u8>, path: HostPath, inside: Option<&'static Entry>) -> Self {
         let begun = Begun::default();
-        let (inside_repository, is_named) = (false, false);
-        Self { relative, path, depth: 0, begun, inside, inside_repository, is_named }
+        Self {
+            relative,
+            path,
+            depth: 0,
+            begun,
+            inside,
+            inside_repository: false,
+            interest: Interest::Names,
+            novelty: Novelty::Known,
+            is_named: false,
+        }
     }
 }
 
@@ -159,7 +170,7 @@ fn of_repository(repository: &HostPath, work_tree: Option<&HostPath>) -> Vec<Lea
 }
 
 /// A path relative to the root that it lies strictly below.
-fn below<'path>(root: &HostPath, path: &'path HostPath) -> Option<&'path [u8]> {
+pub(super) fn below<'path>(root: &HostPath, path: &'path HostPath) -> Option<&'path [u8]> {
     if !path.is_within(root) || path == root {
         return None;
     }

@@ -13,6 +13,7 @@ use rustix::fs::{FileType, RawDir};
 use super::super::open::kind_of;
 use super::{Search, known_as};
 use crate::protected_names::{Begun, ProtectedNames, git, is_fetched_or_built, is_git_data};
+use crate::quarantine::Listed;
 
 /// Walks one grant.
 pub(super) fn walk(search: &mut Search<'_>, grant: &HostPath) {
@@ -59,6 +60,7 @@ struct Directory {
 struct Name {
     bytes: Vec<u8>,
     file_type: FileType,
+    inode: u64,
 }
 
 impl Walk<'_, '_> {
@@ -75,6 +77,11 @@ impl Walk<'_, '_> {
         };
         let (listed, complete) = list(&opened, self.names_left);
         self.names_left = self.names_left.saturating_sub(listed.len());
+        if complete {
+            let inside = listed.iter().filter(|name| name.file_type == FileType::Directory);
+            let inside = inside.map(|name| (name.bytes.clone(), name.inode)).collect();
+            self.search.directories.push(Listed { path: directory.path.clone(), inside });
+        }
         // Inside `.git` the table knows what counts.
         let is_bare = || is_repository(listed.iter().map(|name| name.bytes.as_slice()));
         if !directory.inside_repository && is_bare() {
@@ -220,7 +227,7 @@ fn list(directory: &OwnedFd, most: usize) -> (Vec<Name>, bool) {
             return (names, false);
         }
         let file_type = kind_of(directory, &entry);
-        names.push(Name { bytes: bytes.to_vec(), file_type });
+        names.push(Name { bytes: bytes.to_vec(), file_type, inode: entry.ino() });
     }
     (names, true)
 }

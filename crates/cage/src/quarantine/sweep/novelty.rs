@@ -1,0 +1,67 @@
+//! Whether a directory was there before the run. One that was moved brings what is in it along, and none of that
+//! bears a new time; but directories keep their numbers, and those at the top of a grant were noted at the
+//! start. Deeper ones can only be suspected. Reads times and nothing else.
+
+use std::collections::HashMap;
+
+use plan::HostPath;
+
+use super::{Listing, Name, Sweep, times};
+use crate::quarantine::{AtStart, Listed};
+
+/// What is known of a directory, or of a name in it; more of it comes later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Novelty {
+    /// It was there, as far as its names and times tell: what is in it is judged by its own.
+    Known,
+    /// It has changed and so has the one above it: it may have been moved there.
+    Perhaps,
+    /// Whatever was there at the start is covered; what is not has appeared.
+    UnlessCovered,
+    /// It was not there.
+    Certain,
+}
+
+/// The directories of the start, by their paths.
+pub(super) fn listed(at_start: &AtStart) -> HashMap<&HostPath, HashMap<&[u8], u64>> {
+    at_start.directories.iter().map(|listed| (&listed.path, numbers_in(listed))).collect()
+}
+
+fn numbers_in(listed: &Listed) -> HashMap<&[u8], u64> {
+    listed.inside.iter().map(|(name, inode)| (name.as_slice(), *inode)).collect()
+}
+
+impl Sweep<'_> {
+    /// What is known of a directory by its name in another.
+    pub(super) fn novelty_inside(&self, listing: &Listing<'_>, name: &Name) -> Novelty {
+        let above = listing.directory.novelty;
+        if above >= Novelty::UnlessCovered {
+            return above;
+        }
+        if let Some(inside) = self.listed_at_start.get(&listing.directory.path) {
+            let was_there = inside.get(name.bytes.as_slice()) == Some(&name.inode);
+            return if was_there { Novelty::Known } else { Novelty::Certain };
+        }
+        let has_changed = || {
+            let times = times(listing.descriptor, &name.bytes);
+            times.map_or(true, |times| self.is_recent(times.stx_ctime))
+        };
+        if above == Novelty::Perhaps || (listing.changed && has_changed()) {
+            Novelty::Perhaps
+        } else {
+            Novelty::Known
+        }
+    }
+
+    /// The same for what Git obeys in a directory that is a repository now: one that was read at the start
+    /// and was a repository then has covers over it.
+    pub(super) fn novelty_of_repository(&self, listing: &Listing<'_>) -> Novelty {
+        if self.listed_at_start.contains_key(&listing.directory.path) {
+            Novelty::UnlessCovered
+        } else if listing.changed {
+            Novelty::Perhaps
+        } else {
+            Novelty::Known
+        }
+    }
+}
