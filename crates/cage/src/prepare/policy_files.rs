@@ -56,14 +56,16 @@ impl PolicyFiles {
         Ok(Self { project, place, user, locations, working_directory, text_is_given })
     }
 
-    /// How the user's configuration has this machine reach the network, whatever the project.
+    /// How the user's configuration has this machine reach the network, whatever the project. What its
+    /// relative paths stand for is not known here: any project will do for reading them.
     pub fn user_network(caller: &Caller) -> Result<NetworkSettings, SelectionError> {
         let Some(path) = &caller.locations.configuration else {
             return Ok(NetworkSettings::default());
         };
         let Some(file) = PolicyFile::of_user(path)? else { return Ok(NetworkSettings::default()) };
+        let any_project = HostPath::new(ANY_PROJECT);
         let place = Place {
-            project: caller.working_directory.clone(),
+            project: any_project.unwrap_or_else(|_| caller.working_directory.clone()),
             home: caller.home(),
             own_state: caller.locations.own_state(),
         };
@@ -186,3 +188,6 @@ impl PolicyFiles {
         short.map_or_else(|_| path.to_string(), |short| short.display().to_string())
     }
 }
+
+/// A path that any project could have, with nothing above it that cannot be granted.
+const ANY_PROJECT: &str = "/any/project/of/a/client";

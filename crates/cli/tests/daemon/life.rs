@@ -198,6 +198,40 @@ fn a_broken_configuration_is_told_at_once() {
     assert!(refused.stderr.contains("nonsense"), "{refused:#?}");
 }
 
+/// What the manuals show as a user's configuration is served with, wherever the daemon stands.
+#[test]
+fn a_configuration_of_the_manuals_is_served_with() {
+    let manuals =
+        [include_str!("../../../../docs/policy.md"), include_str!("../../../../docs/agents.md")];
+    let examples = manuals.iter().flat_map(|manual| manual.split("```toml\n").skip(1));
+    let examples = examples.filter_map(|rest| Some(rest.split_once("```")?.0));
+    let of_user = |example: &&str| {
+        let words = ["[ceiling]", "[network]", "~/"];
+        example.starts_with("version") && words.iter().any(|word| example.contains(word))
+    };
+    let mut count = 0;
+    for example in examples.filter(of_user) {
+        let place = Place::new();
+        place.configuration(example);
+        place.serving(&[]).get("/v1/status");
+        count += 1;
+    }
+    assert!(count >= 4, "{count} examples");
+    let place = Place::new();
+    let text =
+        "version = 1\n[cage.notes]\nfs = [{ rw = \".\" }, { ro = \"run\" }, { ro = \"tmp\" }]\n";
+    place.configuration(text);
+    let serving = place.serving(&[]);
+    let missing = serving.post(
+        "/v1/cages",
+        &serde_json::json!({
+            "project": serving.place.project, "cage": "notes", "argv": ["true"],
+        }),
+    );
+    // Each start reads it for its own project.
+    assert!(missing.refused(422, "bad_policy").contains("/project/run`"));
+}
+
 #[test]
 fn only_root_serves_the_system() {
     if rustix::process::geteuid().is_root() {
