@@ -30,6 +30,7 @@ pub struct Classifier {
     names_http: bool,
     /// Whether the latest word of the line has the form of a version, such as `RTSP/1.0`.
     word: Word,
+    opening: Opening,
     /// How much of a load balancer's binary header the bytes are.
     balancers_header: usize,
     /// Whether the latest byte is a carriage return, which some servers take for the end of a line.
@@ -61,6 +62,42 @@ enum Word {
     Plain,
 }
 
+/// How far a line looks like `word /` or `word scheme://`: a request without a version, to some servers
+/// whatever the word is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Opening {
+    /// In the first word, which may be a method.
+    Method,
+    /// After it.
+    Blank,
+    /// In the second word, which may be a scheme.
+    Scheme,
+    /// After the colon, and after a slash.
+    Colon,
+    ColonSlash,
+    Request,
+    None,
+}
+
+impl Opening {
+    fn next(self, byte: u8, is_first: bool) -> Self {
+        let is_letter = byte.is_ascii_alphabetic();
+        let is_inner = byte.is_ascii_alphanumeric();
+        match self {
+            Self::Method if is_letter || (!is_first && (is_inner || b"-_".contains(&byte))) => self,
+            Self::Method | Self::Blank if is_blank(byte) && !is_first => Self::Blank,
+            Self::Blank if byte == b'/' => Self::Request,
+            Self::Blank if is_letter => Self::Scheme,
+            Self::Scheme if is_inner || b"+-.".contains(&byte) => self,
+            Self::Scheme if byte == b':' => Self::Colon,
+            Self::Colon if byte == b'/' => Self::ColonSlash,
+            Self::ColonSlash if byte == b'/' => Self::Request,
+            Self::Request => self,
+            _ => Self::None,
+        }
+    }
+}
+
 impl Default for Classifier {
     fn default() -> Self {
         Self::new()
@@ -77,6 +114,7 @@ impl Classifier {
             spelled: 0,
             names_http: false,
             word: Word::Empty,
+            opening: Opening::Method,
             balancers_header: 0,
             returned: false,
         }
@@ -172,6 +210,7 @@ impl Classifier {
     }
 
     fn note(&mut self, byte: u8) {
+        self.opening = self.opening.next(byte, self.start.is_empty());
         if self.start.len() < LONGEST_METHOD + 1 {
             self.start.push(byte);
         }
@@ -196,11 +235,13 @@ impl Classifier {
         };
     }
 
-    /// `GET /` without a version is HTTP/0.9. A last word such as `RTSP/1.0` is the version of another
+    /// `GET /` without a version is HTTP/0.9, and some servers take any word for a method. A last word such as `RTSP/1.0` is the version of another
     /// protocol, which some HTTP servers read as their own; so is the line that a load balancer puts
     /// before a request.
     fn kind_of_line(&self) -> FirstBytes {
-        let is_request = self.begins_with_method() || self.word == Word::Version;
+        let is_request = self.begins_with_method()
+            || self.word == Word::Version
+            || self.opening == Opening::Request;
         if self.names_http || is_request || self.start.starts_with(b"PROXY ") {
             FirstBytes::Http
         } else {

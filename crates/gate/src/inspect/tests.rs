@@ -60,6 +60,14 @@ fn attempts_at_http_are_http() {
         b"GET /x\rx",
         b"hello\rGET /x HTTP/1.1\rx",
         b"hello\rGET /x HTTP/1.1\r\n",
+        b"get /e b\r\n",
+        b"get\t/e\r\n",
+        b"PROPFIND /e b\r\n",
+        b"m-search  /\n",
+        b"get http://other.example/\r\n",
+        b"Copy x+y://other.example\n",
+        b"get /e\0b\n",
+        b"get /e\rHost: other.example\r\n",
     ];
     for bytes in http {
         assert_eq!(kind(bytes), FirstBytes::Http, "{}", bytes.escape_ascii());
@@ -79,6 +87,13 @@ fn others_are_let_alone() {
         b"*1\r\n$4\r\nPING\r\n",
         b"PING\r\n",
         b"get key\r\n",
+        b"get key/part\r\n",
+        b"gets a:b:c://d\r\n",
+        b"STAT ls:/\r\n",
+        b"/path\r\n",
+        b"/W user\r\n",
+        b"1get /x\r\n",
+        b"a.b /x\r\n",
         b"0032git-upload-pack /x\0host=h\0\n",
         b"{\"id\":1,\"url\":\"http://h/\"}\n",
         b"\0\0\0\x08\x04\xd2\x16\x2f\n",

@@ -23,12 +23,9 @@ impl Switch {
         if offers.peek().is_none() && !head::fields(head).any(|field| field.is("http2-settings")) {
             return Self::Absent;
         }
-        let hides_requests = |word: &[u8]| {
-            let protocol = word.split(|byte| *byte == b'/').next().unwrap_or_default();
-            HIDING.iter().any(|name| protocol.eq_ignore_ascii_case(name.as_bytes()))
-        };
-        let offers: Vec<&[u8]> = offers.collect();
-        let harmless = !offers.is_empty() && !offers.into_iter().any(hides_requests);
+        let is_known =
+            |word: &[u8]| KNOWN.iter().any(|name| word.eq_ignore_ascii_case(name.as_bytes()));
+        let harmless = offers.peek().is_some() && offers.all(is_known);
         if place == Place::First && harmless { Self::Kept } else { Self::Removed }
     }
 
@@ -108,6 +105,7 @@ fn push_line(out: &mut Vec<u8>, parts: &[&[u8]]) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Protocols inside of which a request for any host could be made unseen.
-const HIDING: [&str; 4] = ["h2c", "h2", "http", "tls"];
+/// Protocols inside of which nobody takes bytes for a request. Of others it is not known: servers have
+/// HTTP/2 by more than one name.
+const KNOWN: [&str; 2] = ["websocket", "tcp"];
 const LONGEST_ADDITION: usize = 64;

@@ -338,11 +338,27 @@ fn switches_are_kept_or_removed() {
     let head = only_head(&websocket);
     assert!(head.may_switch);
     assert_eq!(text(&head.bytes), websocket);
+    let attached = get("Host: a.example\r\nConnection: Upgrade\r\nUpgrade: TCP\r\n");
+    assert!(only_head(&attached).may_switch);
     let later = run(format!("{}{websocket}", get("Host: a.example\r\n")).as_bytes());
     assert!(!later.heads[1].may_switch);
     let kept = get("Host: a.example\r\nConnection: keep-alive\r\n");
     assert_eq!(text(&later.heads[1].bytes), kept);
-    for offer in ["h2c", "H2C", "websocket, h2c", "TLS/1.0", "HTTP/2.0"] {
+    for offer in [
+        "h2c",
+        "H2C",
+        "websocket, h2c",
+        "TLS/1.0",
+        "HTTP/2.0",
+        "h2c-14",
+        "h2c-16",
+        "\"h2c\"",
+        "foo h2c",
+        "foo;h2c",
+        "foo",
+        "websocket/13, x",
+        "SPDY/3.1",
+    ] {
         let offering = get(&format!(
             "Connection: Upgrade, HTTP2-Settings\r\nHost: a.example\r\nUpgrade: {offer}\r\nHTTP2-Settings: A\r\nB: c\r\n"
         ));
