@@ -97,7 +97,11 @@ pub(crate) fn leave(session: Session, recording: &Recording, messages: Messages)
 
 fn record_end(recording: &Recording, id: &SessionId, killed: u64, messages: Messages) {
     let ended = Event::SessionEnded { session_id: id.as_str().into(), killed };
-    let recorded = recording.open().and_then(|log| Ok(log.record(&ended)?));
+    // Nothing of this command comes after it, so that it is also where the log ends for now.
+    let recorded = recording.open().and_then(|log| {
+        log.append(&ended)?;
+        Ok(log.checkpoint()?)
+    });
     if let Err(error) = recorded {
         messages
             .error(&format!("the end of session `{id}` is not on record: {}", with_causes(&error)));

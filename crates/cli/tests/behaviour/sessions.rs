@@ -65,6 +65,7 @@ fn a_session_keeps_what_its_runs_leave() {
     assert_eq!(listed[0]["id"], "other");
     assert_eq!((&listed[1]["id"], &listed[1]["life"]), (&"work".into(), &"kept".into()));
     place.ask(["session", "end", "work"]).expect_code(0);
+    place.ask(["audit", "verify"]).expect_code(0).prints("the head covers all of them");
     place.ask(["session", "end", "work"]).expect_code(1).says("there is no session `work`");
     assert_eq!(kept(&place), ["other"]);
     place.shell(&["--session", "work"], "ls -A /scratch | wc -l").expect_code(0).prints("0");
