@@ -16,6 +16,7 @@ pub struct Aftermath {
     watched: Vec<HostPath>,
     at_start: AtStart,
     covered: Vec<Source>,
+    hidden_once_there: Vec<HostPath>,
     single_files: Vec<(Source, Access)>,
     suffix: String,
 }
@@ -46,6 +47,7 @@ impl Aftermath {
             watched: prepared.plan.watched.clone(),
             at_start: prepared.at_start(),
             covered: prepared.covered().cloned().collect(),
+            hidden_once_there: prepared.hidden_once_there.clone(),
             single_files: single_files.map(|(source, access)| (source.clone(), access)).collect(),
             suffix: prepared.plan.invocation.to_ascii_lowercase(),
         }
@@ -53,7 +55,10 @@ impl Aftermath {
 
     /// Whether there is nothing to look at.
     pub fn is_empty(&self) -> bool {
-        self.watched.is_empty() && self.covered.is_empty() && self.single_files.is_empty()
+        self.watched.is_empty()
+            && self.covered.is_empty()
+            && self.hidden_once_there.is_empty()
+            && self.single_files.is_empty()
     }
 
     /// Looks, after the end of a run that began at a moment.
@@ -64,6 +69,7 @@ impl Aftermath {
             quarantine::sweep(&self.watched, &self.at_start, started, &self.suffix)
         };
         let covered = self.covered.iter().filter_map(of_covered);
+        let came = self.hidden_once_there.iter().filter_map(of_one_that_came);
         let replaced = self.single_files.iter().filter_map(|(source, access)| {
             let lost = match access {
                 Access::ReadOnly => "the program saw the old file",
@@ -77,7 +83,7 @@ impl Aftermath {
                 ))
             })
         });
-        Findings { found, notes: covered.chain(replaced).collect() }
+        Findings { found, notes: covered.chain(came).chain(replaced).collect() }
     }
 }
 
@@ -97,6 +103,16 @@ fn of_covered(source: &Source) -> Option<Note> {
             shortened(&source.path)
         ))),
     }
+}
+
+/// The rule was there, and nothing that it could have been laid over.
+fn of_one_that_came(path: &HostPath) -> Option<Note> {
+    path.as_path().symlink_metadata().ok()?;
+    let path = shortened(path);
+    Some(Note::Warning(format!(
+        "`{path}` is to be hidden and came into being during the run, when it was too late for that: the \
+         program could see it; make it before the next run"
+    )))
 }
 
 /// Whether a path still leads to the object that was resolved.

@@ -48,6 +48,8 @@ pub struct Prepared {
     pub directories: Vec<Listed>,
     /// What flags hide, by what the host has there.
     pub hidden_by_flags: Vec<(HostPath, ResolvedRule)>,
+    /// What is to be hidden, would be shown and does not exist.
+    pub hidden_once_there: Vec<HostPath>,
     /// What the user's own rules, and not a project's, grant read-write.
     pub writable_by_name: Vec<HostPath>,
 }
@@ -69,9 +71,18 @@ pub fn prepare(selection: &Selection, argv: &[OsString]) -> Result<Prepared, Pre
     };
     let plan = policy::compile(&selection.policy, &resolved.facts, &invocation)?;
     let hidden_by_flags = hidden_by_flags(&selection.policy, &resolved.facts);
+    let hidden_once_there = hidden_once_there(&selection.policy, &resolved.facts);
     let writable_by_name = writable_by_name(&selection.policy, &resolved.facts);
     let Resolved { sources, links, directories, .. } = resolved;
-    Ok(Prepared { plan, sources, links, directories, hidden_by_flags, writable_by_name })
+    Ok(Prepared {
+        plan,
+        sources,
+        links,
+        directories,
+        hidden_by_flags,
+        hidden_once_there,
+        writable_by_name,
+    })
 }
 
 /// Where the user's own read-write rules lead.
@@ -110,6 +121,20 @@ fn hidden_by_flags(policy: &Policy, facts: &HostFacts) -> Vec<(HostPath, Resolve
         rule.access == FsAccess::Hide && matches!(rule.origin, RuleOrigin::Flag(_))
     });
     by_flag.map(|(rule, found)| (rule.path.clone(), found.clone())).collect()
+}
+
+/// Nothing can be mounted over what is not there. Whatever comes to be there is seen by the program.
+fn hidden_once_there(policy: &Policy, facts: &HostFacts) -> Vec<HostPath> {
+    let is_shown = |path: &HostPath| {
+        let grants = policy.fs.iter().filter(|rule| rule.access > FsAccess::Hide);
+        grants.into_iter().any(|rule| path.is_within(&rule.path))
+    };
+    let missing = policy.fs.iter().zip(&facts.rules).filter(|(rule, found)| {
+        rule.access == FsAccess::Hide
+            && **found == ResolvedRule::NothingToHide
+            && is_shown(&rule.path)
+    });
+    missing.map(|(rule, _)| rule.path.clone()).collect()
 }
 
 impl Prepared {

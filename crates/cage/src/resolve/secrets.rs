@@ -116,9 +116,19 @@ fn homes(stage: &Stage<'_>) -> Result<Vec<HostPath>, ResolveError> {
         let names = names_in(shared.as_path());
         homes.extend(names.into_iter().filter_map(|name| shared.join(name).ok()));
     }
+    // And of one whose home a grant is, or lies in.
+    let granted = stage.rules.iter().filter(|placed| placed.rule.access > FsAccess::Hide);
+    homes.extend(granted.filter_map(|placed| conventional_home_of(&placed.rule.path)));
     let mut known = HashSet::new();
     homes.retain(|home| can_be_of_one_user(home) && known.insert(home.clone()));
     Ok(homes)
+}
+
+/// The directory directly below `/home` that a path is in.
+fn conventional_home_of(path: &HostPath) -> Option<HostPath> {
+    let below = path.as_bytes().strip_prefix(b"/home/")?;
+    let name = below.split(|byte| *byte == b'/').next()?;
+    HostPath::new("/home").ok()?.join(name).ok()
 }
 
 /// The entries of the table that some grant may show: all if one shows the home, else those inside

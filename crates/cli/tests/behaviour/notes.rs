@@ -20,6 +20,18 @@ fn there_is_nothing_to_hide() {
     assert_eq!(place.shell(&[], "true").stderr, "");
 }
 
+/// What is to be hidden and comes to be there too late was seen, and that is told.
+#[test]
+fn what_is_hidden_too_late_is_told() {
+    let place = Place::new();
+    place.default_cage("fs = [{ rw = \".\" }, { hide = \"secrets\" }, { hide = \"other\" }]");
+    let ended = place.shell(&[], "mkdir secrets; echo x > secrets/key");
+    ended.expect_code(0).says("secrets` is to be hidden and came into being during the run");
+    assert!(!ended.stderr.contains("other"), "{}", ended.stderr);
+    let ended = place.shell(&[], "cat secrets/key");
+    assert_eq!(ended.expect_code(1).stderr.lines().count(), 1, "{}", ended.stderr);
+}
+
 /// K183: what a cage has of its own is not the host's and cannot be hidden.
 #[test]
 fn what_every_cage_has_is_not_hidden() {

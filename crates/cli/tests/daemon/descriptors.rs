@@ -70,6 +70,6 @@ fn gatekeeper_of(daemon: u32) -> Pid {
     };
     let names = std::fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.file_name());
     let mut pids = names.filter_map(|name| name.to_str()?.parse().ok());
-    let found = pids.find(is_it).expect("a gatekeeper");
+    let found = pids.find(is_it).unwrap();
     Pid::from_raw(found.cast_signed()).unwrap()
 }

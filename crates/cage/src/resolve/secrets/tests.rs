@@ -189,3 +189,16 @@ fn a_secret_behind_a_link_that_can_be_taken_away_is_told() {
     let keys = own_rule(FsAccess::Hide, host.home("keys"));
     host.resolve(vec![home(FsAccess::ReadWrite), keys]).unwrap();
 }
+
+/// T1: a home is one whoever's it is, also where no file has its owner.
+#[test]
+fn homes_are_known_by_where_they_are() {
+    let home = |path: &str| {
+        conventional_home_of(&HostPath::new(path).unwrap()).map(|home| home.to_string())
+    };
+    assert_eq!(home("/home/ada"), Some("/home/ada".to_owned()));
+    assert_eq!(home("/home/ada/work/x"), Some("/home/ada".to_owned()));
+    for path in ["/home", "/homes/ada", "/srv/home/ada", "/"] {
+        assert_eq!(home(path), None, "{path}");
+    }
+}
