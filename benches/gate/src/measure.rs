@@ -131,7 +131,8 @@ fn names(world: &World, options: &Options) -> io::Result<Vec<Names>> {
 /// given to a second cage.
 fn idle(world: &World, without: f64, with: f64) -> io::Result<Idle> {
     let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum;
-    let room = most.map_or(IDLE, |most| most.saturating_sub(OWN_DESCRIPTORS) / 2).min(IDLE);
+    let room =
+        most.map_or(IDLE, |most| ((most - most / 16) / 2).saturating_sub(OWN_PLACES)).min(IDLE);
     let mut cages = vec![Holding::begin(world, room)?];
     if room < IDLE {
         cages.push(Holding::begin(world, (IDLE - room).min(room))?);
@@ -188,5 +189,6 @@ pub(crate) fn gatekeeper() -> io::Result<Way> {
 const STARTS: usize = 40;
 const ROUND_TRIPS: &str = "5000";
 const IDLE: u64 = 10_000;
-/// What a gatekeeper has open besides its connections, and some more.
-const OWN_DESCRIPTORS: u64 = 64;
+/// What a gatekeeper serves a cage with, in pairs of descriptors as connections are. A sixteenth of all
+/// is for what it does not count.
+const OWN_PLACES: u64 = 64;

@@ -16,6 +16,7 @@ use std::num::NonZeroU64;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use gate::control::{Channel, Order, ProcessReport, Waiting, write_plan};
+use gate::places::Serves;
 use gate::settings::Settings;
 use jail::attendant::{self as jailed, AttendantJail};
 use jail::launcher::{Attending, Launcher};
@@ -58,7 +59,8 @@ impl Gatekeeper {
     /// Starts the process, which must be done while this one has a single thread. Returns while the
     /// other still jails itself: the first registration waits for that.
     ///
-    /// Names are asked of `resolvers`, or of the host's own where there are none.
+    /// Names are asked of `resolvers`, or of the host's own where there are none. It is meant for one cage: what
+    /// it may have open is not shared out among several.
     pub fn start(resolvers: &[SocketAddr], settings: Settings) -> Result<Self, SpawnError> {
         let failed = |errno| match errno {
             Errno::BUSY => {
@@ -72,7 +74,7 @@ impl Gatekeeper {
         match sys::clone::fork_into(Namespaces::NONE, None).map_err(failed)? {
             Forked::Child => {
                 drop(control);
-                live(theirs, parent);
+                live(theirs, parent, Serves::OneCage);
                 sys::exec::exit_now(1)
             }
             Forked::Parent { pid, pidfd } => {
@@ -224,12 +226,12 @@ pub(crate) fn attendant(control: OwnedFd, launcher: Pid) {
     // A launcher has no standard streams, so its descriptors begin with their numbers, and the
     // channel must not be where they are going to be.
     if let Ok(control) = rustix::io::fcntl_dupfd_cloexec(&control, 3) {
-        live(Channel::from_fd(control), launcher);
+        live(Channel::from_fd(control), launcher, Serves::ManyCages);
     }
 }
 
 /// The whole life of the gatekeeper's process. Returns when there is nothing left to do.
-fn live(control: Channel, parent: Pid) {
+fn live(control: Channel, parent: Pid, serves: Serves) {
     let jailed = leave_the_supervisor(&control)
         .map_err(|errno| std::io::Error::from(errno).to_string())
         .and_then(|()| {
@@ -244,7 +246,7 @@ fn live(control: Channel, parent: Pid) {
             return;
         }
     };
-    if gate::process::serve(control.into_fd(), jailed.descriptors).is_ok() {
+    if gate::process::serve(control.into_fd(), jailed.descriptors, serves).is_ok() {
         sys::exec::exit_now(0);
     }
 }

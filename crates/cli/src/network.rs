@@ -25,8 +25,9 @@ pub(crate) fn tell(outcome: &NetworkOutcome, messages: Messages) {
     let account = &outcome.account;
     if account.out_of_descriptors > 0 {
         messages.warning(&format!(
-            "{} connections or names came to nothing: each open connection takes two descriptors of \
-             the gatekeeper, and there are no more; raise the hard limit (`ulimit -Hn`)",
+            "{} connections or names had to wait or came to nothing: each open connection takes two \
+             descriptors of the gatekeeper, and there were no more for this cage; raise the hard limit \
+             (`ulimit -Hn`)",
             account.out_of_descriptors
         ));
     }

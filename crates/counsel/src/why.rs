@@ -141,7 +141,11 @@ fn correct(answer: &mut PathAnswer, view: View) {
         answer.suggestion = None;
     } else if answer.suggestion.is_none() && answer.ungrantable.is_none() {
         let path = for_shell(&ByteString::from(answer.path.as_bytes()));
-        answer.suggestion = Some(Suggestion { flag: format!("--ro {path}"), line: None });
+        let more = match seen {
+            PathVerdict::ReadOnly | PathVerdict::Protected => "--rw",
+            _ => "--ro",
+        };
+        answer.suggestion = Some(Suggestion { flag: format!("{more} {path}"), line: None });
     }
 }
 

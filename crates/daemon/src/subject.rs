@@ -114,7 +114,20 @@ pub(crate) fn split<Rest: DeserializeOwned>(
 ) -> Result<(Subject, Rest), Problem> {
     let subject: Map<String, Value> =
         FIELDS.iter().filter_map(|name| fields.remove_entry(*name)).collect();
-    Ok((read(subject)?, read(fields)?))
+    let meant = meant_of(&fields);
+    let rest = read(fields).map_err(|problem| match meant {
+        Some(meant) => problem.help(format!("did you mean `{meant}`?")),
+        None => problem,
+    })?;
+    Ok((read(subject)?, rest))
+}
+
+/// The field that is almost the name of one in a request: the reader of the rest does not know these.
+fn meant_of(rest: &Map<String, Value>) -> Option<&'static str> {
+    rest.keys().find_map(|name| {
+        let meant = policy::text::words::meant(name, FIELDS.iter().copied())?;
+        FIELDS.into_iter().find(|field| *field == meant)
+    })
 }
 
 fn read<T: DeserializeOwned>(fields: Map<String, Value>) -> Result<T, Problem> {

@@ -16,7 +16,7 @@ use crate::dial::{self, DialFailure};
 use crate::dns::{CageNames, Outside, ResolveFailure, Resolver};
 use crate::event::{EventKind, Way};
 use crate::limits;
-use crate::places::{Places, Taken};
+use crate::places::{Places, Serves, Taken};
 use crate::record::Record;
 use crate::relay::{HeldBack, Meter, Pipes};
 use crate::rules::Rules;
@@ -33,6 +33,7 @@ pub(crate) struct Shared {
     pub(crate) connections: Arc<Places>,
     /// Places for what cages are served with.
     pub(crate) cages: Arc<Places>,
+    pub(crate) serves: Serves,
 }
 
 /// A cage that is served.
@@ -91,7 +92,11 @@ impl Cage {
     pub(crate) async fn place(&self) -> Taken {
         let take = || {
             let all = limits::CONNECTIONS.saturating_sub(self.connections.available_permits());
-            self.own_places.take(1).or_else(|| self.shared.connections.take_share(all))
+            let shared = &self.shared.connections;
+            self.own_places.take(1).or_else(|| match self.shared.serves {
+                Serves::OneCage => shared.take(1),
+                Serves::ManyCages => shared.take_share(all),
+            })
         };
         let mut place = take();
         if place.is_none() {

@@ -16,7 +16,7 @@ pub mod event;
 mod flow;
 pub mod inspect;
 pub mod limits;
-mod places;
+pub mod places;
 pub mod process;
 mod record;
 mod relay;

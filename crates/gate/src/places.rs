@@ -46,6 +46,15 @@ impl Drop for Taken {
     }
 }
 
+/// Whom the descriptors are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Serves {
+    /// One cage, which keeps them from nobody.
+    OneCage,
+    /// As many as come.
+    ManyCages,
+}
+
 /// What a limit on descriptors is enough for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Division {
@@ -60,17 +69,25 @@ pub(crate) struct Division {
 }
 
 impl Division {
-    /// A quarter is for what nobody counts: the process's own, and addresses that are dialled beside
-    /// others. Questions and pipes have their part of it.
-    pub(crate) fn of(limit: u64) -> Self {
+    /// A part is for what nobody counts: the process's own, and addresses that are dialled beside
+    /// others. Questions and pipes have theirs of it.
+    pub(crate) fn of(limit: u64, serves: Serves) -> Self {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let uncounted = (limit / 4).min(limits::DESCRIPTORS_UNCOUNTED);
+        let part = match serves {
+            Serves::OneCage => limit / 16,
+            Serves::ManyCages => limit / 4,
+        };
+        let uncounted = part.min(limits::DESCRIPTORS_UNCOUNTED);
         let pairs = (limit - uncounted) / 2;
+        let cages = match serves {
+            Serves::OneCage => 0,
+            Serves::ManyCages => pairs / 4,
+        };
         Self {
-            connections: pairs - pairs / 4,
-            cages: pairs / 4,
-            questions: uncounted / 2,
-            pipes: (uncounted / 8).min(limits::PIPES),
+            connections: pairs - cages,
+            cages,
+            questions: uncounted / 4,
+            pipes: (uncounted / 4).min(limits::PIPES),
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::control::{
 use crate::dns::{self, Resolver};
 use crate::flow::{self, Sockets};
 use crate::limits;
-use crate::places::{Division, Places};
+use crate::places::{Division, Places, Serves};
 use crate::relay::Pipes;
 use crate::watched::Watched;
 
@@ -28,28 +28,33 @@ use crate::watched::Watched;
 /// The caller has jailed this process already: from here on it reads what cages send.
 ///
 /// `descriptors` is how many of them it may have open.
-pub fn serve(control: OwnedFd, descriptors: u64) -> io::Result<()> {
+pub fn serve(control: OwnedFd, descriptors: u64, serves: Serves) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .enable_time()
         // Events first: a connection that is ready should not wait behind all that were.
         .event_interval(EVENT_INTERVAL)
         .build()?;
-    let served = runtime.block_on(serve_all(control, descriptors));
+    let served = runtime.block_on(serve_all(control, descriptors, serves));
     // Nothing is worth waiting for any more.
     runtime.shutdown_timeout(Duration::ZERO);
     served
 }
 
 /// The same, for a runtime that is there.
-pub(crate) async fn serve_all(control: OwnedFd, descriptors: u64) -> io::Result<()> {
-    let division = Division::of(descriptors);
+pub(crate) async fn serve_all(
+    control: OwnedFd,
+    descriptors: u64,
+    serves: Serves,
+) -> io::Result<()> {
+    let division = Division::of(descriptors, serves);
     let resolver = Arc::new(Resolver::new(Vec::new(), division.questions));
     let shared = Arc::new(Shared {
         resolver,
         pipes: Pipes::new(division.pipes),
         connections: Places::new(division.connections),
         cages: Places::new(division.cages),
+        serves,
     });
     let control = Watched::new(control)?;
     let mut cages = JoinSet::new();

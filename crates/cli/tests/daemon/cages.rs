@@ -133,6 +133,8 @@ fn what_does_not_start_says_why() {
     with(json!({ "project": "/no/such/project" })).refused(400, "bad_request");
     with(json!({ "project": "relative" })).refused(400, "bad_request");
     with(json!({ "arguments": [] })).refused(400, "bad_request");
+    let misspelt = with(json!({ "ruels": { "rw": ["."] } })).expect(400);
+    assert!(misspelt["help"].to_string().contains("did you mean `rules`?"), "{misspelt}");
     with(json!({ "rules": { "hidden": [] } })).refused(400, "bad_request");
     with(json!({ "environment": { "A=B": "x" } })).refused(400, "bad_request");
     with(json!({ "output": { "bytes": 1_000_000_000 } })).refused(400, "bad_request");

@@ -34,22 +34,27 @@ fn each_leaves_room_for_the_next() {
 }
 
 #[test]
-fn a_limit_is_divided_without_rest_or_excess() {
-    for limit in [0, 1, 7, 64, 256, 1_024, 4_096, 20_000, 53_248, 1 << 20, u64::MAX] {
-        let Division { connections, cages, questions, pipes } = Division::of(limit);
-        let counted = (connections + cages) * 2 + questions + pipes * 2;
-        assert!(counted as u64 <= limit, "{limit}: {counted}");
+fn a_limit_is_divided_without_excess() {
+    for serves in [Serves::OneCage, Serves::ManyCages] {
+        for limit in [0, 1, 7, 64, 256, 1_024, 4_096, 20_000, 53_248, 1 << 20, u64::MAX] {
+            let Division { connections, cages, questions, pipes } = Division::of(limit, serves);
+            let counted = (connections + cages) * 2 + questions + pipes * 2;
+            assert!(counted as u64 <= limit, "{limit}: {counted}");
+        }
     }
-    let usual = Division { connections: 288, cages: 96, questions: 128, pipes: 32 };
-    assert_eq!(Division::of(1_024), usual);
+    let many = Division { connections: 288, cages: 96, questions: 64, pipes: 64 };
+    assert_eq!(Division::of(1_024, Serves::ManyCages), many);
+    let one = Division { connections: 480, cages: 0, questions: 16, pipes: 16 };
+    assert_eq!(Division::of(1_024, Serves::OneCage), one);
 }
 
-/// One cage alone can have as many connections as any can.
+/// One cage among many can have as many connections as any can.
 #[test]
 fn the_usual_limit_is_enough_for_a_busy_cage() {
-    let places = Places::new(Division::of(limits::DESCRIPTORS).connections);
+    let usual = Division::of(limits::DESCRIPTORS, Serves::ManyCages);
+    let places = Places::new(usual.connections);
     let taken: Vec<Taken> =
         (0..limits::CONNECTIONS).map_while(|own| places.take_share(own)).collect();
     assert_eq!(taken.len(), limits::CONNECTIONS);
-    assert_eq!(Division::of(limits::DESCRIPTORS).pipes, limits::PIPES);
+    assert_eq!(usual.pipes, limits::PIPES);
 }

@@ -14,6 +14,7 @@ use tokio::time::timeout;
 use crate::account::Account;
 use crate::control::{CageOrder, CageReport, Channel, Order, Registration, Waiting, write_plan};
 use crate::event::EventKind;
+use crate::places::Serves;
 use crate::process::serve_all;
 use crate::settings::Settings;
 
@@ -40,7 +41,7 @@ impl Gate {
     /// One that may have so many descriptors open.
     pub(super) async fn with_descriptors(descriptors: u64) -> Self {
         let (control, theirs) = Channel::pair().unwrap();
-        let serving = tokio::spawn(serve_all(theirs.into_fd(), descriptors));
+        let serving = tokio::spawn(serve_all(theirs.into_fd(), descriptors, Serves::ManyCages));
         let asked = Arc::new(Mutex::new(Vec::new()));
         let resolver = name_server(Arc::clone(&asked)).await;
         let order = Order::Upstream { resolvers: vec![resolver] };
