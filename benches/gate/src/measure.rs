@@ -132,7 +132,7 @@ fn names(world: &World, options: &Options) -> io::Result<Vec<Names>> {
 fn idle(world: &World, without: f64, with: f64) -> io::Result<Idle> {
     let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum;
     let room =
-        most.map_or(IDLE, |most| ((most - most / 16) / 2).saturating_sub(OWN_PLACES)).min(IDLE);
+        most.map_or(IDLE, |most| ((most - most / 8) / 2).saturating_sub(OWN_PLACES)).min(IDLE);
     let mut cages = vec![Holding::begin(world, room)?];
     if room < IDLE {
         cages.push(Holding::begin(world, (IDLE - room).min(room))?);
@@ -189,6 +189,6 @@ pub(crate) fn gatekeeper() -> io::Result<Way> {
 const STARTS: usize = 40;
 const ROUND_TRIPS: &str = "5000";
 const IDLE: u64 = 10_000;
-/// What a gatekeeper serves a cage with, in pairs of descriptors as connections are. A sixteenth of all
+/// What a gatekeeper serves a cage with, in pairs of descriptors as connections are. An eighth of all
 /// is for what it does not count.
 const OWN_PLACES: u64 = 64;

@@ -152,7 +152,7 @@ impl Gatekeeper {
         };
         let lost = |errno: Errno| match self.last_words() {
             Some(reason) => problem(reason),
-            None if !self.is_gone() => problem(NOT_TAKEN),
+            None if errno == Errno::PIPE && !self.is_gone() => problem(NOT_TAKEN),
             None => problem(format!("it is gone ({})", std::io::Error::from(errno))),
         };
         let plan = write_plan(network).map_err(|errno| problem(std::io::Error::from(errno)))?;

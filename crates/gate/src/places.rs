@@ -74,7 +74,7 @@ impl Division {
     pub(crate) fn of(limit: u64, serves: Serves) -> Self {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let part = match serves {
-            Serves::OneCage => limit / 16,
+            Serves::OneCage => limit / 8,
             Serves::ManyCages => limit / 4,
         };
         let uncounted = part.min(limits::DESCRIPTORS_UNCOUNTED);
@@ -86,8 +86,8 @@ impl Division {
         Self {
             connections: pairs - cages,
             cages,
-            questions: uncounted / 4,
-            pipes: (uncounted / 4).min(limits::PIPES),
+            questions: uncounted / 2,
+            pipes: (uncounted / 8).min(limits::PIPES),
         }
     }
 }

@@ -67,7 +67,10 @@ pub(crate) async fn serve_all(
         let order = match order {
             // For one cage there were not enough descriptors; its channel has ended with the others that
             // did come, which says so. Nobody else has to suffer for it.
-            Err(error) if dns::is_want_of_descriptors(&error) => continue,
+            Err(error) if dns::is_want_of_descriptors(&error) => {
+                tokio::time::sleep(limits::NO_PLACE).await;
+                continue;
+            }
             order => order?,
         };
         match order {

@@ -59,6 +59,9 @@ struct Directory {
     inside: Option<&'static Entry>,
     /// Below `.git`, where only what the table names is of interest.
     inside_repository: bool,
+    /// In what may be a repository without being called one: links count, and so does every name, because
+    /// anybody can make a directory look like that.
+    inside_bare: bool,
     interest: Interest,
     novelty: Novelty,
     /// Whether the user has granted this protected directory by its name, or one that it lies in.
@@ -140,6 +143,7 @@ impl<'a> Sweep<'a> {
             begun: self.names.begun_at(root),
             inside: None,
             inside_repository: false,
+            inside_bare: false,
             interest: Interest::Names,
             novelty: Novelty::Known,
             is_named: false,
@@ -218,12 +222,13 @@ impl<'a> Sweep<'a> {
         let object = if is_directory { Object::Directory } else { Object::File };
         let step = self.step(directory, &name.bytes, object);
         let is_link = name.file_type == FileType::Symlink;
-        let in_repository = bare || directory.inside_repository;
+        let inside_bare = bare || directory.inside_bare;
         let of_repository = match bare {
             true => bare_entry(&name.bytes),
             false => None,
         };
-        let link = (is_link && in_repository).then_some(&LINK_IN_REPOSITORY);
+        let is_in_repository = inside_bare || directory.inside_repository;
+        let link = (is_link && is_in_repository).then_some(&LINK_IN_REPOSITORY);
         let entry = directory.inside.or(step.entry).or(of_repository).or(link);
         let leads_on = is_link && !step.below.is_empty();
         if entry.is_none() && !is_directory && !leads_on {
@@ -255,7 +260,7 @@ impl<'a> Sweep<'a> {
         if leads_on {
             return self.look_through(listing, name, &path, &step.below, waiting);
         }
-        let inside_repository = in_repository || is_git(&name.bytes);
+        let inside_repository = directory.inside_repository || is_git(&name.bytes);
         let interest = match interest_in(directory.interest, inside_repository, &name.bytes, &step)
         {
             Some(interest) if is_directory => interest,
@@ -273,6 +278,7 @@ impl<'a> Sweep<'a> {
             begun: step.below,
             inside: entry,
             inside_repository,
+            inside_bare,
             interest,
             novelty: self.novelty_inside(listing, name),
             is_named,

@@ -42,9 +42,9 @@ fn a_limit_is_divided_without_excess() {
             assert!(counted as u64 <= limit, "{limit}: {counted}");
         }
     }
-    let many = Division { connections: 288, cages: 96, questions: 64, pipes: 64 };
+    let many = Division { connections: 288, cages: 96, questions: 128, pipes: 32 };
     assert_eq!(Division::of(1_024, Serves::ManyCages), many);
-    let one = Division { connections: 480, cages: 0, questions: 16, pipes: 16 };
+    let one = Division { connections: 448, cages: 0, questions: 64, pipes: 16 };
     assert_eq!(Division::of(1_024, Serves::OneCage), one);
 }
 

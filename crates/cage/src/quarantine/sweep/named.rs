@@ -151,6 +151,7 @@ impl Directory {
             begun,
             inside,
             inside_repository: false,
+            inside_bare: false,
             interest: Interest::Names,
             novelty: Novelty::Known,
             is_named: false,

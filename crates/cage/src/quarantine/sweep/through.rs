@@ -50,6 +50,7 @@ impl Sweep<'_> {
             begun: begun.clone(),
             inside: None,
             inside_repository: above.inside_repository || is_git(&name.bytes),
+            inside_bare: above.inside_bare,
             interest: Interest::Begun,
             novelty: if is_as_before { Novelty::UnlessCovered } else { Novelty::Known },
             is_named: above.is_named,

@@ -148,3 +148,17 @@ fn links_among_the_data_of_a_repository_are_set_aside() {
         ]
     );
 }
+
+/// T5: what looks like a repository hides nothing that is in it.
+#[test]
+fn a_directory_made_to_look_like_a_repository_is_searched_as_before() {
+    let grant = Grant::noted(&["src/main.rs"]);
+    for file in ["HEAD", "objects/x", "refs/.envrc", "src/.envrc", "src/a/.vscode/tasks.json"] {
+        write(&grant.top.join(file));
+    }
+    symlink("/x", grant.top.join("src/link")).unwrap();
+    assert_eq!(
+        grant.sweep(),
+        ["moved refs/.envrc", "moved src/.envrc", "moved src/a/.vscode", "moved src/link"]
+    );
+}
