@@ -108,9 +108,12 @@ impl Gatekeeper {
 
     /// Whether the process is gone.
     pub(crate) fn is_gone(&self) -> bool {
+        self.is_gone_within(Timespec { tv_sec: 0, tv_nsec: 0 })
+    }
+
+    fn is_gone_within(&self, time: Timespec) -> bool {
         let mut process = [PollFd::new(&self.pidfd, PollFlags::IN)];
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        rustix::event::poll(&mut process, Some(&now)) != Ok(0)
+        rustix::event::poll(&mut process, Some(&time)) != Ok(0)
     }
 
     /// The process's id.
@@ -152,7 +155,7 @@ impl Gatekeeper {
         };
         let lost = |errno: Errno| match self.last_words() {
             Some(reason) => problem(reason),
-            None if errno == Errno::PIPE && !self.is_gone() => problem(NOT_TAKEN),
+            None if errno == Errno::PIPE && !self.is_gone_within(LAST_MOMENT) => problem(NOT_TAKEN),
             None => problem(format!("it is gone ({})", std::io::Error::from(errno))),
         };
         let plan = write_plan(network).map_err(|errno| problem(std::io::Error::from(errno)))?;
@@ -276,6 +279,9 @@ fn leave_the_supervisor(control: &Channel) -> Result<(), Errno> {
 fn problem(text: impl ToString) -> SpawnError {
     SpawnError::Gatekeeper { problem: text.to_string() }
 }
+
+/// How long a process that ends is still there after its channels are closed, and much more.
+const LAST_MOMENT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// Why a process that is there has not taken a cage: what came with it was not all of it.
 const NOT_TAKEN: &str = "it could not take the cage's sockets, for want of descriptors or memory; raise \
