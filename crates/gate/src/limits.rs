@@ -3,17 +3,17 @@
 
 use std::time::Duration;
 
-/// Connections of one cage at a time, in whatever state.
-pub const CONNECTIONS: usize = 16_384;
 /// Descriptors that the process wants to have: enough for as many cages as a daemon has by default, and
 /// for several with all their connections.
 pub const DESCRIPTORS: u64 = 1 << 17;
 /// Of those, at most, descriptors that are not shared out among connections.
 pub const DESCRIPTORS_UNCOUNTED: usize = 4_096;
-/// Connections that a cage can have whatever others have.
+/// Connections of one cage that no other can keep it from.
 pub const OWN_CONNECTIONS: usize = 8;
 /// How long a connection waits before it asks for its place again.
 pub const NO_PLACE: Duration = Duration::from_millis(5);
+/// Connections of one cage at a time, in whatever state.
+pub const CONNECTIONS: usize = 16_384;
 /// Of those, connections whose other side is still being looked up or dialled.
 pub const DIALS: usize = 512;
 /// Questions about names that may wait for an answer at a time.

@@ -195,6 +195,9 @@ impl<'a> Sweep<'a> {
                 return self.not_searched(directory.path.clone(), Unsearched::Kernel(errno));
             }
         };
+        if self.names_left == 0 {
+            self.not_searched(directory.path.clone(), Unsearched::TooManyNames);
+        }
         let listing = self.listing(directory, &descriptor);
         let bare = is_repository(names.iter().map(|name| name.bytes.as_slice()));
         for name in &names {
@@ -489,3 +492,6 @@ const MOST_NAMES: usize = 1_000_000;
 const MOST_DEPTH: usize = 128;
 
 const MOST_ATTEMPTS: usize = 64;
+
+#[cfg(test)]
+mod tests;

@@ -235,9 +235,9 @@ impl Classifier {
         };
     }
 
-    /// `GET /` without a version is HTTP/0.9, and some servers take any word for a method. A last word such as `RTSP/1.0` is the version of another
-    /// protocol, which some HTTP servers read as their own; so is the line that a load balancer puts
-    /// before a request.
+    /// `GET /` without a version is HTTP/0.9, and some servers take any word for a method. A last word
+    /// such as `RTSP/1.0` is the version of another protocol, which some HTTP servers read as their own;
+    /// so is the line that a load balancer puts before a request.
     fn kind_of_line(&self) -> FirstBytes {
         let is_request = self.begins_with_method()
             || self.word == Word::Version

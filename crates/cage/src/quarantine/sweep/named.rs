@@ -109,7 +109,7 @@ impl Sweep<'_> {
         let mut components = below.split(|byte| *byte == b'/').peekable();
         while let Some(component) = components.next() {
             let Ok(path) = above.path.join(component) else { return };
-            if self.covered_at_start.contains(&path) {
+            if above.novelty != Novelty::Certain && self.covered_at_start.contains(&path) {
                 return;
             }
             let Ok(descriptor) = self.open(top, &above.relative) else { return };
@@ -118,8 +118,11 @@ impl Sweep<'_> {
             let file_type = FileType::from_raw_mode(status.st_mode);
             let is_directory = file_type == FileType::Directory;
             let relative = join(&above.relative, component);
+            let name = Name { bytes: component.to_vec(), file_type, inode: status.st_ino };
+            let listing = self.listing(&above, &descriptor);
+            let novelty = self.novelty_inside(&listing, &name);
             if components.peek().is_some() && is_directory {
-                above = Directory::named(relative, path, None);
+                above = Directory { novelty, ..Directory::named(relative, path, None) };
                 continue;
             }
             let is_it = components.peek().is_none();
@@ -127,14 +130,12 @@ impl Sweep<'_> {
             if by_chance || (!is_it && file_type != FileType::Symlink) {
                 return;
             }
-            let name = Name { bytes: component.to_vec(), file_type, inode: status.st_ino };
-            let listing = self.listing(&above, &descriptor);
-            let suspect = Suspect { name: &name, path: &path, entry, novelty: Novelty::Known };
+            let suspect = Suspect { name: &name, path: &path, entry, novelty: above.novelty };
             let judged = self.judge(&listing, &suspect);
             if judged == Judged::Stays && is_directory {
                 let is_named = self.is_named(&listing, &path);
                 let found = Directory::named(relative, path, Some(entry));
-                waiting.push_back(Directory { is_named, ..found });
+                waiting.push_back(Directory { is_named, novelty, ..found });
             }
             return;
         }

@@ -15,6 +15,7 @@ use super::named::below;
 use super::novelty::Novelty;
 use super::{Directory, Interest, Listing, Name, Suspect, Sweep, is_git, times};
 use crate::protected_names::Begun;
+use crate::quarantine::Unsearched;
 
 impl Sweep<'_> {
     /// Looks at what a link leads to, if that is a directory.
@@ -32,7 +33,11 @@ impl Sweep<'_> {
         let is_as_before = self.is_link_as_before(listing, name, path);
         let is_certain = listing.directory.novelty == Novelty::Certain;
         if is_certain || (is_new && !is_as_before) {
-            if let Some(entry) = self.completed_in(&target, begun, MOST_LEVELS) {
+            let completed = self.completed_in(&target, begun, MOST_LEVELS);
+            if self.names_left == 0 {
+                self.not_searched(path.clone(), Unsearched::TooManyNames);
+            }
+            if let Some(entry) = completed {
                 let suspect = Suspect { name, path, entry, novelty: Novelty::Certain };
                 self.set_aside(listing, &suspect);
             }

@@ -162,3 +162,17 @@ fn a_directory_made_to_look_like_a_repository_is_searched_as_before() {
         ["moved refs/.envrc", "moved src/.envrc", "moved src/a/.vscode", "moved src/link"]
     );
 }
+
+/// T5: what configuration names is judged by where it comes from as well.
+#[test]
+fn hooks_that_come_with_a_directory_above_them_have_appeared() {
+    let grant = Grant::noted(&[".git/HEAD", ".git/config", "y/hooks/pre-commit", "z/watch.sh"]);
+    let text = "[core]\nhooksPath = ci/hooks\nfsmonitor = ./bin/watch.sh\n";
+    std::fs::write(grant.top.join(".git/config"), text).unwrap();
+    std::thread::sleep(Duration::from_millis(40));
+    let grant = Grant { started: now(), ..grant };
+    assert!(grant.sweep().is_empty());
+    grant.rename("y", "ci");
+    grant.rename("z", "bin");
+    assert_eq!(grant.sweep(), ["moved bin/watch.sh", "moved ci/hooks"]);
+}
