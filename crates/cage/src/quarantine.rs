@@ -2,19 +2,19 @@
 //! those grants are renamed in place, so that nothing runs them, and reported. Walks only below
 //! the granted directories, never through a link or onto another file system, and removes nothing.
 
+mod dating;
 mod sweep;
 mod told;
 mod whereabouts;
 
+pub use dating::Began;
 pub use whereabouts::{Whereabouts, whereabouts};
 
 use std::fmt;
-use std::time::{Duration, SystemTime};
 
 use plan::{ByteString, HostPath};
 use policy::protected::Entry;
 use rustix::io::Errno;
-use rustix::time::ClockId;
 
 #[cfg(test)]
 mod tests;
@@ -46,6 +46,14 @@ pub enum Finding {
         path: HostPath,
         /// Why it matters.
         entry: &'static Entry,
+    },
+    /// Protected names that may have been there before or not: they lie deeper than a start looks, on a file
+    /// system whose dates say nothing.
+    Undated {
+        /// The first of them.
+        path: HostPath,
+        /// How many there are.
+        count: usize,
     },
     /// A protected name appeared and could not be renamed.
     NotMoved {
@@ -117,6 +125,19 @@ impl fmt::Display for Finding {
                 shown(path),
                 entry.runs_by
             ),
+            Self::Undated { path, count } => {
+                let path = shown(path);
+                let (others, them) = match count.saturating_sub(1) {
+                    0 => (String::new(), "it"),
+                    1 => (" and one other file".to_owned(), "them"),
+                    others => (format!(" and {others} other files"), "them"),
+                };
+                write!(
+                    formatter,
+                    "`{path}`{others} may have appeared during the run, which the file system does not \
+                     tell, and can run code; look at {them}"
+                )
+            }
             Self::NotMoved { path, entry, errno } => write!(
                 formatter,
                 "`{}` appeared during the run, will be run by {}, and could not be renamed: {errno}",
@@ -158,6 +179,8 @@ pub struct AtStart {
     pub covered: Vec<HostPath>,
     /// Links with protected names. Nothing can be mounted over a link.
     pub links: Vec<Link>,
+    /// What had a rule of its own that lets it be read and no more.
+    pub read_only: Vec<HostPath>,
     /// Directories that were read whole.
     pub directories: Vec<Listed>,
     /// What the user's own rules grant read-write by its very path. A protected one of these may be
@@ -184,31 +207,16 @@ pub struct Link {
     pub target: ByteString,
 }
 
-/// The time by the clock that files are dated with. It only moves when the kernel's timer ticks, late
-/// when a machine stands still for a moment, so that a file can be changed after a start and bear an
-/// earlier time than any other clock told then. By this one it cannot.
-pub fn now() -> SystemTime {
-    let now = rustix::time::clock_gettime(ClockId::RealtimeCoarse);
-    let (seconds, nanoseconds) = (u64::try_from(now.tv_sec), u32::try_from(now.tv_nsec));
-    let since_epoch = Duration::new(seconds.unwrap_or(0), nanoseconds.unwrap_or(0));
-    SystemTime::UNIX_EPOCH.checked_add(since_epoch).unwrap_or(SystemTime::UNIX_EPOCH)
-}
-
-/// Looks through `watched` host directories for protected names that appeared or changed since
-/// `started`, which [`now`] told.
+/// Looks through `watched` host directories for protected names that appeared or changed since a run
+/// `began`.
 ///
 /// What was covered at the start is not looked at, and a link that is what it was counts as old,
 /// however new it is. `suffix` ends the names of what is renamed: a prefix of the invocation's id.
-pub fn sweep(
-    watched: &[HostPath],
-    at_start: &AtStart,
-    started: SystemTime,
-    suffix: &str,
-) -> Vec<Finding> {
+pub fn sweep(watched: &[HostPath], at_start: &AtStart, began: Began, suffix: &str) -> Vec<Finding> {
     let mut roots: Vec<&HostPath> = watched.iter().collect();
     roots.sort();
     roots.dedup();
-    let mut sweep = sweep::Sweep::new(at_start, started, suffix);
+    let mut sweep = sweep::Sweep::new(at_start, began, suffix);
     for root in &roots {
         // A grant inside a grant is swept with the outer one.
         let inside = std::iter::successors(root.parent(), HostPath::parent)

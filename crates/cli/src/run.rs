@@ -6,7 +6,7 @@ mod uncaged;
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use audit::AuditError;
 use cage::prepare::{Name, Selected, UncagedSelection};
@@ -179,7 +179,7 @@ fn run_caged(
         Ok(ready) => ready,
         Err(failure) => return start.not_run(None, failure),
     };
-    let started = cage::quarantine::now();
+    let aftermath = Aftermath::of(&prepared);
     let ended = match arguments.backend {
         Backend::Native => run_native(nursery, &mut prepared, gatekeeper, arguments, start),
         Backend::Bwrap => {
@@ -195,13 +195,13 @@ fn run_caged(
         Ok(ended) => ended,
         Err(error) => {
             if error.may_have_begun() {
-                after(&prepared, started, messages);
+                after(&aftermath, messages);
             }
             let failure = counsel::failed_start(error, &prepared.plan).into();
             return start.not_run(Some(&prepared.plan), failure);
         }
     };
-    let findings = after(&prepared, started, messages);
+    let findings = after(&aftermath, messages);
     if let Ended::Native(attended) = &ended {
         let outcome = &attended.outcome;
         tell_limits(&prepared.plan, outcome, messages);
@@ -384,8 +384,8 @@ fn pass_terminal_on(policy: &mut Policy) {
 }
 
 /// What has to be looked at on the host when a cage has ended.
-fn after(prepared: &Prepared, started: SystemTime, messages: Messages) -> Vec<Finding> {
-    let Findings { found, notes } = Aftermath::of(prepared).look(started);
+fn after(aftermath: &Aftermath, messages: Messages) -> Vec<Finding> {
+    let Findings { found, notes } = aftermath.look();
     for finding in &found {
         messages.warning(&finding.to_string());
     }

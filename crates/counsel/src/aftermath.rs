@@ -3,16 +3,17 @@
 //! changes nothing else.
 
 use std::os::unix::fs::MetadataExt as _;
-use std::time::SystemTime;
 
 use cage::prepare::Prepared;
-use cage::quarantine::{self, AtStart, Finding, Whereabouts};
+use cage::quarantine::{self, AtStart, Began, Finding, Whereabouts};
 use plan::{Access, HostPath, Source};
 use policy::shown::shortened;
 
 /// What a look after the end has to know of a cage.
 #[derive(Debug)]
 pub struct Aftermath {
+    /// Nothing where no directory is watched.
+    began: Option<Began>,
     watched: Vec<HostPath>,
     at_start: AtStart,
     covered: Vec<Source>,
@@ -40,10 +41,11 @@ pub enum Note {
 }
 
 impl Aftermath {
-    /// What is known of a cage before it ends.
+    /// What is known of a cage right before its start.
     pub fn of(prepared: &Prepared) -> Self {
         let single_files = prepared.single_files();
         Self {
+            began: (!prepared.plan.watched.is_empty()).then(Began::now),
             watched: prepared.plan.watched.clone(),
             at_start: prepared.at_start(),
             covered: prepared.covered().cloned().collect(),
@@ -61,13 +63,12 @@ impl Aftermath {
             && self.single_files.is_empty()
     }
 
-    /// Looks, after the end of a run that began at a moment.
-    pub fn look(&self, started: SystemTime) -> Findings {
-        let found = if self.watched.is_empty() {
-            Vec::new()
-        } else {
-            quarantine::sweep(&self.watched, &self.at_start, started, &self.suffix)
-        };
+    /// Looks, after the end.
+    pub fn look(&self) -> Findings {
+        let found = self
+            .began
+            .map(|began| quarantine::sweep(&self.watched, &self.at_start, began, &self.suffix));
+        let found = found.unwrap_or_default();
         let covered = self.covered.iter().filter_map(of_covered);
         let came = self.hidden_once_there.iter().filter_map(of_one_that_came);
         let replaced = self.single_files.iter().filter_map(|(source, access)| {

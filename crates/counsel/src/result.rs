@@ -115,6 +115,7 @@ impl From<&Finding> for Quarantined {
             Finding::Quarantined { path, moved_to, .. } => (path, Some(moved_to)),
             Finding::Modified { path, .. }
             | Finding::PerhapsMoved { path, .. }
+            | Finding::Undated { path, .. }
             | Finding::NotMoved { path, .. }
             | Finding::NotSearched { path, .. }
             | Finding::More { path, .. } => (path, None),

@@ -142,7 +142,9 @@ impl Prepared {
     pub fn at_start(&self) -> AtStart {
         let covered = self.covered().map(|source| source.path.clone()).collect();
         let (links, named) = (self.links.clone(), self.writable_by_name.clone());
-        AtStart { covered, links, directories: self.directories.clone(), named }
+        let read_only = self.granted().filter(|(_, access)| *access == Access::ReadOnly);
+        let read_only = read_only.map(|(source, _)| source.path.clone()).collect();
+        AtStart { covered, links, read_only, directories: self.directories.clone(), named }
     }
 
     /// What the cage has a cover over, hidden or read-only. Replacing such a path on the host takes
@@ -165,10 +167,13 @@ impl Prepared {
     /// Grants of single files, with whether they can be written to. A file that is replaced on the
     /// host stays the old one inside.
     pub fn single_files(&self) -> impl Iterator<Item = (&Source, Access)> {
+        self.granted().filter(|(source, _)| source.kind == FileKind::File)
+    }
+
+    fn granted(&self) -> impl Iterator<Item = (&Source, Access)> {
         self.plan.mounts.iter().filter_map(|operation| match operation {
             MountOp::Bind { source, access, purpose: BindPurpose::Grant, .. } => {
-                let source = self.plan.source(*source)?;
-                (source.kind == FileKind::File).then_some((source, *access))
+                Some((self.plan.source(*source)?, *access))
             }
             _ => None,
         })

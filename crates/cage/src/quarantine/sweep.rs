@@ -1,6 +1,7 @@
 //! The walk of a sweep: breadth first, every directory opened beneath the grant's root without
 //! links. Reads names; asks for times only where a name is in the table.
 
+mod judge;
 mod named;
 mod novelty;
 mod rebase;
@@ -10,19 +11,18 @@ mod through;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd as _, OwnedFd};
-use std::time::{Duration, SystemTime};
 
 use plan::{ByteString, HostPath};
 use policy::protected::{Entry, Object, is_repository, table};
-use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, RawDir, ResolveFlags, Statx, StatxFlags, StatxTimestamp,
-};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, ResolveFlags, Statx, StatxFlags};
 use rustix::io::Errno;
 
+use super::dating::{Began, Dating};
 use super::told::Told;
 use super::{AtStart, Finding, Unsearched};
 use crate::protected_names::{Begun, ProtectedNames, Step, is_fetched_or_built, is_git_data};
 use crate::resolve::kind_of;
+use judge::{Judged, Suspect};
 use novelty::Novelty;
 pub(super) use set_aside::QUARANTINED;
 
@@ -31,10 +31,13 @@ pub(super) struct Sweep<'a> {
     names: &'static ProtectedNames,
     covered_at_start: HashSet<&'a HostPath>,
     links_at_start: HashMap<&'a HostPath, &'a ByteString>,
+    read_only_at_start: HashSet<&'a HostPath>,
     /// Directories that were read whole, with the numbers of those in them.
     listed_at_start: HashMap<&'a HostPath, HashMap<&'a [u8], u64>>,
     named: HashSet<&'a HostPath>,
-    since: SystemTime,
+    began: Began,
+    /// What the dates of the swept grant are worth.
+    dating: Dating,
     suffix: &'a str,
     names_left: usize,
     /// The grant that is swept.
@@ -46,6 +49,8 @@ pub(super) struct Sweep<'a> {
     judged: HashSet<HostPath>,
     /// Where links in the places of directories led, and what was looked for there.
     looked_through: HashSet<(HostPath, Begun)>,
+    /// The first path that nothing is known about, and how many there are.
+    undated: Option<(HostPath, usize)>,
 }
 
 /// A directory to look into.
@@ -96,14 +101,16 @@ enum Interest {
 }
 
 impl<'a> Sweep<'a> {
-    pub(super) fn new(at_start: &'a AtStart, since: SystemTime, suffix: &'a str) -> Self {
+    pub(super) fn new(at_start: &'a AtStart, began: Began, suffix: &'a str) -> Self {
         let links = at_start.links.iter().map(|link| (&link.path, &link.target));
         Self {
             names: ProtectedNames::shared(),
             covered_at_start: at_start.covered.iter().collect(),
             links_at_start: links.collect(),
+            read_only_at_start: at_start.read_only.iter().collect(),
             named: at_start.named.iter().collect(),
-            since,
+            began,
+            dating: Dating::Untold,
             suffix,
             names_left: MOST_NAMES,
             root: HostPath::root(),
@@ -112,6 +119,7 @@ impl<'a> Sweep<'a> {
             judged: HashSet::new(),
             listed_at_start: novelty::listed(at_start),
             looked_through: HashSet::new(),
+            undated: None,
         }
     }
 
@@ -149,6 +157,7 @@ impl<'a> Sweep<'a> {
             is_named: false,
         }]);
         self.root = root.clone();
+        self.dating = self.began.on(&top);
         self.leads = named::around(root);
         self.visit_all(&top, &mut waiting);
         // What is named can be a directory of hooks, to be looked into in its turn.
@@ -157,6 +166,9 @@ impl<'a> Sweep<'a> {
                 self.follow(&top, root, &lead, &mut waiting);
             }
             self.visit_all(&top, &mut waiting);
+        }
+        if let Some((path, count)) = self.undated.take() {
+            self.findings.tell(Finding::Undated { path, count });
         }
     }
 
@@ -207,7 +219,7 @@ impl<'a> Sweep<'a> {
 
     fn listing<'d>(&self, directory: &'d Directory, descriptor: &'d OwnedFd) -> Listing<'d> {
         let changed = match times(descriptor, b"") {
-            Ok(times) => self.is_recent(times.stx_ctime),
+            Ok(times) => self.dating.is_recent(times.stx_ctime),
             Err(_) => true,
         };
         Listing { directory, descriptor, changed }
@@ -288,68 +300,6 @@ impl<'a> Sweep<'a> {
         });
     }
 
-    /// Decides about an object whose name is in the table.
-    ///
-    /// New is what was made since the start. What is older may have been renamed to this name since
-    /// then, which a change of its directory gives away; times of change, unlike those of
-    /// modification, cannot be set by a program. What came with its directory has kept its times.
-    fn judge(&mut self, listing: &Listing<'_>, suspect: &Suspect<'_>) -> Judged {
-        let Suspect { name, path, entry, novelty } = *suspect;
-        let times = match times(listing.descriptor, &name.bytes) {
-            Ok(times) => times,
-            Err(Errno::NOENT) => return Judged::Stays,
-            Err(errno) => {
-                self.findings.tell(Finding::NotMoved { path: path.clone(), entry, errno });
-                return Judged::Stays;
-            }
-        };
-        let is_certain = novelty >= Novelty::UnlessCovered;
-        if !is_certain && !self.is_recent(times.stx_ctime) {
-            if novelty == Novelty::Perhaps && listing.directory.inside.is_none() {
-                self.findings.tell(Finding::PerhapsMoved { path: path.clone(), entry });
-            }
-            return Judged::Stays;
-        }
-        let is_as_before =
-            novelty != Novelty::Certain && self.is_link_as_before(listing, name, path);
-        if is_as_before || rebase::is_harmless(listing, name, entry) {
-            return Judged::Stays;
-        }
-        if self.is_named(listing, path) {
-            self.note_change(name, path, entry);
-            return Judged::Stays;
-        }
-        let mask = StatxFlags::from_bits_retain(times.stx_mask);
-        let is_older = mask.contains(StatxFlags::BTIME) && !self.is_recent(times.stx_btime);
-        if is_older && !listing.changed && !is_certain {
-            self.note_change(name, path, entry);
-            return Judged::Stays;
-        }
-        // Old, recently changed, and in a directory whose names have changed: it may have got its
-        // name just now. A harmless one that is renamed can be renamed back.
-        self.set_aside(listing, suspect)
-    }
-
-    /// Whether the user has said that a protected path may be changed.
-    fn is_named(&self, listing: &Listing<'_>, path: &HostPath) -> bool {
-        listing.directory.is_named || self.named.contains(path)
-    }
-
-    /// Of a directory only the list of names has changed: what is new in it comes next.
-    fn note_change(&mut self, name: &Name, path: &HostPath, entry: &'static Entry) {
-        if name.file_type != FileType::Directory {
-            self.findings.tell(Finding::Modified { path: path.clone(), entry });
-        }
-    }
-
-    /// Whether a link leads where it led before the run. One that was made in the moment before a
-    /// start is as recent as one that the program made.
-    fn is_link_as_before(&self, listing: &Listing<'_>, name: &Name, path: &HostPath) -> bool {
-        let Some(target) = self.links_at_start.get(path) else { return false };
-        let now = rustix::fs::readlinkat(listing.descriptor, &*name.bytes, Vec::new());
-        now.is_ok_and(|now| now.as_bytes() == target.as_bytes())
-    }
-
     fn open(&self, top: &OwnedFd, relative: &[u8]) -> Result<OwnedFd, Errno> {
         match open_to_list(top, relative) {
             Err(Errno::ACCESS) => self.open_up(top, relative),
@@ -363,7 +313,8 @@ impl<'a> Sweep<'a> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
         let closed = rustix::fs::openat2(top, relative, flags, Mode::empty(), resolve)?;
-        if !self.is_recent(times(&closed, b"")?.stx_ctime) {
+        let is_recent = self.dating.is_recent(times(&closed, b"")?.stx_ctime);
+        if self.dating == Dating::Untold || !is_recent {
             return Err(Errno::ACCESS);
         }
         let mode = Mode::from_raw_mode(rustix::fs::fstat(&closed)?.st_mode);
@@ -393,31 +344,9 @@ impl<'a> Sweep<'a> {
         Ok(names)
     }
 
-    fn is_recent(&self, time: StatxTimestamp) -> bool {
-        // A time before 1970 is not recent.
-        let Ok(seconds) = u64::try_from(time.tv_sec) else { return false };
-        let since_epoch = Duration::new(seconds, time.tv_nsec);
-        SystemTime::UNIX_EPOCH.checked_add(since_epoch).is_none_or(|time| time >= self.since)
-    }
-
     fn not_searched(&mut self, path: HostPath, why: Unsearched) {
         self.findings.tell(Finding::NotSearched { path, why });
     }
-}
-
-/// Something that is judged.
-#[derive(Clone, Copy)]
-struct Suspect<'a> {
-    name: &'a Name,
-    path: &'a HostPath,
-    entry: &'static Entry,
-    novelty: Novelty,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Judged {
-    Moved,
-    Stays,
 }
 
 /// What is looked for in a directory, if anything; `above` is what is looked for where it is.

@@ -4,6 +4,7 @@
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::told::MOST_TOLD;
 use super::*;
@@ -13,7 +14,7 @@ mod moved;
 struct Grant {
     _directory: tempfile::TempDir,
     top: PathBuf,
-    started: SystemTime,
+    began: Began,
     at_start: AtStart,
 }
 
@@ -35,13 +36,13 @@ impl Grant {
         for file in files {
             write(&top.join(file));
         }
-        // Longer than the clock's tick.
+        // Longer than a tick, for kernels that date no finer than that.
         std::thread::sleep(Duration::from_millis(40));
-        Self { _directory: directory, top, started: now(), at_start: AtStart::default() }
+        Self { _directory: directory, top, began: Began::now(), at_start: AtStart::default() }
     }
 
     fn sweep(&self) -> Vec<String> {
-        let found = sweep(&[host_path(&self.top)], &self.at_start, self.started, "01ABC");
+        let found = sweep(&[host_path(&self.top)], &self.at_start, self.began, "01ABC");
         let relative =
             |path: &HostPath| path.as_path().strip_prefix(&self.top).unwrap().display().to_string();
         let mut lines: Vec<_> = found
@@ -54,6 +55,7 @@ impl Grant {
                 }
                 Finding::Modified { path, .. } => format!("modified {}", relative(path)),
                 Finding::PerhapsMoved { path, .. } => format!("perhaps {}", relative(path)),
+                Finding::Undated { path, count } => format!("undated {count} {}", relative(path)),
                 Finding::NotMoved { path, .. } => format!("kept {}", relative(path)),
                 Finding::NotSearched { path, .. } => format!("unsearched {}", relative(path)),
                 Finding::More { count, fate, .. } => format!("{count} more {fate:?}"),
@@ -184,7 +186,7 @@ fn what_appears_behind_an_old_link_is_renamed() {
     symlink("settings", grant.top.join(".vscode")).unwrap();
     symlink("linked/git", grant.top.join(".git")).unwrap();
     std::thread::sleep(Duration::from_millis(40));
-    let grant = Grant { started: now(), ..grant };
+    let grant = Grant { began: Began::now(), ..grant };
     for file in ["env/dev", "env/other", "settings/tasks.json", "linked/git/index"] {
         write(&grant.top.join(file));
     }
@@ -221,7 +223,7 @@ fn a_repository_that_is_split_in_two_is_recognised() {
     let grant = Grant::with(&["old/HEAD", "old/commondir", "old/shared/objects/x"]);
     std::fs::write(grant.top.join("old/commondir"), "shared\n").unwrap();
     std::thread::sleep(Duration::from_millis(40));
-    let grant = Grant { started: now(), ..grant };
+    let grant = Grant { began: Began::now(), ..grant };
     write(&grant.top.join("new/HEAD"));
     std::fs::write(grant.top.join("new/commondir"), "parts\n").unwrap();
     for file in ["new/parts/config", "new/parts/hooks/x", "old/shared/config", "old/shared/hooks/x"]
@@ -251,7 +253,7 @@ fn what_configuration_names_is_judged_as_well() {
         }
         symlink("elsewhere", grant.top.join("linked")).unwrap();
         std::thread::sleep(Duration::from_millis(40));
-        grant.started = now();
+        grant.began = Began::now();
         let protected = [".git/config", "tools/clean.sh"];
         grant.at_start.covered = protected.map(|path| host_path(&grant.top.join(path))).to_vec();
         grant
@@ -340,7 +342,7 @@ fn a_grant_in_a_grant_is_swept_once_and_a_missing_one_not_at_all() {
         host_path(&grant.top.join("missing")),
         host_path(&grant.top),
     ];
-    let found = sweep(&watched, &AtStart::default(), grant.started, "X");
+    let found = sweep(&watched, &AtStart::default(), grant.began, "X");
     assert_eq!(found.len(), 1);
     let text = found[0].to_string();
     assert!(text.contains(".envrc") && text.contains("direnv"), "{text}");
@@ -353,9 +355,9 @@ fn a_protected_directory_that_is_the_grant_itself_is_no_finding() {
     write(&grant.top.join(".vscode/tasks.json"));
     write(&grant.top.join(".git/hooks/pre-commit"));
     let watched = [host_path(&grant.top.join(".vscode"))];
-    assert!(sweep(&watched, &AtStart::default(), grant.started, "X").is_empty());
+    assert!(sweep(&watched, &AtStart::default(), grant.began, "X").is_empty());
     let watched = [host_path(&grant.top.join(".git"))];
-    assert_eq!(sweep(&watched, &AtStart::default(), grant.started, "X").len(), 1);
+    assert_eq!(sweep(&watched, &AtStart::default(), grant.began, "X").len(), 1);
 }
 
 /// T7: a chain of directories that is deeper than anybody works is reported and does not exhaust

@@ -29,6 +29,7 @@ impl Told {
             Finding::Quarantined { path, .. } => (&mut self.set_aside, path),
             Finding::Modified { path, .. }
             | Finding::PerhapsMoved { path, .. }
+            | Finding::Undated { path, .. }
             | Finding::NotMoved { path, .. }
             | Finding::NotSearched { path, .. }
             | Finding::More { path, .. } => (&mut self.left, path),

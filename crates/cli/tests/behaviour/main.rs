@@ -29,5 +29,6 @@ mod support;
 mod terminal;
 mod trust;
 mod uncaged;
+mod undated;
 mod walltime;
 mod why;

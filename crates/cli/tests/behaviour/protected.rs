@@ -99,6 +99,8 @@ fn what_gets_its_name_by_a_directory_or_a_link_is_set_aside() {
         "mkdir x g v; echo x > x/config.toml; echo x > g/config; echo x > v/jvm.config",
     );
     place.write("w/1/2/3/4/5/.envrc", "from a clone");
+    // A tick, for kernels that date files no finer than that.
+    std::thread::sleep(std::time::Duration::from_millis(40));
     place
         .shell(&["--rw", "."], "mkdir sub; mv g sub/.git; echo x > sub/.git/HEAD")
         .expect_code(0)

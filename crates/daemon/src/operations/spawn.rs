@@ -151,7 +151,6 @@ async fn see_to_its_end(
     aftermath: Option<Aftermath>,
     own_session: Option<SessionId>,
 ) {
-    let started = cage.facts.started;
     let recording = Arc::clone(&daemon);
     let is_quick = own_session.is_none() && aftermath.as_ref().is_none_or(Aftermath::is_empty);
     let look = move || {
@@ -160,7 +159,7 @@ async fn see_to_its_end(
         {
             log::warning(&problem.message);
         }
-        aftermath.map(|aftermath| aftermath.look(started)).unwrap_or_default()
+        aftermath.map(|aftermath| aftermath.look()).unwrap_or_default()
     };
     let end = cage.attend(look, is_quick).await;
     if let Some(why) = &end.ended.unrecorded {
@@ -242,19 +241,19 @@ fn start_caged(
         Ok(prepared) => prepared,
         Err(failure) => return Err(not_compiled(daemon, labels, failure)),
     };
-    let aftermath = Aftermath::of(&prepared);
     let mut notes = counsel::notes::of_flags(&selection);
     notes.extend(counsel::notes::of(&prepared));
+    let aftermath = Aftermath::of(&prepared);
     let plan = Arc::new(prepared.plan);
     let session_id = labels.session_id.clone();
     let streams = streams(spawn);
     let degraded_limits = if spawn.degraded_limits { Degraded::Allow } else { Degraded::Refuse };
     let request = Start::caged(Arc::clone(&plan), prepared.sources);
     let request = Start { labels, streams, session, degraded_limits, ..request };
-    let started = cage::quarantine::now();
+    let started = SystemTime::now();
     let handle = daemon.runner.spawn(request).map_err(|error| {
         if error.may_have_begun() {
-            for finding in aftermath.look(started).found {
+            for finding in aftermath.look().found {
                 log::warning(&finding.to_string());
             }
         }

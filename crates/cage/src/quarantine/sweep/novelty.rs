@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use plan::HostPath;
 
-use super::{Listing, Name, Sweep, times};
+use super::{Dating, Listing, Name, Sweep, times};
 use crate::quarantine::{AtStart, Listed};
 
 /// What is known of a directory, or of a name in it; more of it comes later.
@@ -39,12 +39,15 @@ impl Sweep<'_> {
             return above;
         }
         if let Some(inside) = self.listed_at_start.get(&listing.directory.path) {
-            let was_there = inside.get(name.bytes.as_slice()) == Some(&name.inode);
+            let number = inside.get(name.bytes.as_slice());
+            // Where files are not dated well, they are not always numbered well either.
+            let is_numbered = self.dating != Dating::Untold;
+            let was_there = number.is_some_and(|number| !is_numbered || *number == name.inode);
             return if was_there { Novelty::Known } else { Novelty::Certain };
         }
         let has_changed = || {
             let times = times(listing.descriptor, &name.bytes);
-            times.map_or(true, |times| self.is_recent(times.stx_ctime))
+            times.map_or(true, |times| self.dating.is_recent(times.stx_ctime))
         };
         if above == Novelty::Perhaps || (listing.changed && has_changed()) {
             Novelty::Perhaps

@@ -1,10 +1,13 @@
 //! Renames what has appeared, in place: nothing is removed, nothing replaced, and nothing runs it by its new name.
 
+use std::os::fd::OwnedFd;
+
 use plan::HostPath;
-use rustix::fs::{Mode, RenameFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use super::{Judged, Listing, MOST_ATTEMPTS, Name, Suspect, Sweep};
+use super::judge::{Judged, Suspect};
+use super::{Listing, MOST_ATTEMPTS, Name, Sweep};
 use crate::quarantine::Finding;
 
 impl Sweep<'_> {
@@ -51,13 +54,13 @@ impl Sweep<'_> {
         let parent = path.parent().ok_or(Errno::INVAL)?;
         for attempt in 0..MOST_ATTEMPTS {
             let new_name = quarantined_name(&name.bytes, self.suffix, attempt);
-            let renamed = rustix::fs::renameat_with(
-                listing.descriptor,
-                name.bytes.as_slice(),
-                listing.descriptor,
-                new_name.as_slice(),
-                RenameFlags::NOREPLACE,
-            );
+            let directory = listing.descriptor;
+            let (old, new) = (name.bytes.as_slice(), new_name.as_slice());
+            let flags = RenameFlags::NOREPLACE;
+            let renamed = match rustix::fs::renameat_with(directory, old, directory, new, flags) {
+                Err(Errno::INVAL) => rename_onto_own(directory, name, new),
+                other => other,
+            };
             match renamed {
                 Ok(()) => return parent.join(new_name).map_err(|_| Errno::NAMETOOLONG),
                 Err(Errno::EXIST) => {}
@@ -66,6 +69,23 @@ impl Sweep<'_> {
         }
         Err(Errno::EXIST)
     }
+}
+
+/// The same where the file system cannot be asked not to replace anything: what is replaced is an empty
+/// object that this process has made.
+fn rename_onto_own(directory: &OwnedFd, name: &Name, new: &[u8]) -> Result<(), Errno> {
+    let is_directory = name.file_type == FileType::Directory;
+    if is_directory {
+        rustix::fs::mkdirat(directory, new, Mode::RWXU)?;
+    } else {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        rustix::fs::openat(directory, new, flags, Mode::RUSR)?;
+    }
+    rustix::fs::renameat(directory, name.bytes.as_slice(), directory, new).inspect_err(|_| {
+        let flags = if is_directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+        // It is ours and empty, and what could not be renamed is told.
+        let _left = rustix::fs::unlinkat(directory, new, flags);
+    })
 }
 
 /// A name that no pattern of the table matches and that fits into a directory entry.

@@ -11,9 +11,10 @@ use policy::protected::{Entry, Object};
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
+use super::judge::{Age, Suspect};
 use super::named::below;
 use super::novelty::Novelty;
-use super::{Directory, Interest, Listing, Name, Suspect, Sweep, is_git, times};
+use super::{Directory, Interest, Listing, Name, Sweep, is_git, times};
 use crate::protected_names::Begun;
 use crate::quarantine::Unsearched;
 
@@ -29,10 +30,10 @@ impl Sweep<'_> {
     ) {
         let Ok(target) = open_through(listing.descriptor, &name.bytes) else { return };
         let times = times(listing.descriptor, &name.bytes);
-        let is_new = times.map_or(true, |times| self.is_recent(times.stx_ctime));
+        let age = times.map_or(Age::New, |times| self.age(listing, &times));
         let is_as_before = self.is_link_as_before(listing, name, path);
         let is_certain = listing.directory.novelty == Novelty::Certain;
-        if is_certain || (is_new && !is_as_before) {
+        if is_certain || (age == Age::New && !is_as_before) {
             let completed = self.completed_in(&target, begun, MOST_LEVELS);
             if self.names_left == 0 {
                 self.not_searched(path.clone(), Unsearched::TooManyNames);
@@ -42,6 +43,9 @@ impl Sweep<'_> {
                 self.set_aside(listing, &suspect);
             }
             return;
+        }
+        if age == Age::Untold {
+            self.leave_undated(listing, path);
         }
         let Some((relative, place)) = self.place_in_grant(&target) else { return };
         if !self.looked_through.insert((place.clone(), begun.clone())) {

@@ -170,7 +170,7 @@ fn hooks_that_come_with_a_directory_above_them_have_appeared() {
     let text = "[core]\nhooksPath = ci/hooks\nfsmonitor = ./bin/watch.sh\n";
     std::fs::write(grant.top.join(".git/config"), text).unwrap();
     std::thread::sleep(Duration::from_millis(40));
-    let grant = Grant { started: now(), ..grant };
+    let grant = Grant { began: Began::now(), ..grant };
     assert!(grant.sweep().is_empty());
     grant.rename("y", "ci");
     grant.rename("z", "bin");
