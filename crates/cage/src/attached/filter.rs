@@ -222,11 +222,20 @@ fn is_harmless(sequence: &[u8]) -> bool {
     };
     match introducer {
         b']' => is_harmless_command(body),
-        // Settings are reported back, and user keys redefined, through device control strings;
-        // colours and pictures come through them as well, with other first letters.
-        b'P' => !body.starts_with(b"$q") && !body.starts_with(b"+q") && !body.contains(&b'|'),
+        b'P' => is_harmless_device_control(body),
         _ => false,
     }
+}
+
+/// A device control string: a picture, or the frame around what is to be drawn at once. Not settings that
+/// are reported back, keys and macros that are defined, or commands of a terminal's own, which can
+/// start programs.
+fn is_harmless_device_control(body: &[u8]) -> bool {
+    let is_parameter = |byte: &u8| byte.is_ascii_digit() || *byte == b';';
+    let parameters = body.iter().take_while(|byte| is_parameter(byte)).count();
+    let is_picture = body.get(parameters) == Some(&b'q');
+    let is_frame = matches!(body, [b'=', b'1' | b'2', b's', BEL | ESC | C1_LEAD, ..]);
+    is_picture || is_frame
 }
 
 /// An operating system command: title, colours, links, marks. Not the clipboard, not files, not

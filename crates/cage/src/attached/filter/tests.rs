@@ -21,6 +21,7 @@ fn what_draws_passes_untouched() {
         b"\x1b]0;a title\x07after",
         b"\x1b]8;;https://example.com\x1b\\link\x1b]8;;\x1b\\",
         b"\x1bPq#0;2;0;0;0\x1b\\sixel",
+        b"\x1bP0;1;0q\"1;1;2;2#0~~\x1b\\\x1bP=1s\x1b\\frame\x1bP=2s\x1b\\",
         b"\xc2\xa0no-break space",
         b"\x1b(B\x1b=\x1bM",
         b"\x1b[18t\x1b[22;0;0t\x1b[23;0;0t\x1b[1;1;2;2;1$t",
@@ -42,6 +43,10 @@ fn what_acts_beyond_the_screen_is_taken_out() {
     check(b"a\x1b[5ib\x1b[?5i\x1b[4i", b"ab");
     check(b"a\x1b]7;file://host/tmp/evil\x07b", b"ab");
     check(b"a\x1bP$qm\x1b\\b", b"ab");
+    check(b"a\x1bP@kitty-cmd{\"cmd\":\"launch\"}\x1b\\b", b"ab");
+    check(b"a\x1bP\0@kitty-cmd{}\x1b\\b\xc2\x90@kitty-cmd{}\xc2\x9c", b"ab");
+    check(b"a\x1bP1000p\x1b\\b\x1bP1;0;1!z1b5d\x1b\\\x1bPtmux;x\x1b\\\x1bP=3s\x1b\\", b"ab");
+    check(b"a\x1bP1;1|17/41\x1b\\b\x1bP+q544e\x1b\\\x1bP1$tx\x1b\\\x1bP>|x\x1b\\", b"ab");
     check(b"a\x05b", b"ab");
     check(b"a\x1b_G payload\x1b\\b", b"ab");
 }
