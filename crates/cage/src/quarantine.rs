@@ -183,6 +183,8 @@ pub struct AtStart {
     pub read_only: Vec<HostPath>,
     /// Directories that were read whole.
     pub directories: Vec<Listed>,
+    /// Where `~` leads in what configuration names.
+    pub home: Option<HostPath>,
     /// What the user's own rules grant read-write by its very path. A protected one of these may be
     /// changed and replaced, and what is in it; what else lies below the others stays protected.
     pub named: Vec<HostPath>,

@@ -46,6 +46,8 @@ pub struct Prepared {
     pub links: Vec<Link>,
     /// Directories of writable grants as they were.
     pub directories: Vec<Listed>,
+    /// The caller's home, if it has one.
+    pub home: Option<HostPath>,
     /// What flags hide, by what the host has there.
     pub hidden_by_flags: Vec<(HostPath, ResolvedRule)>,
     /// What is to be hidden, would be shown and does not exist.
@@ -73,12 +75,13 @@ pub fn prepare(selection: &Selection, argv: &[OsString]) -> Result<Prepared, Pre
     let hidden_by_flags = hidden_by_flags(&selection.policy, &resolved.facts);
     let hidden_once_there = hidden_once_there(&selection.policy, &resolved.facts);
     let writable_by_name = writable_by_name(&selection.policy, &resolved.facts);
-    let Resolved { sources, links, directories, .. } = resolved;
+    let Resolved { facts, sources, links, directories } = resolved;
     Ok(Prepared {
         plan,
         sources,
         links,
         directories,
+        home: facts.caller.home,
         hidden_by_flags,
         hidden_once_there,
         writable_by_name,
@@ -144,7 +147,8 @@ impl Prepared {
         let (links, named) = (self.links.clone(), self.writable_by_name.clone());
         let read_only = self.granted().filter(|(_, access)| *access == Access::ReadOnly);
         let read_only = read_only.map(|(source, _)| source.path.clone()).collect();
-        AtStart { covered, links, read_only, directories: self.directories.clone(), named }
+        let (directories, home) = (self.directories.clone(), self.home.clone());
+        AtStart { covered, links, read_only, directories, home, named }
     }
 
     /// What the cage has a cover over, hidden or read-only. Replacing such a path on the host takes

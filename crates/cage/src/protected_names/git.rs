@@ -8,6 +8,7 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 
 use plan::HostPath;
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
 
 use super::git_config::{Named, named};
 
@@ -21,20 +22,23 @@ pub(crate) const RUNS_CODE: [&str; 5] =
 /// Those that are configuration.
 pub(crate) const CONFIGURATION: [&str; 2] = ["config", "config.worktree"];
 
+/// Files that are there and could not be read, for whatever they name is then unknown.
+pub(crate) type Unread = Vec<(HostPath, Errno)>;
+
 /// The directories that a `.git` file makes Git use: the one it names, and the one that this names
 /// in turn as shared by several work trees.
-pub(crate) fn pointed_to(pointer: &HostPath) -> Vec<HostPath> {
+pub(crate) fn pointed_to(pointer: &HostPath, unread: &mut Unread) -> Vec<HostPath> {
     let Some(directory) = pointer.parent() else { return Vec::new() };
-    let Some(text) = read_pointer(pointer) else { return Vec::new() };
+    let Some(text) = read_pointer(pointer, unread) else { return Vec::new() };
     let Some(target) = text.strip_prefix(b"gitdir:".as_slice()) else { return Vec::new() };
     let Some(repository) = resolve(&directory, target.trim_ascii()) else { return Vec::new() };
-    let shared = shared_by(&repository);
+    let shared = shared_by(&repository, unread);
     [Some(repository), shared].into_iter().flatten().collect()
 }
 
 /// The directory that has the configuration and the hooks of a repository that is split in two.
-pub(crate) fn shared_by(repository: &HostPath) -> Option<HostPath> {
-    let text = read_pointer(&repository.join("commondir").ok()?)?;
+pub(crate) fn shared_by(repository: &HostPath, unread: &mut Unread) -> Option<HostPath> {
+    let text = read_pointer(&repository.join("commondir").ok()?, unread)?;
     resolve(repository, text.trim_ascii())
 }
 
@@ -68,6 +72,7 @@ pub(crate) fn named_by(
     work_tree: Option<&HostPath>,
     home: Option<&HostPath>,
     real: &dyn Fn(&HostPath) -> Option<HostPath>,
+    unread: &mut Unread,
 ) -> Vec<NamedPath> {
     let Some(repository) = configuration.parent() else { return Vec::new() };
     let mut starts = vec![repository.clone()];
@@ -83,7 +88,8 @@ pub(crate) fn named_by(
         if read.len() >= MOST_FILES || !read.insert(file.clone()) {
             continue;
         }
-        let (Some(text), Some(directory)) = (read_configuration(&file), file.parent()) else {
+        let (Some(text), Some(directory)) = (read_configuration(&file, unread), file.parent())
+        else {
             continue;
         };
         for named in named(&text) {
@@ -114,34 +120,47 @@ pub(crate) fn named_by(
     found
 }
 
-fn read_pointer(path: &HostPath) -> Option<Vec<u8>> {
+fn read_pointer(path: &HostPath, unread: &mut Unread) -> Option<Vec<u8>> {
     // A pointer may be reached through links, as Git reaches it.
-    let text = read(path, ResolveFlags::NO_MAGICLINKS, MOST_POINTER_BYTES + 1)?;
+    let text = read(path, ResolveFlags::NO_MAGICLINKS, MOST_POINTER_BYTES + 1, unread)?;
     (text.len() <= MOST_POINTER_BYTES).then_some(text)
 }
 
 /// The beginning of a file of configuration.
-fn read_configuration(path: &HostPath) -> Option<Vec<u8>> {
-    read(path, ResolveFlags::NO_SYMLINKS, MOST_CONFIGURATION_BYTES)
+fn read_configuration(path: &HostPath, unread: &mut Unread) -> Option<Vec<u8>> {
+    read(path, ResolveFlags::NO_SYMLINKS, MOST_CONFIGURATION_BYTES, unread)
 }
 
 /// At most so many bytes of a file, and nothing of what is none. What a link of the project leads to
 /// may be a device, and to open that can be to start it: first comes a descriptor for reference.
-fn read(path: &HostPath, resolve: ResolveFlags, most: usize) -> Option<Vec<u8>> {
+fn read(
+    path: &HostPath,
+    resolve: ResolveFlags,
+    most: usize,
+    unread: &mut Unread,
+) -> Option<Vec<u8>> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let object = rustix::fs::openat2(CWD, path.as_path(), flags, Mode::empty(), resolve).ok()?;
-    read_object(&object, most)
+    let object = rustix::fs::openat2(CWD, path.as_path(), flags, Mode::empty(), resolve);
+    match object.and_then(|object| read_object(&object, most)) {
+        Ok(text) => text,
+        // Git, as the same user, cannot read it either.
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS | Errno::PERM) => None,
+        Err(errno) => {
+            unread.push((path.clone(), errno));
+            None
+        }
+    }
 }
 
 /// As [`read`], from a descriptor for reference.
-pub(crate) fn read_object(object: &OwnedFd, most: usize) -> Option<Vec<u8>> {
-    let mode = rustix::fs::fstat(object).ok()?.st_mode;
+pub(crate) fn read_object(object: &OwnedFd, most: usize) -> Result<Option<Vec<u8>>, Errno> {
+    let mode = rustix::fs::fstat(object)?.st_mode;
     if FileType::from_raw_mode(mode) != FileType::RegularFile {
-        return None;
+        return Ok(None);
     }
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let name = format!("/proc/self/fd/{}", object.as_raw_fd());
-    let file = rustix::fs::open(name, flags, Mode::empty()).ok()?;
+    let file = rustix::fs::open(name, flags, Mode::empty())?;
     let mut text = Vec::new();
     while text.len() < most {
         let room = (most - text.len()).min(CHUNK);
@@ -150,16 +169,16 @@ pub(crate) fn read_object(object: &OwnedFd, most: usize) -> Option<Vec<u8>> {
             break;
         }
     }
-    Some(text)
+    Ok(Some(text))
 }
 
-fn read_chunk(file: &OwnedFd, text: &mut Vec<u8>, room: usize) -> Option<usize> {
+fn read_chunk(file: &OwnedFd, text: &mut Vec<u8>, room: usize) -> Result<usize, Errno> {
     let before = text.len();
     text.resize(before + room, 0);
-    let offset = u64::try_from(before).ok()?;
-    let length = rustix::io::pread(file, text.get_mut(before..)?, offset).ok()?;
+    let space = text.get_mut(before..).unwrap_or_default();
+    let length = rustix::io::pread(file, space, before as u64)?;
     text.truncate(before + length);
-    Some(length)
+    Ok(length)
 }
 
 fn resolve_from(directory: &HostPath, target: &[u8], home: Option<&HostPath>) -> Option<HostPath> {

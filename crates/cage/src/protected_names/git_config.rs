@@ -1,7 +1,7 @@
 //! What a repository's configuration makes Git run, obey or read: a reader of Git's own syntax
 //! (git-config(1)) for the few keys that name a program, a directory of hooks or a further file.
 //! Lenient where Git gives up: a line that cannot be read names nothing and hides no other line.
-//! Reads text; never touches a file and never expands a variable.
+//! Reads text; never touches a file and expands no variable but the one for the home.
 
 #[cfg(test)]
 mod tests;
@@ -88,19 +88,23 @@ fn programs(command: &[u8]) -> Vec<Named> {
         }
     }
     let mut before = b' ';
+    let mut last: &[u8] = b"";
     let mut is_first = true;
     for word in command.split_inclusive(|byte| is_end_of_word(*byte)) {
         let (word, end) = match word.split_last() {
             Some((last, word)) if is_end_of_word(*last) => (word, *last),
             _ => (word, b' '),
         };
+        if let Some(below) = below_home(word, before, last) {
+            add(&[b"~/", below].concat(), Position::First);
+        }
         match after_variable(word, before) {
             Some(below) => add(below, Position::AfterSlash),
             None if is_first => add(word, Position::First),
             None => add(word, Position::Later),
         }
         is_first = is_first && word.is_empty();
-        before = end;
+        (last, before) = (word, end);
     }
     found
 }
@@ -125,6 +129,15 @@ fn after_variable(word: &[u8], before: u8) -> Option<&[u8]> {
     match before {
         b'$' => Some(below),
         b')' | b'}' | b'"' | b'`' if slash == Some(0) => Some(below),
+        _ => None,
+    }
+}
+
+/// What follows `$HOME/` or `${HOME}/`, of which `last` is the name.
+fn below_home<'word>(word: &'word [u8], before: u8, last: &[u8]) -> Option<&'word [u8]> {
+    match before {
+        b'$' => word.strip_prefix(b"HOME/"),
+        b'}' if last == b"HOME" => word.strip_prefix(b"/"),
         _ => None,
     }
 }

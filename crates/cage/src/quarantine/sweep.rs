@@ -20,7 +20,7 @@ use rustix::io::Errno;
 use super::dating::{Began, Dating};
 use super::told::Told;
 use super::{AtStart, Finding, Unsearched};
-use crate::protected_names::{Begun, ProtectedNames, Step, is_fetched_or_built, is_git_data};
+use crate::protected_names::{Begun, ProtectedNames, Step, git, is_fetched_or_built, is_git_data};
 use crate::resolve::kind_of;
 use judge::{Judged, Suspect};
 use novelty::Novelty;
@@ -49,6 +49,10 @@ pub(super) struct Sweep<'a> {
     judged: HashSet<HostPath>,
     /// Where links in the places of directories led, and what was looked for there.
     looked_through: HashSet<(HostPath, Begun)>,
+    /// Configuration that could not be read.
+    unread: git::Unread,
+    /// Where `~` leads.
+    home: Option<&'a HostPath>,
     /// The first path that nothing is known about, and how many there are.
     undated: Option<(HostPath, usize)>,
 }
@@ -119,6 +123,8 @@ impl<'a> Sweep<'a> {
             judged: HashSet::new(),
             listed_at_start: novelty::listed(at_start),
             looked_through: HashSet::new(),
+            unread: Vec::new(),
+            home: at_start.home.as_ref(),
             undated: None,
         }
     }
@@ -158,7 +164,7 @@ impl<'a> Sweep<'a> {
         }]);
         self.root = root.clone();
         self.dating = self.began.on(&top);
-        self.leads = named::around(root);
+        self.leads = named::around(root, &mut self.unread);
         self.visit_all(&top, &mut waiting);
         // What is named can be a directory of hooks, to be looked into in its turn.
         while !self.leads.is_empty() {
@@ -166,6 +172,9 @@ impl<'a> Sweep<'a> {
                 self.follow(&top, root, &lead, &mut waiting);
             }
             self.visit_all(&top, &mut waiting);
+        }
+        for (path, errno) in std::mem::take(&mut self.unread) {
+            self.not_searched(path, Unsearched::Kernel(errno));
         }
         if let Some((path, count)) = self.undated.take() {
             self.findings.tell(Finding::Undated { path, count });

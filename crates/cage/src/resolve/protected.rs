@@ -50,6 +50,7 @@ pub(super) fn find(
         links: Vec::new(),
         directories: Vec::new(),
         problems: Vec::new(),
+        unread: Vec::new(),
     };
     for file in policy_files {
         search.refuse_loose_link(file);
@@ -66,6 +67,11 @@ pub(super) fn find(
     if !writable.is_empty() {
         search.follow_repository_around(&stage.places.project.path);
     }
+    let unread = std::mem::take(&mut search.unread).into_iter();
+    search.problems.extend(unread.map(|(path, errno)| {
+        let problem = OpenFailure::Kernel { call: "open", errno }.into();
+        Uncoverable { path, known_as: GIT_CONFIGURATION, problem }
+    }));
     if !search.problems.is_empty() {
         return Err(ResolveError::Uncoverable(search.problems));
     }
@@ -116,6 +122,7 @@ struct Search<'a> {
     links: Vec<Link>,
     directories: Vec<Listed>,
     problems: Vec<Uncoverable>,
+    unread: git::Unread,
 }
 
 impl Search<'_> {
@@ -173,7 +180,8 @@ impl Search<'_> {
             let place = stage.opener.anywhere(path).ok()?.path;
             (stage.access.level(&place) > FsAccess::Hide).then_some(place)
         };
-        let named = git::named_by(&configuration, work_tree, stage.places.home, &real);
+        let named =
+            git::named_by(&configuration, work_tree, stage.places.home, &real, &mut self.unread);
         for NamedPath { path, role } in named {
             match role {
                 Role::Configuration | Role::Hooks => {
@@ -202,7 +210,7 @@ impl Search<'_> {
             match self.stage.opener.anywhere(&configuration) {
                 Ok(opened) => return self.follow_configuration(opened.path, None),
                 Err(OpenFailure::NotADirectory) => {
-                    for repository in git::pointed_to(&pointer) {
+                    for repository in git::pointed_to(&pointer, &mut self.unread) {
                         self.repository(&repository, Some(&directory));
                     }
                     return;

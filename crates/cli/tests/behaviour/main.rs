@@ -15,6 +15,7 @@ mod exit_codes;
 mod files;
 mod floods;
 mod identity;
+mod leases;
 mod limits;
 mod notes;
 mod pages;

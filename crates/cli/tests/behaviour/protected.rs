@@ -167,6 +167,35 @@ fn what_git_is_told_to_run_cannot_be_changed() {
     assert!(!place.project.join("team.conf").exists());
 }
 
+/// K227, T3, T6, T50: the same by way of the home, whether the files are there or come during the run.
+#[test]
+fn what_git_is_told_to_run_by_way_of_the_home_cannot_be_changed() {
+    let named = ["~/project/ci/team.conf", "~/project/ci/hooks", "$HOME/project/ci/watch.sh"];
+    let configuration = format!(
+        "[include]\npath = {}\n[core]\nhooksPath = {}\nfsmonitor = \"{}\"\n\
+         [diff \"x\"]\ntextconv = \"${{HOME}}/project/ci/convert.sh\"\n",
+        named[0], named[1], named[2]
+    );
+    let files = ["ci/team.conf", "ci/hooks/pre-commit", "ci/watch.sh", "ci/convert.sh"];
+    let place = Place::new();
+    place.write(".git/HEAD", "ref: refs/heads/main\n");
+    place.write(".git/config", configuration);
+    place.write("ci/readme", "");
+    for file in files {
+        let line = format!("mkdir -p ci/hooks && echo x > {file}");
+        place.shell(&["--rw", "."], &line).expect_code(0).says("appeared during the run");
+        assert!(!place.project.join(file).exists(), "{file}");
+    }
+    for file in files {
+        place.write(file, "original");
+    }
+    for file in files {
+        let ended = place.shell(&["--quiet", "--rw", "."], &format!("echo x > {file}"));
+        assert_ne!(ended.code, 0, "{file}");
+        assert_eq!(fs::read_to_string(place.project.join(file)).unwrap(), "original", "{file}");
+    }
+}
+
 /// K227: what the host made just before a start is the host's.
 #[test]
 fn a_link_that_was_there_stays() {

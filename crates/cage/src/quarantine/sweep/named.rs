@@ -28,12 +28,12 @@ pub(super) enum Lead {
 }
 
 /// The configuration of the repository that a grant lies in.
-pub(super) fn around(grant: &HostPath) -> Vec<Lead> {
+pub(super) fn around(grant: &HostPath, unread: &mut git::Unread) -> Vec<Lead> {
     for directory in std::iter::successors(grant.parent(), HostPath::parent) {
         let Ok(pointer) = directory.join(".git") else { break };
         match pointer.as_path().symlink_metadata() {
             Ok(found) if found.is_dir() => return of_repository(&pointer, None),
-            Ok(_) => return of_pointer(&directory, &pointer),
+            Ok(_) => return of_pointer(&directory, &pointer, unread),
             Err(_) => {}
         }
     }
@@ -49,12 +49,13 @@ impl Sweep<'_> {
         entry: &'static Entry,
     ) {
         if entry.pattern == ".git" {
-            self.leads.extend(of_pointer(directory, path));
+            let leads = of_pointer(directory, path, &mut self.unread);
+            self.leads.extend(leads);
         } else if entry.is_git_configuration() {
             let path = path.clone();
             self.leads.push(Lead::Configuration { path, work_tree: None });
         } else if entry.pattern.ends_with("/commondir")
-            && let Some(shared) = git::shared_by(directory)
+            && let Some(shared) = git::shared_by(directory, &mut self.unread)
         {
             self.leads.extend(of_repository(&shared, None));
         }
@@ -83,7 +84,9 @@ impl Sweep<'_> {
                 let mut named = vec![NamedPath { path: path.clone(), role: Role::Configuration }];
                 named.extend(hooks.map(|path| NamedPath { path, role: Role::Hooks }));
                 let real = |path: &HostPath| path.is_within(root).then(|| path.clone());
-                named.extend(git::named_by(path, work_tree.as_ref(), None, &real));
+                let work_tree = work_tree.as_ref();
+                let unread = &mut self.unread;
+                named.extend(git::named_by(path, work_tree, self.home, &real, unread));
                 named
             }
         };
@@ -161,8 +164,8 @@ impl Directory {
 }
 
 /// What a `.git` file in a work tree leads to.
-fn of_pointer(work_tree: &HostPath, pointer: &HostPath) -> Vec<Lead> {
-    let repositories = git::pointed_to(pointer);
+fn of_pointer(work_tree: &HostPath, pointer: &HostPath, unread: &mut git::Unread) -> Vec<Lead> {
+    let repositories = git::pointed_to(pointer, unread);
     repositories.iter().flat_map(|repository| of_repository(repository, Some(work_tree))).collect()
 }
 

@@ -19,7 +19,7 @@ pub(super) fn is_harmless(listing: &Listing<'_>, name: &Name, entry: &'static En
     }
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let opened = rustix::fs::openat(listing.descriptor, &*name.bytes, flags, Mode::empty());
-    let text = opened.ok().and_then(|object| git::read_object(&object, MOST_BYTES));
+    let text = opened.and_then(|object| git::read_object(&object, MOST_BYTES)).ok().flatten();
     text.is_some_and(|text| text.len() < MOST_BYTES && !runs_something(kind, &text))
 }
 

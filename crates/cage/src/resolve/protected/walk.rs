@@ -167,7 +167,7 @@ impl Walk<'_, '_> {
         entry: &'static Entry,
     ) {
         if entry.pattern == ".git" {
-            for repository in git::pointed_to(path) {
+            for repository in git::pointed_to(path, &mut self.search.unread) {
                 self.search.repository(&repository, Some(&directory.path));
             }
         } else if entry.is_git_configuration() {
@@ -179,7 +179,7 @@ impl Walk<'_, '_> {
 
     /// The other half of a repository that is split in two.
     fn protect_split(&mut self, repository: &HostPath) {
-        if let Some(shared) = git::shared_by(repository)
+        if let Some(shared) = git::shared_by(repository, &mut self.search.unread)
             && self.split.insert(shared.clone())
         {
             self.search.repository(&shared, None);
