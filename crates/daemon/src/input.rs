@@ -94,6 +94,8 @@ async fn write_all(descriptor: &AsyncFd<OwnedFd>, bytes: &[u8]) -> io::Result<()
     let mut rest = bytes;
     while !rest.is_empty() {
         let mut ready = descriptor.writable().await?;
+        // Asked before the attempt, which forgets it.
+        let is_closed = ready.ready().is_write_closed();
         let written = ready.try_io(|descriptor| {
             rustix::io::write(descriptor.get_ref().as_fd(), rest).map_err(io::Error::from)
         });
@@ -101,6 +103,9 @@ async fn write_all(descriptor: &AsyncFd<OwnedFd>, bytes: &[u8]) -> io::Result<()
             Ok(Ok(count)) => rest = rest.get(count..).unwrap_or_default(),
             Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
             Ok(Err(error)) => return Err(error),
+            // Nobody has the terminal open any more who could make room in it, and it is called ready
+            // from now on all the same.
+            Err(_would_block) if is_closed => return Err(io::ErrorKind::BrokenPipe.into()),
             Err(_would_block) => {}
         }
     }

@@ -89,7 +89,8 @@ impl Handle {
 
     /// The writing end of standard input, once: the program reads the end of its input when it is
     /// dropped. None where standard input is no pipe. With a terminal it is the terminal, and
-    /// dropping it ends nothing.
+    /// dropping it ends nothing; what is written to one whose program has ended without reading may wait for
+    /// ever, so let a descriptor that waits be one that does not block.
     pub fn take_stdin(&self) -> Option<OwnedFd> {
         self.kept.stdin.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -112,8 +113,12 @@ impl Handle {
         set_size(terminal.as_ref().ok_or(Errno::SRCH)?, size)
     }
 
-    /// Sends a signal to the program; without a cage, to its process group. `ESRCH` after its end.
+    /// Sends a signal to the program; without a cage, to its process group. `ESRCH` after its end, `EINVAL`
+    /// where there is no such signal.
     pub fn signal(&self, signal: i32) -> Result<(), Errno> {
+        if !(1..=MOST_SIGNAL).contains(&signal) {
+            return Err(Errno::INVAL);
+        }
         self.kept.signal(signal)
     }
 
@@ -197,3 +202,6 @@ pub(super) fn set_size(terminal: &OwnedFd, size: TerminalSize) -> Result<(), Err
     let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
     rustix::termios::tcsetwinsize(terminal, size)
 }
+
+/// The last of the kernel's signals.
+const MOST_SIGNAL: i32 = 64;

@@ -169,6 +169,11 @@ impl Keeper {
         }
     }
 
+    /// Whether nothing more is started.
+    pub(super) fn is_closing(&self) -> bool {
+        self.table().stage != Stage::Open
+    }
+
     /// Asks the programs to end whose session somebody has begun to end. Tells how many.
     pub(super) fn heed_session_ends(&self) -> usize {
         let ending: Vec<_> =

@@ -238,6 +238,9 @@ impl Runner {
     /// fails, everything that was begun has been undone.
     pub fn spawn(&self, request: Request) -> Result<Handle, RunError> {
         let Request { confinement, mut labels, streams, session, degraded_limits } = request;
+        if streams.wait_for_ever() {
+            return Err(RunError::Unsupported(NO_ROOM));
+        }
         if let Some(session) = &session {
             labels.session_id.get_or_insert_with(|| session.id().to_string());
         }
@@ -345,3 +348,5 @@ impl std::fmt::Debug for Runner {
         formatter.debug_struct("Runner").field("uncaged", &self.uncaged).finish_non_exhaustive()
     }
 }
+
+const NO_ROOM: &str = "a program that waits until its output is read must have room for some";

@@ -109,6 +109,16 @@ pub enum Streams {
 }
 
 impl Streams {
+    /// Whether an output waits to be read that has no room to read it from.
+    pub(super) fn wait_for_ever(&self) -> bool {
+        let waits = |keep: &Keep| keep.bytes == 0 && keep.overflow == Overflow::Backpressure;
+        let output = |output: &Output| matches!(output, Output::Keep(keep) if waits(keep));
+        match self {
+            Self::Terminal { keep, .. } => waits(keep),
+            Self::Separate { stdout, stderr, .. } => output(stdout) || output(stderr),
+        }
+    }
+
     pub(super) fn terminal_size(&self) -> Option<(TerminalSize, Keep)> {
         match self {
             Self::Terminal { size, keep } => Some((*size, *keep)),
@@ -168,7 +178,8 @@ impl Default for Keep {
 /// What happens to output that nobody has read when there is no more room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overflow {
-    /// The program waits until every reader has read on. With no reader at all it waits for one.
+    /// The program waits until every reader has read on. With no reader at all it waits for one. Needs room
+    /// for a byte at least.
     Backpressure,
     /// The oldest bytes are dropped, and readers that have not had them are told how many.
     Discard,

@@ -127,7 +127,8 @@ impl Runner {
         self.begin(StartStep::Intent)?;
         kept.record_intent(&keeper.hasher)?;
         self.begin(StartStep::Gate)?;
-        let layers = open_gate(&kept).map_err(|error| kept.why_not_begun(error))?;
+        let layers =
+            open_gate(&kept).map_err(|error| kept.why_not_begun(error, keeper.is_closing()))?;
         let mut life = kept.life();
         (life.started, life.layers) = (Some(Instant::now()), Some(layers));
         drop(life);
@@ -264,8 +265,9 @@ impl Kept {
         Ok(())
     }
 
-    /// The kernel ends a cage that needs too much memory without a word.
-    fn why_not_begun(&self, error: RunError) -> RunError {
+    /// The kernel ends a cage that needs too much memory without a word, and so does a drain one that has
+    /// not begun.
+    fn why_not_begun(&self, error: RunError, is_closing: bool) -> RunError {
         let limit = self.plan.as_ref().and_then(|plan| plan.limits.memory_mb);
         let ran_out = || {
             let body = self.body();
@@ -276,6 +278,9 @@ impl Kept {
                 if ran_out() =>
             {
                 SpawnError::TooLittleMemory { limit_mb }.into()
+            }
+            (RunError::Spawn(SpawnError::Start(StartError::Vanished)), _) if is_closing => {
+                RunError::Closing
             }
             (error, _) => error,
         }

@@ -17,6 +17,8 @@ pub(crate) const TESTS: &[(&str, fn())] = &[
     ("a_dropped_handle_ends_its_cage", a_dropped_handle_ends_its_cage),
     ("a_dropped_runner_ends_all", a_dropped_runner_ends_all),
     ("draining_lets_programs_finish", draining_lets_programs_finish),
+    ("a_start_during_a_drain_is_refused_as_one", a_start_during_a_drain_is_refused_as_one),
+    ("signals_that_do_not_exist_are_refused", signals_that_do_not_exist_are_refused),
     ("the_end_wakes_a_task", the_end_wakes_a_task),
     ("killed_from_outside", killed_from_outside),
     ("a_lost_launcher_takes_its_own_cages", a_lost_launcher_takes_its_own_cages),
@@ -90,6 +92,33 @@ fn draining_lets_programs_finish() {
     assert_eq!((ended.end, ended.reason.word()), (End::Exited(0), "session_ended"));
     assert_eq!(crate::support::stdout_of(&handle), "bye\n");
     assert_eq!(runner.spawn(shell("true")).unwrap_err().code(), "closing");
+}
+
+/// A start that a drain comes upon is told why, not that its cage broke.
+fn a_start_during_a_drain_is_refused_as_one() {
+    for _ in 0..6 {
+        let runner = runner();
+        let codes = std::thread::scope(|scope| {
+            let starting = scope.spawn(|| {
+                let refused = |_| runner.spawn(shell("sleep 1000")).err();
+                (0..64).filter_map(refused).map(|error| error.code()).collect::<Vec<_>>()
+            });
+            std::thread::sleep(Duration::from_millis(40));
+            runner.drain(cage::EndReason::SessionEnded);
+            starting.join().unwrap()
+        });
+        assert!(codes.iter().all(|code| *code == "closing"), "{codes:?}");
+    }
+}
+
+fn signals_that_do_not_exist_are_refused() {
+    let runner = runner();
+    let handle = runner.spawn(shell("sleep 1000")).unwrap();
+    for signal in [-1, 0, 65, 999] {
+        assert_eq!(handle.signal(signal), Err(rustix::io::Errno::INVAL), "{signal}");
+    }
+    handle.signal(15).unwrap();
+    assert_eq!(handle.wait().end, End::Signalled(15));
 }
 
 /// A future needs nothing but a thread that can be woken.

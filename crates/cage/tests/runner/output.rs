@@ -13,6 +13,7 @@ pub(crate) const TESTS: &[(&str, fn())] = &[
     ("readers_follow_from_any_position", readers_follow_from_any_position),
     ("input_reaches_the_program", input_reaches_the_program),
     ("a_terminal_is_made_for_the_program", a_terminal_is_made_for_the_program),
+    ("output_without_room_cannot_be_waited_for", output_without_room_cannot_be_waited_for),
 ];
 
 fn keeping(script: &str, bytes: usize, overflow: Overflow) -> Request {
@@ -30,6 +31,14 @@ pub(crate) fn with_input() -> Streams {
 }
 
 const GIBIBYTE: u64 = 1 << 30;
+
+fn output_without_room_cannot_be_waited_for() {
+    let runner = runner();
+    let refused = runner.spawn(keeping("echo hi", 0, Overflow::Backpressure)).unwrap_err();
+    assert_eq!(refused.code(), "unsupported");
+    let handle = runner.spawn(keeping("echo hi", 0, Overflow::Discard)).unwrap();
+    assert!(handle.wait().is_success());
+}
 
 /// K238
 fn a_flood_that_nobody_reads_is_cut() {

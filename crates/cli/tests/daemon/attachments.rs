@@ -248,3 +248,70 @@ fn ended_programs_hold_no_terminals() {
     }
     eventually("the terminals are closed", || terminals() == 0);
 }
+
+/// T29, T52: what a program has not read of its terminal when it ends is lost, and nothing else is: a
+/// terminal that nobody has open any more is called writable and takes nothing.
+#[test]
+fn input_left_in_a_terminal_holds_up_nobody() {
+    let serving = Serving::new();
+    let start = |line: &str| {
+        let mut request = serving.shell(line);
+        request["terminal"] = json!({});
+        serving.spawn(&request)
+    };
+    let input = vec![b'x'; 100_000];
+    // By a request, by an attachment, and by one whose client is gone before the end.
+    let by_request = start("stty raw -echo; echo ready; sleep 2");
+    let attached = start("stty raw -echo; echo ready; sleep 2; exit 5");
+    let left = start("stty raw -echo; echo ready; sleep 2");
+    for id in [&by_request, &attached, &left] {
+        serving.wait_for_output(id, "ready");
+    }
+    let file = serving.place.root().join("input");
+    std::fs::write(&file, &input).unwrap();
+    let mut curl = serving.curl();
+    curl.args(["-X", "POST", "--data-binary"]).arg(format!("@{}", file.display()));
+    curl.arg(format!("http://stockade/v1/cages/{by_request}/stdin"));
+    let mut waiting = curl.stdout(Stdio::piped()).spawn().unwrap();
+    let mut listener = Listener::new(attach(&serving, &attached, ""));
+    listener.attachment.input(&input).unwrap();
+    attach(&serving, &left, "").input(&input).unwrap();
+    listener.until(|so_far| so_far.ended().is_some());
+    assert_eq!(listener.ended().unwrap()["cage"]["end"]["exit_code"], 5);
+    for id in [&by_request, &left] {
+        serving.wait(id);
+    }
+    assert_eq!(serving.get("/v1/health"), json!({ "status": "ok" }));
+    assert!(waiting.wait().unwrap().success());
+    assert_eq!(serving.get("/v1/health"), json!({ "status": "ok" }));
+}
+
+/// K16: signals and signs of life do not wait behind input that a program does not read.
+#[test]
+fn a_signal_overtakes_input_that_is_not_read() {
+    let serving = Serving::new();
+    let mut request = serving.shell("trap 'exit 42' INT; echo ready; while :; do sleep 0.1; done");
+    request["stdin"] = json!("pipe");
+    let id = serving.spawn(&request);
+    let mut listener = Listener::new(attach(&serving, &id, ""));
+    listener.until(|so_far| so_far.stdout.contains("ready"));
+    listener.attachment.input(&vec![b'x'; 200_000]).unwrap();
+    listener.attachment.request(&json!({ "type": "signal", "signal": "INT" })).unwrap();
+    listener.until(|so_far| so_far.ended().is_some());
+    assert_eq!(listener.ended().unwrap()["cage"]["end"]["exit_code"], 42);
+}
+
+/// What is not kept any more when a client comes is told as what is lost later is.
+#[test]
+fn what_was_dropped_before_a_client_came_is_told() {
+    let serving = Serving::new();
+    let id = serving.spawn(&serving.shell("head -c 3000000 /dev/zero; echo done"));
+    serving.wait(&id);
+    let kept = serving.get(&format!("/v1/cages/{id}"))["stdout"]["start"].as_u64().unwrap();
+    assert!(kept > 0);
+    let mut listener = Listener::new(attach(&serving, &id, ""));
+    listener.until(|so_far| so_far.ended().is_some());
+    let gap = listener.notices.iter().find(|notice| notice["type"] == "gap").unwrap();
+    assert_eq!(gap["bytes"], kept);
+    assert_eq!(kept + listener.stdout.len() as u64, 3_000_005);
+}

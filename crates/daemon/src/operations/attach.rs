@@ -1,6 +1,7 @@
 //! A program's streams over a WebSocket: what it writes comes as bytes behind one that names the
 //! stream, what it reads goes as bytes, everything else is JSON. Each direction waits for its own
-//! side only: a client that does not read holds up its own output and nothing else.
+//! side only: a client that does not read holds up its own output and nothing else, and a program that does
+//! not read holds up its input, and signals only when too much of that waits.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use cage::runner::{OutputReader, TerminalSize};
-use hyper::body::Incoming;
+use hyper::body::Incoming as RequestBody;
 use hyper::header::{CONNECTION, HeaderName, HeaderValue, UPGRADE};
 use hyper::upgrade::Upgraded;
 use hyper::{Method, Request, Response, StatusCode};
@@ -16,7 +17,7 @@ use hyper_util::rt::TokioIo;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, ReadHalf, WriteHalf};
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::cages::set_size;
 use crate::admission::Admitted;
@@ -34,7 +35,7 @@ use crate::websocket::{Message, Messages, Opcode, Role, accept_key, encode};
 /// Becomes a WebSocket.
 pub(super) fn attach(
     daemon: &Arc<Daemon>,
-    mut request: Request<Incoming>,
+    mut request: Request<RequestBody>,
     name: &str,
 ) -> Result<Answer, Problem> {
     let query = Query::read(request.uri().query(), &["from", "stdin"])?;
@@ -48,8 +49,12 @@ pub(super) fn attach(
     let key = handshake(&request)?;
     let open = |stream| {
         let output = cage.output(stream)?;
-        let position = if from_now { output.kept().end } else { 0 };
-        Some(output.reader_at(position))
+        if from_now {
+            return Some(Outgoing { reader: output.reader_at(output.kept().end), gone: 0 });
+        }
+        let reader = output.reader();
+        let gone = reader.position();
+        Some(Outgoing { reader, gone })
     };
     let outputs = Outputs { stdout: open(Stream::Stdout), stderr: open(Stream::Stderr) };
     let upgrade = hyper::upgrade::on(&mut request);
@@ -74,7 +79,7 @@ pub(super) fn attach(
 }
 
 /// The key of an opening handshake (RFC 6455, 4.2.1).
-fn handshake(request: &Request<Incoming>) -> Result<Vec<u8>, Problem> {
+fn handshake(request: &Request<RequestBody>) -> Result<Vec<u8>, Problem> {
     let header = |name: &str| request.headers().get(name);
     let has_word = |name: &str, word: &str| {
         let value = header(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -101,8 +106,25 @@ fn handshake(request: &Request<Incoming>) -> Result<Vec<u8>, Problem> {
 
 /// What a client hears: each output, where there is one.
 struct Outputs {
-    stdout: Option<OutputReader>,
-    stderr: Option<OutputReader>,
+    stdout: Option<Outgoing>,
+    stderr: Option<Outgoing>,
+}
+
+/// One output.
+struct Outgoing {
+    reader: OutputReader,
+    /// How many bytes were not kept any more when the client came.
+    gone: u64,
+}
+
+/// What goes to the program, in its order.
+enum Incoming {
+    Bytes {
+        bytes: Vec<u8>,
+        /// Gives its room back.
+        _room: OwnedSemaphorePermit,
+    },
+    End,
 }
 
 /// What one side of the conversation has the other say.
@@ -139,51 +161,86 @@ enum Said {
     EndOfInput,
 }
 
-/// Does what the client says until it closes.
+/// Does what the client says until it closes, and all of what it said for the program.
 async fn listen(
-    mut read: ReadHalf<TokioIo<Upgraded>>,
+    read: ReadHalf<TokioIo<Upgraded>>,
     cage: &Cage,
     takes_input: bool,
     say: mpsc::Sender<Say>,
 ) {
+    let (queue, queued) = mpsc::unbounded_channel();
+    let room = Arc::new(Semaphore::new(MOST_WAITING));
+    let hearing = hear(read, cage, takes_input.then_some((queue, room)), &say);
+    let (closed, ()) = tokio::join!(hearing, feed(cage, queued, &say));
+    if let Some(code) = closed
+        && say.send(Say::Close(code)).await.is_ok()
+    {
+        // The other side sends it and ends the conversation.
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Hands to the program what has come for it.
+async fn feed(cage: &Cage, mut queued: mpsc::UnboundedReceiver<Incoming>, say: &mpsc::Sender<Say>) {
+    while let Some(incoming) = queued.recv().await {
+        let written = match &incoming {
+            Incoming::Bytes { bytes, .. } => cage.input.write(bytes).await,
+            Incoming::End => cage.input.end().await,
+        };
+        if let Err(error) = written
+            && say.send(notice_of(&error.to_string())).await.is_err()
+        {
+            return;
+        }
+    }
+}
+
+/// The way to the program's input, and how much room there is.
+type ToProgram = (mpsc::UnboundedSender<Incoming>, Arc<Semaphore>);
+
+/// Takes what the client says until it closes, and with which code it is to be answered then.
+async fn hear(
+    mut read: ReadHalf<TokioIo<Upgraded>>,
+    cage: &Cage,
+    to_program: Option<ToProgram>,
+    say: &mpsc::Sender<Say>,
+) -> Option<u16> {
     let mut messages = Messages::new(Role::Server, MOST_MESSAGE);
     let mut buffer = vec![0; 16 << 10];
     loop {
         let next = messages.next_message();
         let answer = match next {
-            Ok(Some(Message::Binary(bytes))) if takes_input => {
-                cage.input.write(&bytes).await.err().map(|error| notice_of(&error.to_string()))
-            }
-            Ok(Some(Message::Binary(_))) => Some(notice_of("this attachment takes no input")),
+            Ok(Some(Message::Binary(bytes))) => match &to_program {
+                Some((queue, room)) => {
+                    let wanted = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+                    let room = Arc::clone(room).acquire_many_owned(wanted).await.ok()?;
+                    queue.send(Incoming::Bytes { bytes, _room: room }).ok()?;
+                    None
+                }
+                None => Some(notice_of("this attachment takes no input")),
+            },
             Ok(Some(Message::Text(text))) => {
-                obey(cage, &text).await.err().map(|p| notice_of(&p.message))
+                obey(cage, &text, to_program.as_ref()).err().map(|p| notice_of(&p.message))
             }
             Ok(Some(Message::Ping(bytes))) => Some(Say::Pong(bytes)),
             Ok(Some(Message::Pong)) => None,
-            Ok(Some(Message::Close(_))) => Some(Say::Close(NORMAL)),
-            Err(error) => Some(Say::Close(error.close_code())),
+            Ok(Some(Message::Close(_))) => return Some(NORMAL),
+            Err(error) => return Some(error.close_code()),
             Ok(None) => match read.read(&mut buffer).await {
                 Ok(count) if count > 0 => {
                     messages.feed(buffer.get(..count).unwrap_or_default());
                     continue;
                 }
-                _ => return,
+                _ => return None,
             },
         };
-        let closes = matches!(answer, Some(Say::Close(_)));
-        if let Some(answer) = answer
-            && say.send(answer).await.is_err()
-        {
-            return;
-        }
-        if closes {
-            // The other side sends it and ends the conversation.
-            std::future::pending::<()>().await;
+        if let Some(answer) = answer {
+            say.send(answer).await.ok()?;
         }
     }
 }
 
-async fn obey(cage: &Cage, text: &str) -> Result<(), Problem> {
+fn obey(cage: &Cage, text: &str, to_program: Option<&ToProgram>) -> Result<(), Problem> {
     let request = serde_json::from_str(text).map_err(|error| {
         let message = policy::shown::shown(&error);
         Problem::new(Code::BadRequest, format!("the message is wrong: {message}"))
@@ -195,10 +252,10 @@ async fn obey(cage: &Cage, text: &str) -> Result<(), Problem> {
             let _gone = cage.handle.signal(number(&signal)?);
             Ok(())
         }
-        Said::EndOfInput => {
-            let ended = cage.input.end().await;
-            ended.map_err(|error| Problem::new(Code::Conflict, error.to_string()))
-        }
+        Said::EndOfInput => match to_program {
+            Some((queue, _)) if queue.send(Incoming::End).is_ok() => Ok(()),
+            _ => Err(Problem::new(Code::Conflict, "this attachment takes no input")),
+        },
     }
 }
 
@@ -264,7 +321,7 @@ impl Outputs {
             for (stream, slot) in
                 [(Stream::Stdout, &mut self.stdout), (Stream::Stderr, &mut self.stderr)]
             {
-                let Some(reader) = slot else { continue };
+                let Some(Outgoing { reader, gone }) = slot else { continue };
                 let before = reader.missed();
                 let mut bytes = vec![0; 1 + CHUNK];
                 let (name, space) = bytes.split_at_mut(1);
@@ -273,7 +330,7 @@ impl Outputs {
                     Poll::Pending => {}
                     Poll::Ready(0) => *slot = None,
                     Poll::Ready(count) => {
-                        let missed = reader.missed() - before;
+                        let missed = std::mem::take(gone) + reader.missed() - before;
                         bytes.truncate(1 + count);
                         return Poll::Ready(Some(Chunk { stream, bytes, missed }));
                     }
@@ -305,6 +362,9 @@ const KEY_LENGTH: usize = 24;
 
 /// Most bytes of a message: more input than that comes in several.
 const MOST_MESSAGE: usize = 256 << 10;
+
+/// Most bytes of input that wait for a program while the client is still heard: one message fits in any case.
+const MOST_WAITING: usize = 2 * MOST_MESSAGE;
 
 const CHUNK: usize = 32 << 10;
 
