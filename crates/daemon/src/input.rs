@@ -15,6 +15,8 @@ use crate::readiness::watch;
 #[derive(Debug)]
 pub(crate) struct Input {
     kind: Kind,
+    /// Whether there ever was one.
+    exists: bool,
     /// One writer at a time; none when it is closed.
     descriptor: Mutex<Option<AsyncFd<OwnedFd>>>,
     /// Tells a writer that waits for the program.
@@ -32,7 +34,10 @@ pub(crate) enum Kind {
 /// Why nothing was written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum InputError {
-    /// There is no input, or it has ended.
+    /// The program was started without.
+    #[error("the program has no input")]
+    Missing,
+    /// It has ended.
     #[error("the program's input is closed")]
     Closed,
     /// The program does not read it any more.
@@ -51,13 +56,16 @@ impl Input {
             }
             None => None,
         };
-        Ok(Self { kind, descriptor: Mutex::new(descriptor), closed: announced::Sender::new(false) })
+        let exists = descriptor.is_some();
+        let descriptor = Mutex::new(descriptor);
+        Ok(Self { kind, exists, descriptor, closed: announced::Sender::new(false) })
     }
 
     /// Writes all of these bytes, as fast as the program takes them.
     pub(crate) async fn write(&self, bytes: &[u8]) -> Result<(), InputError> {
         let mut held = self.descriptor.lock().await;
-        let descriptor = held.as_ref().ok_or(InputError::Closed)?;
+        let none = if self.exists { InputError::Closed } else { InputError::Missing };
+        let descriptor = held.as_ref().ok_or(none)?;
         let mut closed = self.closed.subscribe();
         let written = tokio::select! {
             _closed = closed.wait_for(|closed| *closed) => return Err(InputError::Closed),

@@ -64,22 +64,25 @@ pub(crate) struct Found {
 
 /// The operation that a request means.
 pub(crate) fn find(method: &Method, path: &str) -> Result<Found, Problem> {
-    let mut allowed = Vec::new();
-    for route in &ROUTES {
+    for route in ROUTES.iter().filter(|route| route.method == *method) {
         let Some(segments) = segments_left_open(route.path, path) else { continue };
-        if route.method == *method {
-            let segments = segments.into_iter().map(decoded).collect::<Result<_, _>>()?;
-            return Ok(Found { operation: route.operation, segments });
-        }
-        allowed.push(route.method.as_str());
+        let segments = segments.into_iter().map(decoded).collect::<Result<_, _>>()?;
+        return Ok(Found { operation: route.operation, segments });
     }
+    let allowed = methods_at(path);
     if allowed.is_empty() {
         let path = policy::shown::shown(path);
         return Err(Problem::new(Code::NotFound, format!("there is nothing at `{path}`"))
             .help("`/v1/openapi.json` lists everything that is"));
     }
     Err(Problem::new(Code::MethodNotAllowed, format!("`{method}` cannot be done here"))
-        .help(format!("there is: {}", allowed.join(", "))))
+        .help(format!("there is: {allowed}")))
+}
+
+/// The methods that a path has, as they are listed in a header; nothing for one that does not exist.
+pub(crate) fn methods_at(path: &str) -> String {
+    let there = ROUTES.iter().filter(|route| segments_left_open(route.path, path).is_some());
+    there.map(|route| route.method.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 /// What a path has in the places that a pattern leaves open; none if it is another path.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::body::Incoming;
-use hyper::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
+use hyper::header::{ALLOW, AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, StatusCode};
@@ -24,6 +24,7 @@ use crate::log;
 use crate::operations;
 use crate::peer::Origin;
 use crate::problem::{Code, Problem};
+use crate::route;
 use crate::stall::Impatient;
 use crate::token::Token;
 
@@ -166,6 +167,7 @@ async fn respond(
     welcome: &Welcome,
     mut request: Request<Incoming>,
 ) -> Answer {
+    let uri = request.uri().clone();
     let answered = match let_in(daemon, welcome, &request) {
         Ok(admitted) => {
             // What goes on beyond HTTP keeps its place.
@@ -178,6 +180,11 @@ async fn respond(
         let mut answer = answer::problem(&problem);
         if problem.status == StatusCode::UNAUTHORIZED {
             answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if problem.status == StatusCode::METHOD_NOT_ALLOWED
+            && let Ok(allowed) = HeaderValue::from_str(&route::methods_at(uri.path()))
+        {
+            answer.headers_mut().insert(ALLOW, allowed);
         }
         answer
     })

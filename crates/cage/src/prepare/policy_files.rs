@@ -182,9 +182,13 @@ impl PolicyFiles {
         }
     }
 
-    /// A file below the working directory by its short name, as compilers name files.
+    /// A file below the working directory by its short name, as compilers name files. Of a daemon that is
+    /// the root, below which everything is.
     fn shown_name(&self, path: &HostPath) -> String {
-        let short = path.as_path().strip_prefix(self.working_directory.as_path());
+        let directory =
+            Some(&self.working_directory).filter(|directory| directory.parent().is_some());
+        let short = directory.map(|directory| path.as_path().strip_prefix(directory.as_path()));
+        let Some(short) = short else { return path.to_string() };
         short.map_or_else(|_| path.to_string(), |short| short.display().to_string())
     }
 }

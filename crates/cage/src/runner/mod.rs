@@ -1,8 +1,8 @@
 //! The library's front door: a [`Runner`] starts programs in cages, from any thread, watches over
 //! them and hands out a [`Handle`] for each.
 //!
-//! A runner has two small processes, forked before the first thread: one bears cages, the other
-//! gatekeepers. One thread of its own, the keeper, watches over everything that runs: its time, its
+//! A runner has small processes, forked before the first thread: one for each processor, up to a few, bears
+//! cages, and one gatekeepers. One thread of its own, the keeper, watches over everything that runs: its time, its
 //! output, its network, its end. Whatever is dropped is ended: a handle its program, a runner all of
 //! them. Were this process killed, its cages would die with it.
 //!

@@ -410,3 +410,36 @@ fn a_cage_cannot_reach_the_daemon() {
     let output = serving.output(&id, "stdout");
     assert!(output.contains("cannot") && !output.contains("status"), "{output}");
 }
+
+/// Whoever asks in the wrong way is told the right one, also by a header (RFC 9110, 15.5.6).
+#[test]
+fn methods_that_are_not_there_name_those_that_are() {
+    let serving = Serving::new();
+    let mut curl = serving.curl();
+    let output = curl.args(["-i", "-X", "DELETE", "http://stockade/v1/health"]).output().unwrap();
+    let answer = String::from_utf8_lossy(&output.stdout).to_lowercase();
+    assert!(
+        answer.starts_with("http/1.1 405") && answer.contains("\r\nallow: get\r\n"),
+        "{answer}"
+    );
+}
+
+/// An input that was there and has ended is not one that was never asked for.
+#[test]
+fn closed_input_is_told_from_none() {
+    let serving = Serving::new();
+    let mut request = serving.shell("cat; sleep 1000");
+    let none = serving.spawn(&request);
+    request["stdin"] = serde_json::json!("pipe");
+    let closed = serving.spawn(&request);
+    let write = |id: &str, query: &str| {
+        let mut curl = serving.curl();
+        curl.args(["-X", "POST", "-d", "x"]);
+        curl.arg(format!("http://stockade/v1/cages/{id}/stdin{query}"));
+        String::from_utf8_lossy(&curl.output().unwrap().stdout).into_owned()
+    };
+    write(&closed, "?close=true");
+    let (closed, none) = (write(&closed, ""), write(&none, ""));
+    assert!(closed.contains("is closed") && !closed.contains("start the program"), "{closed}");
+    assert!(none.contains("has no input") && none.contains("start the program"), "{none}");
+}

@@ -187,8 +187,8 @@ pub(super) async fn write_input(
 fn not_written(error: &InputError, written: u64) -> Problem {
     let problem = Problem::new(Code::Conflict, format!("{error}; {written} bytes were written"));
     match error {
-        InputError::Closed => problem.help("start the program with `\"stdin\": \"pipe\"`"),
-        InputError::Broken(_) => problem,
+        InputError::Missing => problem.help("start the program with `\"stdin\": \"pipe\"`"),
+        InputError::Closed | InputError::Broken(_) => problem,
     }
 }
 
