@@ -103,6 +103,7 @@ impl AttachedRun<'_> {
             session,
             recorder,
             network_is_heard: true,
+            was_asked_to_end: false,
             program_is_stopped: false,
         };
         attendance.attend()
@@ -191,6 +192,8 @@ struct Attendance<'a> {
     recorder: Recorder,
     /// Whether the gatekeeper may still have something to say.
     network_is_heard: bool,
+    /// Whether somebody has asked the program to end before.
+    was_asked_to_end: bool,
     /// Whether the program has stopped itself where this process does not stop with it.
     program_is_stopped: bool,
 }
@@ -332,6 +335,14 @@ impl Attendance<'_> {
                     let ring = self.bounds.end(EndReason::SessionEnded)?;
                     self.obey(ring);
                 }
+                libc::SIGTERM if std::mem::replace(&mut self.was_asked_to_end, true) => {
+                    self.insist()?;
+                }
+                // Its user's terminal is gone. Without one it may be a word of the program's own.
+                libc::SIGHUP if self.console.is_interactive() => {
+                    let _gone = self.running.signal(signal);
+                    self.insist()?;
+                }
                 // The cage may have ended a moment ago, which its own report tells.
                 _ => {
                     let _gone = self.running.signal(signal);
@@ -343,6 +354,14 @@ impl Attendance<'_> {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Ends the program if it does not end by itself. Whoever else would have to kill this process, and
+    /// nobody would look at what the program leaves.
+    fn insist(&mut self) -> Result<(), Errno> {
+        let ring = self.bounds.end(EndReason::Cancelled)?;
+        self.obey(ring);
         Ok(())
     }
 

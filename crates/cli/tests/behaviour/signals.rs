@@ -89,3 +89,27 @@ fn a_hard_limit_of_no_core_dumps_is_no_obstacle() {
     shell.env("HOME", &project.home).env("XDG_STATE_HOME", project.state());
     Ended::of(shell.output().unwrap()).expect_code(0);
 }
+
+/// K227, T28: who asks twice gets an end, whatever the program thinks of it, and what it left is set aside.
+#[test]
+fn a_program_that_ignores_everything_is_ended_by_a_second_request() {
+    let project = Place::new();
+    project.write("w/keep", "");
+    let line = "trap '' TERM HUP INT QUIT; echo x > w/.envrc; touch w/ready; \
+                while :; do sleep 0.1; done";
+    let child = start(&project, &["--rw", "w"], line);
+    wait_for(&project.project.join("w/ready"));
+    // Once is the program's own business.
+    for one in [Signal::TERM, Signal::HUP, Signal::INT, Signal::QUIT] {
+        signal(&child, one);
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    let asked = Instant::now();
+    signal(&child, Signal::TERM);
+    let ended = Ended::of(child.wait_with_output().unwrap());
+    ended.expect_code(137).says(".envrc` appeared during the run");
+    assert!(asked.elapsed() >= cage::GRACE, "{:?}", asked.elapsed());
+    assert!(!project.project.join("w/.envrc").exists());
+    let records = project.records();
+    assert!(records.iter().any(|record| record["reason"] == "cancelled"), "{records:#?}");
+}
