@@ -144,7 +144,14 @@ fn read(
     match object.and_then(|object| read_object(&object, most)) {
         Ok(text) => text,
         // Git, as the same user, cannot read it either.
-        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS | Errno::PERM) => None,
+        Err(
+            Errno::NOENT
+            | Errno::NOTDIR
+            | Errno::LOOP
+            | Errno::NAMETOOLONG
+            | Errno::ACCESS
+            | Errno::PERM,
+        ) => None,
         Err(errno) => {
             unread.push((path.clone(), errno));
             None

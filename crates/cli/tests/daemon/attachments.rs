@@ -315,3 +315,25 @@ fn what_was_dropped_before_a_client_came_is_told() {
     assert_eq!(gap["bytes"], kept);
     assert_eq!(kept + listener.stdout.len() as u64, 3_000_005);
 }
+
+/// T29: messages without bytes take their place in the queue as well.
+#[test]
+fn many_small_messages_to_a_deaf_program_are_not_all_kept() {
+    let serving = Serving::new();
+    let mut request = serving.shell("echo ready; sleep 1000");
+    request["stdin"] = json!("pipe");
+    let id = serving.spawn(&request);
+    let mut listener = Listener::new(attach(&serving, &id, ""));
+    listener.until(|so_far| so_far.stdout.contains("ready"));
+    // Fills the pipe, so that what comes next waits.
+    listener.attachment.input(&vec![b'x'; 100_000]).unwrap();
+    let refused = |so_far: &Listener| so_far.notices.iter().any(|notice| notice["type"] == "error");
+    for _ in 0..1_800 {
+        listener.attachment.request(&json!({ "type": "end_of_input" })).unwrap();
+    }
+    listener.until(refused);
+    let notice = listener.notices.iter().find(|notice| notice["type"] == "error").unwrap();
+    assert!(notice["message"].as_str().unwrap().contains("too much input"), "{notice}");
+    serving.post(&format!("/v1/cages/{id}/signal"), &json!({ "signal": "KILL" })).expect(200);
+    listener.until(|so_far| so_far.ended().is_some());
+}

@@ -119,13 +119,12 @@ struct Outgoing {
 
 /// What goes to the program, in its order.
 enum Incoming {
-    Bytes {
-        bytes: Vec<u8>,
-        /// Gives its room back.
-        _room: OwnedSemaphorePermit,
-    },
-    End,
+    Bytes { bytes: Vec<u8>, _room: Room },
+    End { _room: Room },
 }
+
+/// A place in the queue, given back when it is dropped.
+type Room = OwnedSemaphorePermit;
 
 /// What one side of the conversation has the other say.
 enum Say {
@@ -185,7 +184,7 @@ async fn feed(cage: &Cage, mut queued: mpsc::UnboundedReceiver<Incoming>, say: &
     while let Some(incoming) = queued.recv().await {
         let written = match &incoming {
             Incoming::Bytes { bytes, .. } => cage.input.write(bytes).await,
-            Incoming::End => cage.input.end().await,
+            Incoming::End { .. } => cage.input.end().await,
         };
         if let Err(error) = written
             && say.send(notice_of(&error.to_string())).await.is_err()
@@ -213,11 +212,12 @@ async fn hear(
             Ok(Some(Message::Binary(bytes))) => match &to_program {
                 Some((queue, room)) => {
                     let wanted = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+                    let wanted = wanted.saturating_add(OF_MESSAGE);
                     let room = Arc::clone(room).acquire_many_owned(wanted).await.ok()?;
                     queue.send(Incoming::Bytes { bytes, _room: room }).ok()?;
                     None
                 }
-                None => Some(notice_of("this attachment takes no input")),
+                None => Some(notice_of(NO_INPUT)),
             },
             Ok(Some(Message::Text(text))) => {
                 obey(cage, &text, to_program.as_ref()).err().map(|p| notice_of(&p.message))
@@ -252,10 +252,13 @@ fn obey(cage: &Cage, text: &str, to_program: Option<&ToProgram>) -> Result<(), P
             let _gone = cage.handle.signal(number(&signal)?);
             Ok(())
         }
-        Said::EndOfInput => match to_program {
-            Some((queue, _)) if queue.send(Incoming::End).is_ok() => Ok(()),
-            _ => Err(Problem::new(Code::Conflict, "this attachment takes no input")),
-        },
+        Said::EndOfInput => {
+            let refused = |why: &str| Problem::new(Code::Conflict, why);
+            let (queue, room) = to_program.ok_or_else(|| refused(NO_INPUT))?;
+            let room = Arc::clone(room).try_acquire_many_owned(OF_MESSAGE);
+            let room = room.map_err(|_| refused("too much input waits for the program"))?;
+            queue.send(Incoming::End { _room: room }).map_err(|_| refused(NO_INPUT))
+        }
     }
 }
 
@@ -365,6 +368,11 @@ const MOST_MESSAGE: usize = 256 << 10;
 
 /// Most bytes of input that wait for a program while the client is still heard: one message fits in any case.
 const MOST_WAITING: usize = 2 * MOST_MESSAGE;
+
+/// What a message takes of that beside its bytes: there can be many small ones.
+const OF_MESSAGE: u32 = 256;
+
+const NO_INPUT: &str = "this attachment takes no input";
 
 const CHUNK: usize = 32 << 10;
 
