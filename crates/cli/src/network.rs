@@ -36,10 +36,12 @@ pub(crate) fn tell(outcome: &NetworkOutcome, messages: Messages) {
     }
     let untold = account.denials.len().saturating_sub(MOST_TOLD);
     if untold > 0 || account.unlisted_denials > 0 {
-        let more = if account.unlisted_denials > 0 { "more than " } else { "" };
-        messages.note(&format!(
-            "{more}{untold} other targets on the network were refused too; `--json` lists them"
-        ));
+        let targets = match (untold, account.unlisted_denials) {
+            (1, 0) => "1 other target on the network was".to_owned(),
+            (_, 0) => format!("{untold} other targets on the network were"),
+            _ => format!("more than {untold} other targets on the network were"),
+        };
+        messages.note(&format!("{targets} refused too; `--json` lists them"));
     }
 }
 

@@ -1,9 +1,12 @@
 //! The result of a run as one line of JSON, for a program: how it ended and what was refused on the
 //! way, or why nothing ran.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cage::quarantine::Finding;
@@ -11,7 +14,7 @@ use cage::session::SessionId;
 use cage::{Outcome, UncagedOutcome};
 use counsel::result::{DeniedCallResult, NetworkResult, Quarantined, UsageResult};
 use plan::Plan;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags};
 use serde::Serialize;
 
 use crate::exit::Exit;
@@ -24,8 +27,15 @@ pub(crate) enum Destination {
     Nowhere,
     /// To standard error, after everything that the program wrote.
     StandardError,
-    /// To a file, which was made or emptied before the program could put anything in its place.
-    File(File),
+    /// To a file, which was made or emptied before the program ran.
+    File {
+        /// Where it is to be found.
+        path: PathBuf,
+        /// The directory of that, then: a program that may write there can put another in its place.
+        directory: OwnedFd,
+        /// What was there then.
+        file: File,
+    },
 }
 
 /// What happened.
@@ -171,10 +181,12 @@ impl Destination {
                 let result = [b"\n", line()?.as_slice()].concat();
                 std::io::stderr().lock().write_all(&result)
             }
-            Self::File(file) => {
-                let mut file: &File = file;
-                file.write_all(&line()?)
+            Self::File { path, file, .. } if is_at(path, file) => {
+                // The program may have had something to write there.
+                file.set_len(0)?;
+                file.write_all_at(&line()?, 0)
             }
+            Self::File { path, directory, .. } => put_in_place(path, directory, &line()?),
         }
     }
 
@@ -205,8 +217,39 @@ impl Destination {
             return Err(refused(&"it is not a regular file"));
         }
         file.set_len(0).map_err(|error| refused(&error))?;
-        Ok(Self::File(file))
+        let above = path.parent().filter(|above| !above.as_os_str().is_empty());
+        let above = above.unwrap_or(Path::new("."));
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = rustix::fs::open(above, flags, Mode::empty())
+            .map_err(|errno| refused(&std::io::Error::from(errno)))?;
+        Ok(Self::File { path: path.clone(), directory, file })
     }
+}
+
+/// Whether a path leads to an open file.
+fn is_at(path: &Path, file: &File) -> bool {
+    let identity = |metadata: Metadata| (metadata.dev(), metadata.ino());
+    let found = path.symlink_metadata().map(identity);
+    matches!((found, file.metadata().map(identity)), (Ok(found), Ok(own)) if found == own)
+}
+
+/// Takes the place of whatever a program has put there, which whoever reads the result would believe.
+fn put_in_place(path: &Path, directory: &OwnedFd, line: &[u8]) -> std::io::Result<()> {
+    let name = path.file_name().unwrap_or_default();
+    let beside = [b".", name.as_bytes(), format!(".{}", std::process::id()).as_bytes()].concat();
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    let mode = Mode::from_raw_mode(0o666);
+    let mut file = File::from(rustix::fs::openat(directory, beside.as_slice(), flags, mode)?);
+    let renamed = file
+        .write_all(line)
+        .and_then(|()| Ok(rustix::fs::renameat(directory, beside.as_slice(), directory, name)?));
+    renamed.inspect_err(|_| {
+        // It is ours, and of no use to anybody.
+        let _left = rustix::fs::unlinkat(directory, beside.as_slice(), AtFlags::empty());
+    })?;
+    let is_found = is_at(path, &file);
+    let elsewhere = || std::io::Error::other("its directory was replaced during the run");
+    if is_found { Ok(()) } else { Err(elsewhere()) }
 }
 
 fn milliseconds(duration: Duration) -> u64 {

@@ -1,5 +1,7 @@
 //! How `stockade run` ends, and what it says as JSON.
 
+use std::fs;
+
 use super::support::Place;
 
 /// K186
@@ -157,7 +159,15 @@ fn the_result_is_not_led_elsewhere() {
     let line = format!("rm -f out.json; ln -s {} out.json", victim.display());
     place.shell(&["--rw", ".", "--json=out.json"], &line).expect_code(0);
     assert_eq!(std::fs::read_to_string(&victim).unwrap(), "canary");
+    // A directory in the place of another gets nothing either.
+    std::fs::create_dir(place.project.join("results")).unwrap();
+    let line = format!("mv results moved; ln -s {} results", place.outside().display());
+    let ended = place.shell(&["--rw", ".", "--json=results/victim"], &line);
+    ended.says("its directory was replaced");
+    assert_eq!(std::fs::read_to_string(&victim).unwrap(), "canary");
     // A link that is there already is refused, and nothing runs.
+    std::fs::remove_file(place.project.join("out.json")).unwrap();
+    std::os::unix::fs::symlink(&victim, place.project.join("out.json")).unwrap();
     place.shell(&["--rw", ".", "--json=out.json"], "touch ran").expect_code(2);
     assert!(!place.project.join("ran").exists());
     place.shell(&["--json=/nonexistent/x"], "true").expect_code(2);
@@ -188,4 +198,31 @@ fn help_for_a_missing_command_is_not_told_as_an_error() {
     let bare = place.ask([] as [&str; 0]);
     bare.expect_code(2).says("Usage: stockade");
     assert!(!bare.stderr.contains("stockade: "), "{}", bare.stderr);
+}
+
+/// T51: whoever reads the result reads ours, also where the program may write to the same directory.
+#[test]
+fn a_result_that_the_program_wrote_is_not_the_result() {
+    let place = Place::new();
+    let forged = r#"echo '{"exit_code":0,"reason":"exited"}'"#;
+    let ways = [
+        format!("{forged} > out.json"),
+        format!("seq 100000 > out.json; {forged} >> out.json"),
+        format!("rm out.json; {forged} > out.json"),
+        format!("{forged} > new; mv new out.json"),
+        "rm out.json; ln -s elsewhere out.json".to_owned(),
+        "rm out.json".to_owned(),
+    ];
+    for way in ways {
+        place.shell(&["--rw", ".", "--json=out.json"], &format!("{way}; exit 3")).expect_code(3);
+        let text = fs::read_to_string(place.project.join("out.json")).unwrap();
+        let result: serde_json::Value = serde_json::from_str(&text).expect(&way);
+        assert_eq!(result["exit_code"], 3, "{way}");
+        assert!(!place.project.join("elsewhere").exists(), "{way}");
+    }
+    let ended =
+        place.shell(&["--rw", ".", "--json=out.json"], "rm out.json; mkdir out.json; exit 3");
+    ended.says("the result cannot be written");
+    let left = fs::read_dir(&place.project).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(!left.into_iter().any(|name| name.to_string_lossy().starts_with(".out.json")));
 }

@@ -261,7 +261,8 @@ impl Flags {
             .iter()
             .find_map(|(unit, factor)| whole(given.strip_suffix(*unit)?)?.checked_mul(*factor));
         let seconds = with_unit.or_else(|| whole(given));
-        let expected = "a time such as `90s`, `10m` or `2h`, at least one second";
+        let expected =
+            "a time such as `90s`, `10m` or `2h`, at least one second; leave it out for no limit";
         self.limits.walltime_sec = Some(within(seconds, &WALLTIME_SEC, "--time", given, expected)?);
         Ok(())
     }
