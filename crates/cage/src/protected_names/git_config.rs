@@ -297,4 +297,9 @@ const KEYS: &[(&str, &[&str], Kind)] = &[
     ("lfs", &["path", "clean", "smudge"], Kind::Command),
     ("tar", &["command"], Kind::Command),
     ("browser", &["cmd", "path"], Kind::Command),
+    ("man", &["cmd", "path"], Kind::Command),
+    ("guitool", &["cmd"], Kind::Command),
+    ("sendemail", &["smtpserver", "sendmailcmd", "tocmd", "cccmd", "headercmd"], Kind::Command),
+    ("imap", &["tunnel"], Kind::Command),
+    ("uploadpack", &["packobjectshook"], Kind::Command),
 ];

@@ -68,6 +68,9 @@ fn commands_are_taken_apart() {
         ("[submodule \"x\"] update = checkout", ""),
         ("[remote \"x\"] url = ext::./tunnel %S", "./tunnel %S,./tunnel"),
         ("[pager] log = ./p", "./p"),
+        ("[sendemail \"x\"] tocmd = ./t/to", "./t/to"),
+        ("[core] fsmonitor = \"$HOME/t/m\"", "$HOME/t/m,~/t/m,t/m"),
+        ("[core] fsmonitor = ${HOME}/t/m", "${HOME}/t/m,~/t/m,t/m"),
     ] {
         let found = check(setting).join(",");
         assert_eq!(found.replace("program ", ""), expected, "{setting}");
