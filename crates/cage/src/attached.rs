@@ -25,6 +25,7 @@ use crate::spawn::{Event, Running, connect};
 use crate::sweep::Swept;
 use crate::watchdog::Ring;
 use console::Console;
+pub(crate) use console::check_streams;
 use relay::Relay;
 use signals::{Signals, stop_own_group};
 pub use uncaged::{UncagedOutcome, UncagedRun};

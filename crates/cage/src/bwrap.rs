@@ -14,6 +14,7 @@ use rustix::fs::{MemfdFlags, SeekFrom};
 use rustix::io::{Errno, FdFlags};
 use rustix::process::Pid;
 
+use crate::attached::check_streams;
 use crate::outcome::{EndReason, SpawnError};
 use crate::record::{RecordedEnd, Recording};
 
@@ -30,10 +31,14 @@ pub fn installed() -> Option<&'static Path> {
 pub fn run(plan: &Plan, recording: &Recording) -> Result<End, SpawnError> {
     let program = installed().ok_or_else(|| helper("it is not installed"))?;
     check(plan)?;
+    check_streams()?;
+    let plan = &told_apart(plan);
     let recorder = recording.of_start(&plan.invocation)?;
     recorder.intent(plan)?;
     let command = plan::render::bwrap(plan, FIRST_DESCRIPTOR);
     let failed = |errno: Errno| helper(std::io::Error::from(errno));
+    // What this process was started with would be a way out of the cage, and Bubblewrap hands it on.
+    sys::descriptors::hand_on_nothing_from(FIRST_BEYOND_STREAMS).map_err(failed)?;
     let mut kept = Vec::new();
     for (number, contents) in &command.data {
         kept.push(data_at(*number, contents.as_bytes()).map_err(failed)?);
@@ -68,6 +73,13 @@ pub fn run(plan: &Plan, recording: &Recording) -> Result<End, SpawnError> {
     let (reason, duration) = (EndReason::of(end, &[]), began.elapsed());
     recorder.ended(&RecordedEnd::uncounted(end, reason, duration, plan.limits))?;
     Ok(end)
+}
+
+/// The same with a summary from which the record's readers see who built the cage.
+fn told_apart(plan: &Plan) -> Plan {
+    let mut plan = plan.clone();
+    plan.summary.line.push_str(", built by bubblewrap");
+    plan
 }
 
 /// Refuses what bubblewrap would silently do without.
@@ -114,3 +126,5 @@ fn helper(problem: impl std::fmt::Display) -> SpawnError {
 
 /// High enough to be free.
 const FIRST_DESCRIPTOR: i32 = 200;
+
+const FIRST_BEYOND_STREAMS: u32 = 3;

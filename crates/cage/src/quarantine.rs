@@ -55,6 +55,15 @@ pub enum Finding {
         /// How many there are.
         count: usize,
     },
+    /// A protected name appeared, could not be renamed, and was closed to everybody instead.
+    Closed {
+        /// Where it is.
+        path: HostPath,
+        /// Why it matters.
+        entry: &'static Entry,
+        /// Why it could not be renamed.
+        errno: Errno,
+    },
     /// A protected name appeared and could not be renamed.
     NotMoved {
         /// Where it is.
@@ -138,6 +147,13 @@ impl fmt::Display for Finding {
                      tell, and can run code; look at {them}"
                 )
             }
+            Self::Closed { path, entry, errno } => write!(
+                formatter,
+                "`{}` appeared during the run, would be run by {}, and could not be renamed: {errno}; its mode is \
+                 000 now",
+                shown(path),
+                entry.runs_by
+            ),
             Self::NotMoved { path, entry, errno } => write!(
                 formatter,
                 "`{}` appeared during the run, will be run by {}, and could not be renamed: {errno}",

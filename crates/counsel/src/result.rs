@@ -116,6 +116,7 @@ impl From<&Finding> for Quarantined {
             Finding::Modified { path, .. }
             | Finding::PerhapsMoved { path, .. }
             | Finding::Undated { path, .. }
+            | Finding::Closed { path, .. }
             | Finding::NotMoved { path, .. }
             | Finding::NotSearched { path, .. }
             | Finding::More { path, .. } => (path, None),

@@ -18,6 +18,13 @@ pub fn leave_all_from(first: u32) -> Result<(), Errno> {
     close_range(first, u32::MAX, libc::CLOSE_RANGE_UNSHARE)
 }
 
+/// Keeps everything from `first` up from programs that this process starts; what it is to hand on is made
+/// inheritable afterwards.
+pub fn hand_on_nothing_from(first: u32) -> Result<(), Errno> {
+    let flags = libc::CLOSE_RANGE_CLOEXEC;
+    close_range(first, u32::MAX, flags)
+}
+
 /// Closes every descriptor but those in `keep`, which must be sorted.
 ///
 /// For a freshly forked process that will not return to code owning any other descriptor.

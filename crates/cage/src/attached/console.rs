@@ -21,6 +21,31 @@ pub(super) struct Console {
     terminal: Option<OwnedFd>,
 }
 
+/// Refuses streams that would be ways out of a cage, for a program that gets them as they are.
+pub(crate) fn check_streams() -> Result<(), SpawnError> {
+    for (number, name) in (0..).zip(NAMES) {
+        if let Some(descriptor) = standard(number) {
+            check_stream(descriptor, name)?;
+        }
+    }
+    Ok(())
+}
+
+fn check_stream(descriptor: BorrowedFd<'_>, name: &'static str) -> Result<(), SpawnError> {
+    let stat = rustix::fs::fstat(descriptor).map_err(SpawnError::Supervise)?;
+    let problem = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Directory => {
+            "is a directory, which would be a way out of the cage; redirect it from a file"
+        }
+        FileType::BlockDevice => "is a block device; redirect it from a file",
+        FileType::Symlink => "is open as a path only; open it for reading or writing",
+        _ => return Ok(()),
+    };
+    Err(SpawnError::Stream { stream: name, problem: problem.to_owned() })
+}
+
+const NAMES: [&str; 3] = ["standard input", "standard output", "standard error"];
+
 impl Console {
     /// Looks at the three streams and decides how each reaches the program. With a terminal for
     /// both input and output the program gets one of its own; a terminal that is only one of them
@@ -37,34 +62,28 @@ impl Console {
         };
         let mut console = Self { relays: Vec::new(), saved, terminal: None };
         let streams = ProgramStreams {
-            stdin: console.stream(0, "standard input")?,
-            stdout: console.stream(1, "standard output")?,
-            stderr: console.stream(2, "standard error")?,
+            stdin: console.stream(0, NAMES[0])?,
+            stdout: console.stream(1, NAMES[1])?,
+            stderr: console.stream(2, NAMES[2])?,
         };
         Ok((console, streams))
     }
 
     fn stream(&mut self, number: i32, name: &'static str) -> Result<Stream, SpawnError> {
-        let problem =
-            |problem: &str| SpawnError::Stream { stream: name, problem: problem.to_owned() };
         let Some(descriptor) = standard(number) else { return Ok(Stream::Null) };
-        let stat = rustix::fs::fstat(descriptor).map_err(SpawnError::Supervise)?;
-        match FileType::from_raw_mode(stat.st_mode) {
-            FileType::Directory => Err(problem(
-                "is a directory, which would be a way out of the cage; redirect it from a file",
-            )),
-            FileType::BlockDevice => Err(problem("is a block device; redirect it from a file")),
-            FileType::Symlink => {
-                Err(problem("is open as a path only; open it for reading or writing"))
-            }
-            _ if is_terminal(number) && self.saved.is_some() => Ok(Stream::Terminal),
-            // What is typed is for the shell as long as this is a job in the background.
-            _ if number == 0 && is_terminal(0) && !is_in_foreground() => Ok(Stream::Null),
-            _ if is_terminal(number) => self.relay_through_pipe(number, descriptor),
-            _ => rustix::io::fcntl_dupfd_cloexec(descriptor, 3)
-                .map(Stream::Descriptor)
-                .map_err(SpawnError::Supervise),
+        check_stream(descriptor, name)?;
+        if !is_terminal(number) {
+            let copy = rustix::io::fcntl_dupfd_cloexec(descriptor, 3);
+            return copy.map(Stream::Descriptor).map_err(SpawnError::Supervise);
         }
+        if self.saved.is_some() {
+            return Ok(Stream::Terminal);
+        }
+        // What is typed is for the shell as long as this is a job in the background.
+        if number == 0 && !is_in_foreground() {
+            return Ok(Stream::Null);
+        }
+        self.relay_through_pipe(number, descriptor)
     }
 
     fn relay_through_pipe(

@@ -36,6 +36,11 @@ pub(crate) fn named(text: &[u8]) -> Vec<Named> {
             Some(Kind::WorkTree) => found.push(Named::WorkTree(value.clone())),
             Some(Kind::Hooks) => found.push(Named::Hooks(value.clone())),
             Some(Kind::Command) => found.extend(programs(value)),
+            // One without this sign is a command of Git's own.
+            Some(Kind::Alias) => {
+                let command = value.strip_prefix(b"!");
+                found.extend(command.into_iter().flat_map(programs));
+            }
             // A remote is a command only in this form.
             Some(Kind::Address) => {
                 let command = value.strip_prefix(b"ext::".as_slice());
@@ -53,6 +58,7 @@ enum Kind {
     WorkTree,
     Hooks,
     Command,
+    Alias,
     Address,
 }
 
@@ -302,4 +308,7 @@ const KEYS: &[(&str, &[&str], Kind)] = &[
     ("sendemail", &["smtpserver", "sendmailcmd", "tocmd", "cccmd", "headercmd"], Kind::Command),
     ("imap", &["tunnel"], Kind::Command),
     ("uploadpack", &["packobjectshook"], Kind::Command),
+    ("gc", &["recentobjectshook"], Kind::Command),
+    ("instaweb", &["httpd", "browser"], Kind::Command),
+    ("alias", &["*"], Kind::Alias),
 ];

@@ -202,7 +202,7 @@ impl<'a> Sweep<'a> {
     }
 
     fn visit(&mut self, top: &OwnedFd, directory: &Directory, waiting: &mut VecDeque<Directory>) {
-        let descriptor = match self.open(top, &directory.relative) {
+        let descriptor = match self.open(top, directory) {
             Ok(descriptor) => descriptor,
             // Gone, or a mount of another file system, which the cage had no grant for.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => return,
@@ -309,21 +309,29 @@ impl<'a> Sweep<'a> {
         });
     }
 
-    fn open(&self, top: &OwnedFd, relative: &[u8]) -> Result<OwnedFd, Errno> {
-        match open_to_list(top, relative) {
-            Err(Errno::ACCESS) => self.open_up(top, relative),
+    fn open(&self, top: &OwnedFd, directory: &Directory) -> Result<OwnedFd, Errno> {
+        match open_to_list(top, &directory.relative) {
+            Err(Errno::ACCESS) => self.open_up(top, directory),
             opened => opened,
         }
     }
 
     /// Opens a directory that the program closed to its owner before it ended. One that was closed
     /// before the run is left alone.
-    fn open_up(&self, top: &OwnedFd, relative: &[u8]) -> Result<OwnedFd, Errno> {
+    fn open_up(&self, top: &OwnedFd, directory: &Directory) -> Result<OwnedFd, Errno> {
+        let relative = directory.relative.as_slice();
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
         let closed = rustix::fs::openat2(top, relative, flags, Mode::empty(), resolve)?;
-        let is_recent = self.dating.is_recent(times(&closed, b"")?.stx_ctime);
-        if self.dating == Dating::Untold || !is_recent {
+        let was_closed_since = match self.dating {
+            Dating::Since(_) => self.dating.is_recent(times(&closed, b"")?.stx_ctime),
+            // It was open, or not there.
+            Dating::Untold => {
+                directory.novelty == Novelty::Certain
+                    || self.listed_at_start.contains_key(&directory.path)
+            }
+        };
+        if !was_closed_since {
             return Err(Errno::ACCESS);
         }
         let mode = Mode::from_raw_mode(rustix::fs::fstat(&closed)?.st_mode);

@@ -56,6 +56,7 @@ impl Grant {
                 Finding::Modified { path, .. } => format!("modified {}", relative(path)),
                 Finding::PerhapsMoved { path, .. } => format!("perhaps {}", relative(path)),
                 Finding::Undated { path, count } => format!("undated {count} {}", relative(path)),
+                Finding::Closed { path, .. } => format!("closed {}", relative(path)),
                 Finding::NotMoved { path, .. } => format!("kept {}", relative(path)),
                 Finding::NotSearched { path, .. } => format!("unsearched {}", relative(path)),
                 Finding::More { count, fate, .. } => format!("{count} more {fate:?}"),

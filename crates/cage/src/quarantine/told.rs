@@ -30,6 +30,7 @@ impl Told {
             Finding::Modified { path, .. }
             | Finding::PerhapsMoved { path, .. }
             | Finding::Undated { path, .. }
+            | Finding::Closed { path, .. }
             | Finding::NotMoved { path, .. }
             | Finding::NotSearched { path, .. }
             | Finding::More { path, .. } => (&mut self.left, path),

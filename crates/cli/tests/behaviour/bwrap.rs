@@ -40,3 +40,31 @@ fn what_it_cannot_do_is_refused() {
     let flags = ["--backend", "bwrap", "--memory", "64M"];
     place.shell(&flags, "true").expect_code(122).says("bwrap");
 }
+
+/// T54: it gets the standard streams and no other descriptor, and none that is a directory.
+#[test]
+fn descriptors_of_the_caller_stay_outside() {
+    if !has("bwrap") {
+        return;
+    }
+    let place = Place::new();
+    place.write("file", "contents");
+    let binary = super::support::stockade_binary();
+    let run = |redirection: &str, line: &str| {
+        let mut shell = std::process::Command::new("sh");
+        let script = format!("exec \"$0\" run --backend bwrap -- sh -c '{line}' {redirection}");
+        shell.arg("-c").arg(script).arg(&binary).current_dir(&place.project);
+        shell.env_clear().env("HOME", &place.home).env("PATH", "/usr/bin:/bin");
+        shell.env("XDG_STATE_HOME", place.state());
+        super::support::Ended::of(shell.output().unwrap())
+    };
+    let ended = run("7</ 8<file </dev/null", "ls /proc/self/fd");
+    assert_eq!(ended.expect_code(0).stdout, "0\n1\n2\n3\n");
+    let ended = run("</", "echo ran");
+    assert!(ended.code != 0 && ended.stdout.is_empty(), "{}", ended.stdout);
+    ended.says("is a directory, which would be a way out of the cage");
+    // Who built a cage is on record.
+    let spawned = place.records().into_iter().find(|record| record["event"] == "subagent.spawn");
+    let summary = spawned.unwrap()["cage_summary"].as_str().unwrap().to_owned();
+    assert!(summary.ends_with("built by bubblewrap"), "{summary}");
+}

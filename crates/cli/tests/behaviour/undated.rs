@@ -108,3 +108,15 @@ fn what_was_there_stays_and_what_cannot_be_known_is_told() {
     assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
     assert!(kept.iter().all(|file| mounted.has(file)));
 }
+
+/// T5: directories that the program closes to their owner are opened there as elsewhere.
+#[test]
+fn closed_directories_are_searched() {
+    let Some(mounted) = Mounted::new(Place::new()) else { return };
+    mounted.write("old/file");
+    let ended = mounted.shell(
+        "mkdir new && echo x > new/.envrc && chmod 311 new && echo x > old/.envrc && chmod 311 old",
+    );
+    ended.expect_code(0).says("new/.envrc` appeared").says("old/.envrc` appeared");
+    assert!(!mounted.has("new/.envrc") && !mounted.has("old/.envrc"), "{}", ended.stderr);
+}

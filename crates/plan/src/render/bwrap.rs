@@ -71,6 +71,8 @@ pub fn bwrap_gaps(plan: &Plan) -> Vec<String> {
         "refused system calls are not named to the supervisor".to_owned(),
         "the finished tree is not verified before the program starts".to_owned(),
         "memory file systems have no limit on their number of files".to_owned(),
+        "the program has your own terminal, and what it writes there is not filtered".to_owned(),
+        "a file that is its standard input can be opened anew for writing".to_owned(),
     ];
     let mut gap = |holds: bool, text: &str| {
         if holds {

@@ -115,7 +115,7 @@ impl Sweep<'_> {
             if above.novelty != Novelty::Certain && self.covered_at_start.contains(&path) {
                 return;
             }
-            let Ok(descriptor) = self.open(top, &above.relative) else { return };
+            let Ok(descriptor) = self.open(top, &above) else { return };
             let flags = AtFlags::SYMLINK_NOFOLLOW;
             let Ok(status) = rustix::fs::statat(&descriptor, component, flags) else { return };
             let file_type = FileType::from_raw_mode(status.st_mode);

@@ -1,6 +1,6 @@
 //! Renames what has appeared, in place: nothing is removed, nothing replaced, and nothing runs it by its new name.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 
 use plan::HostPath;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
@@ -24,8 +24,13 @@ impl Sweep<'_> {
                 Judged::Moved
             }
             Err(errno) => {
-                self.findings.tell(Finding::NotMoved { path: path.clone(), entry, errno });
-                Judged::Stays
+                let path = path.clone();
+                let (finding, judged) = match close(listing.descriptor, name) {
+                    Ok(()) => (Finding::Closed { path, entry, errno }, Judged::Moved),
+                    Err(_) => (Finding::NotMoved { path, entry, errno }, Judged::Stays),
+                };
+                self.findings.tell(finding);
+                judged
             }
         }
     }
@@ -69,6 +74,18 @@ impl Sweep<'_> {
         }
         Err(Errno::EXIST)
     }
+}
+
+/// Takes every permission from what cannot be renamed, which needs no room on a disk that the program has
+/// filled. A link has none, and root needs none.
+fn close(directory: &OwnedFd, name: &Name) -> Result<(), Errno> {
+    if name.file_type == FileType::Symlink || rustix::process::geteuid().is_root() {
+        return Err(Errno::PERM);
+    }
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let object = rustix::fs::openat(directory, name.bytes.as_slice(), flags, Mode::empty())?;
+    // A descriptor for reference cannot change what it refers to; its name in `/proc` can.
+    rustix::fs::chmod(format!("/proc/self/fd/{}", object.as_raw_fd()), Mode::empty())
 }
 
 /// The same where the file system cannot be asked not to replace anything: what is replaced is an empty
