@@ -58,7 +58,9 @@ fn for_start(error: &SpawnError, plan: &Plan) -> Vec<String> {
         }
         SpawnError::Published { port, errno } => vec![published(*port, *errno)],
         SpawnError::Helper { program, .. } => {
-            vec![format!("install {program}, or leave out `--backend`")]
+            let is_there = cage::bwrap::installed().is_some();
+            let install = if is_there { String::new() } else { format!("install {program}, or ") };
+            vec![format!("{install}leave out `--backend`")]
         }
     }
 }
