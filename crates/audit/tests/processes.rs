@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use stockade_audit::{Event, Expected, Filter, Log, Reader, verify};
 
@@ -41,11 +41,13 @@ fn no_durable_record_is_lost_when_writers_are_killed() {
     let directory = parent.path().join("audit");
     let mut durable = BTreeMap::new();
     let mut recovered = 0;
+    let first = time_to_the_first_record(&parent.path().join("other"));
     for round in 0..ROUNDS {
         let mut writers =
             [(); 2].map(|()| start("writes_until_killed", &directory, Stdio::piped()));
         // Each at another moment of its life, and the first ones while the log is being made.
-        std::thread::sleep(Duration::from_micros(1500 + round * 7919 % 12_000));
+        let share = u32::try_from(round * 7919 % 1200).unwrap();
+        std::thread::sleep(first / 3 + first * share / 800);
         for writer in &mut writers {
             writer.kill().unwrap();
         }
@@ -76,6 +78,22 @@ fn no_durable_record_is_lost_when_writers_are_killed() {
     for (sequence, token) in &durable {
         assert_eq!(found.get(sequence), Some(token), "record {sequence}");
     }
+}
+
+/// How long a writer lives here until it has told of a record.
+fn time_to_the_first_record(directory: &Path) -> Duration {
+    let mut least = Duration::MAX;
+    for _ in 0..5 {
+        let started = Instant::now();
+        let mut writer = start("writes_until_killed", directory, Stdio::piped());
+        let told = BufReader::new(writer.stdout.take().expect("its output is a pipe"));
+        let first = told.lines().map_while(Result::ok).find(|line| line.starts_with("durable"));
+        assert!(first.is_some());
+        least = least.min(started.elapsed());
+        writer.kill().expect("it is a child");
+        writer.wait().expect("it is a child");
+    }
+    least
 }
 
 /// K240, T54
