@@ -27,7 +27,8 @@ pub fn installed() -> Option<&'static Path> {
     PLACES.iter().map(Path::new).find(|place| place.is_file())
 }
 
-/// Runs the Plan's program to its end on this process's standard streams.
+/// Runs the Plan's program to its end on this process's standard streams. No other descriptor that is open
+/// in this process is inherited by anything that it starts from now on.
 pub fn run(plan: &Plan, recording: &Recording) -> Result<End, SpawnError> {
     let program = installed().ok_or_else(|| helper("it is not installed"))?;
     check(plan)?;

@@ -1,4 +1,5 @@
-//! Renames what has appeared, in place: nothing is removed, nothing replaced, and nothing runs it by its new name.
+//! Renames what has appeared, in place: nothing is removed, nothing of anybody's replaced, and nothing runs it
+//! by its new name. Where the program left no room for that, it takes every permission away instead.
 
 use std::os::fd::{AsRawFd as _, OwnedFd};
 
@@ -23,14 +24,15 @@ impl Sweep<'_> {
                 self.findings.tell(Finding::Quarantined { path: path.clone(), moved_to, entry });
                 Judged::Moved
             }
+            Err(errno @ (Errno::NOSPC | Errno::DQUOT))
+                if close(listing.descriptor, name).is_ok() =>
+            {
+                self.findings.tell(Finding::Closed { path: path.clone(), entry, errno });
+                Judged::Moved
+            }
             Err(errno) => {
-                let path = path.clone();
-                let (finding, judged) = match close(listing.descriptor, name) {
-                    Ok(()) => (Finding::Closed { path, entry, errno }, Judged::Moved),
-                    Err(_) => (Finding::NotMoved { path, entry, errno }, Judged::Stays),
-                };
-                self.findings.tell(finding);
-                judged
+                self.findings.tell(Finding::NotMoved { path: path.clone(), entry, errno });
+                Judged::Stays
             }
         }
     }
