@@ -4,9 +4,12 @@
 
 use std::fmt;
 
+use plan::HostPath;
+
 use crate::algebra::{Refusal, Refusals};
 use crate::facts::ResolvedRule;
-use crate::shown::Shown;
+use crate::secrets;
+use crate::shown::{Shown, shown};
 use crate::{
     Cage, Commands, FsAccess, FsRule, HostFacts, Place, Policy, Reach, RuleOrigin, Seccomp, State,
 };
@@ -19,6 +22,9 @@ pub struct Ceiling {
     /// Names of variables that may be passed on; a final `*` stands for any ending. A value that
     /// the file itself writes tells the program nothing about the user and needs no entry.
     pub variables: Vec<String>,
+    /// The caller's home. Well-known secrets of it are not part of a wider grant: who may have the
+    /// directory above may not name them either.
+    pub home: Option<HostPath>,
 }
 
 /// Everything that was asked for beyond the ceiling; never empty.
@@ -59,7 +65,7 @@ impl Ceiling {
             ..Policy::closed("ceiling")
         };
         let variables = BUILT_IN_VARIABLES.iter().map(|name| (*name).to_owned()).collect();
-        Self { bound, variables }
+        Self { bound, variables, home: place.home.clone() }
     }
 
     /// The policy under this ceiling: what the ceiling hides, denies or bounds inside of what is
@@ -71,7 +77,11 @@ impl Ceiling {
                 bound.env.insert(name.clone(), rule.clone());
             }
         }
-        bound.narrow(policy).map_err(|refusals| Excess::of(&refusals))
+        let secrets = policy.fs.iter().filter_map(|rule| self.secret_asked(rule, None)).collect();
+        match bound.narrow(policy) {
+            Ok(narrowed) => Excess::none_of(secrets).map(|()| narrowed),
+            Err(refusals) => Err(Excess::of(&refusals).and(secrets)),
+        }
     }
 
     /// As [`Ceiling::apply`], for what a file may define: a cage that is disabled is beyond any
@@ -89,14 +99,30 @@ impl Ceiling {
         }
     }
 
+    /// What a rule asks for that shows a secret which no rule of this ceiling names.
+    fn secret_asked(&self, rule: &FsRule, real_home: Option<&HostPath>) -> Option<Asked> {
+        if rule.access == FsAccess::Hide {
+            return None;
+        }
+        let homes: Vec<&HostPath> = self.home.iter().chain(real_home).collect();
+        let holding = secrets::holding(&homes, &rule.path);
+        let secret = secrets::covering(&holding, &self.bound.fs, &rule.path)?;
+        let (access, path) = (rule.access.word(), shown(&rule.path));
+        Some(Asked {
+            request: format!("`{access}` on `{path}` ({})", secret.name),
+            ceiling: "no well-known secret that it does not name".to_owned(),
+            origin: Some(rule.origin.clone()),
+        })
+    }
+
     /// Whether a policy stays under this ceiling.
     pub fn check(&self, policy: &Policy) -> Result<(), Excess> {
         self.apply(policy).map(|_| ())
     }
 
     /// Compares once more when links have been resolved: a project's rule under this ceiling may
-    /// lead, through a link inside the project, to a place that the ceiling does not give, and so may
-    /// a plugin's capability wherever it is. Rules that the user's own configuration or flags wrote
+    /// lead, through a link inside the project, to a place that the ceiling does not give or to a
+    /// secret, and so may a plugin's capability wherever it is. Rules that the user's own configuration or flags wrote
     /// are not the ceiling's concern.
     pub fn check_resolved(&self, policy: &Policy, facts: &HostFacts) -> Result<(), Excess> {
         let real_path = |rule: &ResolvedRule| match rule {
@@ -106,14 +132,25 @@ impl Ceiling {
             }
             ResolvedRule::NothingToHide => None,
         };
-        let led_elsewhere = |(rule, resolved): (&FsRule, &ResolvedRule)| {
-            let path = real_path(resolved)?;
-            let of_others = rule.reach == Reach::BeneathProject
-                || matches!(rule.origin, RuleOrigin::Capability(_));
-            (of_others && path != rule.path).then(|| FsRule { path, ..rule.clone() })
+        let of_others = |rule: &FsRule| {
+            rule.reach == Reach::BeneathProject || matches!(rule.origin, RuleOrigin::Capability(_))
         };
-        let fs = policy.fs.iter().zip(&facts.rules).filter_map(led_elsewhere).collect();
-        self.check(&Policy { fs, commands: Commands::None, ..Policy::closed(&policy.name) })
+        let rules = policy.fs.iter().zip(&facts.rules).filter(|(rule, _)| of_others(rule));
+        let (mut led_elsewhere, mut secrets) = (Vec::new(), Vec::new());
+        for (rule, resolved) in rules {
+            let Some(path) = real_path(resolved) else { continue };
+            let led = FsRule { path, ..rule.clone() };
+            secrets.extend(self.secret_asked(&led, facts.caller.home.as_ref()));
+            if led.path != rule.path {
+                led_elsewhere.push(led);
+            }
+        }
+        Excess::none_of(secrets)?;
+        if led_elsewhere.is_empty() {
+            return Ok(());
+        }
+        let (fs, commands) = (led_elsewhere, Commands::None);
+        self.check(&Policy { fs, commands, ..Policy::closed(&policy.name) })
     }
 
     fn passes_on(&self, name: &str) -> bool {
@@ -125,6 +162,16 @@ impl Ceiling {
 }
 
 impl Excess {
+    /// Success if nothing was asked.
+    fn none_of(asked: Vec<Asked>) -> Result<(), Self> {
+        if asked.is_empty() { Ok(()) } else { Err(Self { asked }) }
+    }
+
+    fn and(mut self, others: Vec<Asked>) -> Self {
+        self.asked.extend(others);
+        self
+    }
+
     fn of(refusals: &Refusals) -> Self {
         let asked = |refusal: &Refusal| Asked {
             request: refusal.request(),

@@ -52,6 +52,41 @@ pub fn covering<'hidden>(
     hidden.iter().find(|secret| path.is_within(&secret.path) && !named(secret))
 }
 
+/// The secrets that a path is or lies in, in these homes and in those that lie where homes do.
+pub fn holding(homes: &[&HostPath], path: &HostPath) -> Vec<HiddenPath> {
+    let conventional = conventional_home_of(path);
+    let mut known: Vec<&HostPath> = Vec::new();
+    for home in homes.iter().copied().chain(&conventional) {
+        if path.is_within(home) && !known.contains(&home) {
+            known.push(home);
+        }
+    }
+    known.into_iter().flat_map(|home| holding_in(home, path)).collect()
+}
+
+fn holding_in<'a>(home: &'a HostPath, path: &'a HostPath) -> impl Iterator<Item = HiddenPath> + 'a {
+    let below = path.as_bytes().strip_prefix(home.as_bytes()).unwrap_or_default();
+    let below = below.strip_prefix(b"/").unwrap_or(below);
+    let is_or_holds = move |secret: &&Secret| {
+        let rest = below.strip_prefix(secret.path.as_bytes());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+    };
+    TABLE.iter().filter(is_or_holds).filter_map(move |secret| {
+        Some(HiddenPath { path: home.join(secret.path).ok()?, name: secret.name })
+    })
+}
+
+/// The directory where homes are that a path is in: one below `/home`, or root's.
+pub fn conventional_home_of(path: &HostPath) -> Option<HostPath> {
+    let below = path.as_bytes().strip_prefix(b"/")?;
+    let mut names = below.split(|byte| *byte == b'/');
+    match names.next()? {
+        b"root" => HostPath::new("/root").ok(),
+        b"home" => HostPath::new("/home").ok()?.join(names.next()?).ok(),
+        _ => None,
+    }
+}
+
 /// The table, for whoever shows it.
 pub fn table() -> &'static [Secret] {
     TABLE

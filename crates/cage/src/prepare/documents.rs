@@ -51,11 +51,6 @@ pub(super) enum Author {
 }
 
 impl Documents {
-    /// Whether the user's configuration sets a ceiling.
-    pub(super) fn has_own_ceiling(&self) -> bool {
-        self.user.as_ref().is_some_and(|document| document.ceiling.is_some())
-    }
-
     /// The cage or agent that was asked for; none where nobody defined the default one.
     pub(super) fn choose<'a>(
         &'a self,

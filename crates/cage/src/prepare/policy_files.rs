@@ -146,8 +146,6 @@ impl PolicyFiles {
         let (cage, ceiling) = match chosen.author {
             Author::User => (cage.clone(), None),
             Author::Project => match documents.ceiling.apply_to_cage(cage) {
-                // What is built in gives the whole project, which no link of a project leaves.
-                Ok(cage) if !documents.has_own_ceiling() => (cage, None),
                 Ok(cage) => (cage, Some(documents.ceiling.clone())),
                 Err(_) if self.is_approved()? => (cage.clone(), None),
                 Err(excess) => return Err(self.not_approved(excess)),

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use plan::HostPath;
 use policy::FsAccess;
 use policy::access::AccessMap;
-use policy::secrets::{HiddenPath, Secret, hidden_paths, table};
+use policy::secrets::{HiddenPath, Secret, conventional_home_of, hidden_paths, table};
 
 use super::caller::{AccountHome, account_homes, can_be_of_one_user};
 use super::error::{OwnMissing, PathProblem, Uncoverable};
@@ -122,13 +122,6 @@ fn homes(stage: &Stage<'_>) -> Result<Vec<HostPath>, ResolveError> {
     let mut known = HashSet::new();
     homes.retain(|home| can_be_of_one_user(home) && known.insert(home.clone()));
     Ok(homes)
-}
-
-/// The directory directly below `/home` that a path is in.
-fn conventional_home_of(path: &HostPath) -> Option<HostPath> {
-    let below = path.as_bytes().strip_prefix(b"/home/")?;
-    let name = below.split(|byte| *byte == b'/').next()?;
-    HostPath::new("/home").ok()?.join(name).ok()
 }
 
 /// The entries of the table that some grant may show: all if one shows the home, else those inside

@@ -37,6 +37,33 @@ fn a_file_within_the_ceiling_needs_no_approval() {
     place.ask(["allow"]).expect_code(0).says("needs no approval");
 }
 
+/// T50: a repository of settings cannot show the user's credentials that lie in it.
+#[test]
+fn a_project_around_secrets_names_none_without_approval() {
+    let place = Place::new();
+    let settings = place.home.join(".config");
+    let secret = settings.join("gh/hosts.yml");
+    fs::create_dir_all(secret.parent().unwrap()).unwrap();
+    fs::write(&secret, "a token").unwrap();
+    std::os::unix::fs::symlink("gh", settings.join("link")).unwrap();
+    let run = |rules: &str| {
+        let text = format!("version = 1\n[cage.default]\nfs = [{rules}]\n");
+        fs::write(settings.join("stockade.toml"), text).unwrap();
+        let mut command = place.stockade();
+        command.current_dir(&settings).args(["run", "--", "cat", "gh/hosts.yml"]);
+        Ended::of(command.output().unwrap())
+    };
+    run("{ ro = \".\" }").expect_code(1);
+    let named = run("{ ro = \".\" }, { ro = \"gh\" }");
+    named.expect_code(125).says("GitHub command line credentials").says("stockade allow");
+    run("{ ro = \".\" }, { ro = \"link\" }").expect_code(125).says("GitHub command line");
+    let mut command = place.stockade();
+    command.current_dir(&settings).args(["allow", "--yes"]);
+    run("{ ro = \".\" }, { ro = \"gh\" }");
+    Ended::of(command.output().unwrap()).expect_code(0);
+    run("{ ro = \".\" }, { ro = \"gh\" }").expect_code(0).prints("a token");
+}
+
 /// T50
 #[test]
 fn an_approval_is_of_one_path() {

@@ -187,3 +187,69 @@ fn a_ceiling_holds_where_links_lead() {
         assert_eq!(outcome.is_ok(), holds, "{real_path}");
     }
 }
+
+/// T50: a project that lies around a user's secrets may have its tree, and not name them.
+#[test]
+fn a_projects_file_does_not_name_the_users_secrets() {
+    for (project, words) in [
+        ("/home/u/.config", "fs = [{ ro = \".\" }, { ro = \"gh\" }]"),
+        ("/home/u/.config", "fs = [{ rw = \"gh/hosts.yml\" }]"),
+        ("/home/other/.config", "fs = [{ ro = \"gh\" }]"),
+        ("/root/.config", "fs = [{ ro = \"gh\" }]"),
+    ] {
+        let place = place(project);
+        let excess = asked(&Ceiling::built_in(&place), &policy(&place, words));
+        assert_eq!(excess.len(), 1, "{project}: {words}");
+        assert!(excess[0].contains("(GitHub command line credentials)"), "{excess:?}");
+    }
+    for (project, words) in [
+        ("/home/u/.config", "fs = [{ ro = \".\" }, { hide = \"gh\" }]"),
+        ("/home/u/.config", "fs = [{ ro = \"ghost\" }, { ro = \"git\" }]"),
+        // Whoever starts a cage in such a directory has named it.
+        ("/home/u/.config/gh", "fs = [{ ro = \".\" }, { rw = \"extensions\" }]"),
+        ("/srv/.config", "fs = [{ ro = \"gh\" }]"),
+    ] {
+        let place = place(project);
+        assert_eq!(asked(&Ceiling::built_in(&place), &policy(&place, words)), [""; 0], "{words}");
+    }
+}
+
+/// T50: the user's ceiling gives a secret by its name, as any rule does.
+#[test]
+fn a_ceiling_gives_the_secrets_that_it_names() {
+    let place = place("/home/u/.config");
+    let ceiling = |rules: &str| {
+        let text = format!("version = 1\n[ceiling]\nfs = [{rules}]");
+        parse_user("config.toml", text.as_bytes(), &place).unwrap().ceiling.unwrap()
+    };
+    let asks = policy(&place, "fs = [{ ro = \"gh/hosts.yml\" }]");
+    assert_eq!(asked(&ceiling("{ rw = \".\" }, { ro = \"gh\" }"), &asks), [""; 0]);
+    assert_eq!(asked(&ceiling("{ rw = \".\" }"), &asks).len(), 1);
+    let capability = crate::capabilities::policy(["read:fs:/home/u/.ssh/id"], &place).unwrap();
+    assert_eq!(asked(&ceiling("{ ro = \"~\" }"), &capability).len(), 1);
+    assert_eq!(asked(&ceiling("{ ro = \"~\" }, { ro = \"~/.ssh\" }"), &capability), [""; 0]);
+}
+
+/// T1, T50: nor does a link, or another name of the home.
+#[test]
+fn a_link_does_not_name_the_users_secrets() {
+    let place = place("/home/u/.config");
+    let ceiling = Ceiling::built_in(&place);
+    let asks = policy(&place, "fs = [{ ro = \"link\" }]");
+    for (real_path, holds) in [
+        ("/home/u/.config/link", true),
+        ("/home/u/.config/gh", false),
+        ("/home/u/.config/gh/hosts.yml", false),
+    ] {
+        assert!(ceiling.check(&asks).is_ok());
+        let outcome = ceiling.check_resolved(&asks, &found_at(&[real_path]));
+        assert_eq!(outcome.is_ok(), holds, "{real_path}");
+    }
+    let elsewhere = Place { home: None, ..self::place("/data/u/.config") };
+    let ceiling = Ceiling::built_in(&elsewhere);
+    let asks = policy(&elsewhere, "fs = [{ ro = \"gh\" }]");
+    assert!(ceiling.check(&asks).is_ok());
+    let mut facts = found_at(&["/data/u/.config/gh"]);
+    facts.caller.home = Some(HostPath::new("/data/u").unwrap());
+    assert!(ceiling.check_resolved(&asks, &facts).is_err());
+}
