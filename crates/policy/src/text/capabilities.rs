@@ -18,8 +18,10 @@ use plan::HostPath;
 use super::Author;
 use super::cage::check_command_name;
 use super::path;
+use crate::access::AccessMap;
 use crate::host_names;
 use crate::net::{Destination, DestinationError, Ports};
+use crate::secrets;
 use crate::shown::Shown;
 use crate::{Commands, FsAccess, FsRule, Place, Policy, Reach, RuleOrigin};
 
@@ -124,9 +126,24 @@ pub fn policy<'word>(
     if !errors.is_empty() {
         return Err(CapabilityErrors { errors });
     }
-    policy.fs = paths.into_values().collect();
+    policy.fs = without_implied(paths, place);
     policy.commands = if programs.is_empty() { Commands::None } else { Commands::Listed(programs) };
     Ok(policy)
+}
+
+/// Leaves out what another capability gives already: the rule on the longer path would decide, and take
+/// away that what lies there can be written to. A secret inside is given by its own name alone.
+fn without_implied(paths: BTreeMap<HostPath, FsRule>, place: &Place) -> Vec<FsRule> {
+    let homes: Vec<&HostPath> = place.home.iter().collect();
+    let writable: Vec<FsRule> =
+        paths.values().filter(|rule| rule.access == FsAccess::ReadWrite).cloned().collect();
+    let writable = AccessMap::new(&writable);
+    let is_implied = |rule: &FsRule| {
+        let secrets = secrets::holding(&homes, &rule.path);
+        let given = writable.above(&rule.path).filter(|_| rule.access == FsAccess::ReadOnly);
+        given.is_some_and(|by| secrets.iter().all(|secret| by.path.is_within(&secret.path)))
+    };
+    paths.into_values().filter(|rule| !is_implied(rule)).collect()
 }
 
 fn read(written: &str, place: &Place) -> Result<Capability, CapabilityProblem> {

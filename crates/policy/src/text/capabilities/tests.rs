@@ -182,8 +182,28 @@ fn the_ceiling_holds() {
     assert_eq!(bounded.limits.memory_mb, Some(64));
 }
 
+/// K208: the longer path does not take away what another capability gives, and what is hidden in
+/// that is given as far as it is named.
+#[test]
+fn reading_inside_of_what_can_be_written_takes_nothing_away() {
+    let given = |words: &[&str]| rules(&parsed(words).unwrap());
+    assert_eq!(given(&["read:fs:v/a", "write:fs:v"]), given(&["write:fs:v"]));
+    let nested = ["read:fs:v", "write:fs:v/a", "read:fs:v/a/b", "read:fs:v/c"];
+    assert_eq!(given(&nested), given(&["read:fs:v", "write:fs:v/a", "read:fs:v/c"]));
+    let named = ["write:fs:~/.config", "read:fs:~/.config/gh"];
+    assert_eq!(given(&named).len(), 2);
+    let within = ["write:fs:~/.config/gh", "read:fs:~/.config/gh/hosts.yml"];
+    assert_eq!(given(&within).len(), 1);
+}
+
 fn capability() -> impl Strategy<Value = String> {
-    let path = prop_oneof!["[a-z]{1,3}(/[a-z]{1,2}){0,2}", "/opt/[a-z]{1,3}", "~/[a-z]{1,3}"];
+    // A few names, so that paths lie in each other.
+    let path = prop_oneof![
+        "[a-c](/[a-b]){0,2}",
+        "[a-z]{1,3}(/[a-z]{1,2}){0,2}",
+        "/opt/[a-z]{1,3}",
+        "~/[a-z]{1,3}"
+    ];
     prop_oneof![
         path.clone().prop_map(|path| format!("read:fs:{path}")),
         path.prop_map(|path| format!("write:fs:{path}")),
