@@ -7,7 +7,8 @@ use crate::command::{Failure, cargo, is_installed, succeeds, target_directory};
 use crate::{suite, tidy};
 
 /// Shell scripts of the project.
-const SCRIPTS: &[&str] = &[".ci/run", ".cargo/link-static", "xtask/src/vm/finish-image"];
+const SCRIPTS: &[&str] =
+    &[".ci/run", ".cargo/link-static", ".cargo/link-in-order", "xtask/src/vm/finish-image"];
 
 /// One check but the tests: its name, and whether it holds.
 type Step = (&'static str, fn(&Path) -> Result<bool, Failure>);
@@ -18,6 +19,7 @@ const STEPS: &[Step] = &[
     ("tidy", |root| Ok(tidy::run(root)? == 0)),
     ("scripts", scripts),
     ("clippy", clippy),
+    ("aarch64", other_processor),
     ("dependencies", dependencies),
     ("release", release),
 ];
@@ -61,6 +63,25 @@ fn clippy(root: &Path) -> Result<bool, Failure> {
     let workspace = ["clippy", "--quiet", "--locked", "--workspace", "--all-targets"];
     succeeds(cargo(root).args(workspace).args(["--", "--deny", "warnings"]))
 }
+
+/// Types of the kernel's interface differ between processors, and nothing else here would show it.
+fn other_processor(root: &Path) -> Result<bool, Failure> {
+    let target = ["--target", OTHER_PROCESSOR];
+    let mut asked = std::process::Command::new("rustc");
+    let libraries = asked.args(["--print", "target-libdir"]).args(target).output();
+    let libraries = libraries.ok().and_then(|answer| String::from_utf8(answer.stdout).ok());
+    if !libraries.is_some_and(|path| Path::new(path.trim()).is_dir()) {
+        println!(
+            "`rustup target add {OTHER_PROCESSOR}` has not been run: it is not compiled for that"
+        );
+        return Ok(true);
+    }
+    let check = ["check", "--quiet", "--locked", "--workspace", "--exclude", "xtask"];
+    succeeds(cargo(root).args(check).arg("--all-targets").args(target))
+}
+
+/// The other processor that cages are built on.
+const OTHER_PROCESSOR: &str = "aarch64-unknown-linux-gnu";
 
 fn scripts(root: &Path) -> Result<bool, Failure> {
     if !is_installed("shellcheck") {
