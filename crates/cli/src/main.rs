@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), no_main)]
 
+mod ahead;
 mod arguments;
 mod attach;
 mod audit_command;
@@ -36,8 +37,7 @@ mod why;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use jail::Nursery;
-
+use ahead::Ahead;
 use arguments::{Arguments, Command, RUN};
 use message::Messages;
 
@@ -59,13 +59,11 @@ fn live() -> ExitCode {
     {
         return attacks::child_main(rest);
     }
-    // Making a cage's namespaces takes longer than finding out what goes into it, so it begins
-    // before the command line is read. Whatever fails is told when the cage is due.
-    let nursery = words.get(1).is_some_and(|word| word == RUN).then(Nursery::open);
+    let ahead = words.get(1).is_some_and(|word| word == RUN).then(Ahead::begin);
     let arguments = match Arguments::read(&words) {
         Ok(arguments) => arguments,
         Err(error) => {
-            drop(nursery);
+            drop(ahead);
             let exit = output::print_usage(&error);
             if let [_, command, rest @ ..] = words.as_slice()
                 && command == RUN
@@ -78,7 +76,7 @@ fn live() -> ExitCode {
     let messages = Messages::new(arguments.everywhere.color);
     let answers_in_json = arguments.command.answers_in_json();
     let ended = match arguments.command {
-        Command::Run(arguments) => run::run(*arguments, nursery, messages),
+        Command::Run(arguments) => run::run(*arguments, ahead, messages),
         Command::Check(arguments) => check::check(*arguments, messages),
         Command::Why(arguments) => why::why(*arguments, messages),
         Command::Doctor(arguments) => doctor::doctor(&arguments, messages),

@@ -25,6 +25,7 @@ use plan::{ByteString, Plan};
 use policy::shown::shown;
 use policy::{EnvironmentRule, Limits, Policy, RuleOrigin, State};
 
+use crate::ahead::Ahead;
 use crate::arguments::{self, Backend, RunArguments};
 use crate::exit::Exit;
 use crate::failure::{Failure, with_causes};
@@ -37,10 +38,10 @@ use crate::session;
 use crate::way_out::WayOut;
 use uncaged::Uncaged;
 
-/// The command. `nursery` is what was begun before anything was known.
+/// The command. `ahead` is what was begun before anything was known.
 pub(crate) fn run(
     arguments: RunArguments,
-    nursery: Option<Result<Nursery, StartError>>,
+    ahead: Option<Ahead>,
     messages: Messages,
 ) -> Result<Exit, Failure> {
     let messages = if arguments.quiet { messages.quiet() } else { messages };
@@ -49,9 +50,9 @@ pub(crate) fn run(
     let recording = Recording::of_nobody(&locations);
     let mut start = Start { messages, destination, recording, session: None, swept: Vec::new() };
     let exit = match choose(&arguments, &locations, &mut start) {
-        Ok(Chosen::Caged(selection)) => run_caged(*selection, nursery, &arguments, &start),
+        Ok(Chosen::Caged(selection)) => run_caged(*selection, ahead, &arguments, &start),
         Ok(Chosen::Uncaged(program)) => {
-            drop(nursery);
+            drop(ahead);
             uncaged::run(&program, &start)
         }
         Err(failure) => start.not_run(None, failure),
@@ -170,12 +171,13 @@ fn uncaged_of(
 
 fn run_caged(
     mut selection: Selection,
-    nursery: Option<Result<Nursery, StartError>>,
+    ahead: Option<Ahead>,
     arguments: &RunArguments,
     start: &Start,
 ) -> Exit {
     let messages = start.messages;
-    let (mut prepared, gatekeeper) = match ready(&mut selection, arguments, start) {
+    let (nursery, name) = ahead.map_or((None, None), |ahead| (Some(ahead.nursery), ahead.name));
+    let (mut prepared, gatekeeper) = match ready(&mut selection, name, arguments, start) {
         Ok(ready) => ready,
         Err(failure) => return start.not_run(None, failure),
     };
@@ -290,6 +292,7 @@ impl Ended {
 /// Everything up to the compiled cage. A gatekeeper that will be needed jails itself meanwhile.
 fn ready(
     selection: &mut Selection,
+    name: Option<Name>,
     arguments: &RunArguments,
     start: &Start,
 ) -> Result<(Prepared, Option<Gatekeeper>), Failure> {
@@ -299,7 +302,11 @@ fn ready(
         Backend::Native => start_gatekeeper(selection)?,
         Backend::Bwrap => None,
     };
-    let prepared = cage::prepare::prepare(selection, &argv).inspect_err(|error| {
+    let prepared = match name {
+        Some(name) => cage::prepare::prepare_named(selection, &argv, name),
+        None => cage::prepare::prepare(selection, &argv),
+    };
+    let prepared = prepared.inspect_err(|error| {
         if let Ok(name) = Name::new() {
             let details = with_causes(error);
             start.record(&name.text, |recorder| recorder.not_compiled(error.code(), &details));

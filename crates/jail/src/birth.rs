@@ -8,11 +8,12 @@ use plan::Identity;
 use rustix::io::Errno;
 use rustix::process::Pid;
 use sys::clone::{Forked, Namespaces, fork_into};
-use sys::nursery::{Newborn, Nursery};
+use sys::nursery::{Furniture as Shelf, Newborn};
 use sys::signal::SignalSet;
 
 use crate::control::{Channel, Order};
-use crate::{SetupFailure, Step, identity};
+use crate::furniture::Furniture;
+use crate::{Nursery, SetupFailure, Step, identity};
 
 /// Where the first process is born.
 pub(crate) enum Cradle {
@@ -32,6 +33,14 @@ pub(crate) enum Namespacing {
 }
 
 impl Cradle {
+    /// One in which a cage with these ids can be born: namespaces whose ids are mapped are for those alone.
+    pub(crate) fn for_identity(self, identity: &Identity) -> Self {
+        match self {
+            Self::Ahead(nursery) if nursery.is_for(identity) => Self::Ahead(nursery),
+            Self::Ahead(_) | Self::AtOnce => Self::AtOnce,
+        }
+    }
+
     pub(crate) fn gives(&self) -> Namespacing {
         match self {
             Self::Ahead(_) => Namespacing::Complete,
@@ -45,18 +54,19 @@ impl Cradle {
         self,
         identity: &Identity,
         birthplace: Option<BorrowedFd<'_>>,
-        life: &mut dyn FnMut(),
+        life: &mut dyn FnMut(Furniture),
     ) -> Result<(Newborn, Option<Nursery>), SetupFailure> {
         match self {
             Self::Ahead(mut nursery) => {
-                let maker = nursery.wait().map_err(failed)?;
-                // What is wrong with the namespaces says more than that they are gone.
-                identity::map(maker, identity)
-                    .map_err(|failure| nursery.wait().err().map_or(failure, failed))?;
-                let newborn = nursery.bear(birthplace, life).map_err(failed)?;
+                nursery.map(identity)?;
+                let mut life = |shelf: Shelf| life(Furniture::of(shelf));
+                let newborn = nursery.made.bear(birthplace, &mut life).map_err(failed)?;
                 Ok((newborn, Some(nursery)))
             }
-            Self::AtOnce => Ok((fork(birthplace, life).map_err(failed)?, None)),
+            Self::AtOnce => {
+                let mut life = || life(Furniture::default());
+                Ok((fork(birthplace, &mut life).map_err(failed)?, None))
+            }
         }
     }
 }
@@ -72,7 +82,7 @@ impl Namespacing {
         if self == Self::Complete {
             return Ok(());
         }
-        identity::map(process, identity)?;
+        identity::map(process, identity.ids())?;
         control.send(&Order::Mapped, &[]).map_err(failed)
     }
 

@@ -13,6 +13,7 @@ use crate::birth::Namespacing;
 use crate::control::{Channel, Departing, Order};
 use crate::departure::Departure;
 use crate::descriptor_limit::DescriptorLimit;
+use crate::furniture::Furniture;
 use crate::idmap::Arrivals;
 use crate::init::Init;
 use crate::network::{Inward, Sealed};
@@ -34,15 +35,23 @@ pub(crate) struct Burden<'a> {
     pub(crate) descriptors: usize,
 }
 
+/// What a first process finds when it is born.
+pub(crate) struct Home {
+    /// Its namespaces.
+    pub(crate) namespacing: Namespacing,
+    /// What was made for it ahead.
+    pub(crate) furniture: Furniture,
+}
+
 /// The whole life of the cage's first process.
 pub(crate) fn be_pid_one(
     plan: &Plan,
-    namespacing: Namespacing,
+    home: Home,
     streams: ProgramStreams,
     control: Channel,
     burden: Burden<'_>,
 ) -> ! {
-    let (failure, control) = live(plan, namespacing, streams, control, burden);
+    let (failure, control) = live(plan, home, streams, control, burden);
     // A supervisor that is gone has no use for the report.
     let _told = control.send(&Report::Failed(failure), &[]);
     sys::exec::exit_now(1)
@@ -52,12 +61,12 @@ pub(crate) fn be_pid_one(
 /// before the program ran.
 fn live(
     plan: &Plan,
-    namespacing: Namespacing,
+    home: Home,
     streams: ProgramStreams,
     control: Channel,
     burden: Burden<'_>,
 ) -> (SetupFailure, Channel) {
-    match build_and_launch(plan, namespacing, streams, &control, burden) {
+    match build_and_launch(plan, home, streams, &control, burden) {
         Ok(ready) => {
             let Ready { launched, children, inward, departure, layers } = ready;
             let _told = control.send(&Report::Started(layers), &[]);
@@ -81,7 +90,7 @@ struct Ready {
 
 fn build_and_launch(
     plan: &Plan,
-    namespacing: Namespacing,
+    home: Home,
     streams: ProgramStreams,
     control: &Channel,
     burden: Burden<'_>,
@@ -93,7 +102,7 @@ fn build_and_launch(
     rustix::system::sethostname(plan.identity.hostname.as_bytes())
         .map_err(|errno| SetupFailure::kernel(Step::Settings, "the host name", errno))?;
     rustix::process::umask(Mode::empty());
-    namespacing.complete_from_inside(control)?;
+    home.namespacing.complete_from_inside(control)?;
     identity::assume(&plan.identity)?;
     privileges::die_with_parent()?;
     // Before the tree is built: whoever gets the sockets has work to do with them meanwhile.
@@ -104,7 +113,7 @@ fn build_and_launch(
     };
     // Before the mounts take up the descriptors below the limit that the program will have.
     let departure = Departure::prepare().ok();
-    let spent = tree::build(plan, binds)?.become_root()?;
+    let spent = tree::build(plan, binds, home.furniture)?.become_root()?;
     // Not before: the scheduler groups processes by session and lets others go first when one begins,
     // which until now would be those who do their part of the start on the same processor.
     rustix::process::setsid().map_err(settings)?;

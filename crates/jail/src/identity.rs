@@ -3,7 +3,7 @@
 
 use std::os::fd::AsFd;
 
-use plan::{HostIds, Identity, IdentityMap};
+use plan::{HostIds, Identity, IdentityMap, Ids};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Gid, Pid, Uid};
@@ -22,14 +22,14 @@ pub(crate) fn check(identity: &Identity) -> Result<(), StartError> {
 /// Maps the ids of the user namespace that `process` has just made. A privileged caller may name
 /// ids that are not its own; for any other the kernel wants `setgroups` off first, so its
 /// supplementary groups stay.
-pub(crate) fn map(process: Pid, identity: &Identity) -> Result<(), SetupFailure> {
-    let ids = host_ids(identity);
+pub(crate) fn map(process: Pid, ids: Ids) -> Result<(), SetupFailure> {
+    let host = ids.map.host_ids();
     let process = format!("/proc/{}", process.as_raw_nonzero());
-    if matches!(identity.map, IdentityMap::Caller(_)) {
+    if matches!(ids.map, IdentityMap::Caller(_)) {
         write_setting(&format!("{process}/setgroups"), "deny")?;
     }
-    write_setting(&format!("{process}/uid_map"), &format!("{} {} 1\n", identity.uid, ids.uid))?;
-    write_setting(&format!("{process}/gid_map"), &format!("{} {} 1\n", identity.gid, ids.gid))
+    write_setting(&format!("{process}/uid_map"), &format!("{} {} 1\n", ids.uid, host.uid))?;
+    write_setting(&format!("{process}/gid_map"), &format!("{} {} 1\n", ids.gid, host.gid))
 }
 
 /// Becomes the mapped user. Capabilities of the new user namespace stay until they are dropped.
@@ -46,9 +46,7 @@ pub(crate) fn assume(identity: &Identity) -> Result<(), SetupFailure> {
 
 /// The ids that the program acts with on the host.
 pub(crate) fn host_ids(identity: &Identity) -> HostIds {
-    match identity.map {
-        IdentityMap::Caller(ids) | IdentityMap::Unowned(ids) => ids,
-    }
+    identity.map.host_ids()
 }
 
 fn write_setting(path: &str, value: &str) -> Result<(), SetupFailure> {

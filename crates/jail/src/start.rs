@@ -10,16 +10,17 @@ use plan::{IdentityMap, LimitsPlan, NetworkPlan, PLAN_VERSION, Plan};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions};
-use sys::clone::{NamespaceHolder, Namespaces};
-use sys::nursery::{Meanwhile, Newborn};
+use sys::clone::NamespaceHolder;
+use sys::nursery::Newborn;
 
 use crate::birth::{self, Cradle};
 use crate::control::{Channel, Departing, Order};
 use crate::descriptor_limit::DescriptorLimit;
-use crate::first_process::{Burden, be_pid_one};
+use crate::first_process::{Burden, Home, be_pid_one};
+use crate::furniture::Furniture;
 use crate::streams::ProgramStreams;
 use crate::verify::PlannedMounts;
-use crate::{Report, SetupFailure, StartError, Step, identity, idmap, network};
+use crate::{Nursery, Report, SetupFailure, StartError, Step, identity, idmap, network};
 
 /// Who holds a cage to the limits of its Plan. This crate cannot: it has no cgroup,
 /// and of time it only knows when a supervisor has failed to keep it.
@@ -55,7 +56,7 @@ pub struct Born {
 
 /// Processes of ours that have ended or are about to. Waiting for them right away would give their
 /// processor to this process in the middle of the cage's start.
-pub(crate) type Leftovers = (Option<sys::nursery::Nursery>, Vec<NamespaceHolder>);
+pub(crate) type Leftovers = (Option<Nursery>, Vec<NamespaceHolder>);
 
 /// Where the sockets are that lead to the gatekeeper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,49 +111,7 @@ pub(crate) fn bear_for_another(
     bear_planned(cradle, plan, PlannedMounts::unknown(), sources, streams, limits)
 }
 
-/// The namespaces of one cage, made while its Plan is still being found out. They are the same
-/// for every Plan. Dropping it gives them back.
-#[derive(Debug)]
-pub struct Nursery(sys::nursery::Nursery);
-
-impl Nursery {
-    /// Begins to make them. The process must have a single thread, now and until the cage is born.
-    pub fn open() -> Result<Self, StartError> {
-        Self::open_for(Meanwhile::Work)
-    }
-
-    /// The same for a caller that has nothing to do until the cage is asked for.
-    pub(crate) fn open_and_sleep() -> Result<Self, StartError> {
-        Self::open_for(Meanwhile::Sleep)
-    }
-
-    fn open_for(meanwhile: Meanwhile) -> Result<Self, StartError> {
-        let made = sys::nursery::Nursery::open(Namespaces::AHEAD, meanwhile);
-        made.map(Self).map_err(|errno| birth::failed(errno).into())
-    }
-
-    /// Whether they exist. What is left to do in them before a birth is a matter of moments.
-    pub fn is_ready(&self) -> bool {
-        self.0.is_ready()
-    }
-
-    /// Bears a cage in them, as [`start`] does.
-    pub fn start(
-        self,
-        plan: &Plan,
-        sources: &[OwnedFd],
-        streams: ProgramStreams,
-        limits: LimitsHolder<'_>,
-    ) -> Result<Born, StartError> {
-        bear(self.into_cradle(), plan, sources, streams, limits)
-    }
-
-    pub(crate) fn into_cradle(self) -> Cradle {
-        Cradle::Ahead(self.0)
-    }
-}
-
-fn bear(
+pub(crate) fn bear(
     cradle: Cradle,
     plan: &Plan,
     sources: &[OwnedFd],
@@ -180,12 +139,14 @@ fn bear_planned(
     let (control, inside) = Channel::pair().map_err(birth::failed)?;
     let mut control = Some(control);
     let mut inside = Some((streams, inside));
+    let cradle = cradle.for_identity(&plan.identity);
     let namespacing = cradle.gives();
-    let mut life = || {
+    let mut life = |furniture: Furniture| {
         // A channel must have one other end only.
         drop(control.take());
         if let Some((streams, inside)) = inside.take() {
-            be_pid_one(plan, namespacing, streams, inside, Burden { sources, descriptors });
+            let home = Home { namespacing, furniture };
+            be_pid_one(plan, home, streams, inside, Burden { sources, descriptors });
         }
     };
     let birthplace = match limits {

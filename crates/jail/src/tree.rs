@@ -7,11 +7,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use plan::{Access, BindPurpose, Execution, FileKind, GuestPath, MountOp, Plan, Source, TmpfsSize};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
-use rustix::mount::{
-    FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
-};
+use rustix::mount::{FsOpenFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags};
+use sys::memory::MemoryFs;
 use sys::mount::{Depth, MountAttributes};
 
+use crate::furniture::{self, Furniture};
 use crate::idmap::Arrivals;
 use crate::{SetupFailure, Step};
 
@@ -38,6 +38,8 @@ pub(crate) struct Tree {
     around: Place,
     /// The directory that the last operation worked in.
     near: Option<Near>,
+    /// What was made ahead and has no place yet.
+    furniture: Furniture,
     /// Descriptors of mounts that are in their place.
     spent: Vec<OwnedFd>,
 }
@@ -53,8 +55,12 @@ struct Near {
 ///
 /// What does not lie in a bind comes first, in the Plan's order, and the rest after it: the result
 /// is the same, and the launcher gains the time to make the binds.
-pub(crate) fn build(plan: &Plan, mut sources: Sources<'_>) -> Result<Tree, SetupFailure> {
-    let mut tree = Tree::empty()?;
+pub(crate) fn build(
+    plan: &Plan,
+    mut sources: Sources<'_>,
+    furniture: Furniture,
+) -> Result<Tree, SetupFailure> {
+    let mut tree = Tree::empty(furniture)?;
     let host = HostPlaces::of(plan);
     let mut rest = Vec::with_capacity(plan.sources.len());
     for (operation, around) in host.around_each(&plan.mounts) {
@@ -127,10 +133,9 @@ impl<'a> HostPlaces<'a> {
 }
 
 impl Tree {
-    fn empty() -> Result<Self, SetupFailure> {
+    fn empty(mut furniture: Furniture) -> Result<Self, SetupFailure> {
         let failed = |errno| SetupFailure::kernel(Step::Mount, "/", errno);
-        let root =
-            tmpfs(0o755, ROOT_SIZE, ROOT_ATTRIBUTES & !sys::mount::RDONLY).map_err(failed)?;
+        let root = furniture.take(ROOT).map_err(failed)?;
         rustix::mount::move_mount(
             root.as_fd(),
             c"",
@@ -146,6 +151,7 @@ impl Tree {
             has_empty_file: false,
             around: Place::Own,
             near: None,
+            furniture,
             spent: Vec::new(),
         })
     }
@@ -178,16 +184,13 @@ impl Tree {
                 let mount = bind_source(source, operation, sources)?;
                 self.attach(mount, at).map_err(mount_failed)
             }
-            MountOp::Tmpfs { mode, size, .. } => {
-                self.mount_tmpfs(at, *mode, *size, attributes(operation)).map_err(mount_failed)
+            MountOp::Tmpfs { .. } | MountOp::Devpts { .. } => {
+                self.mount_memory(operation).map_err(mount_failed)
             }
             MountOp::Mask { kind, .. } => self.mask(at, *kind).map_err(mount_failed),
             MountOp::Proc { .. } => self.mount_proc(at, attributes(operation)),
             MountOp::SealReadOnly { .. } => self.seal_path(at).map_err(mount_failed),
             MountOp::MaskIfPresent { .. } => self.mask_if_present(at).map_err(mount_failed),
-            MountOp::Devpts { .. } => {
-                self.mount_devpts(at, attributes(operation)).map_err(mount_failed)
-            }
         }
     }
 
@@ -206,18 +209,13 @@ impl Tree {
         Ok(())
     }
 
-    fn mount_tmpfs(
-        &mut self,
-        at: &GuestPath,
-        mode: u32,
-        size: TmpfsSize,
-        attributes: u64,
-    ) -> Result<(), Errno> {
-        let mount = tmpfs(mode, size, attributes & !sys::mount::RDONLY)?;
-        if attributes & sys::mount::RDONLY != 0 {
+    fn mount_memory(&mut self, operation: &MountOp) -> Result<(), Errno> {
+        let piece = furniture::piece(operation).ok_or(Errno::INVAL)?;
+        let mount = self.furniture.take(piece)?;
+        if attributes(operation) & sys::mount::RDONLY != 0 {
             self.to_seal.push(rustix::io::fcntl_dupfd_cloexec(&mount, 0)?);
         }
-        self.attach(mount, at)
+        self.attach(mount, operation.at())
     }
 
     fn mount_proc(&mut self, at: &GuestPath, attributes: u64) -> Result<(), SetupFailure> {
@@ -225,18 +223,9 @@ impl Tree {
         let context =
             rustix::mount::fsopen(c"proc", FsOpenFlags::FSOPEN_CLOEXEC).map_err(mount_failed)?;
         rustix::mount::fsconfig_create(&context).map_err(mount_failed)?;
-        let mount = fsmount(&context, attributes).map_err(mount_failed)?;
+        let mount = sys::memory::mount(&context, attributes).map_err(mount_failed)?;
         turn_off_nested_user_namespaces(mount.as_fd())?;
         self.attach(mount, at).map_err(mount_failed)
-    }
-
-    fn mount_devpts(&mut self, at: &GuestPath, attributes: u64) -> Result<(), Errno> {
-        let context = rustix::mount::fsopen(c"devpts", FsOpenFlags::FSOPEN_CLOEXEC)?;
-        rustix::mount::fsconfig_set_string(&context, c"ptmxmode", c"0666")?;
-        rustix::mount::fsconfig_set_string(&context, c"mode", c"0620")?;
-        rustix::mount::fsconfig_create(&context)?;
-        let mount = fsmount(&context, attributes)?;
-        self.attach(mount, at)
     }
 
     fn mask_if_present(&mut self, at: &GuestPath) -> Result<(), Errno> {
@@ -256,7 +245,7 @@ impl Tree {
         let mount = match (kind, &self.empty_directory) {
             (FileKind::Directory, None) => {
                 self.empty_directory = Some(at.clone());
-                tmpfs(0o555, EMPTY_SIZE, CLOSED)?
+                self.furniture.take(EMPTY_DIRECTORY)?
             }
             (FileKind::Directory, Some(first)) => self.copy(first.relative_to_root())?,
             (FileKind::File, _) => {
@@ -444,24 +433,6 @@ fn bind_source(
     }
 }
 
-pub(crate) fn tmpfs(mode: u32, size: TmpfsSize, attributes: u64) -> Result<OwnedFd, Errno> {
-    let context = rustix::mount::fsopen(c"tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
-    rustix::mount::fsconfig_set_string(&context, c"size", size.bytes.to_string())?;
-    rustix::mount::fsconfig_set_string(&context, c"nr_inodes", size.inodes.to_string())?;
-    rustix::mount::fsconfig_set_string(&context, c"mode", format!("{mode:o}"))?;
-    rustix::mount::fsconfig_create(&context)?;
-    fsmount(&context, attributes)
-}
-
-fn fsmount(context: &OwnedFd, attributes: u64) -> Result<OwnedFd, Errno> {
-    let attributes = u32::try_from(attributes).map_err(|_| Errno::INVAL)?;
-    rustix::mount::fsmount(
-        context.as_fd(),
-        FsMountFlags::FSMOUNT_CLOEXEC,
-        MountAttrFlags::from_bits_retain(attributes),
-    )
-}
-
 /// Leaves the user namespace without the right to make another one. Done through the new process
 /// file system before any path of it is sealed.
 fn turn_off_nested_user_namespaces(proc: BorrowedFd<'_>) -> Result<(), SetupFailure> {
@@ -483,9 +454,14 @@ const CLOSED: u64 =
     sys::mount::RDONLY | sys::mount::NOSUID | sys::mount::NODEV | sys::mount::NOEXEC;
 
 /// The root holds names and mount points, never data of the program.
-const ROOT_SIZE: TmpfsSize = TmpfsSize { bytes: 64 << 20, inodes: 1 << 18 };
+pub(crate) const ROOT: MemoryFs = furniture::tmpfs(
+    0o755,
+    TmpfsSize { bytes: 64 << 20, inodes: 1 << 18 },
+    ROOT_ATTRIBUTES & !sys::mount::RDONLY,
+);
 
 /// A mask holds nothing.
-const EMPTY_SIZE: TmpfsSize = TmpfsSize { bytes: 4096, inodes: 1 };
+pub(crate) const EMPTY_DIRECTORY: MemoryFs =
+    furniture::tmpfs(0o555, TmpfsSize { bytes: 4096, inodes: 1 }, CLOSED);
 
 const EMPTY_FILE: &[u8] = b".stockade-empty-file";

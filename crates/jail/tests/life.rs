@@ -186,6 +186,66 @@ fn a_nursery_without_a_cage_leaves_nothing() {
     assert_eq!(children(), before);
 }
 
+/// A nursery for these ids, with everything in it that is made ahead.
+fn furnished(ids: plan::Ids) -> jail::Nursery {
+    let mut nursery = jail::Nursery::open().unwrap();
+    for _ in 0..1000 {
+        if nursery.assign(ids).unwrap() {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            return nursery;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    panic!("the user namespace is not there");
+}
+
+/// V17, K41: a cage is the same whatever of it was made ahead, and nothing of that stays with its
+/// supervisor.
+fn a_furnished_cage_is_like_any_other() {
+    let look = "cut -d ' ' -f 4- /proc/self/mountinfo; stat -c '%n %a %u %g' / /dev /dev/shm /tmp; echo x > /tmp/x; cat /tmp/x";
+    let plain = run(&shell(look)).unwrap();
+    let prepared = shell(look);
+    let descriptors = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+    let before = descriptors();
+    let (streams, mut reader) = streams();
+    let (plan, sources) = (&prepared.plan, &prepared.sources);
+    let nursery = furnished(plan.identity.ids());
+    assert!(descriptors() > before + 5, "nothing was made ahead");
+    let born = nursery.start(plan, sources, streams, LimitsHolder::Nobody).unwrap();
+    born.verify_when_built().unwrap();
+    born.open_gate().unwrap();
+    assert_eq!(until_end(&born).unwrap().0, End::Exited(0));
+    let mut output = String::new();
+    reader.read_to_string(&mut output).unwrap();
+    assert_eq!(sorted(&output), sorted(&plain.output));
+    drop((born, reader));
+    assert_eq!(descriptors(), before);
+}
+
+fn sorted(lines: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = lines.lines().collect();
+    lines.sort_unstable();
+    lines
+}
+
+/// V17: namespaces that were mapped for one cage are nobody else's.
+fn a_nursery_for_another_is_not_used() {
+    let prepared = shell("id -u; cat /proc/self/uid_map");
+    let ids = prepared.plan.identity.ids();
+    let (streams, mut reader) = streams();
+    let nursery = furnished(plan::Ids { uid: ids.uid + 1, ..ids });
+    let (plan, sources) = (&prepared.plan, &prepared.sources);
+    let born = nursery.start(plan, sources, streams, LimitsHolder::Nobody).unwrap();
+    born.verify_when_built().unwrap();
+    born.open_gate().unwrap();
+    assert_eq!(until_end(&born).unwrap().0, End::Exited(0));
+    let mut output = String::new();
+    reader.read_to_string(&mut output).unwrap();
+    let words: Vec<&str> = output.split_whitespace().collect();
+    let host = ids.map.host_ids().uid;
+    assert_eq!(words, [ids.uid, ids.uid, host, 1].map(|number| number.to_string()));
+}
+
 /// K41, K47: what is made ahead is new as well.
 fn every_namespace_is_new() {
     let names = ["user", "mnt", "pid", "net", "ipc", "uts", "cgroup"];
@@ -296,6 +356,8 @@ fn main() {
         ("nothing_outlives_the_program", nothing_outlives_the_program),
         ("a_view_that_differs_does_not_start", a_view_that_differs_does_not_start),
         ("a_nursery_without_a_cage_leaves_nothing", a_nursery_without_a_cage_leaves_nothing),
+        ("a_furnished_cage_is_like_any_other", a_furnished_cage_is_like_any_other),
+        ("a_nursery_for_another_is_not_used", a_nursery_for_another_is_not_used),
         ("every_namespace_is_new", every_namespace_is_new),
         (
             "the_first_process_stays_until_it_is_dismissed",

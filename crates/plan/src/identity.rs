@@ -23,6 +23,24 @@ pub struct Identity {
     pub map: IdentityMap,
 }
 
+impl Identity {
+    /// The ids alone.
+    pub fn ids(&self) -> Ids {
+        Ids { uid: self.uid, gid: self.gid, map: self.map }
+    }
+}
+
+/// The ids of a program: all of its identity that a user namespace knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ids {
+    /// As [`Identity::uid`].
+    pub uid: u32,
+    /// As [`Identity::gid`].
+    pub gid: u32,
+    /// As [`Identity::map`].
+    pub map: IdentityMap,
+}
+
 /// Where the host ids come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -32,6 +50,15 @@ pub enum IdentityMap {
     /// Root's cages act as an id that owns nothing. It differs from cage to cage and is derived
     /// from the invocation, so it is not part of the hash.
     Unowned(HostIds),
+}
+
+impl IdentityMap {
+    /// The ids that the program acts with on the host.
+    pub fn host_ids(self) -> HostIds {
+        match self {
+            Self::Caller(ids) | Self::Unowned(ids) => ids,
+        }
+    }
 }
 
 /// A user and a group on the host.

@@ -102,6 +102,16 @@ pub struct TmpfsSize {
     pub inodes: u64,
 }
 
+/// Sizes that nearly every cage has, so that file systems of them can be made ahead.
+impl TmpfsSize {
+    /// Of a home, of `/tmp` and of `/scratch`.
+    pub const PRIVATE: Self = Self { bytes: 1 << 30, inodes: 1 << 20 };
+    /// Of `/dev/shm`.
+    pub const SHARED_MEMORY: Self = Self { bytes: 256 << 20, inodes: 1 << 16 };
+    /// Of `/dev`.
+    pub const DEVICES: Self = Self { bytes: 1 << 20, inodes: 64 };
+}
+
 /// One step in building the tree. The root itself is a memory file system, made first and
 /// read-only at the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

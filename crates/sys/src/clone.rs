@@ -41,6 +41,11 @@ impl Namespaces {
         Self(self.0 | other.0)
     }
 
+    /// These but for the others.
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
     /// Whether all of `other` are among these.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
@@ -249,7 +254,9 @@ pub fn thread_count() -> Result<u64, Errno> {
     )?;
     // The link count of `task` is the number of threads plus the two links of every directory, and
     // asking for it is cheaper than reading `status`.
-    Ok(rustix::fs::fstat(directory)?.st_nlink.saturating_sub(2))
+    let links = rustix::fs::fstat(directory)?.st_nlink;
+    #[allow(clippy::useless_conversion, reason = "it is narrower on other processors")]
+    Ok(u64::from(links).saturating_sub(2))
 }
 
 pub(crate) fn last_errno() -> Errno {

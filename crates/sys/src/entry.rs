@@ -3,8 +3,9 @@
 //!
 //! A static program that may be loaded anywhere begins by relocating its constants, and each page of
 //! them that it writes to costs a fault; the kernel makes all of those pages at once in a third of the
-//! time. That runs before anything is relocated and before there is a stack guard, so it is in
-//! assembler, uses no memory and hands on every register that means something. It never fails: a kernel
+//! time. Before even that, another processor is given the namespaces of a cage to make. All of it runs before
+//! anything is relocated and before there is a stack guard, so it is in
+//! assembler and hands on every register that means something. It never fails: a kernel
 //! that does not know the advice (before 5.14) refuses it, and the pages are made one by one.
 //! `.cargo/link-static` makes it the entry of the programs that it links.
 
@@ -71,6 +72,9 @@ std::arch::global_asm!(
     "stockade_entry:",
     // What the C library is to call at the end comes in this one.
     "mov r12, rdx",
+    // See `nursery::early`.
+    "mov rdi, rsp",
+    "call stockade_begin",
     "lea rdi, [rip + __fini_array_start]",
     "and rdi, -4096",
     "lea rsi, [rip + _DYNAMIC]",
@@ -79,8 +83,8 @@ std::arch::global_asm!(
     "mov edx, {populate_write}",
     "mov eax, {madvise}",
     "syscall",
-    "mov rdx, r12",
     "2:",
+    "mov rdx, r12",
     "jmp _start",
     ".size stockade_entry, . - stockade_entry",
     ".popsection",

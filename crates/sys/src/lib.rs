@@ -10,6 +10,7 @@ pub mod descriptors;
 pub mod entry;
 pub mod exec;
 pub mod loopback;
+pub mod memory;
 pub mod mount;
 mod netlink;
 pub mod nftables;

@@ -3,17 +3,23 @@
 //! find out what the child has to do, so the two are done side by side.
 //!
 //! The work is done by a process that shares this one's memory and descriptors, which is why the
-//! child finds everything that the caller laid out. That process runs only the code of this file,
-//! touches only its own stack and the [`Shared`] record, and makes no call that sets `errno`, which
+//! child finds everything that the caller laid out. That process runs only the code of `maker`,
+//! touches only its own stack and the record that it shares with its owner, and makes no call that sets `errno`, which
 //! it shares as well. Never makes a thread.
+
+#[cfg(target_arch = "x86_64")]
+mod early;
+mod maker;
+mod shelf;
+mod slate;
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 
 use rustix::io::Errno;
-use rustix::process::{Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions};
-use rustix::thread::{CapabilitySet, CpuSet, futex};
+use rustix::process::{Pid, Resource, Rlimit, WaitId, WaitIdOptions};
+use rustix::thread::futex;
 
 use crate::clone::{
     CLONE_CLEAR_SIGHAND, CLONE_INTO_CGROUP, CLONE_PARENT, CLONE_PIDFD, CloneArguments, Namespaces,
@@ -22,6 +28,12 @@ use crate::clone::{
 use crate::signal::{self, SignalSet};
 use crate::stack::Stack;
 
+use maker::{MAKER, make};
+use slate::{ASSIGNED, BIRTH, Birth, GONE, MADE, MAKING, NOTHING, Setting, Slate};
+
+pub use shelf::Furniture;
+pub use slate::Assignment;
+
 /// Namespaces in the making, or made and still empty. Dropping it gives them back.
 #[derive(Debug)]
 pub struct Nursery {
@@ -29,7 +41,9 @@ pub struct Nursery {
     /// By which it is ended and waited for: in a process that has its children reaped by the kernel,
     /// the id of one that has ended can be another's.
     pidfd: OwnedFd,
-    shared: NonNull<Shared>,
+    shared: NonNull<Slate>,
+    /// Whether the record is this value's to give back.
+    is_boxed: bool,
     /// Whether the maker is kept off the owner's processor.
     is_apart: bool,
     _stack: Stack,
@@ -46,8 +60,8 @@ pub enum Meanwhile {
 }
 
 // SAFETY: the record that the pointer leads to must be usable from whichever thread owns the value:
-// it is on the heap, its atomics may be used by any, and `birth` is touched in `bear` alone, which
-// borrows the value mutably.
+// it is on the heap or static, its atomics may be used by any, `setting` is written before there is a
+// value, and `birth` is touched in `bear` alone, which borrows the value mutably.
 unsafe impl Send for Nursery {}
 
 // SAFETY: what takes a shared reference must bear being called by two threads at once: `wait` reads
@@ -63,36 +77,6 @@ pub struct Newborn {
     pub pidfd: OwnedFd,
 }
 
-/// What this process and the maker tell each other.
-#[derive(Debug)]
-#[repr(C)]
-struct Shared {
-    /// How far the maker is. The kernel sets it to [`GONE`] when the maker ends.
-    state: AtomicU32,
-    /// Whether the maker may bear the child.
-    ordered: AtomicU32,
-    /// Why the maker failed.
-    errno: AtomicI32,
-    /// Whether the maker is where it is to be.
-    placed: AtomicU32,
-    /// Where the child may run.
-    processors: Option<CpuSet>,
-    /// What the maker moves itself into.
-    namespaces: Namespaces,
-    /// Who started the maker.
-    parent: Pid,
-    /// How the child is made. Written before `ordered`, and by the maker afterwards.
-    birth: std::cell::UnsafeCell<Birth>,
-}
-
-#[derive(Debug, Default)]
-struct Birth {
-    arguments: CloneArguments,
-    pidfd: i32,
-    pid: i32,
-    body: Option<NonNull<dyn FnMut()>>,
-}
-
 impl Nursery {
     /// Begins to make the namespaces, with loopback up if there is a network among them and nothing in
     /// the bounding set of capabilities if there is a user namespace.
@@ -102,20 +86,20 @@ impl Nursery {
         if thread_count()? != 1 {
             return Err(Errno::BUSY);
         }
+        #[cfg(target_arch = "x86_64")]
+        if let Some(nursery) = early::adopt(namespaces, meanwhile) {
+            return Ok(nursery);
+        }
         make_room_for_descriptors();
         let stack = Stack::new(STACK)?;
-        let shared = Box::new(Shared {
-            state: AtomicU32::new(MAKING),
-            ordered: AtomicU32::new(0),
-            errno: AtomicI32::new(0),
-            placed: AtomicU32::new(0),
+        let mut shared = Box::new(Slate::new());
+        *shared.setting.get_mut() = Setting {
             processors: rustix::thread::sched_getaffinity(None).ok(),
             namespaces,
-            parent: rustix::process::getpid(),
-            birth: std::cell::UnsafeCell::default(),
-        });
+            parent: Some(rustix::process::getpid()),
+        };
         let shared = NonNull::from(Box::leak(shared));
-        const _: () = assert!(std::mem::offset_of!(Shared, state) == 0);
+        const _: () = assert!(std::mem::offset_of!(Slate, state) == 0);
         let cleared_at_end = shared.as_ptr().cast::<libc::pid_t>();
         // The maker must not be ended by what a user sends to the whole group, and its child starts
         // with the same signals blocked.
@@ -144,12 +128,9 @@ impl Nursery {
                 // kernel store a fresh one in `pidfd`, and the maker, who shares it, closes none.
                 let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
                 let is_apart = false;
-                let mut nursery = Self { maker, pidfd, shared, is_apart, _stack: stack };
-                if meanwhile == Meanwhile::Work {
-                    nursery.move_off_this_processor();
-                }
-                nursery.shared().placed.store(1, Ordering::Release);
-                let _woken = futex::wake(&nursery.shared().placed, futex::Flags::empty(), 1);
+                let is_boxed = true;
+                let mut nursery = Self { maker, pidfd, shared, is_boxed, is_apart, _stack: stack };
+                nursery.place(meanwhile);
                 Ok(nursery)
             }
             (errno, _) => {
@@ -174,17 +155,42 @@ impl Nursery {
         self.shared().state.load(Ordering::Acquire) != MAKING
     }
 
+    /// The process whose user namespace can be mapped already, while the others are still being made;
+    /// none if it has to be waited for, with [`Self::wait`].
+    pub fn mappable(&self) -> Option<Pid> {
+        (self.shared().mappable.load(Ordering::Acquire) != 0).then_some(self.maker)
+    }
+
+    /// Tells the maker who the child will be, once those ids are mapped. It makes what it can for it until
+    /// the child is to be born.
+    pub fn assign(&mut self, assignment: Assignment) {
+        let shared = self.shared();
+        if shared.wanted.load(Ordering::Acquire) != NOTHING {
+            return;
+        }
+        // SAFETY: the record must not be in use elsewhere: the maker reads it only when it is wanted to
+        // know it, below, and nobody comes here twice.
+        unsafe { *shared.assignment.get() = Some(assignment) };
+        self.want(ASSIGNED);
+    }
+
+    fn want(&self, what: u32) {
+        let wanted = &self.shared().wanted;
+        wanted.store(what, Ordering::Release);
+        let _woken = futex::wake(wanted, futex::Flags::empty(), 1);
+    }
+
     /// Bears a child of this process in the namespaces and in a process id and cgroup namespace of
     /// its own, once. `body` is its whole life, on a copy of this process's memory; all its signals
     /// are blocked.
     pub fn bear(
         &mut self,
         cgroup: Option<BorrowedFd<'_>>,
-        body: &mut dyn FnMut(),
+        body: &mut dyn FnMut(Furniture),
     ) -> Result<Newborn, Errno> {
         self.wait()?;
         let shared = self.shared();
-        if shared.ordered.load(Ordering::Acquire) != 0 {
+        if shared.wanted.load(Ordering::Acquire) == BIRTH {
             return Err(Errno::ALREADY);
         }
         // The exit signal is the maker's own with CLONE_PARENT, as clone(2) has it.
@@ -204,25 +210,37 @@ impl Nursery {
         let body = NonNull::from(body);
         // SAFETY: the target type differs in the lifetime alone, and the pointer is used by the
         // child only, whose copy of what it borrows is made while this function still runs.
-        let body: NonNull<dyn FnMut() + 'static> = unsafe { std::mem::transmute(body) };
-        // SAFETY: the record must not be in use elsewhere: the maker reads it only after `ordered`
-        // is set below.
-        unsafe { *shared.birth.get() = Birth { arguments, pidfd: -1, pid: 0, body: Some(body) } };
+        let body: NonNull<dyn FnMut(Furniture) + 'static> = unsafe { std::mem::transmute(body) };
+        // SAFETY: the record must not be in use elsewhere: the maker reads it only when a birth
+        // is wanted, below.
+        unsafe { *shared.birth.get() = Some(Birth { arguments, pidfd: -1, pid: 0, body }) };
         if !self.is_apart {
             // From here on the owner is awake.
             self.move_off_this_processor();
         }
         let shared = self.shared();
-        shared.ordered.store(1, Ordering::Release);
-        futex::wake(&shared.ordered, futex::Flags::empty(), 1)?;
+        shared.shelf.call();
+        self.want(BIRTH);
         self.wait_while(MADE);
         // SAFETY: as above: the maker has written its last word, or is gone.
-        let birth = unsafe { &*shared.birth.get() };
-        let Some(pid) = Pid::from_raw(birth.pid) else { return Err(self.failure()) };
+        let birth = unsafe { (*shared.birth.get()).as_ref() };
+        let born = birth.and_then(|birth| Some((Pid::from_raw(birth.pid)?, birth.pidfd)));
+        // The child has its own.
+        drop(shared.shelf.take());
+        let Some((pid, pidfd)) = born else { return Err(self.failure()) };
         // SAFETY: the descriptor must be open and owned by nobody else: CLONE_PIDFD made the
         // kernel store a fresh one in the shared table, and nothing has copied it.
-        let pidfd = unsafe { OwnedFd::from_raw_fd(birth.pidfd) };
+        let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
         Ok(Newborn { pid, pidfd })
+    }
+
+    /// Puts the maker where it is to be.
+    fn place(&mut self, meanwhile: Meanwhile) {
+        if meanwhile == Meanwhile::Work {
+            self.move_off_this_processor();
+        }
+        self.shared().placed.store(1, Ordering::Release);
+        let _woken = futex::wake(&self.shared().placed, futex::Flags::empty(), 1);
     }
 
     /// Keeps the maker from waiting behind its owner.
@@ -231,9 +249,9 @@ impl Nursery {
         self.is_apart = true;
     }
 
-    fn shared(&self) -> &Shared {
-        // SAFETY: the pointer must be to a live `Shared`: it was leaked in `open` and is freed in
-        // `drop` alone.
+    fn shared(&self) -> &Slate {
+        // SAFETY: the pointer must be to a live `Slate`: it was leaked in `open` and is freed in
+        // `drop` alone, or it is static.
         unsafe { self.shared.as_ref() }
     }
 
@@ -270,16 +288,19 @@ impl Nursery {
 impl Drop for Nursery {
     fn drop(&mut self) {
         // The maker ends by itself after a birth; one that still waits is not needed any more.
-        if self.shared().ordered.load(Ordering::Acquire) == 0 {
+        if self.shared().wanted.load(Ordering::Acquire) != BIRTH {
             let _gone = signal::send_by_handle(self.pidfd.as_fd(), libc::SIGKILL);
         }
         let ended = WaitId::PidFd(self.pidfd.as_fd());
         // `ECHILD` where the kernel has reaped it.
         while let Err(Errno::INTR) = rustix::process::waitid(ended.clone(), WaitIdOptions::EXITED) {
         }
-        // SAFETY: the record must have no other user and come from a box: the maker has ended, and
-        // `open` leaked it.
-        drop(unsafe { Box::from_raw(self.shared.as_ptr()) });
+        drop(self.shared().shelf.take());
+        if self.is_boxed {
+            // SAFETY: the record must have no other user and come from a box: the maker has ended, and
+            // `open` leaked it.
+            drop(unsafe { Box::from_raw(self.shared.as_ptr()) });
+        }
     }
 }
 
@@ -304,125 +325,6 @@ fn make_room_for_descriptors() {
         let _restored = rustix::process::setrlimit(Resource::Nofile, before);
     }
 }
-
-/// The maker's life.
-extern "C" fn make(argument: *mut libc::c_void) -> libc::c_int {
-    // SAFETY: the pointer must be to a `Shared` that outlives this process: it is `Nursery::open`'s,
-    // which is freed after this process was reaped.
-    let shared = unsafe { &*argument.cast::<Shared>() };
-    let say = |state: u32| {
-        shared.state.store(state, Ordering::Release);
-        let _woken = futex::wake(&shared.state, futex::Flags::empty(), 1);
-    };
-    // The owner maps the ids while the rest is done.
-    if let Err(errno) = enter(shared).map(|()| say(MADE)).and_then(|()| furnish(shared)) {
-        shared.errno.store(errno.raw_os_error(), Ordering::Release);
-        say(FAILED);
-        return 1;
-    }
-    while shared.ordered.load(Ordering::Acquire) == 0 {
-        let _woken = futex::wait(&shared.ordered, futex::Flags::empty(), 0, None);
-    }
-    // SAFETY: the record must not be in use elsewhere: its owner waits for the state to change.
-    let birth = unsafe { &mut *shared.birth.get() };
-    birth.arguments.pidfd = (&raw mut birth.pidfd) as u64;
-    // SAFETY: clone3 without CLONE_VM must see a readable `clone_args` of the given size; the child
-    // goes on with a copy of a process whose only thread waits for this one.
-    let result = unsafe {
-        libc::syscall(libc::SYS_clone3, &raw mut birth.arguments, size_of::<CloneArguments>())
-    };
-    match result {
-        0 => {
-            if let (Ok(()), Some(mut body)) = (give_processors_back(shared), birth.body) {
-                // SAFETY: the closure must be live and unshared: this is the child's own copy of
-                // it, made while the caller of `bear` was waiting inside that function.
-                let body = unsafe { body.as_mut() };
-                body();
-            }
-            crate::exec::exit_now(0)
-        }
-        // The owner waits, so `errno` is nobody else's now.
-        -1 => shared.errno.store(last_errno().raw_os_error(), Ordering::Release),
-        pid => birth.pid = i32::try_from(pid).unwrap_or_default(),
-    }
-    say(BORN);
-    0
-}
-
-/// Moves the maker into its namespaces and ties it to the process that started it.
-fn enter(shared: &Shared) -> Result<(), Errno> {
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-    if rustix::process::getppid() != Some(shared.parent) {
-        return Err(Errno::SRCH);
-    }
-    shared.namespaces.enter()
-}
-
-/// Does what is left to do in the namespaces before a child is born in them.
-fn furnish(shared: &Shared) -> Result<(), Errno> {
-    // Whoever has not been moved by now has an owner that is about to.
-    while shared.placed.load(Ordering::Acquire) == 0 {
-        let _woken = futex::wait(&shared.placed, futex::Flags::empty(), 0, None);
-    }
-    if shared.namespaces.contains(Namespaces::USER) {
-        empty_bounding_set()?;
-    }
-    if shared.namespaces.contains(Namespaces::NET) {
-        bring_loopback_up()?;
-    }
-    Ok(())
-}
-
-/// Lets the child run wherever the owner may. Only now: a child is given an idle processor, and the one
-/// that is idle is the owner's, who waits for the birth. Both would share it from there on, while the
-/// maker's falls idle.
-fn give_processors_back(shared: &Shared) -> Result<(), Errno> {
-    match &shared.processors {
-        Some(processors) => rustix::thread::sched_setaffinity(None, processors),
-        None => Ok(()),
-    }
-}
-
-/// The owner may have filled the table of descriptors meanwhile, beyond the limit that the maker was
-/// made with and that its child is to have.
-fn bring_loopback_up() -> Result<(), Errno> {
-    let before = rustix::process::getrlimit(Resource::Nofile);
-    let raised = Rlimit { current: before.maximum, maximum: before.maximum };
-    rustix::process::setrlimit(Resource::Nofile, raised)?;
-    crate::loopback::bring_up()?;
-    rustix::process::setrlimit(Resource::Nofile, before)
-}
-
-/// Keeps the child from gaining a capability of the new user namespace by executing a program. What
-/// the maker has already stays, and the child has it too.
-fn empty_bounding_set() -> Result<(), Errno> {
-    for number in 0..u64::BITS {
-        let capability = CapabilitySet::from_bits_retain(1 << number);
-        match rustix::thread::remove_capability_from_bounding_set(capability) {
-            Ok(()) => {}
-            // The kernel knows no more of them.
-            Err(Errno::INVAL) => break,
-            Err(errno) => return Err(errno),
-        }
-    }
-    Ok(())
-}
-
-/// How the maker is made.
-const MAKER: libc::c_int = libc::CLONE_VM
-    | libc::CLONE_FILES
-    | libc::CLONE_PIDFD
-    | libc::CLONE_CHILD_CLEARTID
-    | libc::SIGCHLD;
-
-const GONE: u32 = 0;
-const MAKING: u32 = 1;
-const MADE: u32 = 2;
-const BORN: u32 = 3;
-const FAILED: u32 = 4;
-
-// The kernel writes a zero when the maker ends, so no state that means something else may be it.
-const _: () = assert!(MAKING != GONE && MADE != GONE && BORN != GONE && FAILED != GONE);
 
 /// How often the state is looked at before sleeping: for a quarter of a millisecond, which is what a
 /// birth with a thousand grants in memory takes.

@@ -119,7 +119,7 @@ fn lay_host_entry(
 
 /// V15: these devices and no others. A read-only mount does not stop writing to a device.
 fn lay_dev(tree: &mut Tree) -> Result<(), CompileError> {
-    let (size, execution) = (DEV_SIZE, Execution::Refused);
+    let (size, execution) = (TmpfsSize::DEVICES, Execution::Refused);
     let dev = Node::Tmpfs { mode: 0o755, size, execution, access: Access::ReadOnly };
     tree.put(path("/dev")?, dev);
     for (at, target) in DEV_LINKS {
@@ -127,7 +127,7 @@ fn lay_dev(tree: &mut Tree) -> Result<(), CompileError> {
     }
     tree.put(path("/dev/pts")?, Node::Devpts);
     let access = Access::ReadWrite;
-    let shared = Node::Tmpfs { mode: 0o1777, size: SHARED_MEMORY_SIZE, execution, access };
+    let shared = Node::Tmpfs { mode: 0o1777, size: TmpfsSize::SHARED_MEMORY, execution, access };
     tree.put(path("/dev/shm")?, shared);
     Ok(())
 }
@@ -202,7 +202,7 @@ fn lay_scratch(tree: &mut Tree, facts: &HostFacts) -> Result<(), CompileError> {
 }
 
 fn memory(mode: u32, execution: Execution) -> Node {
-    Node::Tmpfs { mode, size: PRIVATE_SIZE, execution, access: Access::ReadWrite }
+    Node::Tmpfs { mode, size: TmpfsSize::PRIVATE, execution, access: Access::ReadWrite }
 }
 
 /// A path of the tables below.
@@ -211,10 +211,6 @@ pub(super) fn path(text: &str) -> Result<GuestPath, CompileError> {
 }
 
 pub(super) const SCRATCH: &str = "/scratch";
-
-const PRIVATE_SIZE: TmpfsSize = TmpfsSize { bytes: 1 << 30, inodes: 1 << 20 };
-const SHARED_MEMORY_SIZE: TmpfsSize = TmpfsSize { bytes: 256 << 20, inodes: 1 << 16 };
-const DEV_SIZE: TmpfsSize = TmpfsSize { bytes: 1 << 20, inodes: 64 };
 
 const DEV_LINKS: &[(&str, &str)] = &[
     ("/dev/fd", "/proc/self/fd"),
