@@ -29,6 +29,24 @@ fn nothing_is_left_after_kills_at_random_points() {
     assert_eq!(Surroundings::look(&place), before);
 }
 
+/// K185, T54: who makes the namespaces begins with the supervisor's first instructions, and notices
+/// its end however early that is.
+#[test]
+fn nothing_is_left_of_a_start_that_is_killed_as_it_begins() {
+    let place = Place::new();
+    let marker = format!("76543.{}", std::process::id());
+    for turn in 0..600_u64 {
+        let mut child = start(&place, &marker);
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_micros(turn % 300) {
+            std::hint::spin_loop();
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    assert_gone(&marker);
+}
+
 /// T28, T62, V37: what the program leaves running ends with it.
 #[test]
 fn daemons_end_with_the_program() {
