@@ -46,7 +46,7 @@ impl Nursery {
             return Ok(false);
         }
         let Some(maker) = self.made.mappable() else { return Ok(false) };
-        identity::map(maker, ids)?;
+        identity::map(maker, ids).map_err(|failure| self.reason_of(failure))?;
         self.ids = Some(ids);
         let (uid, gid) = (Uid::from_raw(ids.uid), Gid::from_raw(ids.gid));
         self.made.assign(Assignment { uid, gid, furniture: furniture::USUAL });
@@ -84,10 +84,13 @@ impl Nursery {
         if self.ids.is_some() {
             return Ok(());
         }
-        // What is wrong with the namespaces says more than that they are gone.
-        identity::map(maker, identity.ids())
-            .map_err(|failure| self.made.wait().err().map_or(failure, birth::failed))?;
+        identity::map(maker, identity.ids()).map_err(|failure| self.reason_of(failure))?;
         self.ids = Some(identity.ids());
         Ok(())
+    }
+
+    /// What is wrong with the namespaces says more than that their ids cannot be mapped.
+    fn reason_of(&self, failure: SetupFailure) -> SetupFailure {
+        self.made.wait().err().map_or(failure, birth::failed)
     }
 }
