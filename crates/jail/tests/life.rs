@@ -49,9 +49,20 @@ fn until_end(born: &Born) -> Result<(End, Vec<jail::Denial>), jail::SetupFailure
 }
 
 fn run(prepared: &Prepared) -> Result<Outcome, jail::SetupFailure> {
+    run_in(None, prepared)
+}
+
+/// Runs the program in a cage that is born in these namespaces, or in new ones.
+fn run_in(
+    nursery: Option<jail::Nursery>,
+    prepared: &Prepared,
+) -> Result<Outcome, jail::SetupFailure> {
     let (streams, mut reader) = streams();
-    let born =
-        jail::start(&prepared.plan, &prepared.sources, streams, LimitsHolder::Nobody).unwrap();
+    let (plan, sources, limits) = (&prepared.plan, &prepared.sources, LimitsHolder::Nobody);
+    let born = match nursery {
+        Some(nursery) => nursery.start(plan, sources, streams, limits).unwrap(),
+        None => jail::start(plan, sources, streams, limits).unwrap(),
+    };
     match born.verify_when_built() {
         Err(StartError::Setup(failure)) => return Err(failure),
         verified => verified.unwrap(),
@@ -207,18 +218,11 @@ fn a_furnished_cage_is_like_any_other() {
     let prepared = shell(look);
     let descriptors = || std::fs::read_dir("/proc/self/fd").unwrap().count();
     let before = descriptors();
-    let (streams, mut reader) = streams();
-    let (plan, sources) = (&prepared.plan, &prepared.sources);
-    let nursery = furnished(plan.identity.ids());
+    let nursery = furnished(prepared.plan.identity.ids());
     assert!(descriptors() > before + 5, "nothing was made ahead");
-    let born = nursery.start(plan, sources, streams, LimitsHolder::Nobody).unwrap();
-    born.verify_when_built().unwrap();
-    born.open_gate().unwrap();
-    assert_eq!(until_end(&born).unwrap().0, End::Exited(0));
-    let mut output = String::new();
-    reader.read_to_string(&mut output).unwrap();
-    assert_eq!(sorted(&output), sorted(&plain.output));
-    drop((born, reader));
+    let outcome = run_in(Some(nursery), &prepared).unwrap();
+    assert_eq!(outcome.end, End::Exited(0));
+    assert_eq!(sorted(&outcome.output), sorted(&plain.output));
     assert_eq!(descriptors(), before);
 }
 
@@ -232,16 +236,10 @@ fn sorted(lines: &str) -> Vec<&str> {
 fn a_nursery_for_another_is_not_used() {
     let prepared = shell("id -u; cat /proc/self/uid_map");
     let ids = prepared.plan.identity.ids();
-    let (streams, mut reader) = streams();
     let nursery = furnished(plan::Ids { uid: ids.uid + 1, ..ids });
-    let (plan, sources) = (&prepared.plan, &prepared.sources);
-    let born = nursery.start(plan, sources, streams, LimitsHolder::Nobody).unwrap();
-    born.verify_when_built().unwrap();
-    born.open_gate().unwrap();
-    assert_eq!(until_end(&born).unwrap().0, End::Exited(0));
-    let mut output = String::new();
-    reader.read_to_string(&mut output).unwrap();
-    let words: Vec<&str> = output.split_whitespace().collect();
+    let outcome = run_in(Some(nursery), &prepared).unwrap();
+    assert_eq!(outcome.end, End::Exited(0));
+    let words: Vec<&str> = outcome.output.split_whitespace().collect();
     let host = ids.map.host_ids().uid;
     assert_eq!(words, [ids.uid, ids.uid, host, 1].map(|number| number.to_string()));
 }
