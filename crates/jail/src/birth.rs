@@ -4,23 +4,24 @@
 
 use std::os::fd::BorrowedFd;
 
-use plan::Identity;
+use plan::{Identity, IdentityMap};
 use rustix::io::Errno;
 use rustix::process::Pid;
 use sys::clone::{Forked, Namespaces, fork_into};
 use sys::nursery::{Furniture as Shelf, Newborn};
 use sys::signal::SignalSet;
 
+use crate::bare_mounts::BareMounts;
 use crate::control::{Channel, Order};
 use crate::furniture::Furniture;
 use crate::{Nursery, SetupFailure, Step, identity};
 
 /// Where the first process is born.
-pub(crate) enum Cradle {
+pub(crate) enum Cradle<'a> {
     /// In namespaces that exist, or are about to.
     Ahead(Nursery),
-    /// In namespaces that are made with it.
-    AtOnce,
+    /// In namespaces that are made with it: of mounts, a copy of these or of this process's own.
+    AtOnce(Option<&'a BareMounts>),
 }
 
 /// What is left to do for a first process that has just been born.
@@ -32,19 +33,29 @@ pub(crate) enum Namespacing {
     Bare,
 }
 
-impl Cradle {
+impl Cradle<'_> {
     /// One in which a cage with these ids can be born: namespaces whose ids are mapped are for those alone.
     pub(crate) fn for_identity(self, identity: &Identity) -> Self {
         match self {
             Self::Ahead(nursery) if nursery.is_for(identity) => Self::Ahead(nursery),
-            Self::Ahead(_) | Self::AtOnce => Self::AtOnce,
+            // Who looks paths up in the cage's namespace needs the host's mounts there.
+            Self::AtOnce(mounts) if is_built_from_outside(identity) => Self::AtOnce(mounts),
+            Self::Ahead(_) | Self::AtOnce(_) => Self::AtOnce(None),
         }
     }
 
     pub(crate) fn gives(&self) -> Namespacing {
         match self {
             Self::Ahead(_) => Namespacing::Complete,
-            Self::AtOnce => Namespacing::Bare,
+            Self::AtOnce(_) => Namespacing::Bare,
+        }
+    }
+
+    /// Whether the cage's mounts begin as a copy of bare ones.
+    pub(crate) fn is_bare(&self) -> bool {
+        match self {
+            Self::Ahead(nursery) => nursery.is_bare(),
+            Self::AtOnce(mounts) => mounts.is_some(),
         }
     }
 
@@ -63,12 +74,17 @@ impl Cradle {
                 let newborn = nursery.made.bear(birthplace, &mut life).map_err(failed)?;
                 Ok((newborn, Some(nursery)))
             }
-            Self::AtOnce => {
+            Self::AtOnce(mounts) => {
                 let mut life = || life(Furniture::default());
-                Ok((fork(birthplace, &mut life).map_err(failed)?, None))
+                Ok((fork(birthplace, mounts, &mut life).map_err(failed)?, None))
             }
         }
     }
+}
+
+/// Whether a privileged launcher sends the mounts of a cage with this identity.
+pub(crate) fn is_built_from_outside(identity: &Identity) -> bool {
+    matches!(identity.map, IdentityMap::Unowned(_))
 }
 
 impl Namespacing {
@@ -104,14 +120,25 @@ impl Namespacing {
     }
 }
 
-fn fork(birthplace: Option<BorrowedFd<'_>>, life: &mut dyn FnMut()) -> Result<Newborn, Errno> {
+fn fork(
+    birthplace: Option<BorrowedFd<'_>>,
+    mounts: Option<&BareMounts>,
+    life: &mut dyn FnMut(),
+) -> Result<Newborn, Errno> {
     // What a user sends to the whole group must not end the child before it has its own session.
     let mask = sys::signal::set_mask(&SignalSet::full())?;
-    let forked = fork_into(Namespaces::ALL, birthplace);
-    if let Ok(Forked::Child) = forked {
-        life();
-        sys::exec::exit_now(0)
-    }
+    let mut fork = || {
+        let forked = fork_into(Namespaces::ALL, birthplace);
+        if let Ok(Forked::Child) = forked {
+            life();
+            sys::exec::exit_now(0)
+        }
+        forked
+    };
+    let forked = match mounts {
+        Some(mounts) => mounts.visit(fork),
+        None => fork(),
+    };
     // Should this ever fail, the caller lets go of its channel, at whose end the child ends.
     sys::signal::set_mask(&mask)?;
     match forked? {

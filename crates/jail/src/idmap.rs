@@ -12,20 +12,23 @@ use rustix::mount::OpenTreeFlags;
 use sys::clone::NamespaceHolder;
 
 use crate::control::{Channel, MAX_DESCRIPTORS, Order};
+use crate::skeleton::Common;
 use crate::{SetupFailure, Step, identity, tree};
 
-/// Makes a detached, attributed and where asked idmapped mount for every bind of the Plan and sends
-/// them to the cage that is being built, in the Plan's order. What it returns has ended or is about
+/// Makes a detached, attributed and where asked idmapped mount for every bind of the Plan, but for those
+/// that the cage has already, and sends them to the cage that is being built, in the Plan's order. What it returns has ended or is about
 /// to, and is to be dropped when waiting for that delays nothing.
 pub(crate) fn send_binds(
     plan: &Plan,
     sources: &[OwnedFd],
+    has_already: Option<&Common>,
     control: &Channel,
 ) -> Result<Vec<NamespaceHolder>, SetupFailure> {
-    let cage = identity::host_ids(&plan.identity);
-    let mut maps = OwnerMaps { cage, known: Vec::new(), ending: Vec::new() };
+    let mut maps = OwnerMaps::of(plan);
     let mut made = Vec::new();
-    for operation in &plan.mounts {
+    let is_wanted = |position| !has_already.is_some_and(|common| common.has(position));
+    let operations = plan.mounts.iter().enumerate();
+    for (_, operation) in operations.filter(|(position, _)| is_wanted(*position)) {
         if let MountOp::Bind { source, mapping, .. } = operation {
             made.push(detach(operation, source.0, *mapping, sources, &mut maps)?);
         }
@@ -36,6 +39,24 @@ pub(crate) fn send_binds(
     }
     send_batch(&mut made, control)?;
     Ok(maps.ending)
+}
+
+/// Makes the mounts of the binds that are common to many cages, in the Plan's order.
+pub(crate) fn detach_common(
+    plan: &Plan,
+    common: &Common,
+    sources: &[OwnedFd],
+) -> Result<VecDeque<OwnedFd>, SetupFailure> {
+    let mut maps = OwnerMaps::of(plan);
+    let operations = plan.mounts.iter().enumerate();
+    let operations = operations.filter(|(position, _)| common.has(*position));
+    let mounts = operations.filter_map(|(_, operation)| match operation {
+        MountOp::Bind { source, mapping, .. } => {
+            Some(detach(operation, source.0, *mapping, sources, &mut maps))
+        }
+        _ => None,
+    });
+    mounts.collect()
 }
 
 /// Whether there is still somebody to take mounts. A cage that is gone has said why, and its word is
@@ -136,6 +157,11 @@ struct OwnerMaps {
 }
 
 impl OwnerMaps {
+    fn of(plan: &Plan) -> Self {
+        let cage = identity::host_ids(&plan.identity);
+        Self { cage, known: Vec::new(), ending: Vec::new() }
+    }
+
     fn for_owner(&mut self, uid: u32, gid: u32) -> Result<&OwnedFd, SetupFailure> {
         if let Some(position) = self.known.iter().position(|(owner, _)| *owner == (uid, gid)) {
             return self.known.get(position).map(|(_, map)| map).ok_or_else(|| missing(uid));

@@ -7,6 +7,7 @@
 //! This crate decides nothing: it carries out a Plan or refuses it, and undoes what it began.
 #![forbid(unsafe_code)]
 
+mod bare_mounts;
 mod birth;
 mod control;
 mod departure;
@@ -24,6 +25,7 @@ mod oom_order;
 mod privileges;
 mod program;
 mod seccomp;
+mod skeleton;
 mod start;
 mod streams;
 mod terminal;

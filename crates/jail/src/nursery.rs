@@ -9,6 +9,7 @@ use rustix::process::{Gid, Uid};
 use sys::clone::Namespaces;
 use sys::nursery::{Assignment, Meanwhile};
 
+use crate::bare_mounts::BareMounts;
 use crate::birth::{self, Cradle};
 use crate::start::{Born, LimitsHolder, bear};
 use crate::streams::ProgramStreams;
@@ -20,22 +21,28 @@ pub struct Nursery {
     pub(crate) made: sys::nursery::Nursery,
     /// Whom they are for, once their ids are mapped.
     ids: Option<Ids>,
+    /// Whether there are no mounts of the host in them.
+    is_bare: bool,
 }
 
 impl Nursery {
     /// Begins to make them. The process must have a single thread, now and until the cage is born.
     pub fn open() -> Result<Self, StartError> {
-        Self::open_for(Meanwhile::Work)
+        Self::open_for(Meanwhile::Work, None)
     }
 
-    /// The same for a caller that has nothing to do until the cage is asked for.
-    pub(crate) fn open_and_sleep() -> Result<Self, StartError> {
-        Self::open_for(Meanwhile::Sleep)
+    /// The same for a caller that has nothing to do until the cage is asked for. The cage's mounts begin
+    /// as a copy of these or of this process's own.
+    pub(crate) fn open_and_sleep(mounts: Option<&BareMounts>) -> Result<Self, StartError> {
+        Self::open_for(Meanwhile::Sleep, mounts)
     }
 
-    fn open_for(meanwhile: Meanwhile) -> Result<Self, StartError> {
-        let made = sys::nursery::Nursery::open(Namespaces::AHEAD, meanwhile);
-        made.map(|made| Self { made, ids: None }).map_err(|errno| birth::failed(errno).into())
+    fn open_for(meanwhile: Meanwhile, mounts: Option<&BareMounts>) -> Result<Self, StartError> {
+        let open = || sys::nursery::Nursery::open(Namespaces::AHEAD, meanwhile);
+        let made = mounts.map_or_else(open, |mounts| mounts.visit(open));
+        let is_bare = mounts.is_some();
+        made.map(|made| Self { made, ids: None, is_bare })
+            .map_err(|errno| birth::failed(errno).into())
     }
 
     /// Says who the cage will be, so that more of it can be made ahead. Tells whether that was heard: not
@@ -69,13 +76,18 @@ impl Nursery {
         bear(self.into_cradle(), plan, sources, streams, limits)
     }
 
-    pub(crate) fn into_cradle(self) -> Cradle {
+    pub(crate) fn into_cradle<'a>(self) -> Cradle<'a> {
         Cradle::Ahead(self)
     }
 
     /// Whether a cage with this identity can be born in them.
     pub(crate) fn is_for(&self, identity: &Identity) -> bool {
-        self.ids.is_none_or(|ids| ids == identity.ids())
+        let has_what_it_needs = !self.is_bare || birth::is_built_from_outside(identity);
+        has_what_it_needs && self.ids.is_none_or(|ids| ids == identity.ids())
+    }
+
+    pub(crate) fn is_bare(&self) -> bool {
+        self.is_bare
     }
 
     /// Waits until they exist, with the ids of the cage.

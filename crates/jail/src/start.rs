@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use plan::network::SocketKind;
-use plan::{IdentityMap, LimitsPlan, NetworkPlan, PLAN_VERSION, Plan};
+use plan::{LimitsPlan, NetworkPlan, PLAN_VERSION, Plan};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions};
@@ -18,6 +18,7 @@ use crate::control::{Channel, Departing, Order};
 use crate::descriptor_limit::DescriptorLimit;
 use crate::first_process::{Burden, Home, be_pid_one};
 use crate::furniture::Furniture;
+use crate::skeleton::Skeletons;
 use crate::streams::ProgramStreams;
 use crate::verify::PlannedMounts;
 use crate::{Nursery, Report, SetupFailure, StartError, Step, identity, idmap, network};
@@ -97,33 +98,36 @@ pub fn start(
     streams: ProgramStreams,
     limits: LimitsHolder<'_>,
 ) -> Result<Born, StartError> {
-    bear(Cradle::AtOnce, plan, sources, streams, limits)
+    bear(Cradle::AtOnce(None), plan, sources, streams, limits)
 }
 
 /// Bears a cage that somebody else verifies and lets start.
 pub(crate) fn bear_for_another(
-    cradle: Cradle,
+    cradle: Cradle<'_>,
+    skeletons: &mut Skeletons<'_>,
     plan: &Plan,
     sources: &[OwnedFd],
     streams: ProgramStreams,
     limits: LimitsHolder<'_>,
 ) -> Result<Born, StartError> {
-    bear_planned(cradle, plan, PlannedMounts::unknown(), sources, streams, limits)
+    bear_planned(cradle, skeletons, plan, PlannedMounts::unknown(), sources, streams, limits)
 }
 
 pub(crate) fn bear(
-    cradle: Cradle,
+    cradle: Cradle<'_>,
     plan: &Plan,
     sources: &[OwnedFd],
     streams: ProgramStreams,
     limits: LimitsHolder<'_>,
 ) -> Result<Born, StartError> {
     // Before the birth: what is allocated later is copied first, page by page.
-    bear_planned(cradle, plan, PlannedMounts::of(plan), sources, streams, limits)
+    let planned = PlannedMounts::of(plan);
+    bear_planned(cradle, &mut Skeletons::default(), plan, planned, sources, streams, limits)
 }
 
 fn bear_planned(
-    cradle: Cradle,
+    cradle: Cradle<'_>,
+    skeletons: &mut Skeletons<'_>,
     plan: &Plan,
     planned: PlannedMounts,
     sources: &[OwnedFd],
@@ -131,7 +135,6 @@ fn bear_planned(
     limits: LimitsHolder<'_>,
 ) -> Result<Born, StartError> {
     check(plan, sources, limits)?;
-    let privileged = matches!(plan.identity.map, IdentityMap::Unowned(_));
     let sockets = network::descriptors(&plan.network);
     let descriptors = sources.len().saturating_mul(2).saturating_add(sockets);
     let _limit = DescriptorLimit::make_room_for(descriptors)
@@ -141,11 +144,14 @@ fn bear_planned(
     let mut inside = Some((streams, inside));
     let cradle = cradle.for_identity(&plan.identity);
     let namespacing = cradle.gives();
+    let is_bare = cradle.is_bare();
+    let mut skeleton = if is_bare { skeletons.copy_for(plan, sources) } else { None };
     let mut life = |furniture: Furniture| {
         // A channel must have one other end only.
         drop(control.take());
         if let Some((streams, inside)) = inside.take() {
-            let home = Home { namespacing, furniture };
+            let skeleton = skeleton.take();
+            let home = Home { namespacing, furniture, is_bare, skeleton };
             be_pid_one(plan, home, streams, inside, Burden { sources, descriptors });
         }
     };
@@ -173,8 +179,9 @@ fn bear_planned(
     namespacing
         .complete_from_outside(pid, &plan.identity, &born.control)
         .map_err(|failure| born.told_failure().unwrap_or(failure))?;
-    if privileged {
-        born.leftovers.1 = idmap::send_binds(plan, sources, &born.control)?;
+    if birth::is_built_from_outside(&plan.identity) {
+        let has_already = skeleton.as_ref().map(|copy| &copy.common);
+        born.leftovers.1 = idmap::send_binds(plan, sources, has_already, &born.control)?;
     }
     Ok(born)
 }

@@ -1,7 +1,9 @@
 //! The cage's file tree: an empty memory file system, filled by the Plan's operations in order,
 //! then made the root. Mounts are made from descriptors; nothing is ever created on the host.
 
-use std::collections::HashSet;
+mod places;
+
+use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use plan::{Access, BindPurpose, Execution, FileKind, GuestPath, MountOp, Plan, Source, TmpfsSize};
@@ -13,7 +15,9 @@ use sys::mount::{Depth, MountAttributes};
 
 use crate::furniture::{self, Furniture};
 use crate::idmap::Arrivals;
-use crate::{SetupFailure, Step};
+use crate::skeleton::Common;
+use crate::{SetupFailure, Step, bare_mounts};
+use places::{HostPlaces, Place};
 
 /// Where a bind's mount comes from.
 pub(crate) enum Sources<'a> {
@@ -24,6 +28,43 @@ pub(crate) enum Sources<'a> {
     /// namespace it is in, so each path is looked up once more and must lead to the very object
     /// that was resolved.
     LookUp(&'a [Source]),
+    /// They are all there, in the order of the operations.
+    Made(VecDeque<OwnedFd>),
+}
+
+/// What a tree begins with, and what is to be done to it.
+pub(crate) struct Beginning<'a> {
+    /// Its root, with what was built in it before; a new one if there is none.
+    pub(crate) root: Option<OwnedFd>,
+    pub(crate) part: Part<'a>,
+    pub(crate) masks: Masks,
+}
+
+/// Which operations of the Plan.
+#[derive(Clone, Copy)]
+pub(crate) enum Part<'a> {
+    All,
+    Only(&'a Common),
+    AllBut(&'a Common),
+}
+
+impl Part<'_> {
+    fn has(self, position: usize) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(common) => common.has(position),
+            Self::AllBut(common) => !common.has(position),
+        }
+    }
+}
+
+/// Where the empty things come from that paths are covered with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Masks {
+    /// They are made in the tree.
+    Made,
+    /// They are at hand in the old root.
+    Found,
 }
 
 /// The finished tree, not yet the root.
@@ -34,6 +75,7 @@ pub(crate) struct Tree {
     /// An empty directory that masks are copies of, once there is one.
     empty_directory: Option<GuestPath>,
     has_empty_file: bool,
+    masks: Masks,
     /// Whose directory the operation at hand works in.
     around: Place,
     /// The directory that the last operation worked in.
@@ -57,13 +99,16 @@ struct Near {
 /// is the same, and the launcher gains the time to make the binds.
 pub(crate) fn build(
     plan: &Plan,
+    beginning: Beginning<'_>,
     mut sources: Sources<'_>,
     furniture: Furniture,
 ) -> Result<Tree, SetupFailure> {
-    let mut tree = Tree::empty(furniture)?;
+    let Beginning { root, part, masks } = beginning;
+    let mut tree = Tree::begin(root, masks, furniture)?;
     let host = HostPlaces::of(plan);
     let mut rest = Vec::with_capacity(plan.sources.len());
-    for (operation, around) in host.around_each(&plan.mounts) {
+    let operations = host.around_each(&plan.mounts).enumerate();
+    for (_, (operation, around)) in operations.filter(|(position, _)| part.has(*position)) {
         if around == Place::Own && !host.is_at(operation) {
             tree.apply(operation, around, &mut sources)?;
         } else {
@@ -77,65 +122,14 @@ pub(crate) fn build(
     Ok(tree)
 }
 
-/// Where the host's own files begin in a Plan's tree.
-struct HostPlaces<'a>(HashSet<&'a [u8]>);
-
-/// Whose directory holds a path.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
-    /// One that only this process can change.
-    Own,
-    /// One of a bind, or a bind itself: the host can change it at any time.
-    Hosts,
-}
-
-impl<'a> HostPlaces<'a> {
-    fn of(plan: &'a Plan) -> Self {
-        let binds =
-            plan.mounts.iter().filter(|operation| matches!(operation, MountOp::Bind { .. }));
-        // A bind has a source, and most of what has one is bound once.
-        let mut places = HashSet::with_capacity(plan.sources.len());
-        places.extend(binds.map(|operation| operation.at().as_bytes()));
-        Self(places)
-    }
-
-    /// Whether an operation mounts or covers the host's files. A mount point that is made for a
-    /// bind does not.
-    fn is_at(&self, operation: &MountOp) -> bool {
-        matches!(operation, MountOp::Bind { .. })
-            || (operation.is_mount() && self.0.contains(operation.at().as_bytes()))
-    }
-
-    /// Whose directory each operation works in.
-    fn around_each<'plan>(
-        &self,
-        operations: &'plan [MountOp],
-    ) -> impl Iterator<Item = (&'plan MountOp, Place)> {
-        // The compiler writes what is in one directory together: it is asked about once.
-        let mut last: Option<(&[u8], Place)> = None;
-        operations.iter().map(move |operation| {
-            let directory = operation.at().ancestors().next().unwrap_or_default();
-            let place = match last {
-                Some((known, place)) if known == directory => place,
-                _ => self.holder_of(directory),
-            };
-            last = Some((directory, place));
-            (operation, place)
-        })
-    }
-
-    fn holder_of(&self, directory: &[u8]) -> Place {
-        let slashes = directory.iter().enumerate().skip(1).filter(|(_, byte)| **byte == b'/');
-        let mut tops = slashes.map(|(end, _)| end).chain([directory.len()]);
-        let in_bind = tops.any(|end| directory.get(..end).is_some_and(|top| self.0.contains(top)));
-        if in_bind { Place::Hosts } else { Place::Own }
-    }
-}
-
 impl Tree {
-    fn empty(mut furniture: Furniture) -> Result<Self, SetupFailure> {
+    fn begin(
+        root: Option<OwnedFd>,
+        masks: Masks,
+        mut furniture: Furniture,
+    ) -> Result<Self, SetupFailure> {
         let failed = |errno| SetupFailure::kernel(Step::Mount, "/", errno);
-        let root = furniture.take(ROOT).map_err(failed)?;
+        let root = root.map_or_else(|| furniture.take(ROOT), Ok).map_err(failed)?;
         rustix::mount::move_mount(
             root.as_fd(),
             c"",
@@ -149,6 +143,7 @@ impl Tree {
             to_seal: Vec::new(),
             empty_directory: None,
             has_empty_file: false,
+            masks,
             around: Place::Own,
             near: None,
             furniture,
@@ -240,9 +235,11 @@ impl Tree {
     }
 
     /// Covers a path with an empty read-only thing. All directory masks are copies of the first,
-    /// and all file masks of one file that loses its name when the tree is finished.
+    /// and all file masks of one file that loses its name when the tree is finished, unless there are
+    /// such things already.
     fn mask(&mut self, at: &GuestPath, kind: FileKind) -> Result<(), Errno> {
         let mount = match (kind, &self.empty_directory) {
+            (kind, _) if self.masks == Masks::Found => bare_mounts::copy_of_empty(kind)?,
             (FileKind::Directory, None) => {
                 self.empty_directory = Some(at.clone());
                 self.furniture.take(EMPTY_DIRECTORY)?
@@ -345,6 +342,11 @@ impl Tree {
         sys::mount::set_attributes(self.root.as_fd(), change, Depth::Single).map_err(failed)
     }
 
+    /// The root of the tree, to be copied with everything on it.
+    pub(crate) fn into_root(self) -> OwnedFd {
+        self.root
+    }
+
     /// Makes the tree this process's root and lets go of the old one. Returns descriptors that nobody
     /// needs any more, and that take a while to close.
     pub(crate) fn become_root(self) -> Result<Vec<OwnedFd>, SetupFailure> {
@@ -410,6 +412,7 @@ fn bind_source(
     let missing = || SetupFailure::found(Step::Mount, at.to_string(), "its source is missing");
     match sources {
         Sources::Arriving(arrivals) => arrivals.next(at),
+        Sources::Made(mounts) => mounts.pop_front().ok_or_else(missing),
         Sources::LookUp(resolved) => {
             let source = resolved.get(source).ok_or_else(missing)?;
             let failed = |errno| SetupFailure::kernel(Step::Mount, source.path.to_string(), errno);

@@ -18,8 +18,10 @@ use rustix::process::Pid;
 use sys::clone::{Forked, Namespaces};
 use sys::signal::SignalSet;
 
+use crate::bare_mounts::BareMounts;
 use crate::birth::Cradle;
 use crate::control::Channel;
+use crate::skeleton::Skeletons;
 use crate::start::{Leftovers, bear_for_another};
 use crate::{
     Born, LimitsHolder, Nursery, ProgramStreams, SetupFailure, StartError, Step, privileges,
@@ -180,27 +182,38 @@ fn serve(socket: &OwnedFd, attendant: Option<Attendant>) {
     if prepare(socket).is_err() {
         return;
     }
+    // Where cages are born. One that starts attendants has none to bear.
+    let made = if attendant.is_none() { BareMounts::make() } else { Ok(None) };
+    let Ok(mounts) = made else { return };
+    let mounts = mounts.as_ref();
     let mut plans = Decoder::default();
     // Of the last cage: whoever waits for their end waits for it as long as processors are busy.
     let mut leftovers = Leftovers::default();
+    let mut skeletons = Skeletons::on(mounts);
     // For a cage that was announced.
     let mut ahead: Option<Nursery> = None;
     loop {
-        if ahead.is_some() && !comes_soon(socket) {
+        if (ahead.is_some() || skeletons.hold_something()) && !comes_soon(socket) {
             ahead = None;
+            skeletons.forget();
         }
         let Ok(Some(request)) = wire::receive_request(socket.as_fd(), &mut plans) else { return };
         let sent = match request {
             Ok(Request::Cage(cage)) => {
                 let CageRequest { plan, sources, streams, limits } = *cage;
-                let cradle = ahead.take().map_or(Cradle::AtOnce, Nursery::into_cradle);
-                let born = bear_for_another(cradle, &plan, &sources, streams, limits.as_holder());
+                let cradle = match ahead.take() {
+                    Some(nursery) => nursery.into_cradle(),
+                    None => Cradle::AtOnce(mounts),
+                };
+                let limits = limits.as_holder();
+                let (plan, known) = (&plan, &mut skeletons);
+                let born = bear_for_another(cradle, known, plan, &sources, streams, limits);
                 let sent = wire::send_answer(socket.as_fd(), born);
                 sent.map(|ending| leftovers = ending)
             }
             Ok(Request::Announcement) => {
                 // What keeps them from being made keeps the cage from it too, and is told then.
-                ahead = ahead.or_else(|| Nursery::open_and_sleep().ok());
+                ahead = ahead.or_else(|| Nursery::open_and_sleep(mounts).ok());
                 Ok(())
             }
             Ok(Request::Attendant) => {
@@ -261,6 +274,8 @@ fn prepare(socket: &OwnedFd) -> Result<(), SetupFailure> {
     sys::signal::restore_all_defaults().map_err(failed)?;
     sys::signal::ignore(libc::SIGCHLD).map_err(failed)?;
     rustix::process::setsid().map_err(failed)?;
+    // What it builds has the modes of the Plan.
+    rustix::process::umask(Mode::empty());
     let kept = std::os::fd::AsRawFd::as_raw_fd(socket);
     sys::descriptors::close_all_but(&[u32::try_from(kept).unwrap_or(u32::MAX)]).map_err(failed)?;
     occupy_standard_streams().map_err(failed)
