@@ -200,9 +200,14 @@ impl Recorder {
         self.log.record(&self.intent_of(plan)).map(drop)
     }
 
-    /// The same, on its way to becoming durable, which [`Self::make_durable`] waits for.
+    /// The same, to be made durable by [`Self::make_durable`].
+    pub(crate) fn append_intent(&self, plan: &Plan) -> Result<Position, AuditError> {
+        self.log.append(&self.intent_of(plan))
+    }
+
+    /// The same, on its way to becoming durable already.
     pub(crate) fn begin_intent(&self, plan: &Plan) -> Result<Position, AuditError> {
-        let position = self.log.append(&self.intent_of(plan))?;
+        let position = self.append_intent(plan)?;
         self.log.hasten();
         Ok(position)
     }

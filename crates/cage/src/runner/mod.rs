@@ -272,6 +272,11 @@ impl Runner {
         Announced { underway }
     }
 
+    /// Whether more than one start is underway, as far as that was announced.
+    fn has_others_underway(&self) -> bool {
+        self.underway.load(Ordering::Relaxed) > 1
+    }
+
     /// Asks every program to end, kills those that have not after
     /// [`GRACE`](crate::GRACE), and returns when nothing of them is left. Nothing can be
     /// started any more. K190
