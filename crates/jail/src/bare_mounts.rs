@@ -33,18 +33,22 @@ impl BareMounts {
         let (Ok(home), Ok(root), Ok(proc)) = (own_namespace(), open_root(), copy_of_proc()) else {
             return Ok(None);
         };
+        // The way back is tried before there is a need for it.
+        if move_into(&home).is_err() {
+            return Ok(None);
+        }
+        if !is_root(&root)? {
+            // It was in a root of its own, to which no visit would lead back.
+            rustix::process::fchdir(&root)?;
+            rustix::process::chroot(c".")?;
+            return Ok(None);
+        }
         if sys::clone::enter_new(Namespaces::MOUNT).is_err() {
             return Ok(None);
         }
         let bare = leave_everything_but(&proc);
         move_into(&home)?;
-        if is_root(&root)? {
-            return Ok(bare.ok().map(|bare| Self { bare, home }));
-        }
-        // It was in a root of its own, to which a visit would not lead back.
-        rustix::process::fchdir(&root)?;
-        rustix::process::chroot(c".")?;
-        Ok(None)
+        Ok(bare.ok().map(|bare| Self { bare, home }))
     }
 
     /// Does something with this process in the namespace. A child that is made there stays there.

@@ -17,7 +17,9 @@ use std::sync::Barrier;
 use jail::launcher::Launcher;
 use jail::{End, LimitsHolder, ProgramStreams, Report, Stream};
 use plan::{Access, BindPurpose, MountOp};
+use rustix::process::WaitOptions;
 use support::Prepared;
+use sys::clone::{Forked, Namespaces, fork_into};
 
 fn run(launcher: &Launcher, prepared: &Prepared) -> (End, String) {
     let (mut reader, writer) = std::io::pipe().unwrap();
@@ -213,6 +215,35 @@ fn what_cages_share_is_never_old() {
     assert_eq!(seen, "newmounted\n");
 }
 
+/// K185: a launcher does not leave a root that its caller was put into. In one the kernel gives nobody a user
+/// namespace, so it has no cages to bear.
+fn a_launcher_in_a_root_of_its_own_stays_there() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let Forked::Parent { pid, .. } = fork_into(Namespaces::NONE, None).unwrap() else {
+        live_in(directory.path());
+        sys::exec::exit_now(0)
+    };
+    let (_, status) = rustix::process::waitpid(Some(pid), WaitOptions::empty()).unwrap().unwrap();
+    assert_eq!(status.exit_status(), Some(0));
+}
+
+fn live_in(root: &std::path::Path) {
+    use rustix::mount::{MountPropagationFlags, mount_bind_recursive, mount_change};
+    sys::clone::enter_new(Namespaces::MOUNT).unwrap();
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).unwrap();
+    mount_bind_recursive("/", root).unwrap();
+    std::os::unix::fs::chroot(root).unwrap();
+    std::env::set_current_dir("/").unwrap();
+    let launcher = Launcher::start(None).unwrap();
+    let Prepared { plan, sources } = Prepared::new(&["true"]);
+    let streams = ProgramStreams::null();
+    let refused = launcher.start_cage(&plan, &sources, streams, LimitsHolder::Nobody).unwrap_err();
+    assert!(refused.to_string().contains("not permitted"), "{refused}");
+}
+
 fn children(launcher: &Launcher) -> Vec<String> {
     let pid = launcher.pid().as_raw_nonzero();
     let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
@@ -303,6 +334,10 @@ fn main() {
         ("many_grants_arrive_in_order", many_grants_arrive_in_order),
         ("cages_of_one_kind_are_alike", cages_of_one_kind_are_alike),
         ("what_cages_share_is_never_old", what_cages_share_is_never_old),
+        (
+            "a_launcher_in_a_root_of_its_own_stays_there",
+            a_launcher_in_a_root_of_its_own_stays_there,
+        ),
         ("announced_cages_are_like_others", announced_cages_are_like_others),
         ("an_announcement_leaves_nothing", an_announcement_leaves_nothing),
         (
