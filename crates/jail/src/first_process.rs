@@ -146,7 +146,7 @@ fn build_and_launch(
 
 fn build_tree(plan: &Plan, binds: Sources<'_>, home: Home) -> Result<Tree, SetupFailure> {
     let Home { furniture, is_bare, skeleton, .. } = home;
-    let masks = if is_bare { Masks::Found } else { Masks::Made };
+    let masks = if is_bare { Masks::Beside } else { Masks::Made };
     let (root, common) = skeleton.map(|copy| (copy.root, copy.common)).unzip();
     let part = common.as_ref().map_or(Part::All, Part::AllBut);
     tree::build(plan, Beginning { root, part, masks }, binds, furniture)

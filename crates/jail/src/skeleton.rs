@@ -1,7 +1,7 @@
 //! What many cages of a privileged launcher have in common, built once: the names of the root, memory file
 //! systems that stay read-only, and the host's files that are shown as they are and for reading alone. A cage
-//! gets a copy of all these mounts in one call and adds what is its own. Nothing of it can be written to, and
-//! nothing of it is older than a second.
+//! gets a copy of all these mounts in one call and adds what is its own. Nothing of it can be written to,
+//! and none of it is used after the host's mounts have changed: what a Plan hides was looked for in those.
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
@@ -124,6 +124,10 @@ impl<'a> Skeletons<'a> {
         if plan.sources.len() > MOST_SOURCES {
             return None;
         }
+        // Before anything is copied: what changes from here on makes the next cage ask.
+        if mounts.home_has_changed() {
+            self.known.iter_mut().for_each(|known| known.built = None);
+        }
         let common = Common::of(&plan.mounts);
         let Some(position) = self.known.iter().position(|known| known.is_of(&common, plan)) else {
             self.remember(&common, plan);
@@ -211,7 +215,7 @@ impl Skeleton {
     }
 }
 
-/// How old one may be: what is mounted below a host's directory may have changed since.
+/// How old one may be, should a change ever go unnoticed.
 const LONGEST: Duration = Duration::from_secs(1);
 
 /// With more there may be no room for as many descriptors as building one takes.

@@ -63,8 +63,8 @@ impl Part<'_> {
 pub(crate) enum Masks {
     /// They are made in the tree.
     Made,
-    /// They are at hand in the old root.
-    Found,
+    /// They are made beside it, where the old root has a place for them.
+    Beside,
 }
 
 /// The finished tree, not yet the root.
@@ -235,11 +235,17 @@ impl Tree {
     }
 
     /// Covers a path with an empty read-only thing. All directory masks are copies of the first,
-    /// and all file masks of one file that loses its name when the tree is finished, unless there are
-    /// such things already.
+    /// and all file masks of one file that loses its name when the tree is finished; or both are copies
+    /// of what is beside the tree, and goes with the old root.
     fn mask(&mut self, at: &GuestPath, kind: FileKind) -> Result<(), Errno> {
         let mount = match (kind, &self.empty_directory) {
-            (kind, _) if self.masks == Masks::Found => bare_mounts::copy_of_empty(kind)?,
+            (kind, _) if self.masks == Masks::Beside => {
+                if !self.has_empty_file {
+                    bare_mounts::make_empties()?;
+                    self.has_empty_file = true;
+                }
+                bare_mounts::copy_of_empty(kind)?
+            }
             (FileKind::Directory, None) => {
                 self.empty_directory = Some(at.clone());
                 self.furniture.take(EMPTY_DIRECTORY)?
@@ -332,7 +338,7 @@ impl Tree {
     /// that is not for writing read-only.
     fn seal(&mut self) -> Result<(), SetupFailure> {
         let failed = |errno| SetupFailure::kernel(Step::Mount, "/", errno);
-        if self.has_empty_file {
+        if self.has_empty_file && self.masks == Masks::Made {
             rustix::fs::unlinkat(&self.root, EMPTY_FILE, AtFlags::empty()).map_err(failed)?;
         }
         let change = MountAttributes { set: sys::mount::RDONLY, make_private: false, idmap: None };
