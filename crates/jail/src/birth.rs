@@ -34,10 +34,14 @@ pub(crate) enum Namespacing {
 }
 
 impl Cradle<'_> {
-    /// One in which a cage with these ids can be born: namespaces whose ids are mapped are for those alone.
-    pub(crate) fn for_identity(self, identity: &Identity) -> Self {
+    /// One in which a cage with these ids can be born, in a control group if it is to be: namespaces whose
+    /// ids are mapped are for those alone.
+    pub(crate) fn for_cage(self, identity: &Identity, group: Option<BorrowedFd<'_>>) -> Self {
+        let suits = |nursery: &Nursery| {
+            nursery.is_for(identity) && (group.is_none() || nursery.can_put_into_groups())
+        };
         match self {
-            Self::Ahead(nursery) if nursery.is_for(identity) => Self::Ahead(nursery),
+            Self::Ahead(nursery) if suits(&nursery) => Self::Ahead(nursery),
             // Who looks paths up in the cage's namespace needs the host's mounts there.
             Self::AtOnce(mounts) if is_built_from_outside(identity) => Self::AtOnce(mounts),
             Self::Ahead(_) | Self::AtOnce(_) => Self::AtOnce(None),

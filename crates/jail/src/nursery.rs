@@ -4,7 +4,7 @@
 
 use std::os::fd::OwnedFd;
 
-use plan::{Identity, Ids, Plan};
+use plan::{Identity, IdentityMap, Ids, Plan};
 use rustix::process::{Gid, Uid};
 use sys::clone::Namespaces;
 use sys::nursery::{Assignment, Meanwhile};
@@ -84,6 +84,12 @@ impl Nursery {
     pub(crate) fn is_for(&self, identity: &Identity) -> bool {
         let has_what_it_needs = !self.is_bare || birth::is_built_from_outside(identity);
         has_what_it_needs && self.ids.is_none_or(|ids| ids == identity.ids())
+    }
+
+    /// Whether a cage can be born in a control group that is this process's: not by a maker that has become
+    /// somebody else already.
+    pub(crate) fn can_put_into_groups(&self) -> bool {
+        !matches!(self.ids, Some(Ids { map: IdentityMap::Unowned(_), .. }))
     }
 
     pub(crate) fn is_bare(&self) -> bool {

@@ -142,7 +142,11 @@ fn bear_planned(
     let (control, inside) = Channel::pair().map_err(birth::failed)?;
     let mut control = Some(control);
     let mut inside = Some((streams, inside));
-    let cradle = cradle.for_identity(&plan.identity);
+    let birthplace = match limits {
+        LimitsHolder::Caller { birthplace } => birthplace,
+        LimitsHolder::Nobody => None,
+    };
+    let cradle = cradle.for_cage(&plan.identity, birthplace);
     let namespacing = cradle.gives();
     let is_bare = cradle.is_bare();
     let mut skeleton = if is_bare { skeletons.copy_for(plan, sources) } else { None };
@@ -154,10 +158,6 @@ fn bear_planned(
             let home = Home { namespacing, furniture, is_bare, skeleton };
             be_pid_one(plan, home, streams, inside, Burden { sources, descriptors });
         }
-    };
-    let birthplace = match limits {
-        LimitsHolder::Caller { birthplace } => birthplace,
-        LimitsHolder::Nobody => None,
     };
     let (newborn, nursery) = cradle.bear(&plan.identity, birthplace, &mut life)?;
     // The child has its own copies, and a channel must have one other end only.

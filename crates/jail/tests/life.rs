@@ -12,7 +12,7 @@
 mod support;
 
 use std::io::Read;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use jail::{Born, End, LimitsHolder, ProgramStreams, Report, StartError, Stream};
 use plan::Access;
@@ -244,6 +244,37 @@ fn a_nursery_for_another_is_not_used() {
     assert_eq!(words, [ids.uid, ids.uid, host, 1].map(|number| number.to_string()));
 }
 
+/// K141: who makes namespaces ahead has become the cage's user, who may put nothing into a group of root's.
+fn a_furnished_cage_is_born_in_its_group() {
+    let Some(group) = own_group() else {
+        println!("skipped: no control group of version 2 can be made here");
+        return;
+    };
+    let prepared = shell("true");
+    let nursery = furnished(prepared.plan.identity.ids());
+    let opened = std::fs::File::open(&group).unwrap();
+    let limits = LimitsHolder::Caller { birthplace: Some(opened.as_fd()) };
+    let born = nursery.start(&prepared.plan, &prepared.sources, ProgramStreams::null(), limits);
+    let place = born.as_ref().map(|born| {
+        std::fs::read_to_string(format!("/proc/{}/cgroup", born.pid().as_raw_nonzero())).unwrap()
+    });
+    let place = place.map_err(ToString::to_string);
+    drop(born);
+    std::fs::remove_dir(&group).unwrap();
+    let place = place.unwrap();
+    assert!(place.contains(group.file_name().unwrap().to_str().unwrap()), "{place}");
+}
+
+/// A new control group of version 2, if this process can make one.
+fn own_group() -> Option<std::path::PathBuf> {
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let mount = mounts.lines().find(|line| line.contains(" - cgroup2 "))?;
+    let group = format!("stockade-test-{}", std::process::id());
+    let group = std::path::Path::new(mount.split(' ').nth(4)?).join(group);
+    std::fs::create_dir(&group).ok()?;
+    Some(group)
+}
+
 /// K41, K47: what is made ahead is new as well.
 fn every_namespace_is_new() {
     let names = ["user", "mnt", "pid", "net", "ipc", "uts", "cgroup"];
@@ -356,6 +387,7 @@ fn main() {
         ("a_nursery_without_a_cage_leaves_nothing", a_nursery_without_a_cage_leaves_nothing),
         ("a_furnished_cage_is_like_any_other", a_furnished_cage_is_like_any_other),
         ("a_nursery_for_another_is_not_used", a_nursery_for_another_is_not_used),
+        ("a_furnished_cage_is_born_in_its_group", a_furnished_cage_is_born_in_its_group),
         ("every_namespace_is_new", every_namespace_is_new),
         (
             "the_first_process_stays_until_it_is_dismissed",
