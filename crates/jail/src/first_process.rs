@@ -44,7 +44,7 @@ pub(crate) struct Home {
     /// Whether there are no mounts of the host.
     pub(crate) is_bare: bool,
     /// What of the tree is there already.
-    pub(crate) skeleton: Option<skeleton::Copy>,
+    pub(crate) skeleton: Option<skeleton::CageCopy>,
 }
 
 /// The whole life of the cage's first process.

@@ -1,13 +1,13 @@
 //! What many cages of a privileged launcher have in common, built once: the names of the root, memory file
-//! systems that stay read-only, and the host's files that are shown as they are and for reading alone. A cage
-//! gets a copy of all these mounts in one call and adds what is its own. Nothing of it can be written to,
+//! systems that stay read-only, and the host's system as every cage sees it. A cage gets a copy of all these
+//! mounts in one call and adds what is its own, what a rule grants among it. Nothing of it can be written to,
 //! and none of it is used after the host's mounts have changed: what a Plan hides was looked for in those.
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use plan::{Access, Mapping, MountOp, Plan, Source};
+use plan::{Access, BindPurpose, Mapping, MountOp, Plan, Source};
 use rustix::io::Errno;
 use rustix::mount::OpenTreeFlags;
 use sys::clone::Namespaces;
@@ -22,7 +22,8 @@ use crate::tree::{self, Beginning, Masks, Part, Sources};
 pub(crate) struct Common(Vec<bool>);
 
 impl Common {
-    /// Names and read-only mounts that lie in the root, or in a memory file system that is common itself.
+    /// Names and read-only mounts that lie in the root, or in a memory file system that is common itself, but
+    /// for what a rule grants: where that lies anything may change at any time.
     fn of(operations: &[MountOp]) -> Self {
         // Where something begins that is a cage's own, or that has names of its own.
         let mut others: Vec<&[u8]> = Vec::with_capacity(operations.len());
@@ -40,9 +41,12 @@ impl Common {
                     (true, true)
                 }
                 MountOp::Tmpfs { access: Access::ReadOnly, .. } => (true, true),
-                MountOp::Bind { access, mapping, .. } => {
-                    (*access == Access::ReadOnly && *mapping == Mapping::Plain, false)
-                }
+                MountOp::Bind {
+                    access: Access::ReadOnly,
+                    mapping: Mapping::Plain,
+                    purpose: BindPurpose::Base | BindPurpose::Device | BindPurpose::Command,
+                    ..
+                } => (true, false),
                 _ => (false, false),
             };
             if !has_common_names {
@@ -83,7 +87,7 @@ fn bound<'plan>(operation: &MountOp, plan: &'plan Plan) -> Option<&'plan Source>
 
 /// A cage's copy, not mounted anywhere.
 #[derive(Debug)]
-pub(crate) struct Copy {
+pub(crate) struct CageCopy {
     pub(crate) root: OwnedFd,
     /// What of the Plan it already has.
     pub(crate) common: Common,
@@ -119,7 +123,7 @@ impl<'a> Skeletons<'a> {
 
     /// A copy for a cage of this Plan; none for the first of its kind, and where it cannot be made: the cage
     /// is then built as a whole, and says what is wrong.
-    pub(crate) fn copy_for(&mut self, plan: &Plan, sources: &[OwnedFd]) -> Option<Copy> {
+    pub(crate) fn copy_for(&mut self, plan: &Plan, sources: &[OwnedFd]) -> Option<CageCopy> {
         let mounts = self.mounts?;
         if plan.sources.len() > MOST_SOURCES {
             return None;
@@ -141,7 +145,7 @@ impl<'a> Skeletons<'a> {
             known.built = Some(Skeleton::build(plan, &common, sources, mounts)?);
         }
         let root = known.built.as_ref()?.copy(mounts).ok()?;
-        Some(Copy { root, common })
+        Some(CageCopy { root, common })
     }
 
     fn remember(&mut self, common: &Common, plan: &Plan) {

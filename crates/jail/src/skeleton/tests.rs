@@ -22,8 +22,12 @@ fn memory(path: &str, access: Access) -> MountOp {
 }
 
 fn bind(path: &str, access: Access, mapping: Mapping) -> MountOp {
-    let (source, purpose) = (SourceIndex(0), BindPurpose::Grant);
-    MountOp::Bind { source, at: at(path), access, execution: Execution::Allowed, mapping, purpose }
+    bind_for(BindPurpose::Base, path, access, mapping)
+}
+
+fn bind_for(purpose: BindPurpose, path: &str, access: Access, mapping: Mapping) -> MountOp {
+    let (source, execution) = (SourceIndex(0), Execution::Allowed);
+    MountOp::Bind { source, at: at(path), access, execution, mapping, purpose }
 }
 
 /// Those that are common among operations, by where they work.
@@ -48,7 +52,8 @@ fn names_and_what_is_only_read_are_common() {
     assert_eq!(common(&operations), ["/usr", "/usr", "/dev", "/dev", "/dev/pts", "/bin"]);
 }
 
-/// K237, T60: nothing that a program can write to, and nothing with an owner of one cage.
+/// K237, T60: nothing that a program can write to, nothing with an owner of one cage, and nothing that a rule
+/// grants.
 #[test]
 fn what_is_a_cages_own_is_not() {
     let owner = Mapping::Owner { uid: 1000, gid: 1000 };
@@ -56,6 +61,9 @@ fn what_is_a_cages_own_is_not() {
         memory("/tmp", Access::ReadWrite),
         bind("/data", Access::ReadWrite, Mapping::Plain),
         bind("/mine", Access::ReadOnly, owner),
+        bind_for(BindPurpose::Grant, "/granted", Access::ReadOnly, Mapping::Plain),
+        bind_for(BindPurpose::Protected, "/kept", Access::ReadOnly, Mapping::Plain),
+        bind_for(BindPurpose::Pin, "/pinned", Access::ReadOnly, Mapping::Plain),
         MountOp::Proc { at: at("/proc") },
         MountOp::Devpts { at: at("/dev/pts") },
         MountOp::SealReadOnly { at: at("/proc/sys") },
