@@ -23,7 +23,7 @@ pub(crate) struct BareMounts {
     bare: OwnedFd,
     /// Where this process came from.
     home: OwnedFd,
-    /// The mounts there.
+    /// The table of the mounts there, which tells when they change.
     table: OwnedFd,
 }
 

@@ -16,8 +16,8 @@ use crate::skeleton::Common;
 use crate::{SetupFailure, Step, identity, tree};
 
 /// Makes a detached, attributed and where asked idmapped mount for every bind of the Plan, but for those
-/// that the cage has already, and sends them to the cage that is being built, in the Plan's order. What it returns has ended or is about
-/// to, and is to be dropped when waiting for that delays nothing.
+/// that the cage has already, and sends them to the cage that is being built, in the Plan's order. What it
+/// returns has ended or is about to, and is to be dropped when waiting for that delays nothing.
 pub(crate) fn send_binds(
     plan: &Plan,
     sources: &[OwnedFd],
