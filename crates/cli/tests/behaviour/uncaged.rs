@@ -34,12 +34,13 @@ fn a_disabled_cage_is_none_and_is_on_record() {
     assert_eq!((&result["caged"], &result["plan_hash"]), (&false.into(), &Value::Null));
     let records = place.records();
     let events: Vec<&str> = records.iter().map(|one| one["event"].as_str().unwrap()).collect();
-    assert_eq!(events, ["subagent.intent", "subagent.spawn.uncaged", "subagent.exit"]);
-    let spawned = &records[1];
+    let expected = ["policy.allowed", "subagent.intent", "subagent.spawn.uncaged", "subagent.exit"];
+    assert_eq!(events, expected);
+    let spawned = &records[2];
     assert_eq!(spawned["reason"], "dsl_disabled");
     assert_eq!(spawned["invocation_id"], result["invocation"]);
     assert_eq!(spawned["project_id"], place.project.to_str().unwrap());
-    assert_eq!((&records[0]["caged"], &records[0]["cage"]), (&false.into(), &Value::Null));
+    assert_eq!((&records[1]["caged"], &records[1]["cage"]), (&false.into(), &Value::Null));
 }
 
 /// K157, K218: the flag overrides every cage.
