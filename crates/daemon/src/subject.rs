@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use cage::prepare::{Caller, Choice, PolicyFiles, Selected, Selection, TooBroad, select_from};
+use cage::prepare::{
+    Caller, Choice, PolicyFiles, Sandbox, Selected, Selection, TooBroad, select_from,
+};
 use cage::project::PROJECT_FILE_NAME;
 use counsel::flags::Words;
 use counsel::{Failure, Fault};
@@ -171,7 +173,12 @@ impl Subject {
     }
 
     /// What holds for it.
-    pub(crate) fn select(&self, caller: &Caller, too_broad: TooBroad) -> Result<Selected, Failure> {
+    pub(crate) fn select(
+        &self,
+        caller: &Caller,
+        sandbox: Sandbox,
+        too_broad: TooBroad,
+    ) -> Result<Selected, Failure> {
         if self.is_plugin() && (self.cage.is_some() || self.agent.is_some()) {
             let message = "`capabilities` stand in place of a cage, and another one is named";
             return Err(Failure::new(Fault::Usage, message)
@@ -194,14 +201,9 @@ impl Subject {
             cage: self.cage.clone(),
             agent: self.agent.clone(),
             capabilities: self.capabilities.clone(),
+            sandbox,
         };
-        let mut selected = select_from(files, caller, &choice, &flags, too_broad)?;
-        if let Selected::Caged(selection) = &mut selected
-            && self.rules.no_net
-        {
-            selection.policy.net.disconnect();
-        }
-        Ok(selected)
+        Ok(select_from(files, caller, &choice, &flags, too_broad)?)
     }
 
     /// What holds for it, where only a cage will do.
@@ -210,11 +212,11 @@ impl Subject {
         caller: &Caller,
         too_broad: TooBroad,
     ) -> Result<Selection, Failure> {
-        match self.select(caller, too_broad)? {
+        match self.select(caller, Sandbox::On, too_broad)? {
             Selected::Caged(selection) => Ok(*selection),
             Selected::Uncaged(uncaged) => {
-                let origin = policy::shown::shown(&uncaged.origin);
-                Err(Failure::new(Fault::BadPolicy, format!("the cage is disabled ({origin})")))
+                let because = policy::shown::shown(uncaged.because());
+                Err(Failure::new(Fault::BadPolicy, format!("there is no cage: {because}")))
             }
         }
     }
@@ -257,6 +259,7 @@ impl Rules {
             net: self.net.clone(),
             host_ports: texts(&self.host_ports),
             publish: texts(&self.publish),
+            no_net: self.no_net,
         }
     }
 }

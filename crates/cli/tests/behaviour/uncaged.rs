@@ -61,6 +61,42 @@ fn without_a_sandbox() {
     assert_eq!(failed.last().unwrap()["event"], "subagent.spawn.failed");
 }
 
+/// K162: what only a cage can hold is refused where there is none, and nothing has run.
+#[test]
+fn flags_that_need_a_cage_are_refused_without_one() {
+    let place = Place::new();
+    place.policy(DISABLED);
+    place.ask(["allow", "--yes"]).expect_code(0);
+    let before = place.records().len();
+    let flags: &[&[&str]] = &[
+        &["--memory", "64M"],
+        &["--pids", "5"],
+        &["--cpus", "1"],
+        &["--net", "example.com"],
+        &["--no-net"],
+        &["--host-port", "5432"],
+        &["--publish", "8080"],
+        &["--hide", "secrets"],
+        &["--ro", "."],
+        &["--rw", "."],
+        &["--env", "LANG"],
+        &["--command", "cat"],
+        &["--seccomp", "relaxed"],
+        &["--state", "scratch"],
+    ];
+    for flag in flags {
+        for sandbox in [&["--no-sandbox"][..], &[]] {
+            let ended = place.shell(&[sandbox, flag].concat(), "touch ran");
+            ended.expect_code(2).says(&format!("`{}", flag[0])).says("without a cage");
+        }
+    }
+    for flag in ["--degraded-limits", "--backend=bwrap"] {
+        place.shell(&["--no-sandbox", flag], "touch ran").expect_code(2);
+    }
+    assert!(!place.project.join("ran").exists());
+    assert_eq!(place.records().len(), before);
+}
+
 /// K157: an agent can have no cage as well.
 #[test]
 fn an_agent_without_a_cage() {

@@ -24,6 +24,14 @@ fn no_sandbox_overrides_every_cage_and_says_so() {
     assert!(serving.run_client("status", &[]).stderr.contains("WITHOUT"));
     assert!(serving.run_client("ps", &["--all"]).stdout.contains("UNCAGED"));
     eventually("it is told", || serving.said().contains("runs without a cage"));
+    // K162
+    for rules in
+        [json!({ "memory": "64M" }), json!({ "net": ["example.com"] }), json!({ "no_net": true })]
+    {
+        let mut request = serving.shell("true");
+        request["rules"] = rules;
+        serving.post("/v1/cages", &request).refused(400, "bad_request");
+    }
 }
 
 /// K157, K162: a disabled cage keeps its time limit.
