@@ -16,8 +16,8 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use crate::problem::{Code, Problem};
-use crate::request::object;
+use crate::problem::Problem;
+use crate::request::{object, wrong};
 
 #[cfg(test)]
 mod tests;
@@ -116,27 +116,12 @@ pub(crate) fn split<Rest: DeserializeOwned>(
 ) -> Result<(Subject, Rest), Problem> {
     let subject: Map<String, Value> =
         FIELDS.iter().filter_map(|name| fields.remove_entry(*name)).collect();
-    let meant = meant_of(&fields);
-    let rest = read(fields).map_err(|problem| match meant {
-        Some(meant) => problem.help(format!("did you mean `{meant}`?")),
-        None => problem,
-    })?;
-    Ok((read(subject)?, rest))
-}
-
-/// The field that is almost the name of one in a request: the reader of the rest does not know these.
-fn meant_of(rest: &Map<String, Value>) -> Option<&'static str> {
-    rest.keys().find_map(|name| {
-        let meant = policy::text::words::meant(name, FIELDS.iter().copied())?;
-        FIELDS.into_iter().find(|field| *field == meant)
-    })
-}
-
-fn read<T: DeserializeOwned>(fields: Map<String, Value>) -> Result<T, Problem> {
-    serde_json::from_value(Value::Object(fields)).map_err(|error| {
-        let message = format!("the body is wrong: {}", policy::shown::shown(&error));
-        Problem::new(Code::BadRequest, message).help("`/v1/openapi.json` has the schema")
-    })
+    // The reader of the rest does not know the fields of a subject.
+    let rest =
+        serde_json::from_value(Value::Object(fields)).map_err(|error| wrong(&error, &FIELDS))?;
+    let subject =
+        serde_json::from_value(Value::Object(subject)).map_err(|error| wrong(&error, &[]))?;
+    Ok((subject, rest))
 }
 
 impl Subject {

@@ -252,7 +252,7 @@ fn sixty_four_clients_at_once() {
     });
     let distinct: std::collections::BTreeSet<&String> = ids.iter().collect();
     assert_eq!(distinct.len(), 64);
-    assert_eq!(serving.get("/v1/audit/verify")["intact"], true);
+    assert_eq!(serving.get("/v1/audit/verify")["whole"], true);
 }
 
 /// The beginning of an id is enough where it is clear.
