@@ -128,7 +128,7 @@ fn limits_are_held_in_full_in_part_or_not_at_all() {
     }
 }
 
-/// K181
+/// K179
 #[test]
 fn the_network_is_judged_by_a_trial() {
     use jail::{NetworkProbe, NetworkState, SetupFailure, Step};

@@ -26,7 +26,7 @@ pub(crate) fn limits_can_be_held() -> bool {
     limits::Limiter::discover().layer().missing.is_empty()
 }
 
-/// K188, K196, K204
+/// K169, K188, K196, K204
 fn want_of_memory_ends_the_whole_cage() {
     if !limits_can_be_held() {
         return refused_without_limits();
@@ -160,7 +160,7 @@ fn greeting(runner: &Runner, port: u16) -> String {
     stdout_of(&handle)
 }
 
-/// K15, K197 to K200
+/// K15, K176, K198
 fn one_gatekeeper_serves_all_cages() {
     let runner = runner();
     let greeter = Greeter::start();

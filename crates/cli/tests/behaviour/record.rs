@@ -112,7 +112,7 @@ fn starts_that_fail_are_on_record() {
     verify(&place);
 }
 
-/// K98, K109, K189, K197, K198, K206, T29: refusals are on record as long as there are not too many;
+/// K98, K109, K189, K198, K206, T29: refusals are on record as long as there are not too many;
 /// what is allowed is not.
 #[test]
 fn the_network_is_on_record() {

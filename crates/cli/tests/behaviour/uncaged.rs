@@ -16,7 +16,7 @@ fn result(ended: &Ended) -> Value {
     serde_json::from_str(ended.stderr.lines().last().unwrap()).unwrap()
 }
 
-/// K4, K157, K158, K159, K160, K161, K194, K217
+/// K4, K157, K159, K160, K161, K194, K217
 #[test]
 fn a_disabled_cage_is_none_and_is_on_record() {
     let place = Place::new();
@@ -172,4 +172,16 @@ fn an_uncaged_program_ends_with_its_session() {
     place.ask(["session", "end", "s"]).expect_code(0);
     let ended = Ended::of(child.wait_with_output().unwrap());
     assert_eq!(result(&ended)["reason"], "session_ended");
+}
+
+/// K158: namespaces, control groups and filter are those of whoever started it.
+#[test]
+fn nothing_is_around_an_uncaged_program() {
+    let place = Place::new();
+    let line = "for kind in user mnt pid net ipc uts cgroup; do readlink /proc/self/ns/$kind; done; \
+                cat /proc/self/cgroup; grep -E '^(NoNewPrivs|Seccomp|CapBnd):' /proc/self/status";
+    let direct = std::process::Command::new("sh").args(["-c", line]).output().unwrap();
+    let ended = place.shell(&["--no-sandbox"], line);
+    assert_eq!(ended.expect_code(0).stdout, String::from_utf8(direct.stdout).unwrap());
+    assert_ne!(place.shell(&[], line).stdout, ended.stdout);
 }

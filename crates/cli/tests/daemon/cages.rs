@@ -292,7 +292,7 @@ fn there_is_a_most_of_cages() {
     });
 }
 
-/// K183: what the command notes, whoever asks over the API is told too.
+/// What the command notes, whoever asks over the API is told too.
 #[test]
 fn a_rule_that_does_nothing_is_noted() {
     let serving = Serving::new();

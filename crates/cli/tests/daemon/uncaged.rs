@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::serving::{Place, Serving, eventually, is_alive};
 
-/// K157, K159 to K161, K164
+/// K157, K159, K160, K161, K164
 #[test]
 fn no_sandbox_overrides_every_cage_and_says_so() {
     let serving = Place::new().serving(&["--no-sandbox"]);
