@@ -55,14 +55,6 @@ impl Cradle<'_> {
         }
     }
 
-    /// Whether the cage's mounts begin as a copy of bare ones.
-    pub(crate) fn is_bare(&self) -> bool {
-        match self {
-            Self::Ahead(nursery) => nursery.is_bare(),
-            Self::AtOnce(mounts) => mounts.is_some(),
-        }
-    }
-
     /// Bears the first process, whose whole life is `life`; all its signals are blocked. Returns what
     /// has to be kept until it has started.
     pub(crate) fn bear(

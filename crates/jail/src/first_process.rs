@@ -20,10 +20,10 @@ use crate::network::{Inward, Sealed};
 use crate::oom_order::OomOrder;
 use crate::program::Launch;
 use crate::streams::ProgramStreams;
-use crate::tree::{Beginning, Masks, Part, Sources, Tree};
+use crate::tree::Sources;
 use crate::{
-    Layers, Report, SetupFailure, Step, identity, landlock, network, privileges, program, skeleton,
-    tree, verify,
+    Layers, Report, SetupFailure, Step, identity, landlock, network, privileges, program, tree,
+    verify,
 };
 
 /// What a first process was born with and has no use for.
@@ -41,10 +41,6 @@ pub(crate) struct Home {
     pub(crate) namespacing: Namespacing,
     /// What was made for it ahead.
     pub(crate) furniture: Furniture,
-    /// Whether there are no mounts of the host.
-    pub(crate) is_bare: bool,
-    /// What of the tree is there already.
-    pub(crate) skeleton: Option<skeleton::CageCopy>,
 }
 
 /// The whole life of the cage's first process.
@@ -117,7 +113,7 @@ fn build_and_launch(
     };
     // Before the mounts take up the descriptors below the limit that the program will have.
     let departure = Departure::prepare().ok();
-    let tree = build_tree(plan, binds, home)?;
+    let tree = tree::build(plan, binds, home.furniture)?;
     let spent = tree.become_root()?;
     // Not before: the scheduler groups processes by session and lets others go first when one begins,
     // which until now would be those who do their part of the start on the same processor.
@@ -142,14 +138,6 @@ fn build_and_launch(
     oom_order.iter().for_each(OomOrder::step_back);
     let layers = Layers { landlock, notify: launched.notify(), network: state };
     Ok(Ready { launched, children, inward, departure: (departing, departure), layers })
-}
-
-fn build_tree(plan: &Plan, binds: Sources<'_>, home: Home) -> Result<Tree, SetupFailure> {
-    let Home { furniture, is_bare, skeleton, .. } = home;
-    let masks = if is_bare { Masks::Beside } else { Masks::Made };
-    let (root, common) = skeleton.map(|copy| (copy.root, copy.common)).unzip();
-    let part = common.as_ref().map_or(Part::All, Part::AllBut);
-    tree::build(plan, Beginning { root, part, masks }, binds, furniture)
 }
 
 /// Lets the supervisor compare the mount table.

@@ -25,7 +25,6 @@ mod oom_order;
 mod privileges;
 mod program;
 mod seccomp;
-mod skeleton;
 mod start;
 mod streams;
 mod terminal;

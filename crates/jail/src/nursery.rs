@@ -92,10 +92,6 @@ impl Nursery {
         !matches!(self.ids, Some(Ids { map: IdentityMap::Unowned(_), .. }))
     }
 
-    pub(crate) fn is_bare(&self) -> bool {
-        self.is_bare
-    }
-
     /// Waits until they exist, with the ids of the cage.
     pub(crate) fn map(&mut self, identity: &Identity) -> Result<(), SetupFailure> {
         let maker = self.made.wait().map_err(birth::failed)?;

@@ -18,7 +18,6 @@ use crate::control::{Channel, Departing, Order};
 use crate::descriptor_limit::DescriptorLimit;
 use crate::first_process::{Burden, Home, be_pid_one};
 use crate::furniture::Furniture;
-use crate::skeleton::Skeletons;
 use crate::streams::ProgramStreams;
 use crate::verify::PlannedMounts;
 use crate::{Nursery, Report, SetupFailure, StartError, Step, identity, idmap, network};
@@ -104,13 +103,12 @@ pub fn start(
 /// Bears a cage that somebody else verifies and lets start.
 pub(crate) fn bear_for_another(
     cradle: Cradle<'_>,
-    skeletons: &mut Skeletons<'_>,
     plan: &Plan,
     sources: &[OwnedFd],
     streams: ProgramStreams,
     limits: LimitsHolder<'_>,
 ) -> Result<Born, StartError> {
-    bear_planned(cradle, skeletons, plan, PlannedMounts::unknown(), sources, streams, limits)
+    bear_planned(cradle, plan, PlannedMounts::unknown(), sources, streams, limits)
 }
 
 pub(crate) fn bear(
@@ -122,12 +120,11 @@ pub(crate) fn bear(
 ) -> Result<Born, StartError> {
     // Before the birth: what is allocated later is copied first, page by page.
     let planned = PlannedMounts::of(plan);
-    bear_planned(cradle, &mut Skeletons::default(), plan, planned, sources, streams, limits)
+    bear_planned(cradle, plan, planned, sources, streams, limits)
 }
 
 fn bear_planned(
     cradle: Cradle<'_>,
-    skeletons: &mut Skeletons<'_>,
     plan: &Plan,
     planned: PlannedMounts,
     sources: &[OwnedFd],
@@ -148,14 +145,11 @@ fn bear_planned(
     };
     let cradle = cradle.for_cage(&plan.identity, birthplace);
     let namespacing = cradle.gives();
-    let is_bare = cradle.is_bare();
-    let mut skeleton = if is_bare { skeletons.copy_for(plan, sources) } else { None };
     let mut life = |furniture: Furniture| {
         // A channel must have one other end only.
         drop(control.take());
         if let Some((streams, inside)) = inside.take() {
-            let skeleton = skeleton.take();
-            let home = Home { namespacing, furniture, is_bare, skeleton };
+            let home = Home { namespacing, furniture };
             be_pid_one(plan, home, streams, inside, Burden { sources, descriptors });
         }
     };
@@ -180,8 +174,7 @@ fn bear_planned(
         .complete_from_outside(pid, &plan.identity, &born.control)
         .map_err(|failure| born.told_failure().unwrap_or(failure))?;
     if birth::is_built_from_outside(&plan.identity) {
-        let has_already = skeleton.as_ref().map(|copy| &copy.common);
-        born.leftovers.1 = idmap::send_binds(plan, sources, has_already, &born.control)?;
+        born.leftovers.1 = idmap::send_binds(plan, sources, &born.control)?;
     }
     Ok(born)
 }

@@ -3,7 +3,6 @@
 
 mod places;
 
-use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use plan::{Access, BindPurpose, Execution, FileKind, GuestPath, MountOp, Plan, Source, TmpfsSize};
@@ -15,8 +14,7 @@ use sys::mount::{Depth, MountAttributes};
 
 use crate::furniture::{self, Furniture};
 use crate::idmap::Arrivals;
-use crate::skeleton::Common;
-use crate::{SetupFailure, Step, bare_mounts};
+use crate::{SetupFailure, Step};
 use places::{HostPlaces, Place};
 
 /// Where a bind's mount comes from.
@@ -28,43 +26,6 @@ pub(crate) enum Sources<'a> {
     /// namespace it is in, so each path is looked up once more and must lead to the very object
     /// that was resolved.
     LookUp(&'a [Source]),
-    /// They are all there, in the order of the operations.
-    Made(VecDeque<OwnedFd>),
-}
-
-/// What a tree begins with, and what is to be done to it.
-pub(crate) struct Beginning<'a> {
-    /// Its root, with what was built in it before; a new one if there is none.
-    pub(crate) root: Option<OwnedFd>,
-    pub(crate) part: Part<'a>,
-    pub(crate) masks: Masks,
-}
-
-/// Which operations of the Plan.
-#[derive(Clone, Copy)]
-pub(crate) enum Part<'a> {
-    All,
-    Only(&'a Common),
-    AllBut(&'a Common),
-}
-
-impl Part<'_> {
-    fn has(self, position: usize) -> bool {
-        match self {
-            Self::All => true,
-            Self::Only(common) => common.has(position),
-            Self::AllBut(common) => !common.has(position),
-        }
-    }
-}
-
-/// Where the empty things come from that paths are covered with.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Masks {
-    /// They are made in the tree.
-    Made,
-    /// They are made beside it, where the old root has a place for them.
-    Beside,
 }
 
 /// The finished tree, not yet the root.
@@ -75,7 +36,6 @@ pub(crate) struct Tree {
     /// An empty directory that masks are copies of, once there is one.
     empty_directory: Option<GuestPath>,
     has_empty_file: bool,
-    masks: Masks,
     /// Whose directory the operation at hand works in.
     around: Place,
     /// The directory that the last operation worked in.
@@ -99,16 +59,13 @@ struct Near {
 /// is the same, and the launcher gains the time to make the binds.
 pub(crate) fn build(
     plan: &Plan,
-    beginning: Beginning<'_>,
     mut sources: Sources<'_>,
     furniture: Furniture,
 ) -> Result<Tree, SetupFailure> {
-    let Beginning { root, part, masks } = beginning;
-    let mut tree = Tree::begin(root, masks, furniture)?;
+    let mut tree = Tree::begin(furniture)?;
     let host = HostPlaces::of(plan);
     let mut rest = Vec::with_capacity(plan.sources.len());
-    let operations = host.around_each(&plan.mounts).enumerate();
-    for (_, (operation, around)) in operations.filter(|(position, _)| part.has(*position)) {
+    for (operation, around) in host.around_each(&plan.mounts) {
         if around == Place::Own && !host.is_at(operation) {
             tree.apply(operation, around, &mut sources)?;
         } else {
@@ -123,13 +80,9 @@ pub(crate) fn build(
 }
 
 impl Tree {
-    fn begin(
-        root: Option<OwnedFd>,
-        masks: Masks,
-        mut furniture: Furniture,
-    ) -> Result<Self, SetupFailure> {
+    fn begin(mut furniture: Furniture) -> Result<Self, SetupFailure> {
         let failed = |errno| SetupFailure::kernel(Step::Mount, "/", errno);
-        let root = root.map_or_else(|| furniture.take(ROOT), Ok).map_err(failed)?;
+        let root = furniture.take(ROOT).map_err(failed)?;
         rustix::mount::move_mount(
             root.as_fd(),
             c"",
@@ -143,7 +96,6 @@ impl Tree {
             to_seal: Vec::new(),
             empty_directory: None,
             has_empty_file: false,
-            masks,
             around: Place::Own,
             near: None,
             furniture,
@@ -235,17 +187,9 @@ impl Tree {
     }
 
     /// Covers a path with an empty read-only thing. All directory masks are copies of the first,
-    /// and all file masks of one file that loses its name when the tree is finished; or both are copies
-    /// of what is beside the tree, and goes with the old root.
+    /// and all file masks of one file that loses its name when the tree is finished.
     fn mask(&mut self, at: &GuestPath, kind: FileKind) -> Result<(), Errno> {
         let mount = match (kind, &self.empty_directory) {
-            (kind, _) if self.masks == Masks::Beside => {
-                if !self.has_empty_file {
-                    bare_mounts::make_empties()?;
-                    self.has_empty_file = true;
-                }
-                bare_mounts::copy_of_empty(kind)?
-            }
             (FileKind::Directory, None) => {
                 self.empty_directory = Some(at.clone());
                 self.furniture.take(EMPTY_DIRECTORY)?
@@ -338,7 +282,7 @@ impl Tree {
     /// that is not for writing read-only.
     fn seal(&mut self) -> Result<(), SetupFailure> {
         let failed = |errno| SetupFailure::kernel(Step::Mount, "/", errno);
-        if self.has_empty_file && self.masks == Masks::Made {
+        if self.has_empty_file {
             rustix::fs::unlinkat(&self.root, EMPTY_FILE, AtFlags::empty()).map_err(failed)?;
         }
         let change = MountAttributes { set: sys::mount::RDONLY, make_private: false, idmap: None };
@@ -346,11 +290,6 @@ impl Tree {
             sys::mount::set_attributes(mount.as_fd(), change, Depth::Single).map_err(failed)?;
         }
         sys::mount::set_attributes(self.root.as_fd(), change, Depth::Single).map_err(failed)
-    }
-
-    /// The root of the tree, to be copied with everything on it.
-    pub(crate) fn into_root(self) -> OwnedFd {
-        self.root
     }
 
     /// Makes the tree this process's root and lets go of the old one. Returns descriptors that nobody
@@ -418,7 +357,6 @@ fn bind_source(
     let missing = || SetupFailure::found(Step::Mount, at.to_string(), "its source is missing");
     match sources {
         Sources::Arriving(arrivals) => arrivals.next(at),
-        Sources::Made(mounts) => mounts.pop_front().ok_or_else(missing),
         Sources::LookUp(resolved) => {
             let source = resolved.get(source).ok_or_else(missing)?;
             let failed = |errno| SetupFailure::kernel(Step::Mount, source.path.to_string(), errno);

@@ -21,7 +21,6 @@ use sys::signal::SignalSet;
 use crate::bare_mounts::BareMounts;
 use crate::birth::Cradle;
 use crate::control::Channel;
-use crate::skeleton::Skeletons;
 use crate::start::{Leftovers, bear_for_another};
 use crate::{
     Born, LimitsHolder, Nursery, ProgramStreams, SetupFailure, StartError, Step, privileges,
@@ -189,13 +188,11 @@ fn serve(socket: &OwnedFd, attendant: Option<Attendant>) {
     let mut plans = Decoder::default();
     // Of the last cage: whoever waits for their end waits for it as long as processors are busy.
     let mut leftovers = Leftovers::default();
-    let mut skeletons = Skeletons::on(mounts);
     // For a cage that was announced.
     let mut ahead: Option<Nursery> = None;
     loop {
-        if (ahead.is_some() || skeletons.hold_something()) && !comes_soon(socket) {
+        if ahead.is_some() && !comes_soon(socket) {
             ahead = None;
-            skeletons.forget();
         }
         let Ok(Some(request)) = wire::receive_request(socket.as_fd(), &mut plans) else { return };
         let sent = match request {
@@ -206,8 +203,7 @@ fn serve(socket: &OwnedFd, attendant: Option<Attendant>) {
                     None => Cradle::AtOnce(mounts),
                 };
                 let limits = limits.as_holder();
-                let (plan, known) = (&plan, &mut skeletons);
-                let born = bear_for_another(cradle, known, plan, &sources, streams, limits);
+                let born = bear_for_another(cradle, &plan, &sources, streams, limits);
                 let sent = wire::send_answer(socket.as_fd(), born);
                 sent.map(|ending| leftovers = ending)
             }
