@@ -9,7 +9,6 @@ use rustix::process::{Gid, Uid};
 use sys::clone::Namespaces;
 use sys::nursery::{Assignment, Meanwhile};
 
-use crate::bare_mounts::BareMounts;
 use crate::birth::{self, Cradle};
 use crate::start::{Born, LimitsHolder, bear};
 use crate::streams::ProgramStreams;
@@ -21,28 +20,13 @@ pub struct Nursery {
     pub(crate) made: sys::nursery::Nursery,
     /// Whom they are for, once their ids are mapped.
     ids: Option<Ids>,
-    /// Whether there are no mounts of the host in them.
-    is_bare: bool,
 }
 
 impl Nursery {
     /// Begins to make them. The process must have a single thread, now and until the cage is born.
     pub fn open() -> Result<Self, StartError> {
-        Self::open_for(Meanwhile::Work, None)
-    }
-
-    /// The same for a caller that has nothing to do until the cage is asked for. The cage's mounts begin
-    /// as a copy of these or of this process's own.
-    pub(crate) fn open_and_sleep(mounts: Option<&BareMounts>) -> Result<Self, StartError> {
-        Self::open_for(Meanwhile::Sleep, mounts)
-    }
-
-    fn open_for(meanwhile: Meanwhile, mounts: Option<&BareMounts>) -> Result<Self, StartError> {
-        let open = || sys::nursery::Nursery::open(Namespaces::AHEAD, meanwhile);
-        let made = mounts.map_or_else(open, |mounts| mounts.visit(open));
-        let is_bare = mounts.is_some();
-        made.map(|made| Self { made, ids: None, is_bare })
-            .map_err(|errno| birth::failed(errno).into())
+        let made = sys::nursery::Nursery::open(Namespaces::AHEAD, Meanwhile::Work);
+        made.map(|made| Self { made, ids: None }).map_err(|errno| birth::failed(errno).into())
     }
 
     /// Says who the cage will be, so that more of it can be made ahead. Tells whether that was heard: not
@@ -73,17 +57,12 @@ impl Nursery {
         streams: ProgramStreams,
         limits: LimitsHolder<'_>,
     ) -> Result<Born, StartError> {
-        bear(self.into_cradle(), plan, sources, streams, limits)
-    }
-
-    pub(crate) fn into_cradle<'a>(self) -> Cradle<'a> {
-        Cradle::Ahead(self)
+        bear(Cradle::Ahead(self), plan, sources, streams, limits)
     }
 
     /// Whether a cage with this identity can be born in them.
     pub(crate) fn is_for(&self, identity: &Identity) -> bool {
-        let has_what_it_needs = !self.is_bare || birth::is_built_from_outside(identity);
-        has_what_it_needs && self.ids.is_none_or(|ids| ids == identity.ids())
+        self.ids.is_none_or(|ids| ids == identity.ids())
     }
 
     /// Whether a cage can be born in a control group that is this process's: not by a maker that has become

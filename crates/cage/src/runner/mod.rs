@@ -45,7 +45,6 @@ mod start;
 mod uncaged;
 mod watch;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
@@ -193,21 +192,6 @@ pub struct Runner {
     /// Found when the first cage with limits comes.
     limiter: OnceLock<Limiter>,
     before_step: Option<StepHook>,
-    /// Starts that were announced and have not come to an end.
-    underway: Arc<AtomicUsize>,
-}
-
-/// A start that was announced.
-#[derive(Debug)]
-#[must_use = "it says that a start is underway as long as it is kept"]
-pub struct Announced {
-    underway: Arc<AtomicUsize>,
-}
-
-impl Drop for Announced {
-    fn drop(&mut self) {
-        self.underway.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 impl Runner {
@@ -230,8 +214,7 @@ impl Runner {
         };
         let thread = thread.map_err(kernel("start a thread"))?;
         let (thread, limiter) = (Some(thread), OnceLock::new());
-        let underway = Arc::default();
-        Ok(Self { keeper, thread, uncaged, degraded_limits, limiter, before_step, underway })
+        Ok(Self { keeper, thread, uncaged, degraded_limits, limiter, before_step })
     }
 
     /// Starts a program and returns when it runs. Any number of threads may do so at once. When it
@@ -257,24 +240,6 @@ impl Runner {
             }
             Confinement::Uncaged(program) => self.start_uncaged(&program, beside),
         }
-    }
-
-    /// Tells that a cage is about to be asked for: where nothing else is to be done, its namespaces are
-    /// made while the caller still finds out what the cage has to be. Needs not be called, and a cage
-    /// that does not come costs nothing that lasts. What is returned is to be kept until the cage has
-    /// started.
-    pub fn announce(&self) -> Announced {
-        let underway = Arc::clone(&self.underway);
-        // Made ahead they are there sooner and cost more, which others would have to wait for.
-        if underway.fetch_add(1, Ordering::Relaxed) == 0 {
-            self.keeper.launchers.announce();
-        }
-        Announced { underway }
-    }
-
-    /// Whether more than one start is underway, as far as that was announced.
-    fn has_others_underway(&self) -> bool {
-        self.underway.load(Ordering::Relaxed) > 1
     }
 
     /// Asks every program to end, kills those that have not after

@@ -21,8 +21,6 @@ pub(super) enum Request<'plans> {
     Cage(Box<CageRequest<'plans>>),
     /// The process that attends to cages.
     Attendant,
-    /// Nothing yet: a cage is about to be asked for. Not answered.
-    Announcement,
 }
 
 /// A cage to bear.
@@ -105,11 +103,6 @@ pub(super) fn send_attendant_request(socket: BorrowedFd<'_>) -> Result<(), Errno
     send_parts(socket, &[RequestKind::Attendant as u8], &[])
 }
 
-/// Tells that a cage is about to be asked for.
-pub(super) fn send_announcement(socket: BorrowedFd<'_>) -> Result<(), Errno> {
-    send_parts(socket, &[RequestKind::Announcement as u8], &[])
-}
-
 /// The next request: none when the caller is gone, an error inside when it cannot be taken.
 pub(super) fn receive_request<'plans>(
     socket: BorrowedFd<'_>,
@@ -127,9 +120,6 @@ fn read_request<'plans>(
     let malformed = |what: &str| StartError::Unsupported(format!("the request {what}"));
     if bytes == [RequestKind::Attendant as u8] {
         return Ok(Request::Attendant);
-    }
-    if bytes == [RequestKind::Announcement as u8] {
-        return Ok(Request::Announcement);
     }
     let Some((kinds, encoded)) = bytes.split_first_chunk::<5>() else {
         return Err(malformed("is too short"));
@@ -250,7 +240,6 @@ impl Answer {
 enum RequestKind {
     Cage = 0,
     Attendant = 1,
-    Announcement = 2,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
