@@ -13,7 +13,7 @@ use audit::{AuditError, Event, Limit, LimitValue, Log, Name, Position, UncagedRe
 use gate::event::EventKind;
 use jail::End;
 use limits::{Degradation, Usage};
-use plan::{Hasher, HostPath, LimitsPlan, Plan, PlanHash};
+use plan::{Hasher, HostPath, LimitsPlan, Plan};
 
 use crate::gatekeeper::{NetworkEnd, NetworkOutcome};
 use crate::outcome::{DeniedCall, EndReason, Outcome, SpawnError};
@@ -160,13 +160,6 @@ impl Recorder {
         }
     }
 
-    /// The same with the hash of the cage, where somebody has found it out already.
-    pub(crate) fn knowing(self, hash: Option<PlanHash>) -> Self {
-        let cage_hash =
-            hash.map_or_else(OnceLock::new, |hash| OnceLock::from(Name::from(hash.as_str())));
-        Self { cage_hash, ..self }
-    }
-
     /// Takes over the hash of the cage from one who knows cages of which it is the same.
     pub(crate) fn hash_by(&self, hasher: &Mutex<Hasher>, plan: &Plan) {
         self.cage_hash.get_or_init(|| {
@@ -198,23 +191,6 @@ impl Recorder {
     /// A program is about to start in a cage. Durable when this returns.
     pub(crate) fn intent(&self, plan: &Plan) -> Result<(), AuditError> {
         self.log.record(&self.intent_of(plan)).map(drop)
-    }
-
-    /// The same, to be made durable by [`Self::make_durable`].
-    pub(crate) fn append_intent(&self, plan: &Plan) -> Result<Position, AuditError> {
-        self.log.append(&self.intent_of(plan))
-    }
-
-    /// The same, on its way to becoming durable already.
-    pub(crate) fn begin_intent(&self, plan: &Plan) -> Result<Position, AuditError> {
-        let position = self.append_intent(plan)?;
-        self.log.hasten();
-        Ok(position)
-    }
-
-    /// Returns when a record and all before it are durable.
-    pub(crate) fn make_durable(&self, position: Position) -> Result<(), AuditError> {
-        self.log.make_durable(position)
     }
 
     fn intent_of(&self, plan: &Plan) -> Event {
