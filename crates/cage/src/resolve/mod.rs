@@ -21,7 +21,6 @@ mod similar;
 mod sockets;
 mod sources;
 mod surroundings;
-mod two_steps;
 mod ways;
 
 pub(crate) use caller::{is_privileged, own_ids, require_power_of_root};
