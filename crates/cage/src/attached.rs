@@ -9,7 +9,7 @@ mod uncaged;
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use jail::{Born, End, Nursery, StartError};
+use jail::{Born, End, Premade, StartError};
 use limits::LimitsError;
 use plan::Plan;
 use rustix::event::{PollFd, PollFlags};
@@ -34,7 +34,7 @@ pub use uncaged::{UncagedOutcome, UncagedRun};
 #[derive(Debug)]
 pub struct AttachedRun<'a> {
     /// Namespaces for the cage.
-    pub nursery: Nursery,
+    pub premade: Premade,
     /// The cage.
     pub plan: &'a Plan,
     /// What the Plan's sources are, open, in their order.
@@ -54,12 +54,12 @@ pub struct AttachedRun<'a> {
 impl AttachedRun<'_> {
     /// Runs the program to its end.
     pub fn run(self) -> Result<Attended, SpawnError> {
-        let Self { nursery, plan, sources, gatekeeper, mut bounds, session, recording, swept } =
+        let Self { premade, plan, sources, gatekeeper, mut bounds, session, recording, swept } =
             self;
         let prepared = Gatekeeper::prepare(plan)?;
         let signals = Signals::take(&[]).map_err(SpawnError::Supervise)?;
         let (mut console, streams) = Console::inspect()?;
-        let mut born = nursery.start(plan, &sources, streams, bounds.holder())?;
+        let mut born = premade.start(plan, &sources, streams, bounds.holder())?;
         // The cage has what it needs of them. They are given back while it is being built, and not
         // when somebody waits for this process to end.
         sys::descriptors::close_together(sources);

@@ -12,7 +12,7 @@ use rustix::thread::LinkNameSpaceType;
 use sys::clone::Namespaces;
 use sys::mount::{Depth, MountAttributes, NODEV, NOEXEC, NOSUID, RDONLY};
 
-use crate::{furniture, tree};
+use crate::tree;
 
 /// Such a namespace, and the way back from it.
 #[derive(Debug)]
@@ -109,7 +109,7 @@ fn leave_everything_but(proc: &OwnedFd) -> Result<OwnedFd, Errno> {
     // What happens here from now on must not happen to the host.
     sys::mount::set_attributes(old.as_fd(), PRIVATE, Depth::Recursive)?;
     let size = TmpfsSize { bytes: 4096, inodes: 2 };
-    let root = furniture::tmpfs(0o555, size, NOSUID | NODEV | NOEXEC).make()?;
+    let root = tree::tmpfs(0o555, size, NOSUID | NODEV | NOEXEC)?;
     rustix::fs::mkdirat(&root, c"proc", Mode::from_raw_mode(0o555))?;
     let from = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
     rustix::mount::move_mount(root.as_fd(), c"", CWD, c"/", from)?;

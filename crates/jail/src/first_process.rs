@@ -9,11 +9,9 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::fs::Mode;
 use sys::signal::SignalSet;
 
-use crate::birth::Namespacing;
 use crate::control::{Channel, Departing, Order};
 use crate::departure::Departure;
 use crate::descriptor_limit::DescriptorLimit;
-use crate::furniture::Furniture;
 use crate::idmap::Arrivals;
 use crate::init::Init;
 use crate::network::{Inward, Sealed};
@@ -35,23 +33,14 @@ pub(crate) struct Burden<'a> {
     pub(crate) descriptors: usize,
 }
 
-/// What a first process finds when it is born.
-pub(crate) struct Home {
-    /// Its namespaces.
-    pub(crate) namespacing: Namespacing,
-    /// What was made for it ahead.
-    pub(crate) furniture: Furniture,
-}
-
 /// The whole life of the cage's first process.
 pub(crate) fn be_pid_one(
     plan: &Plan,
-    home: Home,
     streams: ProgramStreams,
     control: Channel,
     burden: Burden<'_>,
 ) -> ! {
-    let (failure, control) = live(plan, home, streams, control, burden);
+    let (failure, control) = live(plan, streams, control, burden);
     // A supervisor that is gone has no use for the report.
     let _told = control.send(&Report::Failed(failure), &[]);
     sys::exec::exit_now(1)
@@ -61,12 +50,11 @@ pub(crate) fn be_pid_one(
 /// before the program ran.
 fn live(
     plan: &Plan,
-    home: Home,
     streams: ProgramStreams,
     control: Channel,
     burden: Burden<'_>,
 ) -> (SetupFailure, Channel) {
-    match build_and_launch(plan, home, streams, &control, burden) {
+    match build_and_launch(plan, streams, &control, burden) {
         Ok(ready) => {
             let Ready { launched, children, inward, departure, layers } = ready;
             let _told = control.send(&Report::Started(layers), &[]);
@@ -90,7 +78,6 @@ struct Ready {
 
 fn build_and_launch(
     plan: &Plan,
-    home: Home,
     streams: ProgramStreams,
     control: &Channel,
     burden: Burden<'_>,
@@ -102,7 +89,9 @@ fn build_and_launch(
     rustix::system::sethostname(plan.identity.hostname.as_bytes())
         .map_err(|errno| SetupFailure::kernel(Step::Settings, "the host name", errno))?;
     rustix::process::umask(Mode::empty());
-    home.namespacing.complete_from_inside(control)?;
+    sys::loopback::bring_up()
+        .map_err(|errno| SetupFailure::kernel(Step::Namespaces, "loopback", errno))?;
+    wait_for_map(control)?;
     identity::assume(&plan.identity)?;
     privileges::die_with_parent()?;
     // Before the tree is built: whoever gets the sockets has work to do with them meanwhile.
@@ -113,7 +102,7 @@ fn build_and_launch(
     };
     // Before the mounts take up the descriptors below the limit that the program will have.
     let departure = Departure::prepare().ok();
-    let tree = tree::build(plan, binds, home.furniture)?;
+    let tree = tree::build(plan, binds)?;
     let spent = tree.become_root()?;
     // Not before: the scheduler groups processes by session and lets others go first when one begins,
     // which until now would be those who do their part of the start on the same processor.
@@ -173,15 +162,31 @@ fn close_while_waiting(spent: Vec<OwnedFd>, copies: &[OwnedFd], control: &Channe
     sys::descriptors::close_copies(copies);
 }
 
+/// The supervisor maps the ids of the user namespace while this process does what needs none.
+fn wait_for_map(control: &Channel) -> Result<(), SetupFailure> {
+    match next_order(control)? {
+        Order::Mapped => Ok(()),
+        _ => Err(out_of_turn()),
+    }
+}
+
 fn wait_for_go(control: &Channel) -> Result<Departing, SetupFailure> {
+    match next_order(control)? {
+        Order::Go(departing) => Ok(departing),
+        _ => Err(out_of_turn()),
+    }
+}
+
+fn next_order(control: &Channel) -> Result<Order, SetupFailure> {
     match control.receive::<Order>() {
-        Ok(Some((Order::Go(departing), _))) => Ok(departing),
-        Ok(_) => {
-            let detail = "it is gone or spoke out of turn";
-            Err(SetupFailure::found(Step::Control, "the supervisor", detail))
-        }
+        Ok(Some((order, _))) => Ok(order),
+        Ok(None) => Err(out_of_turn()),
         Err(errno) => Err(SetupFailure::kernel(Step::Control, "the supervisor", errno)),
     }
+}
+
+fn out_of_turn() -> SetupFailure {
+    SetupFailure::found(Step::Control, "the supervisor", "it is gone or spoke out of turn")
 }
 
 /// From here on comparing mounts takes longer than what is left to do here.

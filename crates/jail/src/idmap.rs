@@ -9,7 +9,8 @@ use plan::{GuestPath, HostIds, Mapping, MountOp, Plan};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::OpenTreeFlags;
-use sys::clone::NamespaceHolder;
+use sys::clone::Namespaces;
+use sys::holder::NamespaceHolder;
 
 use crate::control::{Channel, MAX_DESCRIPTORS, Order};
 use crate::{SetupFailure, Step, identity, tree};
@@ -153,7 +154,8 @@ impl OwnerMaps {
 
 fn owner_map(owner: (u32, u32), cage: HostIds) -> Result<(OwnedFd, NamespaceHolder), SetupFailure> {
     let failed = |errno| SetupFailure::kernel(Step::Idmap, format!("uid {}", owner.0), errno);
-    let holder = NamespaceHolder::new().map_err(failed)?;
+    let holder = NamespaceHolder::start(Namespaces::USER).map_err(failed)?;
+    holder.wait().map_err(failed)?;
     let process = format!("/proc/{}", holder.pid().as_raw_nonzero());
     let write = |file: &str, line: String| -> Result<(), Errno> {
         let path = format!("{process}/{file}");

@@ -1,6 +1,7 @@
 //! The cage's file tree: an empty memory file system, filled by the Plan's operations in order,
 //! then made the root. Mounts are made from descriptors; nothing is ever created on the host.
 
+mod memory;
 mod places;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -8,13 +9,12 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use plan::{Access, BindPurpose, Execution, FileKind, GuestPath, MountOp, Plan, Source, TmpfsSize};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
-use rustix::mount::{FsOpenFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags};
-use sys::memory::MemoryFs;
+use rustix::mount::{MoveMountFlags, OpenTreeFlags, UnmountFlags};
 use sys::mount::{Depth, MountAttributes};
 
-use crate::furniture::{self, Furniture};
 use crate::idmap::Arrivals;
 use crate::{SetupFailure, Step};
+pub(crate) use memory::tmpfs;
 use places::{HostPlaces, Place};
 
 /// Where a bind's mount comes from.
@@ -40,8 +40,6 @@ pub(crate) struct Tree {
     around: Place,
     /// The directory that the last operation worked in.
     near: Option<Near>,
-    /// What was made ahead and has no place yet.
-    furniture: Furniture,
     /// Descriptors of mounts that are in their place.
     spent: Vec<OwnedFd>,
 }
@@ -57,12 +55,8 @@ struct Near {
 ///
 /// What does not lie in a bind comes first, in the Plan's order, and the rest after it: the result
 /// is the same, and the launcher gains the time to make the binds.
-pub(crate) fn build(
-    plan: &Plan,
-    mut sources: Sources<'_>,
-    furniture: Furniture,
-) -> Result<Tree, SetupFailure> {
-    let mut tree = Tree::begin(furniture)?;
+pub(crate) fn build(plan: &Plan, mut sources: Sources<'_>) -> Result<Tree, SetupFailure> {
+    let mut tree = Tree::begin()?;
     let host = HostPlaces::of(plan);
     let mut rest = Vec::with_capacity(plan.sources.len());
     for (operation, around) in host.around_each(&plan.mounts) {
@@ -80,9 +74,10 @@ pub(crate) fn build(
 }
 
 impl Tree {
-    fn begin(mut furniture: Furniture) -> Result<Self, SetupFailure> {
+    fn begin() -> Result<Self, SetupFailure> {
         let failed = |errno| SetupFailure::kernel(Step::Mount, "/", errno);
-        let root = furniture.take(ROOT).map_err(failed)?;
+        let writable = ROOT_ATTRIBUTES & !sys::mount::RDONLY;
+        let root = tmpfs(0o755, ROOT_SIZE, writable).map_err(failed)?;
         rustix::mount::move_mount(
             root.as_fd(),
             c"",
@@ -98,7 +93,6 @@ impl Tree {
             has_empty_file: false,
             around: Place::Own,
             near: None,
-            furniture,
             spent: Vec::new(),
         })
     }
@@ -131,9 +125,12 @@ impl Tree {
                 let mount = bind_source(source, operation, sources)?;
                 self.attach(mount, at).map_err(mount_failed)
             }
-            MountOp::Tmpfs { .. } | MountOp::Devpts { .. } => {
-                self.mount_memory(operation).map_err(mount_failed)
+            MountOp::Tmpfs { mode, size, .. } => {
+                self.mount_tmpfs(operation, *mode, *size).map_err(mount_failed)
             }
+            MountOp::Devpts { .. } => memory::devpts(attributes(operation))
+                .and_then(|mount| self.attach(mount, at))
+                .map_err(mount_failed),
             MountOp::Mask { kind, .. } => self.mask(at, *kind).map_err(mount_failed),
             MountOp::Proc { .. } => self.mount_proc(at, attributes(operation)),
             MountOp::SealReadOnly { .. } => self.seal_path(at).map_err(mount_failed),
@@ -156,10 +153,16 @@ impl Tree {
         Ok(())
     }
 
-    fn mount_memory(&mut self, operation: &MountOp) -> Result<(), Errno> {
-        let piece = furniture::piece(operation).ok_or(Errno::INVAL)?;
-        let mount = self.furniture.take(piece)?;
-        if attributes(operation) & sys::mount::RDONLY != 0 {
+    /// Mounts a memory file system, writable as long as the tree is being built.
+    fn mount_tmpfs(
+        &mut self,
+        operation: &MountOp,
+        mode: u32,
+        size: TmpfsSize,
+    ) -> Result<(), Errno> {
+        let attributes = attributes(operation);
+        let mount = tmpfs(mode, size, attributes & !sys::mount::RDONLY)?;
+        if attributes & sys::mount::RDONLY != 0 {
             self.to_seal.push(rustix::io::fcntl_dupfd_cloexec(&mount, 0)?);
         }
         self.attach(mount, operation.at())
@@ -167,10 +170,7 @@ impl Tree {
 
     fn mount_proc(&mut self, at: &GuestPath, attributes: u64) -> Result<(), SetupFailure> {
         let mount_failed = |errno| SetupFailure::kernel(Step::Mount, at.to_string(), errno);
-        let context =
-            rustix::mount::fsopen(c"proc", FsOpenFlags::FSOPEN_CLOEXEC).map_err(mount_failed)?;
-        rustix::mount::fsconfig_create(&context).map_err(mount_failed)?;
-        let mount = sys::memory::mount(&context, attributes).map_err(mount_failed)?;
+        let mount = memory::proc(attributes).map_err(mount_failed)?;
         turn_off_nested_user_namespaces(mount.as_fd())?;
         self.attach(mount, at).map_err(mount_failed)
     }
@@ -192,7 +192,7 @@ impl Tree {
         let mount = match (kind, &self.empty_directory) {
             (FileKind::Directory, None) => {
                 self.empty_directory = Some(at.clone());
-                self.furniture.take(EMPTY_DIRECTORY)?
+                tmpfs(0o555, TmpfsSize { bytes: 4096, inodes: 1 }, CLOSED)?
             }
             (FileKind::Directory, Some(first)) => self.copy(first.relative_to_root())?,
             (FileKind::File, _) => {
@@ -401,14 +401,6 @@ const CLOSED: u64 =
     sys::mount::RDONLY | sys::mount::NOSUID | sys::mount::NODEV | sys::mount::NOEXEC;
 
 /// The root holds names and mount points, never data of the program.
-pub(crate) const ROOT: MemoryFs = furniture::tmpfs(
-    0o755,
-    TmpfsSize { bytes: 64 << 20, inodes: 1 << 18 },
-    ROOT_ATTRIBUTES & !sys::mount::RDONLY,
-);
-
-/// A mask holds nothing.
-pub(crate) const EMPTY_DIRECTORY: MemoryFs =
-    furniture::tmpfs(0o555, TmpfsSize { bytes: 4096, inodes: 1 }, CLOSED);
+const ROOT_SIZE: TmpfsSize = TmpfsSize { bytes: 64 << 20, inodes: 1 << 18 };
 
 const EMPTY_FILE: &[u8] = b".stockade-empty-file";

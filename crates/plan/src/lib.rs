@@ -33,7 +33,7 @@ pub use canonical::{Hasher, PlanHash};
 pub use check::PlanDefect;
 pub use decode::{DecodeError, Decoder, Encoder, MAX_PLAN_BYTES, decode, encode};
 pub use environment::EnvironmentVariable;
-pub use identity::{HostIds, Identity, IdentityMap, Ids};
+pub use identity::{HostIds, Identity, IdentityMap};
 pub use landlock::{LandlockPlan, LandlockRule};
 pub use limits::LimitsPlan;
 pub use mount::{

@@ -49,8 +49,8 @@ pub(super) fn resolve(
     let mut placed = Vec::with_capacity(rules.len());
     let mut problems = Vec::new();
     for (position, rule) in rules.iter().enumerate() {
-        let opened = open(rule, places, opener)
-            .and_then(|opened| look_into(opened, rule.access, opener));
+        let opened =
+            open(rule, places, opener).and_then(|opened| look_into(opened, rule.access, opener));
         match opened {
             Ok(None) => resolved.push(ResolvedRule::NothingToHide),
             Ok(Some((opened, listing))) => {

@@ -18,9 +18,9 @@ use sys::clone::{Forked, Namespaces};
 use sys::signal::SignalSet;
 
 use crate::bare_mounts::BareMounts;
-use crate::birth::Cradle;
 use crate::control::Channel;
-use crate::start::{Leftovers, bear_for_another};
+use crate::namespaces::Origin;
+use crate::start::{Leftovers, start_for_another};
 use crate::{Born, LimitsHolder, ProgramStreams, SetupFailure, StartError, Step, privileges};
 use wire::{CageRequest, Request};
 
@@ -162,8 +162,8 @@ fn serve(socket: &OwnedFd, attendant: Option<Attendant>) {
         let sent = match request {
             Ok(Request::Cage(cage)) => {
                 let CageRequest { plan, sources, streams, limits } = *cage;
-                let (cradle, limits) = (Cradle::AtOnce(mounts), limits.as_holder());
-                let born = bear_for_another(cradle, &plan, &sources, streams, limits);
+                let (origin, limits) = (Origin::New(mounts), limits.as_holder());
+                let born = start_for_another(origin, &plan, &sources, streams, limits);
                 let sent = wire::send_answer(socket.as_fd(), born);
                 sent.map(|ending| leftovers = ending)
             }
@@ -206,7 +206,6 @@ fn fork_attendant(attendant: Option<Attendant>) -> Result<Attending, StartError>
 fn prepare(socket: &OwnedFd) -> Result<(), SetupFailure> {
     let failed = |errno| SetupFailure::kernel(Step::Settings, "the launcher", errno);
     privileges::die_with_parent()?;
-    privileges::remember_arguments().map_err(failed)?;
     sys::signal::set_mask(&SignalSet::empty()).map_err(failed)?;
     // What the caller ignores would stay ignored in its cages: a shell has what it starts in the
     // background ignore SIGINT, and nobody could interrupt a program of that daemon.
