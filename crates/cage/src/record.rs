@@ -6,14 +6,14 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use audit::{AuditError, Event, Limit, LimitValue, Log, Name, Position, UncagedReason};
 use gate::event::EventKind;
 use jail::End;
 use limits::{Degradation, Usage};
-use plan::{Hasher, HostPath, LimitsPlan, Plan};
+use plan::{HostPath, LimitsPlan, Plan};
 
 use crate::gatekeeper::{NetworkEnd, NetworkOutcome};
 use crate::outcome::{DeniedCall, EndReason, Outcome, SpawnError};
@@ -158,14 +158,6 @@ impl Recorder {
             cage_hash: OnceLock::new(),
             network_records: AtomicU64::new(0),
         }
-    }
-
-    /// Takes over the hash of the cage from one who knows cages of which it is the same.
-    pub(crate) fn hash_by(&self, hasher: &Mutex<Hasher>, plan: &Plan) {
-        self.cage_hash.get_or_init(|| {
-            let mut hasher = hasher.lock().unwrap_or_else(PoisonError::into_inner);
-            hasher.hash(plan).as_str().into()
-        });
     }
 
     /// What was removed before the start.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use jail::{Born, Layers, LimitsHolder, ProgramStreams, Report, StartError, Stream};
 use limits::{Degraded, Group, Limiter};
-use plan::{Hasher, LimitsPlan, Plan};
+use plan::{LimitsPlan, Plan};
 use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
 
@@ -125,7 +125,7 @@ impl Runner {
         let taken_in = TakenIn { keeper, kept: &kept };
         // Pid 1 builds the cage meanwhile.
         self.begin(StartStep::Intent)?;
-        kept.record_intent(&keeper.hasher)?;
+        kept.record_intent()?;
         self.begin(StartStep::Gate)?;
         let layers =
             open_gate(&kept).map_err(|error| kept.why_not_begun(error, keeper.is_closing()))?;
@@ -246,9 +246,8 @@ fn record_failure(recorder: &Recorder, error: RunError) -> RunError {
 
 impl Kept {
     /// K170
-    fn record_intent(&self, hasher: &Mutex<Hasher>) -> Result<(), RunError> {
+    fn record_intent(&self) -> Result<(), RunError> {
         let plan = self.plan.as_ref().ok_or(StartError::Vanished)?;
-        self.recorder.hash_by(hasher, plan);
         Ok(self.recorder.intent(plan)?)
     }
 

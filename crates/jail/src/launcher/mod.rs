@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use plan::{Decoder, Encoder, Plan};
+use plan::Plan;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
@@ -44,7 +44,6 @@ pub struct Attending {
 pub struct Launcher {
     /// One request at a time: a request can be several packets.
     socket: Mutex<OwnedFd>,
-    plans: Mutex<Encoder>,
     /// How many threads have one, or wait until they can.
     callers: AtomicUsize,
     pid: Pid,
@@ -73,8 +72,8 @@ impl Launcher {
                 sys::exec::exit_now(0)
             }
             Forked::Parent { pid, pidfd } => {
-                let (socket, plans) = (Mutex::new(ours.into_fd()), Mutex::default());
-                Ok(Self { socket, plans, callers: AtomicUsize::new(0), pid, pidfd })
+                let socket = Mutex::new(ours.into_fd());
+                Ok(Self { socket, callers: AtomicUsize::new(0), pid, pidfd })
             }
         }
     }
@@ -88,8 +87,7 @@ impl Launcher {
         limits: LimitsHolder<'_>,
     ) -> Result<Born, StartError> {
         // Written before it is this thread's turn, so that others are not kept waiting for it.
-        let encoded = self.plans.lock().unwrap_or_else(PoisonError::into_inner).encode(plan);
-        let request = CageRequest::write(&encoded, sources, &streams, limits);
+        let request = CageRequest::write(plan, sources, &streams, limits);
         self.callers.fetch_add(1, Ordering::Relaxed);
         let answer = {
             // A thread that panicked while it held the lock has aborted the process.
@@ -154,11 +152,10 @@ fn serve(socket: &OwnedFd, attendant: Option<Attendant>) {
     let made = if attendant.is_none() { BareMounts::make() } else { Ok(None) };
     let Ok(mounts) = made else { return };
     let mounts = mounts.as_ref();
-    let mut plans = Decoder::default();
     // Of the last cage: whoever waits for their end waits for it as long as processors are busy.
     let mut leftovers = Leftovers::default();
     loop {
-        let Ok(Some(request)) = wire::receive_request(socket.as_fd(), &mut plans) else { return };
+        let Ok(Some(request)) = wire::receive_request(socket.as_fd()) else { return };
         let sent = match request {
             Ok(Request::Cage(cage)) => {
                 let CageRequest { plan, sources, streams, limits } = *cage;
@@ -172,7 +169,6 @@ fn serve(socket: &OwnedFd, attendant: Option<Attendant>) {
             }
             Err(refusal) => wire::send_answer(socket.as_fd(), Err(refusal)).map(drop),
         };
-        plans.forget_start();
         if sent.is_err() {
             return;
         }
