@@ -62,7 +62,7 @@ impl AttachedRun<'_> {
         let mut born = premade.start(plan, &sources, streams, bounds.holder())?;
         // The cage has what it needs of them. They are given back while it is being built, and not
         // when somebody waits for this process to end.
-        sys::descriptors::close_together(sources);
+        drop(sources);
         bounds.take_in(born.pid())?;
         if bounds.go_with_its_last_process() {
             born.stay_until_dismissed();

@@ -24,23 +24,15 @@ use crate::{
     verify,
 };
 
-/// What a first process was born with and has no use for.
-#[derive(Clone, Copy)]
-pub(crate) struct Burden<'a> {
-    /// Copies of its supervisor's descriptors of what the cage is granted.
-    pub(crate) sources: &'a [OwnedFd],
-    /// How many descriptors there are at most until the cage is built.
-    pub(crate) descriptors: usize,
-}
-
-/// The whole life of the cage's first process.
+/// The whole life of the cage's first process, which has at most this many descriptors open until the cage is
+/// built.
 pub(crate) fn be_pid_one(
     plan: &Plan,
     streams: ProgramStreams,
     control: Channel,
-    burden: Burden<'_>,
+    descriptors: usize,
 ) -> ! {
-    let (failure, control) = live(plan, streams, control, burden);
+    let (failure, control) = live(plan, streams, control, descriptors);
     // A supervisor that is gone has no use for the report.
     let _told = control.send(&Report::Failed(failure), &[]);
     sys::exec::exit_now(1)
@@ -52,9 +44,9 @@ fn live(
     plan: &Plan,
     streams: ProgramStreams,
     control: Channel,
-    burden: Burden<'_>,
+    descriptors: usize,
 ) -> (SetupFailure, Channel) {
-    match build_and_launch(plan, streams, &control, burden) {
+    match build_and_launch(plan, streams, &control, descriptors) {
         Ok(ready) => {
             let Ready { launched, children, inward, departure, layers } = ready;
             let _told = control.send(&Report::Started(layers), &[]);
@@ -80,10 +72,10 @@ fn build_and_launch(
     plan: &Plan,
     streams: ProgramStreams,
     control: &Channel,
-    burden: Burden<'_>,
+    descriptors: usize,
 ) -> Result<Ready, SetupFailure> {
     let settings = |errno| SetupFailure::kernel(Step::Settings, "signals", errno);
-    let limit = DescriptorLimit::make_room_for(burden.descriptors).map_err(settings)?;
+    let limit = DescriptorLimit::make_room_for(descriptors).map_err(settings)?;
     sys::signal::restore_default(libc::SIGCHLD).map_err(settings)?;
     let children = sys::signal::descriptor(&SignalSet::of(&[libc::SIGCHLD])).map_err(settings)?;
     rustix::system::sethostname(plan.identity.hostname.as_bytes())
@@ -118,7 +110,8 @@ fn build_and_launch(
     let launch = Launch::prepare(plan)?;
     // The kernel compiles the filter while the start becomes durable on record.
     let filter = launch.enter_filter()?;
-    close_while_waiting(spent, burden.sources, control);
+    // While the supervisor waits for the storage.
+    drop(spent);
     let departing = wait_for_go(control)?;
     refuse_orphanhood(control)?;
     let streams = program::borrow_streams(&streams, terminal.as_ref());
@@ -149,19 +142,6 @@ fn refuse_orphanhood(control: &Channel) -> Result<(), SetupFailure> {
     Err(SetupFailure::found(Step::Control, "the supervisor", "it is gone"))
 }
 
-/// Closes descriptors if there is time for it: the supervisor compares as many mounts meanwhile. A few
-/// are sooner closed with everything else, once the program runs.
-fn close_while_waiting(spent: Vec<OwnedFd>, copies: &[OwnedFd], control: &Channel) {
-    let mut orders = [PollFd::new(control, PollFlags::IN)];
-    let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
-    if spent.len() < MANY || rustix::event::poll(&mut orders, Some(&now)) != Ok(0) {
-        std::mem::forget(spent);
-        return;
-    }
-    sys::descriptors::close_together(spent);
-    sys::descriptors::close_copies(copies);
-}
-
 /// The supervisor maps the ids of the user namespace while this process does what needs none.
 fn wait_for_map(control: &Channel) -> Result<(), SetupFailure> {
     match next_order(control)? {
@@ -188,6 +168,3 @@ fn next_order(control: &Channel) -> Result<Order, SetupFailure> {
 fn out_of_turn() -> SetupFailure {
     SetupFailure::found(Step::Control, "the supervisor", "it is gone or spoke out of turn")
 }
-
-/// From here on comparing mounts takes longer than what is left to do here.
-const MANY: usize = 128;

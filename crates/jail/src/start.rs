@@ -14,7 +14,7 @@ use sys::holder::NamespaceHolder;
 
 use crate::control::{Channel, Departing, Order};
 use crate::descriptor_limit::DescriptorLimit;
-use crate::first_process::{Burden, be_pid_one};
+use crate::first_process::be_pid_one;
 use crate::namespaces::{self, Origin};
 use crate::streams::ProgramStreams;
 use crate::verify::PlannedMounts;
@@ -98,33 +98,10 @@ pub fn start(
     start_in(Origin::New(None), plan, sources, streams, limits)
 }
 
-/// Starts a cage that somebody else verifies and lets run.
-pub(crate) fn start_for_another(
-    origin: Origin<'_>,
-    plan: &Plan,
-    sources: &[OwnedFd],
-    streams: ProgramStreams,
-    limits: LimitsHolder<'_>,
-) -> Result<Born, StartError> {
-    start_planned(origin, plan, PlannedMounts::unknown(), sources, streams, limits)
-}
-
+/// The same, in namespaces of this origin.
 pub(crate) fn start_in(
     origin: Origin<'_>,
     plan: &Plan,
-    sources: &[OwnedFd],
-    streams: ProgramStreams,
-    limits: LimitsHolder<'_>,
-) -> Result<Born, StartError> {
-    // Before the birth: what is allocated later is copied first, page by page.
-    let planned = PlannedMounts::of(plan);
-    start_planned(origin, plan, planned, sources, streams, limits)
-}
-
-fn start_planned(
-    origin: Origin<'_>,
-    plan: &Plan,
-    planned: PlannedMounts,
     sources: &[OwnedFd],
     streams: ProgramStreams,
     limits: LimitsHolder<'_>,
@@ -145,7 +122,7 @@ fn start_planned(
         // A channel must have one other end only.
         drop(control.take());
         if let Some((streams, inside)) = inside.take() {
-            be_pid_one(plan, streams, inside, Burden { sources, descriptors });
+            be_pid_one(plan, streams, inside, descriptors);
         }
     };
     let (pid, pidfd, holder) = origin.start_first_process(&plan.identity, birthplace, &mut life)?;
@@ -158,7 +135,7 @@ fn start_planned(
         control,
         parentage: Parentage::Own,
         network: NetworkSockets::of(plan),
-        planned,
+        planned: PlannedMounts::of(plan),
         is_verified: AtomicBool::new(false),
         departing: Departing::AtOnce,
         leftovers: holder.into_iter().collect(),

@@ -38,17 +38,8 @@ pub(crate) struct Tree {
     has_empty_file: bool,
     /// Whose directory the operation at hand works in.
     around: Place,
-    /// The directory that the last operation worked in.
-    near: Option<Near>,
     /// Descriptors of mounts that are in their place.
     spent: Vec<OwnedFd>,
-}
-
-/// A directory of the tree, opened once a second operation in a row works in it: a thousand grants of
-/// one directory are then a thousand names and no longer paths.
-struct Near {
-    directory: Vec<u8>,
-    opened: Option<OwnedFd>,
 }
 
 /// Builds the whole tree and leaves it attached above the old root.
@@ -92,7 +83,6 @@ impl Tree {
             empty_directory: None,
             has_empty_file: false,
             around: Place::Own,
-            near: None,
             spent: Vec::new(),
         })
     }
@@ -110,8 +100,7 @@ impl Tree {
         self.around = around;
         match operation {
             MountOp::Directory { mode, .. } => {
-                let (directory, name) = self.holder(name).map_err(name_failed)?;
-                rustix::fs::mkdirat(directory, name, Mode::from_raw_mode(*mode))
+                rustix::fs::mkdirat(&self.root, name, Mode::from_raw_mode(*mode))
                     .map_err(name_failed)
             }
             MountOp::File { mode, contents, .. } => {
@@ -237,8 +226,7 @@ impl Tree {
         let from = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
         match self.around {
             Place::Own => {
-                let (directory, name) = self.holder(name)?;
-                rustix::mount::move_mount(mount.as_fd(), c"", directory, name, from)?;
+                rustix::mount::move_mount(mount.as_fd(), c"", &self.root, name, from)?;
             }
             Place::Hosts => {
                 let resolve =
@@ -251,31 +239,6 @@ impl Tree {
         }
         self.spent.push(mount);
         Ok(())
-    }
-
-    /// Where a path that only this process can change is looked up, and by what name.
-    ///
-    /// A directory is remembered from one operation to the next only, and what covers it is an
-    /// operation in another one: it is never another directory than the path leads to.
-    fn holder<'a>(&'a mut self, path: &'a [u8]) -> Result<(BorrowedFd<'a>, &'a [u8]), Errno> {
-        let end = path.iter().rposition(|byte| *byte == b'/');
-        let (directory, name) = match end.and_then(|end| path.split_at_checked(end)) {
-            Some((directory, [_, name @ ..])) => (directory, name),
-            _ => (&[][..], path),
-        };
-        let is_near = self.near.as_ref().is_some_and(|near| near.directory == directory);
-        if directory.is_empty() || !is_near {
-            self.near = Some(Near { directory: directory.to_vec(), opened: None });
-            return Ok((self.root.as_fd(), path));
-        }
-        if let Some(near @ Near { opened: None, .. }) = &mut self.near {
-            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            near.opened = Some(rustix::fs::openat(&self.root, directory, flags, Mode::empty())?);
-        }
-        match &self.near {
-            Some(Near { opened: Some(opened), .. }) => Ok((opened.as_fd(), name)),
-            _ => Ok((self.root.as_fd(), path)),
-        }
     }
 
     /// Takes away what only the building needed, and makes the root and every memory file system

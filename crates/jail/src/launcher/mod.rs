@@ -20,7 +20,7 @@ use sys::signal::SignalSet;
 use crate::bare_mounts::BareMounts;
 use crate::control::Channel;
 use crate::namespaces::Origin;
-use crate::start::{Leftovers, start_for_another};
+use crate::start::{Leftovers, start_in};
 use crate::{Born, LimitsHolder, ProgramStreams, SetupFailure, StartError, Step, privileges};
 use wire::{CageRequest, Request};
 
@@ -160,7 +160,7 @@ fn serve(socket: &OwnedFd, attendant: Option<Attendant>) {
             Ok(Request::Cage(cage)) => {
                 let CageRequest { plan, sources, streams, limits } = *cage;
                 let (origin, limits) = (Origin::New(mounts), limits.as_holder());
-                let born = start_for_another(origin, &plan, &sources, streams, limits);
+                let born = start_in(origin, &plan, &sources, streams, limits);
                 let sent = wire::send_answer(socket.as_fd(), born);
                 sent.map(|ending| leftovers = ending)
             }
