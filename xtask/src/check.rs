@@ -7,8 +7,7 @@ use crate::command::{Failure, cargo, is_installed, succeeds, target_directory};
 use crate::{suite, tidy};
 
 /// Shell scripts of the project.
-const SCRIPTS: &[&str] =
-    &[".ci/run", ".cargo/link-static", ".cargo/link-in-order", "xtask/src/vm/finish-image"];
+const SCRIPTS: &[&str] = &[".ci/run", ".cargo/link-static", "xtask/src/vm/finish-image"];
 
 /// One check but the tests: its name, and whether it holds.
 type Step = (&'static str, fn(&Path) -> Result<bool, Failure>);

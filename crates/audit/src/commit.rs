@@ -2,11 +2,9 @@
 //! one, for all records that are written by then; the others wait for it, and for the next one if
 //! theirs came too late.
 
-use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use rustix::fs::Advice;
 use rustix::io::Errno;
 
 use crate::head::Reached;
@@ -36,18 +34,7 @@ struct State {
 #[derive(Clone, Debug)]
 pub(crate) struct Written {
     pub(crate) file: Arc<OwnedFd>,
-    /// Where the last write began.
-    pub(crate) from: u64,
     pub(crate) reached: Reached,
-}
-
-impl Written {
-    /// Lets the kernel begin to write it out, so that whoever waits for the storage later waits less.
-    /// It also lets go of whole pages that are written already, and a record has none.
-    fn begin_writing_out(&self) {
-        let length = NonZeroU64::new(self.reached.offset.saturating_sub(self.from));
-        let _only_slower = rustix::fs::fadvise(&*self.file, self.from, length, Advice::DontNeed);
-    }
 }
 
 impl Commit {
@@ -61,16 +48,6 @@ impl Commit {
     /// What was written last.
     pub(crate) fn written(&self) -> Option<Written> {
         self.state().written.clone()
-    }
-
-    /// Begins to make durable what was written last, and does not wait for it.
-    pub(crate) fn hasten(&self) {
-        let state = self.state();
-        if let Some(written) = &state.written
-            && written.reached.sequence > state.durable
-        {
-            written.begin_writing_out();
-        }
     }
 
     /// Whether the storage has failed.

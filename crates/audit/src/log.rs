@@ -108,12 +108,6 @@ impl Log {
         self.writer().keep(once)
     }
 
-    /// Begins to make durable what was added last, for a caller who has something else to do before it
-    /// waits for that.
-    pub fn hasten(&self) {
-        self.commit.hasten();
-    }
-
     /// Returns when a record and all before it are durable.
     pub fn make_durable(&self, position: Position) -> Result<(), AuditError> {
         self.commit.wait_for(position.sequence).map_err(|errno| self.storage_failed(errno))
@@ -138,7 +132,6 @@ impl Log {
                 end
             }
         };
-        self.commit.hasten();
         let head = self.writer().sign_head(&written.reached)?;
         self.make_durable(Position { sequence: written.reached.sequence })?;
         match head {

@@ -65,9 +65,8 @@ impl Writer {
             lines.push(&checkpoint)?;
         }
         lines.push(event)?;
-        let from = tail.size;
         self.write(&mut tail, &lines)?;
-        let written = Written { file: Arc::clone(&tail.file), from, reached: reached(&tail) };
+        let written = Written { file: Arc::clone(&tail.file), reached: reached(&tail) };
         self.tail = Some(tail);
         drop(locked);
         Ok(written)
@@ -78,8 +77,7 @@ impl Writer {
         let lock = Arc::clone(&self.lock);
         let locked = self.directory.lock(&lock, EXCLUSIVE)?;
         let tail = self.current_tail()?;
-        let reached = reached(&tail);
-        let written = Written { file: Arc::clone(&tail.file), from: reached.offset, reached };
+        let written = Written { file: Arc::clone(&tail.file), reached: reached(&tail) };
         self.tail = Some(tail);
         drop(locked);
         Ok(written)

@@ -9,8 +9,7 @@ mod uncaged;
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use audit::Position;
-use jail::{Born, End, Nursery, StartError};
+use jail::{Born, End, Premade, StartError};
 use limits::LimitsError;
 use plan::Plan;
 use rustix::event::{PollFd, PollFlags};
@@ -35,7 +34,7 @@ pub use uncaged::{UncagedOutcome, UncagedRun};
 #[derive(Debug)]
 pub struct AttachedRun<'a> {
     /// Namespaces for the cage.
-    pub nursery: Nursery,
+    pub premade: Premade,
     /// The cage.
     pub plan: &'a Plan,
     /// What the Plan's sources are, open, in their order.
@@ -55,35 +54,29 @@ pub struct AttachedRun<'a> {
 impl AttachedRun<'_> {
     /// Runs the program to its end.
     pub fn run(self) -> Result<Attended, SpawnError> {
-        let Self { nursery, plan, sources, gatekeeper, mut bounds, session, recording, swept } =
+        let Self { premade, plan, sources, gatekeeper, mut bounds, session, recording, swept } =
             self;
         let prepared = Gatekeeper::prepare(plan)?;
         let signals = Signals::take(&[]).map_err(SpawnError::Supervise)?;
         let (mut console, streams) = Console::inspect()?;
-        // While the namespaces are made there is nothing else to do, and later there is.
-        let hash = if nursery.is_ready() { None } else { Some(plan.hash()) };
-        let mut born = nursery.start(plan, &sources, streams, bounds.holder())?;
+        let mut born = premade.start(plan, &sources, streams, bounds.holder())?;
         // The cage has what it needs of them. They are given back while it is being built, and not
         // when somebody waits for this process to end.
-        sys::descriptors::close_together(sources);
+        drop(sources);
         bounds.take_in(born.pid())?;
         if bounds.go_with_its_last_process() {
             born.stay_until_dismissed();
         }
         // The first process builds the cage meanwhile.
-        let recorder = recording.of_start(&plan.invocation)?.knowing(hash);
+        let recorder = recording.of_start(&plan.invocation)?;
         recorder.swept(swept)?;
         if let Some(session) = session {
             recorder.session_begun(session)?;
         }
-        let intent = recorder.begin_intent(plan)?;
-        // Where the cage is behind, the storage is waited for now; else when the cage is verified.
-        if !born.has_report() {
-            recorder.make_durable(intent)?;
-        }
+        recorder.intent(plan)?;
         let connected = connect(&mut born, &prepared, gatekeeper.as_ref());
         let begun = connected.and_then(|network| {
-            begin(born, network, &mut console, &recorder, intent)
+            begin(born, network, &mut console, &recorder)
                 .map_err(|error| why_not_begun(error, plan, &bounds))
         });
         let mut running = begun.inspect_err(|error| {
@@ -111,23 +104,21 @@ impl AttachedRun<'_> {
     }
 }
 
-/// Opens the gate once the start is durable on record. How far the record is durable is stated while
-/// the program starts.
+/// Opens the gate of a cage whose start is durable on record. How far the record is durable is stated
+/// while the program starts.
 fn begin(
     born: Born,
     network: Option<Registration>,
     console: &mut Console,
     recorder: &Recorder,
-    intent: Position,
 ) -> Result<Running, SpawnError> {
-    let durable = || recorder.make_durable(intent).map_err(SpawnError::from);
     let mut stated = Ok(());
     let state = || stated = recorder.checkpoint();
     let running = if console.is_interactive() {
         let connect = |terminal| console.connect(terminal);
-        Running::begin_on_terminal(born, network, connect, durable, state)
+        Running::begin_on_terminal(born, network, connect, state)
     } else {
-        Running::begin_with(born, network, durable, state)
+        Running::begin_with(born, network, state)
     };
     let running = running?;
     stated.map_err(SpawnError::of_running)?;

@@ -6,14 +6,14 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use audit::{AuditError, Event, Limit, LimitValue, Log, Name, Once, Position, UncagedReason};
+use audit::{AuditError, Event, Limit, LimitValue, Log, Name, Position, UncagedReason};
 use gate::event::EventKind;
 use jail::End;
 use limits::{Degradation, Usage};
-use plan::{Hasher, HostPath, LimitsPlan, Plan, PlanHash};
+use plan::{HostPath, LimitsPlan, Plan};
 
 use crate::gatekeeper::{NetworkEnd, NetworkOutcome};
 use crate::outcome::{DeniedCall, EndReason, Outcome, SpawnError};
@@ -72,8 +72,6 @@ pub struct Recorder {
     labels: Labels,
     cage_hash: OnceLock<Name>,
     network_records: AtomicU64,
-    /// The description of the cage, if this start was the one to record it.
-    description: Mutex<Option<Once>>,
 }
 
 /// How a program ended, as far as it is recorded.
@@ -160,23 +158,7 @@ impl Recorder {
             labels,
             cage_hash: OnceLock::new(),
             network_records: AtomicU64::new(0),
-            description: Mutex::default(),
         }
-    }
-
-    /// The same with the hash of the cage, where somebody has found it out already.
-    pub(crate) fn knowing(self, hash: Option<PlanHash>) -> Self {
-        let cage_hash =
-            hash.map_or_else(OnceLock::new, |hash| OnceLock::from(Name::from(hash.as_str())));
-        Self { cage_hash, ..self }
-    }
-
-    /// Takes over the hash of the cage from one who knows cages of which it is the same.
-    pub(crate) fn hash_by(&self, hasher: &Mutex<Hasher>, plan: &Plan) {
-        self.cage_hash.get_or_init(|| {
-            let mut hasher = hasher.lock().unwrap_or_else(PoisonError::into_inner);
-            hasher.hash(plan).as_str().into()
-        });
     }
 
     /// What was removed before the start.
@@ -201,37 +183,14 @@ impl Recorder {
 
     /// A program is about to start in a cage. Durable when this returns.
     pub(crate) fn intent(&self, plan: &Plan) -> Result<(), AuditError> {
-        let position = self.append_intent(plan)?;
-        self.make_durable(position)
-    }
-
-    /// The same, to be made durable by [`Self::make_durable`].
-    pub(crate) fn append_intent(&self, plan: &Plan) -> Result<Position, AuditError> {
         let hash = self.hash_of(plan);
-        let description = self.log.append_once(&hash, || cage::description(&hash, plan))?;
-        *self.description() = description;
-        self.log.append(&self.intent_of(plan))
-    }
-
-    /// The same, on its way to becoming durable already.
-    pub(crate) fn begin_intent(&self, plan: &Plan) -> Result<Position, AuditError> {
-        let position = self.append_intent(plan)?;
-        self.log.hasten();
-        Ok(position)
-    }
-
-    /// Returns when a record and all before it are durable.
-    pub(crate) fn make_durable(&self, position: Position) -> Result<(), AuditError> {
-        self.log.make_durable(position)?;
-        if let Some(described) = self.description().take() {
+        let described = self.log.append_once(&hash, || cage::description(&hash, plan))?;
+        self.log.record(&self.intent_of(plan))?;
+        if let Some(described) = described {
             // One that is not noted is recorded again.
             let _unnoted = self.log.keep(&described);
         }
         Ok(())
-    }
-
-    fn description(&self) -> MutexGuard<'_, Option<Once>> {
-        self.description.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn intent_of(&self, plan: &Plan) -> Event {

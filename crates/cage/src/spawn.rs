@@ -90,19 +90,17 @@ pub(crate) fn connect(
 impl Running {
     /// Opens the gate of a cage and waits until its program runs.
     pub(crate) fn begin(born: Born, network: Option<Registration>) -> Result<Self, SpawnError> {
-        Self::begin_with(born, network, || Ok(()), || {})
+        Self::begin_with(born, network, || {})
     }
 
-    /// As [`Self::begin`], with something that has to be done before the gate opens and something to do
-    /// while the program starts.
+    /// As [`Self::begin`], with something to do while the program starts.
     pub(crate) fn begin_with(
         mut born: Born,
         network: Option<Registration>,
-        before: impl FnOnce() -> Result<(), SpawnError>,
         meanwhile: impl FnOnce(),
     ) -> Result<Self, SpawnError> {
         let mut terminal = None;
-        let mut around_gate = Some((before, meanwhile));
+        let mut meanwhile = Some(meanwhile);
         loop {
             let report = match born.next_report() {
                 Err(Errno::INTR) => continue,
@@ -114,10 +112,9 @@ impl Running {
                 Some((Report::Built, table)) => {
                     born.verify(&table)?;
                     drop(table);
-                    let Some((before, meanwhile)) = around_gate.take() else {
+                    let Some(meanwhile) = meanwhile.take() else {
                         return Err(SpawnError::Supervise(Errno::PROTO));
                     };
-                    before()?;
                     // One that ended in the meantime says why.
                     let _gone = born.open_gate();
                     meanwhile();
@@ -143,14 +140,13 @@ impl Running {
         born: Born,
         network: Option<Registration>,
         set_up: impl FnOnce(OwnedFd) -> Result<(), Errno>,
-        before: impl FnOnce() -> Result<(), SpawnError>,
         meanwhile: impl FnOnce(),
     ) -> Result<Self, SpawnError> {
         match born.next_report().map_err(SpawnError::Supervise)? {
             Some((Report::Terminal, mut descriptors)) => {
                 let terminal = descriptors.pop().ok_or(SpawnError::Supervise(Errno::PROTO))?;
                 set_up(terminal).map_err(SpawnError::Supervise)?;
-                Self::begin_with(born, network, before, meanwhile)
+                Self::begin_with(born, network, meanwhile)
             }
             Some((Report::Failed(failure), _)) => Err(failure.into()),
             Some(_) => Err(SpawnError::Supervise(Errno::PROTO)),

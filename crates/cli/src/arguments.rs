@@ -11,7 +11,6 @@ use crate::exit::EXIT_CODES;
 use crate::message::Colour;
 
 pub(crate) mod daemon;
-mod plain_run;
 
 #[cfg(test)]
 mod tests;
@@ -34,7 +33,7 @@ pub(crate) struct Arguments {
 }
 
 /// Flags of every command.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Args)]
 pub(crate) struct EverywhereArguments {
     /// Colour of messages
     #[arg(
@@ -47,21 +46,6 @@ pub(crate) struct EverywhereArguments {
         hide_default_value = true
     )]
     pub(crate) color: Colour,
-}
-
-impl Arguments {
-    /// Reads the words of this process. Whatever is not a plain `run` is read, or refused with the
-    /// right words, by the description of all commands.
-    pub(crate) fn read(words: &[OsString]) -> Result<Self, clap::Error> {
-        if let [_, command, rest @ ..] = words
-            && command == RUN
-            && let Some(arguments) = plain_run::read(rest)
-        {
-            let everywhere = EverywhereArguments::default();
-            return Ok(Self { everywhere, command: Command::Run(Box::new(arguments)) });
-        }
-        Self::try_parse_from(words)
-    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -134,7 +118,7 @@ impl Command {
     }
 }
 
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Args)]
 pub(crate) struct RunArguments {
     #[command(flatten)]
     pub(crate) choice: ChoiceArguments,
@@ -296,7 +280,7 @@ pub(crate) struct ManArguments {
 }
 
 /// Which cage of which project.
-#[derive(Debug, Args, Default)]
+#[derive(Debug, Args)]
 pub(crate) struct ChoiceArguments {
     /// The project's directory; without it the nearest one upward that has a `stockade.toml`, else
     /// the working directory
@@ -315,7 +299,7 @@ pub(crate) struct ChoiceArguments {
 }
 
 /// Rules on paths.
-#[derive(Debug, Args, Default)]
+#[derive(Debug, Args)]
 #[command(next_help_heading = "Files")]
 pub(crate) struct FileArguments {
     /// Show a file or directory read-only, at its own path
@@ -330,7 +314,7 @@ pub(crate) struct FileArguments {
 }
 
 /// What the program gets beside files.
-#[derive(Debug, Args, Default)]
+#[derive(Debug, Args)]
 pub(crate) struct ProgramArguments {
     /// Pass a variable on, or set one
     #[arg(long, value_name = "NAME[=VALUE]", help_heading = "Program")]
@@ -367,7 +351,7 @@ pub(crate) struct ProgramArguments {
 }
 
 /// What the program reaches, and what reaches it.
-#[derive(Debug, Args, Default)]
+#[derive(Debug, Args)]
 pub(crate) struct NetworkArguments {
     /// Let the program reach a host: `NAME`, `*.NAME`, `**.NAME`, an address or a network, each with
     /// an optional `:PORT` or `:PORT-PORT`; several with commas between them
@@ -469,5 +453,5 @@ pub(crate) fn json_asked_for(words: &[OsString]) -> Option<Option<PathBuf>> {
     None
 }
 
-/// The command whose start is measured.
+/// The command that starts a cage.
 pub(crate) const RUN: &str = "run";

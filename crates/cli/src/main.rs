@@ -4,9 +4,7 @@
 //! Nothing here starts a thread: a cage is born from a process with a single one. The daemon starts
 //! its own, after what it bears cages with.
 #![forbid(unsafe_code)]
-#![cfg_attr(not(test), no_main)]
 
-mod ahead;
 mod arguments;
 mod attach;
 mod audit_command;
@@ -37,20 +35,12 @@ mod why;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use ahead::Ahead;
 use arguments::{Arguments, Command, RUN};
+use clap::Parser as _;
+use jail::Premade;
 use message::Messages;
 
-#[cfg(not(test))]
-sys::program!(live);
-
-// The harness of the tests wants one of the usual kind, and does not call it.
-#[cfg(test)]
 fn main() -> ExitCode {
-    live()
-}
-
-fn live() -> ExitCode {
     // The attacking side of `prove` runs inside cages and beside them; it is not part of the
     // command line that a person sees.
     let words: Vec<OsString> = std::env::args_os().collect();
@@ -59,11 +49,12 @@ fn live() -> ExitCode {
     {
         return attacks::child_main(rest);
     }
-    let ahead = words.get(1).is_some_and(|word| word == RUN).then(Ahead::begin);
-    let arguments = match Arguments::read(&words) {
+    // First of all: making namespaces takes longer than finding out what goes into them.
+    let premade = words.get(1).is_some_and(|word| word == RUN).then(Premade::begin);
+    let arguments = match Arguments::try_parse_from(&words) {
         Ok(arguments) => arguments,
         Err(error) => {
-            drop(ahead);
+            drop(premade);
             let exit = output::print_usage(&error);
             if let [_, command, rest @ ..] = words.as_slice()
                 && command == RUN
@@ -76,7 +67,7 @@ fn live() -> ExitCode {
     let messages = Messages::new(arguments.everywhere.color);
     let answers_in_json = arguments.command.answers_in_json();
     let ended = match arguments.command {
-        Command::Run(arguments) => run::run(*arguments, ahead, messages),
+        Command::Run(arguments) => run::run(*arguments, premade, messages),
         Command::Check(arguments) => check::check(*arguments, messages),
         Command::Why(arguments) => why::why(*arguments, messages),
         Command::Doctor(arguments) => doctor::doctor(&arguments, messages),

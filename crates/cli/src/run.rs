@@ -18,12 +18,11 @@ use cage::{
     Recorder, Recording, SpawnError, Swept,
 };
 use counsel::aftermath::{Aftermath, Findings, Note};
-use jail::{Nursery, StartError};
+use jail::{Premade, StartError};
 use plan::{ByteString, Plan};
 use policy::shown::shown;
 use policy::{EnvironmentRule, Policy, RuleOrigin, State};
 
-use crate::ahead::Ahead;
 use crate::arguments::{self, Backend, RunArguments};
 use crate::exit::Exit;
 use crate::failure::{Failure, with_causes};
@@ -36,10 +35,13 @@ use crate::session;
 use crate::way_out::WayOut;
 use uncaged::Uncaged;
 
-/// The command. `ahead` is what was begun before anything was known.
+/// Namespaces that were begun before anything was known; whatever failed is told when they are needed.
+pub(crate) type MaybePremade = Option<Result<Premade, StartError>>;
+
+/// The command.
 pub(crate) fn run(
     arguments: RunArguments,
-    ahead: Option<Ahead>,
+    premade: MaybePremade,
     messages: Messages,
 ) -> Result<Exit, Failure> {
     let messages = if arguments.quiet { messages.quiet() } else { messages };
@@ -48,9 +50,9 @@ pub(crate) fn run(
     let recording = Recording::of_nobody(&locations);
     let mut start = Start { messages, destination, recording, session: None, swept: Vec::new() };
     let exit = match choose(&arguments, &locations, &mut start) {
-        Ok(Chosen::Caged(selection)) => run_caged(*selection, ahead, &arguments, &start),
+        Ok(Chosen::Caged(selection)) => run_caged(*selection, premade, &arguments, &start),
         Ok(Chosen::Uncaged(program)) => {
-            drop(ahead);
+            drop(premade);
             uncaged::run(&program, &start)
         }
         Err(failure) => start.not_run(None, failure),
@@ -153,21 +155,20 @@ fn choose(
 
 fn run_caged(
     mut selection: Selection,
-    ahead: Option<Ahead>,
+    premade: MaybePremade,
     arguments: &RunArguments,
     start: &Start,
 ) -> Exit {
     let messages = start.messages;
-    let (nursery, name) = ahead.map_or((None, None), |ahead| (Some(ahead.nursery), ahead.name));
-    let (mut prepared, gatekeeper) = match ready(&mut selection, name, arguments, start) {
+    let (mut prepared, gatekeeper) = match ready(&mut selection, arguments, start) {
         Ok(ready) => ready,
         Err(failure) => return start.not_run(None, failure),
     };
     let aftermath = Aftermath::of(&prepared);
     let ended = match arguments.backend {
-        Backend::Native => run_native(nursery, &mut prepared, gatekeeper, arguments, start),
+        Backend::Native => run_native(premade, &mut prepared, gatekeeper, arguments, start),
         Backend::Bwrap => {
-            drop(nursery);
+            drop(premade);
             messages.note(
                 "the bubblewrap backend leaves out walls that the native one has; \
                  `stockade check --format bwrap` lists them",
@@ -209,7 +210,7 @@ fn run_caged(
 }
 
 fn run_native(
-    nursery: Option<Result<Nursery, StartError>>,
+    premade: MaybePremade,
     prepared: &mut Prepared,
     gatekeeper: Option<Gatekeeper>,
     arguments: &RunArguments,
@@ -235,7 +236,7 @@ fn run_native(
         start.messages.help(&degradation.fix);
     }
     let run = AttachedRun {
-        nursery: nursery.unwrap_or_else(Nursery::open)?,
+        premade: premade.unwrap_or_else(Premade::begin)?,
         plan,
         sources: std::mem::take(&mut prepared.sources),
         gatekeeper,
@@ -274,7 +275,6 @@ impl Ended {
 /// Everything up to the compiled cage. A gatekeeper that will be needed jails itself meanwhile.
 fn ready(
     selection: &mut Selection,
-    name: Option<Name>,
     arguments: &RunArguments,
     start: &Start,
 ) -> Result<(Prepared, Option<Gatekeeper>), Failure> {
@@ -284,11 +284,7 @@ fn ready(
         Backend::Native => start_gatekeeper(selection)?,
         Backend::Bwrap => None,
     };
-    let prepared = match name {
-        Some(name) => cage::prepare::prepare_named(selection, &argv, name),
-        None => cage::prepare::prepare(selection, &argv),
-    };
-    let prepared = prepared.inspect_err(|error| {
+    let prepared = cage::prepare::prepare(selection, &argv).inspect_err(|error| {
         if let Ok(name) = Name::new() {
             let details = with_causes(error);
             start.record(&name.text, |recorder| recorder.not_compiled(error.code(), &details));

@@ -14,7 +14,7 @@ use sys::clone::Namespaces;
 use sys::mount::{Depth, MountAttributes};
 
 use crate::seccomp::Filter;
-use crate::{LandlockState, SetupFailure, Step, furniture, identity, landlock, privileges, tree};
+use crate::{LandlockState, SetupFailure, Step, identity, landlock, privileges, tree};
 
 /// How an attendant is jailed.
 #[derive(Clone, Copy, Debug)]
@@ -123,7 +123,7 @@ fn enter_namespaces(identity: &Identity) -> Result<(), SetupFailure> {
         .and(Namespaces::CGROUP);
     sys::clone::enter_new(namespaces)
         .map_err(|errno| SetupFailure::kernel(Step::Namespaces, ATTENDANT, errno))?;
-    identity::map(rustix::process::getpid(), identity.ids())
+    identity::map(rustix::process::getpid(), identity)
 }
 
 fn die_with(parent: Pid) -> Result<(), SetupFailure> {
@@ -140,7 +140,7 @@ fn enter_empty_root() -> Result<(), SetupFailure> {
     let enter = || -> Result<(), Errno> {
         let attributes = sys::mount::NOSUID | sys::mount::NODEV | sys::mount::NOEXEC;
         let size = TmpfsSize { bytes: 4096, inodes: 1 };
-        let root = furniture::tmpfs(0o555, size, attributes).make()?;
+        let root = tree::tmpfs(0o555, size, attributes)?;
         let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
         rustix::mount::move_mount(&root, c"", CWD, c"/", flags)?;
         let change = MountAttributes { set: sys::mount::RDONLY, make_private: true, idmap: None };

@@ -3,7 +3,7 @@
 
 use std::os::fd::AsFd;
 
-use plan::{HostIds, Identity, IdentityMap, Ids};
+use plan::{HostIds, Identity, IdentityMap};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Gid, Pid, Uid};
@@ -22,14 +22,14 @@ pub(crate) fn check(identity: &Identity) -> Result<(), StartError> {
 /// Maps the ids of the user namespace that `process` has just made. A privileged caller may name
 /// ids that are not its own; for any other the kernel wants `setgroups` off first, so its
 /// supplementary groups stay.
-pub(crate) fn map(process: Pid, ids: Ids) -> Result<(), SetupFailure> {
-    let host = ids.map.host_ids();
+pub(crate) fn map(process: Pid, identity: &Identity) -> Result<(), SetupFailure> {
+    let host = host_ids(identity);
     let process = format!("/proc/{}", process.as_raw_nonzero());
-    if matches!(ids.map, IdentityMap::Caller(_)) {
+    if matches!(identity.map, IdentityMap::Caller(_)) {
         write_setting(&format!("{process}/setgroups"), "deny")?;
     }
-    write_setting(&format!("{process}/uid_map"), &format!("{} {} 1\n", ids.uid, host.uid))?;
-    write_setting(&format!("{process}/gid_map"), &format!("{} {} 1\n", ids.gid, host.gid))
+    write_setting(&format!("{process}/uid_map"), &format!("{} {} 1\n", identity.uid, host.uid))?;
+    write_setting(&format!("{process}/gid_map"), &format!("{} {} 1\n", identity.gid, host.gid))
 }
 
 /// Becomes the mapped user. Capabilities of the new user namespace stay until they are dropped.

@@ -9,26 +9,23 @@ use plan::{GuestPath, HostIds, Mapping, MountOp, Plan};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::OpenTreeFlags;
-use sys::clone::NamespaceHolder;
+use sys::clone::Namespaces;
+use sys::holder::NamespaceHolder;
 
 use crate::control::{Channel, MAX_DESCRIPTORS, Order};
-use crate::skeleton::Common;
 use crate::{SetupFailure, Step, identity, tree};
 
-/// Makes a detached, attributed and where asked idmapped mount for every bind of the Plan, but for those
-/// that the cage has already, and sends them to the cage that is being built, in the Plan's order. What it
-/// returns has ended or is about to, and is to be dropped when waiting for that delays nothing.
+/// Makes a detached, attributed and where asked idmapped mount for every bind of the Plan and sends them to
+/// the cage that is being built, in the Plan's order. What it returns has ended or is about to, and is to be
+/// dropped when waiting for that delays nothing.
 pub(crate) fn send_binds(
     plan: &Plan,
     sources: &[OwnedFd],
-    has_already: Option<&Common>,
     control: &Channel,
 ) -> Result<Vec<NamespaceHolder>, SetupFailure> {
     let mut maps = OwnerMaps::of(plan);
     let mut made = Vec::new();
-    let is_wanted = |position| !has_already.is_some_and(|common| common.has(position));
-    let operations = plan.mounts.iter().enumerate();
-    for (_, operation) in operations.filter(|(position, _)| is_wanted(*position)) {
+    for operation in &plan.mounts {
         if let MountOp::Bind { source, mapping, .. } = operation {
             made.push(detach(operation, source.0, *mapping, sources, &mut maps)?);
         }
@@ -39,24 +36,6 @@ pub(crate) fn send_binds(
     }
     send_batch(&mut made, control)?;
     Ok(maps.ending)
-}
-
-/// Makes the mounts of the binds that are common to many cages, in the Plan's order.
-pub(crate) fn detach_common(
-    plan: &Plan,
-    common: &Common,
-    sources: &[OwnedFd],
-) -> Result<VecDeque<OwnedFd>, SetupFailure> {
-    let mut maps = OwnerMaps::of(plan);
-    let operations = plan.mounts.iter().enumerate();
-    let operations = operations.filter(|(position, _)| common.has(*position));
-    let mounts = operations.filter_map(|(_, operation)| match operation {
-        MountOp::Bind { source, mapping, .. } => {
-            Some(detach(operation, source.0, *mapping, sources, &mut maps))
-        }
-        _ => None,
-    });
-    mounts.collect()
 }
 
 /// Whether there is still somebody to take mounts. A cage that is gone has said why, and its word is
@@ -175,7 +154,8 @@ impl OwnerMaps {
 
 fn owner_map(owner: (u32, u32), cage: HostIds) -> Result<(OwnedFd, NamespaceHolder), SetupFailure> {
     let failed = |errno| SetupFailure::kernel(Step::Idmap, format!("uid {}", owner.0), errno);
-    let holder = NamespaceHolder::new().map_err(failed)?;
+    let holder = NamespaceHolder::start(Namespaces::USER).map_err(failed)?;
+    holder.wait().map_err(failed)?;
     let process = format!("/proc/{}", holder.pid().as_raw_nonzero());
     let write = |file: &str, line: String| -> Result<(), Errno> {
         let path = format!("{process}/{file}");

@@ -8,24 +8,21 @@
 #![forbid(unsafe_code)]
 
 mod bare_mounts;
-mod birth;
 mod control;
 mod departure;
 mod descriptor_limit;
 mod error;
 mod first_process;
-mod furniture;
 mod identity;
 mod idmap;
 mod init;
 mod landlock;
+mod namespaces;
 mod network;
-mod nursery;
 mod oom_order;
 mod privileges;
 mod program;
 mod seccomp;
-mod skeleton;
 mod start;
 mod streams;
 mod terminal;
@@ -38,7 +35,7 @@ pub mod restrict;
 
 pub use control::{Denial, End, LandlockState, Layers, NetworkState, NotifyState, Report};
 pub use error::{SetupFailure, StartError, Step};
+pub use namespaces::Premade;
 pub use network::{NetworkProbe, probe_network};
-pub use nursery::Nursery;
 pub use start::{Born, LimitsHolder, start};
 pub use streams::{ProgramStreams, Stream};

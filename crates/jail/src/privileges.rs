@@ -3,7 +3,6 @@
 //! read back.
 
 use std::ops::Range;
-use std::sync::OnceLock;
 
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
@@ -74,23 +73,12 @@ fn check() -> Result<(), SetupFailure> {
 /// The command line of the supervisor would be readable as that of pid 1. The kernel takes it
 /// from this process's memory, which is a copy of its own by now.
 fn erase_arguments() -> Result<(), Errno> {
-    let arguments = match ARGUMENTS.get() {
-        Some(arguments) => arguments.clone(),
-        None => find_arguments()?,
-    };
+    let arguments = find_arguments()?;
     let length = usize::try_from(arguments.end.saturating_sub(arguments.start));
     let nothing = vec![0; length.map_err(|_| Errno::IO)?];
     let flags = OFlags::WRONLY | OFlags::CLOEXEC;
     let memory = rustix::fs::openat(CWD, c"/proc/self/mem", flags, Mode::empty())?;
     rustix::io::pwrite(&memory, &nothing, arguments.start)?;
-    Ok(())
-}
-
-/// Finds out where the command line of this process is, for all that are forked from it: there they are
-/// in the same place.
-pub(crate) fn remember_arguments() -> Result<(), Errno> {
-    let arguments = find_arguments()?;
-    ARGUMENTS.get_or_init(|| arguments);
     Ok(())
 }
 
@@ -110,21 +98,12 @@ fn find_arguments() -> Result<Range<u64>, Errno> {
     Ok(address()?..address()?)
 }
 
-/// Where the command line is, if that is known.
-static ARGUMENTS: OnceLock<Range<u64>> = OnceLock::new();
-
-/// Leaves nothing in the bounding set. Of every capability it is read whether it is gone; in a nursery
-/// they were dropped already, which is then all that is done.
+/// Leaves nothing in the bounding set. Of every capability it is read whether it is gone.
 fn empty_bounding_set() -> Result<(), SetupFailure> {
     let failed = |errno| SetupFailure::kernel(Step::Privileges, "capabilities", errno);
     let is_there = rustix::thread::capability_is_in_bounding_set;
-    // All or none were dropped.
-    let were_dropped = !is_there(CapabilitySet::CHOWN).map_err(failed)?;
     for number in 0..MOST_CAPABILITIES {
         let capability = CapabilitySet::from_bits_retain(1 << number);
-        if were_dropped && is_there(capability) == Ok(false) {
-            continue;
-        }
         match rustix::thread::remove_capability_from_bounding_set(capability) {
             Ok(()) => {}
             Err(Errno::INVAL) => break,

@@ -10,18 +10,15 @@ use plan::{LimitsPlan, NetworkPlan, PLAN_VERSION, Plan};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions};
-use sys::clone::NamespaceHolder;
-use sys::nursery::Newborn;
+use sys::holder::NamespaceHolder;
 
-use crate::birth::{self, Cradle};
 use crate::control::{Channel, Departing, Order};
 use crate::descriptor_limit::DescriptorLimit;
-use crate::first_process::{Burden, Home, be_pid_one};
-use crate::furniture::Furniture;
-use crate::skeleton::Skeletons;
+use crate::first_process::be_pid_one;
+use crate::namespaces::{self, Origin};
 use crate::streams::ProgramStreams;
 use crate::verify::PlannedMounts;
-use crate::{Nursery, Report, SetupFailure, StartError, Step, identity, idmap, network};
+use crate::{Report, SetupFailure, StartError, Step, identity, idmap, network};
 
 /// Who holds a cage to the limits of its Plan. This crate cannot: it has no cgroup,
 /// and of time it only knows when a supervisor has failed to keep it.
@@ -57,7 +54,7 @@ pub struct Born {
 
 /// Processes of ours that have ended or are about to. Waiting for them right away would give their
 /// processor to this process in the middle of the cage's start.
-pub(crate) type Leftovers = (Option<Nursery>, Vec<NamespaceHolder>);
+pub(crate) type Leftovers = Vec<NamespaceHolder>;
 
 /// Where the sockets are that lead to the gatekeeper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,38 +95,13 @@ pub fn start(
     streams: ProgramStreams,
     limits: LimitsHolder<'_>,
 ) -> Result<Born, StartError> {
-    bear(Cradle::AtOnce(None), plan, sources, streams, limits)
+    start_in(Origin::New(None), plan, sources, streams, limits)
 }
 
-/// Bears a cage that somebody else verifies and lets start.
-pub(crate) fn bear_for_another(
-    cradle: Cradle<'_>,
-    skeletons: &mut Skeletons<'_>,
+/// The same, in namespaces of this origin.
+pub(crate) fn start_in(
+    origin: Origin<'_>,
     plan: &Plan,
-    sources: &[OwnedFd],
-    streams: ProgramStreams,
-    limits: LimitsHolder<'_>,
-) -> Result<Born, StartError> {
-    bear_planned(cradle, skeletons, plan, PlannedMounts::unknown(), sources, streams, limits)
-}
-
-pub(crate) fn bear(
-    cradle: Cradle<'_>,
-    plan: &Plan,
-    sources: &[OwnedFd],
-    streams: ProgramStreams,
-    limits: LimitsHolder<'_>,
-) -> Result<Born, StartError> {
-    // Before the birth: what is allocated later is copied first, page by page.
-    let planned = PlannedMounts::of(plan);
-    bear_planned(cradle, &mut Skeletons::default(), plan, planned, sources, streams, limits)
-}
-
-fn bear_planned(
-    cradle: Cradle<'_>,
-    skeletons: &mut Skeletons<'_>,
-    plan: &Plan,
-    planned: PlannedMounts,
     sources: &[OwnedFd],
     streams: ProgramStreams,
     limits: LimitsHolder<'_>,
@@ -139,49 +111,41 @@ fn bear_planned(
     let descriptors = sources.len().saturating_mul(2).saturating_add(sockets);
     let _limit = DescriptorLimit::make_room_for(descriptors)
         .map_err(|errno| SetupFailure::kernel(Step::Settings, "the descriptor limit", errno))?;
-    let (control, inside) = Channel::pair().map_err(birth::failed)?;
+    let (control, inside) = Channel::pair().map_err(namespaces::failed)?;
     let mut control = Some(control);
     let mut inside = Some((streams, inside));
     let birthplace = match limits {
         LimitsHolder::Caller { birthplace } => birthplace,
         LimitsHolder::Nobody => None,
     };
-    let cradle = cradle.for_cage(&plan.identity, birthplace);
-    let namespacing = cradle.gives();
-    let is_bare = cradle.is_bare();
-    let mut skeleton = if is_bare { skeletons.copy_for(plan, sources) } else { None };
-    let mut life = |furniture: Furniture| {
+    let mut life = || {
         // A channel must have one other end only.
         drop(control.take());
         if let Some((streams, inside)) = inside.take() {
-            let skeleton = skeleton.take();
-            let home = Home { namespacing, furniture, is_bare, skeleton };
-            be_pid_one(plan, home, streams, inside, Burden { sources, descriptors });
+            be_pid_one(plan, streams, inside, descriptors);
         }
     };
-    let (newborn, nursery) = cradle.bear(&plan.identity, birthplace, &mut life)?;
+    let (pid, pidfd, holder) = origin.start_first_process(&plan.identity, birthplace, &mut life)?;
     // The child has its own copies, and a channel must have one other end only.
     drop(inside);
     let control = control.ok_or(StartError::Vanished)?;
-    let Newborn { pid, pidfd } = newborn;
     let mut born = Born {
         pid,
         pidfd,
         control,
         parentage: Parentage::Own,
         network: NetworkSockets::of(plan),
-        planned,
+        planned: PlannedMounts::of(plan),
         is_verified: AtomicBool::new(false),
         departing: Departing::AtOnce,
-        leftovers: (nursery, Vec::new()),
+        leftovers: holder.into_iter().collect(),
     };
     // One that is gone has said why.
-    namespacing
-        .complete_from_outside(pid, &plan.identity, &born.control)
+    identity::map(pid, &plan.identity)
+        .and_then(|()| born.send(&Order::Mapped).map_err(namespaces::failed))
         .map_err(|failure| born.told_failure().unwrap_or(failure))?;
-    if birth::is_built_from_outside(&plan.identity) {
-        let has_already = skeleton.as_ref().map(|copy| &copy.common);
-        born.leftovers.1 = idmap::send_binds(plan, sources, has_already, &born.control)?;
+    if namespaces::is_built_from_outside(&plan.identity) {
+        born.leftovers.extend(idmap::send_binds(plan, sources, &born.control)?);
     }
     Ok(born)
 }

@@ -1,22 +1,20 @@
 //! The cage's file tree: an empty memory file system, filled by the Plan's operations in order,
 //! then made the root. Mounts are made from descriptors; nothing is ever created on the host.
 
+mod memory;
 mod places;
 
-use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use plan::{Access, BindPurpose, Execution, FileKind, GuestPath, MountOp, Plan, Source, TmpfsSize};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
-use rustix::mount::{FsOpenFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags};
-use sys::memory::MemoryFs;
+use rustix::mount::{MoveMountFlags, OpenTreeFlags, UnmountFlags};
 use sys::mount::{Depth, MountAttributes};
 
-use crate::furniture::{self, Furniture};
 use crate::idmap::Arrivals;
-use crate::skeleton::Common;
-use crate::{SetupFailure, Step, bare_mounts};
+use crate::{SetupFailure, Step};
+pub(crate) use memory::tmpfs;
 use places::{HostPlaces, Place};
 
 /// Where a bind's mount comes from.
@@ -28,43 +26,6 @@ pub(crate) enum Sources<'a> {
     /// namespace it is in, so each path is looked up once more and must lead to the very object
     /// that was resolved.
     LookUp(&'a [Source]),
-    /// They are all there, in the order of the operations.
-    Made(VecDeque<OwnedFd>),
-}
-
-/// What a tree begins with, and what is to be done to it.
-pub(crate) struct Beginning<'a> {
-    /// Its root, with what was built in it before; a new one if there is none.
-    pub(crate) root: Option<OwnedFd>,
-    pub(crate) part: Part<'a>,
-    pub(crate) masks: Masks,
-}
-
-/// Which operations of the Plan.
-#[derive(Clone, Copy)]
-pub(crate) enum Part<'a> {
-    All,
-    Only(&'a Common),
-    AllBut(&'a Common),
-}
-
-impl Part<'_> {
-    fn has(self, position: usize) -> bool {
-        match self {
-            Self::All => true,
-            Self::Only(common) => common.has(position),
-            Self::AllBut(common) => !common.has(position),
-        }
-    }
-}
-
-/// Where the empty things come from that paths are covered with.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Masks {
-    /// They are made in the tree.
-    Made,
-    /// They are made beside it, where the old root has a place for them.
-    Beside,
 }
 
 /// The finished tree, not yet the root.
@@ -75,40 +36,21 @@ pub(crate) struct Tree {
     /// An empty directory that masks are copies of, once there is one.
     empty_directory: Option<GuestPath>,
     has_empty_file: bool,
-    masks: Masks,
     /// Whose directory the operation at hand works in.
     around: Place,
-    /// The directory that the last operation worked in.
-    near: Option<Near>,
-    /// What was made ahead and has no place yet.
-    furniture: Furniture,
     /// Descriptors of mounts that are in their place.
     spent: Vec<OwnedFd>,
-}
-
-/// A directory of the tree, opened once a second operation in a row works in it: a thousand grants of
-/// one directory are then a thousand names and no longer paths.
-struct Near {
-    directory: Vec<u8>,
-    opened: Option<OwnedFd>,
 }
 
 /// Builds the whole tree and leaves it attached above the old root.
 ///
 /// What does not lie in a bind comes first, in the Plan's order, and the rest after it: the result
 /// is the same, and the launcher gains the time to make the binds.
-pub(crate) fn build(
-    plan: &Plan,
-    beginning: Beginning<'_>,
-    mut sources: Sources<'_>,
-    furniture: Furniture,
-) -> Result<Tree, SetupFailure> {
-    let Beginning { root, part, masks } = beginning;
-    let mut tree = Tree::begin(root, masks, furniture)?;
+pub(crate) fn build(plan: &Plan, mut sources: Sources<'_>) -> Result<Tree, SetupFailure> {
+    let mut tree = Tree::begin()?;
     let host = HostPlaces::of(plan);
     let mut rest = Vec::with_capacity(plan.sources.len());
-    let operations = host.around_each(&plan.mounts).enumerate();
-    for (_, (operation, around)) in operations.filter(|(position, _)| part.has(*position)) {
+    for (operation, around) in host.around_each(&plan.mounts) {
         if around == Place::Own && !host.is_at(operation) {
             tree.apply(operation, around, &mut sources)?;
         } else {
@@ -123,13 +65,10 @@ pub(crate) fn build(
 }
 
 impl Tree {
-    fn begin(
-        root: Option<OwnedFd>,
-        masks: Masks,
-        mut furniture: Furniture,
-    ) -> Result<Self, SetupFailure> {
+    fn begin() -> Result<Self, SetupFailure> {
         let failed = |errno| SetupFailure::kernel(Step::Mount, "/", errno);
-        let root = root.map_or_else(|| furniture.take(ROOT), Ok).map_err(failed)?;
+        let writable = ROOT_ATTRIBUTES & !sys::mount::RDONLY;
+        let root = tmpfs(0o755, ROOT_SIZE, writable).map_err(failed)?;
         rustix::mount::move_mount(
             root.as_fd(),
             c"",
@@ -143,10 +82,7 @@ impl Tree {
             to_seal: Vec::new(),
             empty_directory: None,
             has_empty_file: false,
-            masks,
             around: Place::Own,
-            near: None,
-            furniture,
             spent: Vec::new(),
         })
     }
@@ -164,8 +100,7 @@ impl Tree {
         self.around = around;
         match operation {
             MountOp::Directory { mode, .. } => {
-                let (directory, name) = self.holder(name).map_err(name_failed)?;
-                rustix::fs::mkdirat(directory, name, Mode::from_raw_mode(*mode))
+                rustix::fs::mkdirat(&self.root, name, Mode::from_raw_mode(*mode))
                     .map_err(name_failed)
             }
             MountOp::File { mode, contents, .. } => {
@@ -179,9 +114,12 @@ impl Tree {
                 let mount = bind_source(source, operation, sources)?;
                 self.attach(mount, at).map_err(mount_failed)
             }
-            MountOp::Tmpfs { .. } | MountOp::Devpts { .. } => {
-                self.mount_memory(operation).map_err(mount_failed)
+            MountOp::Tmpfs { mode, size, .. } => {
+                self.mount_tmpfs(operation, *mode, *size).map_err(mount_failed)
             }
+            MountOp::Devpts { .. } => memory::devpts(attributes(operation))
+                .and_then(|mount| self.attach(mount, at))
+                .map_err(mount_failed),
             MountOp::Mask { kind, .. } => self.mask(at, *kind).map_err(mount_failed),
             MountOp::Proc { .. } => self.mount_proc(at, attributes(operation)),
             MountOp::SealReadOnly { .. } => self.seal_path(at).map_err(mount_failed),
@@ -204,10 +142,16 @@ impl Tree {
         Ok(())
     }
 
-    fn mount_memory(&mut self, operation: &MountOp) -> Result<(), Errno> {
-        let piece = furniture::piece(operation).ok_or(Errno::INVAL)?;
-        let mount = self.furniture.take(piece)?;
-        if attributes(operation) & sys::mount::RDONLY != 0 {
+    /// Mounts a memory file system, writable as long as the tree is being built.
+    fn mount_tmpfs(
+        &mut self,
+        operation: &MountOp,
+        mode: u32,
+        size: TmpfsSize,
+    ) -> Result<(), Errno> {
+        let attributes = attributes(operation);
+        let mount = tmpfs(mode, size, attributes & !sys::mount::RDONLY)?;
+        if attributes & sys::mount::RDONLY != 0 {
             self.to_seal.push(rustix::io::fcntl_dupfd_cloexec(&mount, 0)?);
         }
         self.attach(mount, operation.at())
@@ -215,10 +159,7 @@ impl Tree {
 
     fn mount_proc(&mut self, at: &GuestPath, attributes: u64) -> Result<(), SetupFailure> {
         let mount_failed = |errno| SetupFailure::kernel(Step::Mount, at.to_string(), errno);
-        let context =
-            rustix::mount::fsopen(c"proc", FsOpenFlags::FSOPEN_CLOEXEC).map_err(mount_failed)?;
-        rustix::mount::fsconfig_create(&context).map_err(mount_failed)?;
-        let mount = sys::memory::mount(&context, attributes).map_err(mount_failed)?;
+        let mount = memory::proc(attributes).map_err(mount_failed)?;
         turn_off_nested_user_namespaces(mount.as_fd())?;
         self.attach(mount, at).map_err(mount_failed)
     }
@@ -235,20 +176,12 @@ impl Tree {
     }
 
     /// Covers a path with an empty read-only thing. All directory masks are copies of the first,
-    /// and all file masks of one file that loses its name when the tree is finished; or both are copies
-    /// of what is beside the tree, and goes with the old root.
+    /// and all file masks of one file that loses its name when the tree is finished.
     fn mask(&mut self, at: &GuestPath, kind: FileKind) -> Result<(), Errno> {
         let mount = match (kind, &self.empty_directory) {
-            (kind, _) if self.masks == Masks::Beside => {
-                if !self.has_empty_file {
-                    bare_mounts::make_empties()?;
-                    self.has_empty_file = true;
-                }
-                bare_mounts::copy_of_empty(kind)?
-            }
             (FileKind::Directory, None) => {
                 self.empty_directory = Some(at.clone());
-                self.furniture.take(EMPTY_DIRECTORY)?
+                tmpfs(0o555, TmpfsSize { bytes: 4096, inodes: 1 }, CLOSED)?
             }
             (FileKind::Directory, Some(first)) => self.copy(first.relative_to_root())?,
             (FileKind::File, _) => {
@@ -293,8 +226,7 @@ impl Tree {
         let from = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
         match self.around {
             Place::Own => {
-                let (directory, name) = self.holder(name)?;
-                rustix::mount::move_mount(mount.as_fd(), c"", directory, name, from)?;
+                rustix::mount::move_mount(mount.as_fd(), c"", &self.root, name, from)?;
             }
             Place::Hosts => {
                 let resolve =
@@ -309,36 +241,11 @@ impl Tree {
         Ok(())
     }
 
-    /// Where a path that only this process can change is looked up, and by what name.
-    ///
-    /// A directory is remembered from one operation to the next only, and what covers it is an
-    /// operation in another one: it is never another directory than the path leads to.
-    fn holder<'a>(&'a mut self, path: &'a [u8]) -> Result<(BorrowedFd<'a>, &'a [u8]), Errno> {
-        let end = path.iter().rposition(|byte| *byte == b'/');
-        let (directory, name) = match end.and_then(|end| path.split_at_checked(end)) {
-            Some((directory, [_, name @ ..])) => (directory, name),
-            _ => (&[][..], path),
-        };
-        let is_near = self.near.as_ref().is_some_and(|near| near.directory == directory);
-        if directory.is_empty() || !is_near {
-            self.near = Some(Near { directory: directory.to_vec(), opened: None });
-            return Ok((self.root.as_fd(), path));
-        }
-        if let Some(near @ Near { opened: None, .. }) = &mut self.near {
-            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            near.opened = Some(rustix::fs::openat(&self.root, directory, flags, Mode::empty())?);
-        }
-        match &self.near {
-            Some(Near { opened: Some(opened), .. }) => Ok((opened.as_fd(), name)),
-            _ => Ok((self.root.as_fd(), path)),
-        }
-    }
-
     /// Takes away what only the building needed, and makes the root and every memory file system
     /// that is not for writing read-only.
     fn seal(&mut self) -> Result<(), SetupFailure> {
         let failed = |errno| SetupFailure::kernel(Step::Mount, "/", errno);
-        if self.has_empty_file && self.masks == Masks::Made {
+        if self.has_empty_file {
             rustix::fs::unlinkat(&self.root, EMPTY_FILE, AtFlags::empty()).map_err(failed)?;
         }
         let change = MountAttributes { set: sys::mount::RDONLY, make_private: false, idmap: None };
@@ -346,11 +253,6 @@ impl Tree {
             sys::mount::set_attributes(mount.as_fd(), change, Depth::Single).map_err(failed)?;
         }
         sys::mount::set_attributes(self.root.as_fd(), change, Depth::Single).map_err(failed)
-    }
-
-    /// The root of the tree, to be copied with everything on it.
-    pub(crate) fn into_root(self) -> OwnedFd {
-        self.root
     }
 
     /// Makes the tree this process's root and lets go of the old one. Returns descriptors that nobody
@@ -418,7 +320,6 @@ fn bind_source(
     let missing = || SetupFailure::found(Step::Mount, at.to_string(), "its source is missing");
     match sources {
         Sources::Arriving(arrivals) => arrivals.next(at),
-        Sources::Made(mounts) => mounts.pop_front().ok_or_else(missing),
         Sources::LookUp(resolved) => {
             let source = resolved.get(source).ok_or_else(missing)?;
             let failed = |errno| SetupFailure::kernel(Step::Mount, source.path.to_string(), errno);
@@ -463,14 +364,6 @@ const CLOSED: u64 =
     sys::mount::RDONLY | sys::mount::NOSUID | sys::mount::NODEV | sys::mount::NOEXEC;
 
 /// The root holds names and mount points, never data of the program.
-pub(crate) const ROOT: MemoryFs = furniture::tmpfs(
-    0o755,
-    TmpfsSize { bytes: 64 << 20, inodes: 1 << 18 },
-    ROOT_ATTRIBUTES & !sys::mount::RDONLY,
-);
-
-/// A mask holds nothing.
-pub(crate) const EMPTY_DIRECTORY: MemoryFs =
-    furniture::tmpfs(0o555, TmpfsSize { bytes: 4096, inodes: 1 }, CLOSED);
+const ROOT_SIZE: TmpfsSize = TmpfsSize { bytes: 64 << 20, inodes: 1 << 18 };
 
 const EMPTY_FILE: &[u8] = b".stockade-empty-file";

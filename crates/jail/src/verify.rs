@@ -5,7 +5,7 @@
 //! opens the gate: it knows the Plan and not what pid 1 made of it, and pid 1 goes on meanwhile.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use plan::{GuestPath, MountOp, Plan};
@@ -40,14 +40,9 @@ pub(crate) fn open_mount_table() -> Result<OwnedFd, SetupFailure> {
         .map_err(table_cannot_be_read)
 }
 
-/// The mounts of a Plan, the root included.
+/// The mounts of a Plan in its order, the root included.
 #[derive(Debug)]
-pub(crate) struct PlannedMounts {
-    /// In the Plan's order.
-    mounts: Vec<PlannedMount>,
-    /// Positions in `mounts`, by where they are mounted.
-    by_place: Vec<usize>,
-}
+pub(crate) struct PlannedMounts(Vec<PlannedMount>);
 
 /// A mount that a cage should have.
 #[derive(Debug)]
@@ -95,107 +90,32 @@ impl PlannedMounts {
             presence: presence(operation),
         });
         let mounts = planned.filter(|mount| mount.presence != Presence::Never);
-        Self::new(std::iter::once(root).chain(mounts).collect())
-    }
-
-    /// Those of a cage that is verified elsewhere: no mount table is the same.
-    pub(crate) fn unknown() -> Self {
-        Self::new(Vec::new())
-    }
-
-    fn new(mounts: Vec<PlannedMount>) -> Self {
-        let mut by_place: Vec<usize> = (0..mounts.len()).collect();
-        // Stable: of several mounts at one place the first stays the first.
-        by_place.sort_by_key(|index| mounts.get(*index).map(|mount| mount.at.as_bytes()));
-        Self { mounts, by_place }
+        Self(std::iter::once(root).chain(mounts).collect())
     }
 
     /// Compares them with an opened mount table.
     pub(crate) fn compare_with(&self, table: BorrowedFd<'_>) -> Result<(), SetupFailure> {
-        let Self { mounts, .. } = self;
-        let mut expected = Expected::new(self);
-        // Neighbours are mostly mounted alike.
-        let mut alike: Option<(Vec<u8>, u64)> = None;
-        each_line(table, |line| {
+        // Of several mounts at one place the lowest comes first, in the Plan and in the table.
+        let mut expected: BTreeMap<&[u8], VecDeque<&PlannedMount>> = BTreeMap::new();
+        for mount in &self.0 {
+            expected.entry(mount.at.as_bytes()).or_default().push_back(mount);
+        }
+        let table = read_table(table)?;
+        for line in table.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             let entry = Entry::parse(line).ok_or_else(|| {
                 let detail = format!("cannot read `{}`", String::from_utf8_lossy(line));
                 SetupFailure::found(Step::Verify, "the mount table", detail)
             })?;
-            let is_alike = |mount: &PlannedMount| {
-                let last = alike.as_ref();
-                last.is_some_and(|(options, attributes)| {
-                    *attributes == mount.attributes && options == entry.options
-                })
-            };
-            match expected.take(&entry.at) {
-                Some(mount) if is_alike(mount) => {}
-                Some(mount) => {
-                    entry.check(mount.attributes)?;
-                    alike = Some((entry.options.to_vec(), mount.attributes));
-                }
-                None => entry.check_submount(mounts)?,
+            match expected.get_mut(&*entry.at).and_then(VecDeque::pop_front) {
+                Some(mount) => entry.check(mount.attributes)?,
+                None => entry.check_submount(&self.0)?,
             }
-            Ok(())
-        })?;
-        match expected.left() {
+        }
+        let mut left = expected.into_values().flatten();
+        match left.find(|mount| mount.presence == Presence::Certain) {
             None => Ok(()),
             Some(mount) => Err(difference(&mount.at, "it is not in the mount table")),
         }
-    }
-}
-
-/// The mounts that have not been found in the table yet.
-struct Expected<'a> {
-    planned: &'a PlannedMounts,
-    /// Which of `planned.by_place` have been found.
-    found: Vec<bool>,
-    /// Behind the last that was: the kernel writes most of them in the Plan's order.
-    next: usize,
-}
-
-impl<'a> Expected<'a> {
-    fn new(planned: &'a PlannedMounts) -> Self {
-        Self { planned, found: vec![false; planned.by_place.len()], next: 0 }
-    }
-
-    /// The lowest mount at a place that was not found before.
-    fn take(&mut self, at: &[u8]) -> Option<&'a PlannedMount> {
-        let is_next = self.mount(self.next).is_some_and(|mount| mount.at.as_bytes() == at);
-        let first = if is_next && self.is_first(self.next) { self.next } else { self.search(at) };
-        let places = first..self.found.len();
-        let here =
-            |position: &usize| self.mount(*position).is_some_and(|mount| mount.at.as_bytes() == at);
-        let is_left = |position: &usize| self.found.get(*position) == Some(&false);
-        let position = places.take_while(here).find(is_left)?;
-        *self.found.get_mut(position)? = true;
-        self.next = position + 1;
-        self.mount(position)
-    }
-
-    /// Whether nothing that was planned for the same place stands before this one.
-    fn is_first(&self, position: usize) -> bool {
-        let place = |position| self.mount(position).map(|mount| &mount.at);
-        position.checked_sub(1).is_none_or(|before| place(before) != place(position))
-    }
-
-    /// Where the mounts at a place begin, or would.
-    fn search(&self, at: &[u8]) -> usize {
-        let lies_before = |index: &usize| {
-            self.planned.mounts.get(*index).is_some_and(|mount| mount.at.as_bytes() < at)
-        };
-        self.planned.by_place.partition_point(lies_before)
-    }
-
-    fn mount(&self, position: usize) -> Option<&'a PlannedMount> {
-        let index = self.planned.by_place.get(position)?;
-        self.planned.mounts.get(*index)
-    }
-
-    /// One that had to be there.
-    fn left(&self) -> Option<&'a PlannedMount> {
-        let left = self.found.iter().enumerate().filter(|(_, found)| !**found);
-        let mut left = left.filter_map(|(position, _)| self.mount(position));
-        left.find(|mount| mount.presence == Presence::Certain)
     }
 }
 
@@ -279,31 +199,15 @@ fn unescape(field: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(bytes)
 }
 
-/// Hands on the lines of a mount table, in one small buffer: a process that has just forked pays for
-/// every page that it writes to.
-fn each_line(
-    table: BorrowedFd<'_>,
-    mut look: impl FnMut(&[u8]) -> Result<(), SetupFailure>,
-) -> Result<(), SetupFailure> {
-    let mut buffer = Vec::with_capacity(TABLE_CHUNK);
+fn read_table(table: BorrowedFd<'_>) -> Result<Vec<u8>, SetupFailure> {
+    let mut text = Vec::new();
     loop {
-        // A line of which no end was read yet needs more room.
-        buffer.reserve(TABLE_CHUNK / 2);
-        let is_over = match rustix::io::read(table, rustix::buffer::spare_capacity(&mut buffer)) {
-            Ok(read) => read == 0,
-            Err(Errno::INTR) => false,
+        text.reserve(TABLE_CHUNK);
+        match rustix::io::read(table, rustix::buffer::spare_capacity(&mut text)) {
+            Ok(0) => return Ok(text),
+            Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(table_cannot_be_read(errno)),
-        };
-        let last_end = buffer.iter().rposition(|byte| *byte == b'\n');
-        let complete = if is_over { buffer.len() } else { last_end.map_or(0, |end| end + 1) };
-        let (lines, _) = buffer.split_at_checked(complete).unwrap_or_default();
-        for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-            look(line)?;
         }
-        if is_over {
-            return Ok(());
-        }
-        buffer.drain(..complete);
     }
 }
 

@@ -54,13 +54,13 @@ fn run(prepared: &Prepared) -> Result<Outcome, jail::SetupFailure> {
 
 /// Runs the program in a cage that is born in these namespaces, or in new ones.
 fn run_in(
-    nursery: Option<jail::Nursery>,
+    premade: Option<jail::Premade>,
     prepared: &Prepared,
 ) -> Result<Outcome, jail::SetupFailure> {
     let (streams, mut reader) = streams();
     let (plan, sources, limits) = (&prepared.plan, &prepared.sources, LimitsHolder::Nobody);
-    let born = match nursery {
-        Some(nursery) => nursery.start(plan, sources, streams, limits).unwrap(),
+    let born = match premade {
+        Some(premade) => premade.start(plan, sources, streams, limits).unwrap(),
         None => jail::start(plan, sources, streams, limits).unwrap(),
     };
     match born.verify_when_built() {
@@ -178,13 +178,13 @@ fn a_view_that_differs_does_not_start() {
 }
 
 /// K185, T54: namespaces that were made for a cage that never came are given back.
-fn a_nursery_without_a_cage_leaves_nothing() {
+fn premade_namespaces_without_a_cage_leave_nothing() {
     let children = || std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
     let before = children();
     for _ in 0..20 {
-        drop(jail::Nursery::open().unwrap());
+        drop(jail::Premade::begin().unwrap());
     }
-    let refused = jail::Nursery::open().unwrap();
+    let refused = jail::Premade::begin().unwrap();
     let mut prepared = shell("true");
     prepared.plan.version = 0;
     let error = refused.start(
@@ -197,30 +197,15 @@ fn a_nursery_without_a_cage_leaves_nothing() {
     assert_eq!(children(), before);
 }
 
-/// A nursery for these ids, with everything in it that is made ahead.
-fn furnished(ids: plan::Ids) -> jail::Nursery {
-    let mut nursery = jail::Nursery::open().unwrap();
-    for _ in 0..1000 {
-        if nursery.assign(ids).unwrap() {
-            std::thread::sleep(std::time::Duration::from_millis(20));
-            return nursery;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(1));
-    }
-    panic!("the user namespace is not there");
-}
-
-/// V17, K41: a cage is the same whatever of it was made ahead, and nothing of that stays with its
-/// supervisor.
-fn a_furnished_cage_is_like_any_other() {
-    let look = "cut -d ' ' -f 4- /proc/self/mountinfo; stat -c '%n %a %u %g' / /dev /dev/shm /tmp; echo x > /tmp/x; cat /tmp/x";
+/// V17, K41: a cage is the same in namespaces that were made before it, and nothing of those stays with
+/// its supervisor.
+fn a_cage_in_premade_namespaces_is_like_any_other() {
+    let look = "id -u; cat /proc/self/uid_map; ls /sys/class/net; grep CapBnd /proc/self/status; cut -d ' ' -f 4- /proc/self/mountinfo; stat -c '%n %a %u %g' / /dev /dev/shm /tmp; echo x > /tmp/x; cat /tmp/x";
     let plain = run(&shell(look)).unwrap();
     let prepared = shell(look);
     let descriptors = || std::fs::read_dir("/proc/self/fd").unwrap().count();
     let before = descriptors();
-    let nursery = furnished(prepared.plan.identity.ids());
-    assert!(descriptors() > before + 5, "nothing was made ahead");
-    let outcome = run_in(Some(nursery), &prepared).unwrap();
+    let outcome = run_in(Some(jail::Premade::begin().unwrap()), &prepared).unwrap();
     assert_eq!(outcome.end, End::Exited(0));
     assert_eq!(sorted(&outcome.output), sorted(&plain.output));
     assert_eq!(descriptors(), before);
@@ -232,29 +217,17 @@ fn sorted(lines: &str) -> Vec<&str> {
     lines
 }
 
-/// V17: namespaces that were mapped for one cage are nobody else's.
-fn a_nursery_for_another_is_not_used() {
-    let prepared = shell("id -u; cat /proc/self/uid_map");
-    let ids = prepared.plan.identity.ids();
-    let nursery = furnished(plan::Ids { uid: ids.uid + 1, ..ids });
-    let outcome = run_in(Some(nursery), &prepared).unwrap();
-    assert_eq!(outcome.end, End::Exited(0));
-    let words: Vec<&str> = outcome.output.split_whitespace().collect();
-    let host = ids.map.host_ids().uid;
-    assert_eq!(words, [ids.uid, ids.uid, host, 1].map(|number| number.to_string()));
-}
-
-/// K146: who makes namespaces ahead has become the cage's user, who may put nothing into a group of root's.
-fn a_furnished_cage_is_born_in_its_group() {
+/// K146: a cage starts in its control group, also where its namespaces were made before.
+fn a_cage_in_premade_namespaces_starts_in_its_group() {
     let Some(group) = own_group() else {
         println!("skipped: no control group of version 2 can be made here");
         return;
     };
     let prepared = shell("true");
-    let nursery = furnished(prepared.plan.identity.ids());
+    let premade = jail::Premade::begin().unwrap();
     let opened = std::fs::File::open(&group).unwrap();
     let limits = LimitsHolder::Caller { birthplace: Some(opened.as_fd()) };
-    let born = nursery.start(&prepared.plan, &prepared.sources, ProgramStreams::null(), limits);
+    let born = premade.start(&prepared.plan, &prepared.sources, ProgramStreams::null(), limits);
     let place = born.as_ref().map(|born| {
         std::fs::read_to_string(format!("/proc/{}/cgroup", born.pid().as_raw_nonzero())).unwrap()
     });
@@ -384,10 +357,18 @@ fn main() {
         ("a_read_only_grant_cannot_be_changed", a_read_only_grant_cannot_be_changed),
         ("nothing_outlives_the_program", nothing_outlives_the_program),
         ("a_view_that_differs_does_not_start", a_view_that_differs_does_not_start),
-        ("a_nursery_without_a_cage_leaves_nothing", a_nursery_without_a_cage_leaves_nothing),
-        ("a_furnished_cage_is_like_any_other", a_furnished_cage_is_like_any_other),
-        ("a_nursery_for_another_is_not_used", a_nursery_for_another_is_not_used),
-        ("a_furnished_cage_is_born_in_its_group", a_furnished_cage_is_born_in_its_group),
+        (
+            "premade_namespaces_without_a_cage_leave_nothing",
+            premade_namespaces_without_a_cage_leave_nothing,
+        ),
+        (
+            "a_cage_in_premade_namespaces_is_like_any_other",
+            a_cage_in_premade_namespaces_is_like_any_other,
+        ),
+        (
+            "a_cage_in_premade_namespaces_starts_in_its_group",
+            a_cage_in_premade_namespaces_starts_in_its_group,
+        ),
         ("every_namespace_is_new", every_namespace_is_new),
         (
             "the_first_process_stays_until_it_is_dismissed",

@@ -1,12 +1,11 @@
 //! The canonical form of a Plan and its hash: what two starts of the same cage have in common.
 //! Leaves out what differs from start to start, and nothing else.
 
-use std::{fmt, io};
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha512_256};
 
-use crate::latest::Latest;
 use crate::seccomp::hexadecimal;
 use crate::{
     BindPurpose, ByteString, EnvironmentVariable, GuestPath, HostIds, HostPath, Identity,
@@ -51,90 +50,12 @@ impl Plan {
 
     /// The hash that names this cage in the audit log.
     pub fn hash(&self) -> PlanHash {
-        CanonicalPlan::of(self).hash().hash
+        PlanHash(hexadecimal(&Sha512_256::digest(self.canonical_json())))
     }
 }
-
-/// Hashes Plans, of which many are for the same cage: those of the last few are remembered.
-#[derive(Debug, Default)]
-pub struct Hasher {
-    known: Latest<(Plan, Hashed)>,
-}
-
-/// A hash, and of how many bytes it is.
-#[derive(Clone, Debug)]
-struct Hashed {
-    hash: PlanHash,
-    length: usize,
-}
-
-impl Hasher {
-    /// The same as [`Plan::hash`].
-    pub fn hash(&mut self, plan: &Plan) -> PlanHash {
-        let canonical = CanonicalPlan::of(plan);
-        let known = self.known.take(|(known, _)| CanonicalPlan::of(known) == canonical);
-        let (known, hashed) = known.unwrap_or_else(|| (plan.clone(), canonical.hash()));
-        let hash = hashed.hash.clone();
-        // One that is too heavy is hashed each time.
-        let _kept = self.known.put(hashed.length, (known, hashed));
-        hash
-    }
-}
-
-/// Hashes what is written to it, some at a time: a start must not wait until the whole text of its
-/// cage has been laid out in fresh memory.
-struct Hashing {
-    hash: Sha512_256,
-    waiting: Vec<u8>,
-    length: usize,
-}
-
-impl Hashing {
-    fn new() -> Self {
-        Self { hash: Sha512_256::new(), waiting: Vec::with_capacity(MOST_WAITING), length: 0 }
-    }
-
-    fn finish(mut self) -> Hashed {
-        self.take_in();
-        let hash: [u8; 32] = self.hash.finalize().into();
-        Hashed { hash: PlanHash(hexadecimal(&hash)), length: self.length }
-    }
-
-    #[cold]
-    fn take_in(&mut self) {
-        self.hash.update(&self.waiting);
-        self.length += self.waiting.len();
-        self.waiting.clear();
-    }
-}
-
-/// A text is written in pieces of a few bytes, so what is done for each of them counts.
-impl io::Write for Hashing {
-    #[inline]
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.write_all(bytes)?;
-        Ok(bytes.len())
-    }
-
-    #[inline]
-    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if bytes.len() > self.waiting.capacity() - self.waiting.len() {
-            self.take_in();
-        }
-        self.waiting.extend_from_slice(bytes);
-        Ok(())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// How much of a text is in memory at a time.
-const MOST_WAITING: usize = 8 * 1024;
 
 /// A [`Plan`] without what belongs to one start.
-#[derive(PartialEq, Serialize)]
+#[derive(Serialize)]
 struct CanonicalPlan<'plan> {
     version: u32,
     cage: &'plan str,
@@ -156,7 +77,7 @@ struct CanonicalPlan<'plan> {
 }
 
 /// A [`Source`] without what belongs to one start.
-#[derive(PartialEq, Serialize)]
+#[derive(Serialize)]
 #[serde(untagged)]
 enum CanonicalSource<'plan> {
     Source(&'plan Source),
@@ -164,7 +85,7 @@ enum CanonicalSource<'plan> {
 }
 
 /// An [`Identity`] without what belongs to one start.
-#[derive(PartialEq, Serialize)]
+#[derive(Serialize)]
 struct CanonicalIdentity<'plan> {
     uid: u32,
     gid: u32,
@@ -174,7 +95,7 @@ struct CanonicalIdentity<'plan> {
 }
 
 /// An [`IdentityMap`] without what belongs to one start.
-#[derive(PartialEq, Serialize)]
+#[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum CanonicalMap {
     Caller(HostIds),
@@ -182,19 +103,12 @@ enum CanonicalMap {
 }
 
 /// A [`Summary`] without what belongs to one start.
-#[derive(PartialEq, Serialize)]
+#[derive(Serialize)]
 struct CanonicalSummary<'plan> {
     reduced_isolation: &'plan [String],
 }
 
 impl<'plan> CanonicalPlan<'plan> {
-    fn hash(&self) -> Hashed {
-        let mut hashing = Hashing::new();
-        // Writing numbers, strings and lists into memory cannot fail.
-        let _written = serde_json::to_writer(&mut hashing, self);
-        hashing.finish()
-    }
-
     /// Names every field of each type, so that a new one cannot be forgotten here.
     fn of(plan: &'plan Plan) -> Self {
         let Plan {

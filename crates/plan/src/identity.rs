@@ -23,24 +23,6 @@ pub struct Identity {
     pub map: IdentityMap,
 }
 
-impl Identity {
-    /// The ids alone.
-    pub fn ids(&self) -> Ids {
-        Ids { uid: self.uid, gid: self.gid, map: self.map }
-    }
-}
-
-/// The ids of a program: all of its identity that a user namespace knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ids {
-    /// As [`Identity::uid`].
-    pub uid: u32,
-    /// As [`Identity::gid`].
-    pub gid: u32,
-    /// As [`Identity::map`].
-    pub map: IdentityMap,
-}
-
 /// Where the host ids come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]

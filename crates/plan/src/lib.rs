@@ -14,7 +14,6 @@ mod decode;
 mod environment;
 mod identity;
 mod landlock;
-mod latest;
 mod limits;
 mod mount;
 mod path;
@@ -29,11 +28,11 @@ pub mod render;
 pub mod seccomp;
 
 pub use bytes::ByteString;
-pub use canonical::{Hasher, PlanHash};
+pub use canonical::PlanHash;
 pub use check::PlanDefect;
-pub use decode::{DecodeError, Decoder, Encoder, MAX_PLAN_BYTES, decode, encode};
+pub use decode::{DecodeError, MAX_PLAN_BYTES, decode, encode};
 pub use environment::EnvironmentVariable;
-pub use identity::{HostIds, Identity, IdentityMap, Ids};
+pub use identity::{HostIds, Identity, IdentityMap};
 pub use landlock::{LandlockPlan, LandlockRule};
 pub use limits::LimitsPlan;
 pub use mount::{

@@ -30,7 +30,7 @@ pub use text::capabilities;
 
 pub use algebra::{Refusal, Refusals, is_within};
 pub use ceiling::Ceiling;
-pub use compile::{CompileError, Invocation, compile, ids};
+pub use compile::{CompileError, Invocation, compile};
 pub use facts::HostFacts;
 pub use model::{
     Cage, Commands, EnvironmentRule, FsAccess, FsRule, Limits, Network, Policy, Reach, RuleOrigin,

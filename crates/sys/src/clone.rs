@@ -1,10 +1,10 @@
 //! Making processes: a fork into new namespaces, and a child that borrows this process's memory
 //! until it has started its program. Never makes a thread.
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use rustix::io::Errno;
-use rustix::process::{Pid, WaitId, WaitIdOptions};
+use rustix::process::Pid;
 
 use crate::stack::Stack;
 
@@ -101,11 +101,22 @@ pub fn fork_into(namespaces: Namespaces, cgroup: Option<BorrowedFd<'_>>) -> Resu
     if thread_count()? != 1 {
         return Err(Errno::BUSY);
     }
+    fork_with(0, namespaces, cgroup)
+}
+
+/// The same for a caller that has a single thread, with more of clone's flags.
+pub(crate) fn fork_with(
+    flags: u64,
+    namespaces: Namespaces,
+    cgroup: Option<BorrowedFd<'_>>,
+) -> Result<Forked, Errno> {
     let mut pidfd: i32 = -1;
+    // With CLONE_PARENT the exit signal is the caller's own, as clone(2) has it.
+    let exit_signal = if flags & CLONE_PARENT == 0 { libc::SIGCHLD as u64 } else { 0 };
     let mut arguments = CloneArguments {
-        flags: CLONE_PIDFD | CLONE_CLEAR_SIGHAND | namespaces.0,
+        flags: CLONE_PIDFD | CLONE_CLEAR_SIGHAND | flags | namespaces.0,
         pidfd: (&raw mut pidfd) as u64,
-        exit_signal: libc::SIGCHLD as u64,
+        exit_signal,
         ..CloneArguments::default()
     };
     if let Some(cgroup) = cgroup {
@@ -114,7 +125,7 @@ pub fn fork_into(namespaces: Namespaces, cgroup: Option<BorrowedFd<'_>>) -> Resu
     }
     // SAFETY: clone3 without CLONE_VM must see a readable `clone_args` of the given size, and the
     // child may only go on if no other thread held a lock: `arguments` is that struct, it lives
-    // across the call, and the thread count above is 1.
+    // across the call, and the caller has a single thread.
     let result =
         unsafe { libc::syscall(libc::SYS_clone3, &raw mut arguments, size_of::<CloneArguments>()) };
     match result {
@@ -161,89 +172,6 @@ pub fn run_sharing_memory(stack: &mut Stack, body: &mut dyn FnMut() -> i32) -> R
     Pid::from_raw(pid).ok_or(Errno::RANGE)
 }
 
-/// A process that does nothing but hold a new user namespace open until it is dropped, or until
-/// the thread that started it ends.
-#[derive(Debug)]
-pub struct NamespaceHolder {
-    pid: Pid,
-    /// By which it is ended and waited for: in a process that has its children reaped by the kernel,
-    /// the id of one that has ended can be another's.
-    pidfd: OwnedFd,
-    _stack: Stack,
-}
-
-impl NamespaceHolder {
-    /// Starts the holder of a new user namespace.
-    pub fn new() -> Result<Self, Errno> {
-        extern "C" fn wait_for_the_end(parent: *mut libc::c_void) -> libc::c_int {
-            // A parent that is killed must not leave this process behind: it asks to be killed
-            // too, and looks whether that came too late.
-            // SAFETY: PR_SET_PDEATHSIG takes a signal number and touches no memory.
-            let asked = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-            // SAFETY: getppid takes no argument and touches no memory.
-            let adopted = usize::try_from(unsafe { libc::getppid() }) != Ok(parent.addr());
-            if asked == -1 || adopted {
-                return 1;
-            }
-            loop {
-                // SAFETY: pause takes no argument and touches no memory.
-                unsafe { libc::pause() };
-            }
-        }
-        let stack = Stack::new(HOLDER_STACK)?;
-        let own_pid = usize::try_from(rustix::process::getpid().as_raw_nonzero().get());
-        let own_pid = own_pid.map_err(|_| Errno::RANGE)?;
-        let mut pidfd: libc::c_int = -1;
-        // SAFETY: the child runs on its own stack and shares this process's memory without touching
-        // any but that stack, and the kernel stores a descriptor where the last argument points:
-        // `stack` is kept in the returned value, whose drop ends the child before the allocation is
-        // released, and `pidfd` outlives the call.
-        let pid = unsafe {
-            libc::clone(
-                wait_for_the_end,
-                stack.top(),
-                libc::CLONE_VM | libc::CLONE_NEWUSER | libc::CLONE_PIDFD | libc::SIGCHLD,
-                std::ptr::without_provenance_mut(own_pid),
-                &raw mut pidfd,
-            )
-        };
-        if pid == -1 {
-            return Err(last_errno());
-        }
-        // SAFETY: the descriptor must be open and owned by nobody else: CLONE_PIDFD made the kernel
-        // store a fresh one in `pidfd`, and nothing has copied it.
-        let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
-        let pid = Pid::from_raw(pid).ok_or(Errno::RANGE)?;
-        Ok(Self { pid, pidfd, _stack: stack })
-    }
-
-    /// The holder's process id, for `/proc/PID/uid_map` and `/proc/PID/ns/user`.
-    pub fn pid(&self) -> Pid {
-        self.pid
-    }
-
-    /// Ends the process without waiting for it: whoever holds a descriptor of the namespace keeps
-    /// it open from now on.
-    pub fn end(&self) {
-        // Already gone is what was wanted.
-        let _gone = crate::signal::send_by_handle(self.pidfd.as_fd(), libc::SIGKILL);
-    }
-}
-
-impl Drop for NamespaceHolder {
-    fn drop(&mut self) {
-        self.end();
-        let ended = WaitId::PidFd(self.pidfd.as_fd());
-        loop {
-            match rustix::process::waitid(ended.clone(), WaitIdOptions::EXITED) {
-                Err(Errno::INTR) => {}
-                // `ECHILD` where the kernel has reaped it.
-                Ok(_) | Err(_) => return,
-            }
-        }
-    }
-}
-
 /// How many threads this process has.
 pub fn thread_count() -> Result<u64, Errno> {
     let directory = rustix::fs::openat(
@@ -266,24 +194,23 @@ pub(crate) fn last_errno() -> Errno {
 /// The kernel's `struct clone_args`, version 2.
 #[repr(C)]
 #[derive(Debug, Default)]
-pub(crate) struct CloneArguments {
-    pub(crate) flags: u64,
-    pub(crate) pidfd: u64,
-    pub(crate) child_tid: u64,
-    pub(crate) parent_tid: u64,
-    pub(crate) exit_signal: u64,
-    pub(crate) stack: u64,
-    pub(crate) stack_size: u64,
-    pub(crate) tls: u64,
-    pub(crate) set_tid: u64,
-    pub(crate) set_tid_size: u64,
-    pub(crate) cgroup: u64,
+struct CloneArguments {
+    flags: u64,
+    pidfd: u64,
+    child_tid: u64,
+    parent_tid: u64,
+    exit_signal: u64,
+    stack: u64,
+    stack_size: u64,
+    tls: u64,
+    set_tid: u64,
+    set_tid_size: u64,
+    cgroup: u64,
 }
 
 const _: () = assert!(size_of::<CloneArguments>() == 88);
 
-pub(crate) const CLONE_PIDFD: u64 = 0x1000;
+const CLONE_PIDFD: u64 = 0x1000;
 pub(crate) const CLONE_PARENT: u64 = 0x8000;
-pub(crate) const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;
-pub(crate) const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
-const HOLDER_STACK: usize = 16 * 1024;
+const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;
+const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;

@@ -7,17 +7,14 @@
 pub mod clone;
 pub mod datagrams;
 pub mod descriptors;
-pub mod entry;
 pub mod exec;
+pub mod holder;
 pub mod loopback;
-pub mod memory;
 pub mod mount;
 mod netlink;
 pub mod nftables;
-pub mod nursery;
 pub mod packet_log;
 pub mod peer;
-pub mod processors;
 pub mod raw;
 pub mod route;
 pub mod seccomp;

@@ -5,7 +5,7 @@ use crate::Hash;
 
 fn written(file: OwnedFd, sequence: u64) -> Written {
     let reached = Reached { sequence, hash: Hash::NONE, file: 1, offset: 0 };
-    Written { file: Arc::new(file), from: 0, reached }
+    Written { file: Arc::new(file), reached }
 }
 
 #[test]

@@ -4,11 +4,9 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use plan::{HostIds, Ids};
+use plan::HostIds;
 use rustix::io::Errno;
 use rustix::rand::GetRandomFlags;
-
-use crate::resolve::{is_privileged, own_ids};
 
 #[cfg(test)]
 mod tests;
@@ -36,12 +34,6 @@ impl Name {
             }
         }
         Ok(Self::of(since_epoch.as_millis(), random))
-    }
-
-    /// The ids of a cage that this process starts under this name.
-    pub fn ids(&self) -> Ids {
-        let caller = own_ids();
-        policy::ids(is_privileged(caller), caller, self.unowned)
     }
 
     fn of(milliseconds: u128, random: [u8; 10]) -> Self {

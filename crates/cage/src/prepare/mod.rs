@@ -59,15 +59,7 @@ pub struct Prepared {
 /// Resolves the selected policy on this host and compiles it for a program, under a name that no
 /// other start has.
 pub fn prepare(selection: &Selection, argv: &[OsString]) -> Result<Prepared, PrepareError> {
-    prepare_named(selection, argv, Name::new().map_err(PrepareError::NoRandomBytes)?)
-}
-
-/// The same under a name that was made for it before.
-pub fn prepare_named(
-    selection: &Selection,
-    argv: &[OsString],
-    name: Name,
-) -> Result<Prepared, PrepareError> {
+    let name = Name::new().map_err(PrepareError::NoRandomBytes)?;
     let resolved = resolve(selection)?;
     if let Some(ceiling) = &selection.ceiling {
         ceiling

@@ -16,23 +16,14 @@ mod tests;
 
 /// The caller, with its home where that can be one.
 pub(super) fn examine(home: Option<&HostPath>, opener: &Opener) -> Result<Caller, ResolveError> {
-    let ids = own_ids();
-    let privileged = is_privileged(ids);
+    let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
+    let ids = HostIds { uid: uid.as_raw(), gid: gid.as_raw() };
+    let privileged = uid.is_root();
     if privileged {
         require_power_of_root()?;
     }
     let home = home.map(|home| opener.anywhere(home).map_or(home.clone(), |opened| opened.path));
     Ok(Caller { ids, privileged, home: home.filter(can_be_of_one_user) })
-}
-
-/// Who this process is.
-pub(crate) fn own_ids() -> HostIds {
-    HostIds { uid: rustix::process::geteuid().as_raw(), gid: rustix::process::getegid().as_raw() }
-}
-
-/// Whether cages of such a caller act as an id that owns nothing.
-pub(crate) fn is_privileged(ids: HostIds) -> bool {
-    ids.uid == 0
 }
 
 /// Root may only start cages that act as somebody else, and that takes the power to map ids and to

@@ -21,10 +21,9 @@ mod similar;
 mod sockets;
 mod sources;
 mod surroundings;
-mod two_steps;
 mod ways;
 
-pub(crate) use caller::{is_privileged, own_ids, require_power_of_root};
+pub(crate) use caller::require_power_of_root;
 pub use error::{
     CommandProblem, CommandReason, OwnMissing, PathProblem, ResolveError, RuleProblem, Uncoverable,
 };

@@ -13,7 +13,6 @@ use super::open::{OpenFailure, Opened, Opener, Purpose, Status, is_shortage};
 use super::similar::{most_similar, names_in};
 use super::sockets::Listing;
 use super::sources::Sources;
-use super::two_steps::in_two_steps;
 use super::ways::Way;
 use super::{Ownership, Places, ResolveError, Stage};
 
@@ -49,12 +48,9 @@ pub(super) fn resolve(
     let mut resolved = Vec::with_capacity(rules.len());
     let mut placed = Vec::with_capacity(rules.len());
     let mut problems = Vec::new();
-    let open = |rule: &FsRule| Ok((open(rule, places, opener)?, rule.access));
-    let look = |opened: Result<_, _>| {
-        opened.and_then(|(opened, access)| look_into(opened, access, opener))
-    };
-    let opened = in_two_steps(rules, open, look);
-    for ((position, rule), opened) in rules.iter().enumerate().zip(opened) {
+    for (position, rule) in rules.iter().enumerate() {
+        let opened =
+            open(rule, places, opener).and_then(|opened| look_into(opened, rule.access, opener));
         match opened {
             Ok(None) => resolved.push(ResolvedRule::NothingToHide),
             Ok(Some((opened, listing))) => {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use audit::Log;
 use jail::{End, Report};
 use limits::{Group, Usage};
-use plan::{Hasher, LimitsPlan};
+use plan::LimitsPlan;
 use rustix::io::Errno;
 
 use super::clerk::Clerk;
@@ -34,7 +34,6 @@ pub(super) struct Keeper {
     pub(super) launchers: Launchers,
     pub(super) log: Arc<Log>,
     pub(super) clerk: Clerk,
-    pub(super) hasher: Mutex<Hasher>,
     table: Mutex<Table>,
     /// Told when a program has ended.
     fewer: Condvar,
@@ -71,7 +70,6 @@ impl Keeper {
             clerk,
             gatekeepers,
             launchers,
-            hasher: Mutex::default(),
             table: Mutex::default(),
             fewer: Condvar::new(),
             next_key: AtomicU64::new(1),

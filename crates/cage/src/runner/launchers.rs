@@ -43,24 +43,13 @@ impl Launchers {
         if self.lost.load(Ordering::Relaxed) {
             return Err(StartError::LauncherGone.into());
         }
-        let burden = |launcher: &&Arc<Launcher>| (launcher.callers(), !launcher.expects_a_cage());
-        let free = self.each().iter().min_by_key(burden).cloned();
+        let free = self.each().iter().min_by_key(|launcher| launcher.callers()).cloned();
         let launcher = free.ok_or(RunError::Closing)?;
         let born = launcher.start_cage(plan, sources, streams, limits);
         if matches!(born, Err(StartError::LauncherGone)) {
             self.lost.store(true, Ordering::Relaxed);
         }
         Ok((born?, launcher))
-    }
-
-    /// Tells one that has nothing to do that a cage is about to be asked for.
-    pub(super) fn announce(&self) {
-        let each = self.each();
-        let is_idle =
-            |launcher: &&Arc<Launcher>| launcher.callers() == 0 && !launcher.expects_a_cage();
-        if let Some(idle) = each.iter().find(is_idle) {
-            idle.announce();
-        }
     }
 
     pub(super) fn pids(&self) -> Vec<Pid> {

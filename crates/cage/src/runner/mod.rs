@@ -46,7 +46,6 @@ mod uncaged;
 mod watch;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 
 use audit::{Event, Log};
@@ -193,21 +192,6 @@ pub struct Runner {
     limiter: Limiter,
     limits_not_enforced: Option<String>,
     before_step: Option<StepHook>,
-    /// Starts that were announced and have not come to an end.
-    underway: Arc<AtomicUsize>,
-}
-
-/// A start that was announced.
-#[derive(Debug)]
-#[must_use = "it says that a start is underway as long as it is kept"]
-pub struct Announced {
-    underway: Arc<AtomicUsize>,
-}
-
-impl Drop for Announced {
-    fn drop(&mut self) {
-        self.underway.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 impl Runner {
@@ -242,7 +226,6 @@ impl Runner {
             limiter,
             limits_not_enforced,
             before_step,
-            underway: Arc::default(),
         })
     }
 
@@ -269,24 +252,6 @@ impl Runner {
             }
             Confinement::Uncaged(program) => self.start_uncaged(&program, beside),
         }
-    }
-
-    /// Tells that a cage is about to be asked for: where nothing else is to be done, its namespaces are
-    /// made while the caller still finds out what the cage has to be. Needs not be called, and a cage
-    /// that does not come costs nothing that lasts. What is returned is to be kept until the cage has
-    /// started.
-    pub fn announce(&self) -> Announced {
-        let underway = Arc::clone(&self.underway);
-        // Made ahead they are there sooner and cost more, which others would have to wait for.
-        if underway.fetch_add(1, Ordering::Relaxed) == 0 {
-            self.keeper.launchers.announce();
-        }
-        Announced { underway }
-    }
-
-    /// Whether more than one start is underway, as far as that was announced.
-    fn has_others_underway(&self) -> bool {
-        self.underway.load(Ordering::Relaxed) > 1
     }
 
     /// Asks every program to end, kills those that have not after

@@ -6,10 +6,9 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use audit::Position;
 use jail::{Born, Layers, LimitsHolder, ProgramStreams, Report, StartError, Stream};
 use limits::{Degraded, Group};
-use plan::{Hasher, LimitsPlan, Plan};
+use plan::{LimitsPlan, Plan};
 use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
 
@@ -126,14 +125,10 @@ impl Runner {
         let taken_in = TakenIn { keeper, kept: &kept };
         // Pid 1 builds the cage meanwhile.
         self.begin(StartStep::Intent)?;
-        let intent = kept.record_intent(&keeper.hasher)?;
-        // Where others start, what makes their records durable may do so for this one until it is needed.
-        if !self.has_others_underway() {
-            kept.recorder.make_durable(intent)?;
-        }
+        kept.record_intent()?;
         self.begin(StartStep::Gate)?;
-        let layers = open_gate(&kept, intent)
-            .map_err(|error| kept.why_not_begun(error, keeper.is_closing()))?;
+        let layers =
+            open_gate(&kept).map_err(|error| kept.why_not_begun(error, keeper.is_closing()))?;
         let mut life = kept.life();
         (life.started, life.layers) = (Some(Instant::now()), Some(layers));
         drop(life);
@@ -250,10 +245,9 @@ fn record_failure(recorder: &Recorder, error: RunError) -> RunError {
 
 impl Kept {
     /// K170
-    fn record_intent(&self, hasher: &Mutex<Hasher>) -> Result<Position, RunError> {
+    fn record_intent(&self) -> Result<(), RunError> {
         let plan = self.plan.as_ref().ok_or(StartError::Vanished)?;
-        self.recorder.hash_by(hasher, plan);
-        Ok(self.recorder.append_intent(plan)?)
+        Ok(self.recorder.intent(plan)?)
     }
 
     /// K193, K205
@@ -291,13 +285,12 @@ impl Kept {
     }
 }
 
-/// Opens the gate once the start is durable on record, and waits until the program runs.
-fn open_gate(kept: &Kept, intent: Position) -> Result<Layers, RunError> {
+/// Opens the gate of a cage whose start is durable on record, and waits until the program runs.
+fn open_gate(kept: &Kept) -> Result<Layers, RunError> {
     let body = kept.body().ok_or(StartError::Vanished)?;
     let Body::Caged(cage) = &*body else { return Err(StartError::Vanished.into()) };
     let born = &cage.born;
     born.verify_when_built()?;
-    kept.recorder.make_durable(intent)?;
     // One that ended in the meantime says why.
     let _gone = born.open_gate();
     loop {

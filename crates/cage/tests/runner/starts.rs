@@ -21,7 +21,6 @@ use crate::support::{
 pub(crate) const TESTS: &[(&str, fn())] = &[
     ("a_program_runs_and_its_end_is_told", a_program_runs_and_its_end_is_told),
     ("many_starts_at_once_are_kept_apart", many_starts_at_once_are_kept_apart),
-    ("only_a_lone_start_is_made_ready_for", only_a_lone_start_is_made_ready_for),
     ("the_steps_come_in_their_order", the_steps_come_in_their_order),
     ("a_failed_step_leaves_nothing", a_failed_step_leaves_nothing),
     ("what_cannot_start_is_told_by_kind", what_cannot_start_is_told_by_kind),
@@ -63,26 +62,6 @@ fn many_starts_at_once_are_kept_apart() {
     });
     assert_eq!(seen.lock().unwrap().len(), 200);
     assert_eq!(runner.count(), 0);
-}
-
-/// K237: what is made ahead costs more, so it is not made where others are starting.
-fn only_a_lone_start_is_made_ready_for() {
-    let runner = runner();
-    let idle = descendants().len();
-    for _ in 0..2 {
-        let first = runner.announce();
-        eventually("namespaces are made", || descendants().len() == idle + 1);
-        let others: Vec<_> = (0..4).map(|_| runner.announce()).collect();
-        std::thread::sleep(std::time::Duration::from_millis(20));
-        assert!(descendants().len() <= idle + 1);
-        assert!(runner.spawn(shell("true")).unwrap().wait().is_success());
-        drop(first);
-        let late = runner.announce();
-        std::thread::sleep(std::time::Duration::from_millis(20));
-        assert!(descendants().len() <= idle, "others are still starting");
-        drop((others, late));
-        eventually("nothing is left", || descendants().len() == idle);
-    }
 }
 
 /// K165

@@ -127,10 +127,8 @@ pub(super) async fn spawn(
     }
     let room = daemon.cages.room(daemon.settings.most_cages)?;
     let kind = if spawn.terminal.is_some() { Kind::Terminal } else { Kind::Pipe };
-    let announced = (!daemon.settings.no_sandbox).then(|| daemon.runner.announce());
     let starting = Arc::clone(daemon);
     let started = blocking(move || start(&starting, &subject, &spawn)).await?;
-    drop(announced);
     let Started { handle, facts, own_session, aftermath } = started;
     let input = Input::new(handle.take_stdin(), kind).map_err(|error| {
         let message = format!("the program's input cannot be watched: {error}");

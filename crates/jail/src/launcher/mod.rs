@@ -7,10 +7,9 @@ mod wire;
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Mutex, PoisonError};
 
-use plan::{Decoder, Encoder, Plan};
+use plan::Plan;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
@@ -19,13 +18,10 @@ use sys::clone::{Forked, Namespaces};
 use sys::signal::SignalSet;
 
 use crate::bare_mounts::BareMounts;
-use crate::birth::Cradle;
 use crate::control::Channel;
-use crate::skeleton::Skeletons;
-use crate::start::{Leftovers, bear_for_another};
-use crate::{
-    Born, LimitsHolder, Nursery, ProgramStreams, SetupFailure, StartError, Step, privileges,
-};
+use crate::namespaces::Origin;
+use crate::start::{Leftovers, start_in};
+use crate::{Born, LimitsHolder, ProgramStreams, SetupFailure, StartError, Step, privileges};
 use wire::{CageRequest, Request};
 
 /// The whole life of a process that attends to cages: its end of a channel to the caller, and the
@@ -48,11 +44,8 @@ pub struct Attending {
 pub struct Launcher {
     /// One request at a time: a request can be several packets.
     socket: Mutex<OwnedFd>,
-    plans: Mutex<Encoder>,
     /// How many threads have one, or wait until they can.
     callers: AtomicUsize,
-    /// When it was told of a cage that has not been asked for yet.
-    announced: Mutex<Option<Instant>>,
     pid: Pid,
     pidfd: OwnedFd,
 }
@@ -80,8 +73,7 @@ impl Launcher {
             }
             Forked::Parent { pid, pidfd } => {
                 let socket = Mutex::new(ours.into_fd());
-                let (plans, announced) = (Mutex::default(), Mutex::default());
-                Ok(Self { socket, plans, callers: AtomicUsize::new(0), announced, pid, pidfd })
+                Ok(Self { socket, callers: AtomicUsize::new(0), pid, pidfd })
             }
         }
     }
@@ -95,42 +87,16 @@ impl Launcher {
         limits: LimitsHolder<'_>,
     ) -> Result<Born, StartError> {
         // Written before it is this thread's turn, so that others are not kept waiting for it.
-        let encoded = self.plans.lock().unwrap_or_else(PoisonError::into_inner).encode(plan);
-        let request = CageRequest::write(&encoded, sources, &streams, limits);
+        let request = CageRequest::write(plan, sources, &streams, limits);
         self.callers.fetch_add(1, Ordering::Relaxed);
         let answer = {
             // A thread that panicked while it held the lock has aborted the process.
             let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
-            let sent = request.send(socket.as_fd());
-            *self.announced() = None;
-            sent.and_then(|()| wire::receive_answer(socket.as_fd()))
+            request.send(socket.as_fd()).and_then(|()| wire::receive_answer(socket.as_fd()))
         };
         self.callers.fetch_sub(1, Ordering::Relaxed);
         let (pid, pidfd, control) = answer.map_err(unheard)??;
         Ok(Born::from_launcher(plan, pid, pidfd, control))
-    }
-
-    /// Tells a launcher that has nothing to do that a cage is about to be asked for, so that it makes
-    /// the namespaces while its caller still finds out what the cage has to be. Whether it does, and
-    /// whether the cage comes, makes no other difference.
-    pub fn announce(&self) {
-        // Somebody else's turn: then it is busy.
-        let Ok(socket) = self.socket.try_lock() else { return };
-        if !self.expects_a_cage() {
-            *self.announced() = Some(Instant::now());
-            // One that is gone is found when the cage is asked for.
-            let _gone = wire::send_announcement(socket.as_fd());
-        }
-    }
-
-    /// Whether a cage was announced a moment ago and has not been asked for.
-    pub fn expects_a_cage(&self) -> bool {
-        self.announced().is_some_and(|moment| moment.elapsed() < EXPECTED_FOR)
-    }
-
-    fn announced(&self) -> MutexGuard<'_, Option<Instant>> {
-        // A thread that panicked while it held the lock has aborted the process.
-        self.announced.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How many threads wait for a cage.
@@ -186,56 +152,25 @@ fn serve(socket: &OwnedFd, attendant: Option<Attendant>) {
     let made = if attendant.is_none() { BareMounts::make() } else { Ok(None) };
     let Ok(mounts) = made else { return };
     let mounts = mounts.as_ref();
-    let mut plans = Decoder::default();
     // Of the last cage: whoever waits for their end waits for it as long as processors are busy.
     let mut leftovers = Leftovers::default();
-    let mut skeletons = Skeletons::on(mounts);
-    // For a cage that was announced.
-    let mut ahead: Option<Nursery> = None;
     loop {
-        if (ahead.is_some() || skeletons.hold_something()) && !comes_soon(socket) {
-            ahead = None;
-            skeletons.forget();
-        }
-        let Ok(Some(request)) = wire::receive_request(socket.as_fd(), &mut plans) else { return };
+        let Ok(Some(request)) = wire::receive_request(socket.as_fd()) else { return };
         let sent = match request {
             Ok(Request::Cage(cage)) => {
                 let CageRequest { plan, sources, streams, limits } = *cage;
-                let cradle = match ahead.take() {
-                    Some(nursery) => nursery.into_cradle(),
-                    None => Cradle::AtOnce(mounts),
-                };
-                let limits = limits.as_holder();
-                let (plan, known) = (&plan, &mut skeletons);
-                let born = bear_for_another(cradle, known, plan, &sources, streams, limits);
+                let (origin, limits) = (Origin::New(mounts), limits.as_holder());
+                let born = start_in(origin, &plan, &sources, streams, limits);
                 let sent = wire::send_answer(socket.as_fd(), born);
                 sent.map(|ending| leftovers = ending)
-            }
-            Ok(Request::Announcement) => {
-                // What keeps them from being made keeps the cage from it too, and is told then.
-                ahead = ahead.or_else(|| Nursery::open_and_sleep(mounts).ok());
-                Ok(())
             }
             Ok(Request::Attendant) => {
                 wire::send_attendant(socket.as_fd(), fork_attendant(attendant))
             }
             Err(refusal) => wire::send_answer(socket.as_fd(), Err(refusal)).map(drop),
         };
-        plans.forget_start();
         if sent.is_err() {
             return;
-        }
-    }
-}
-
-/// Whether the caller says something before a cage that was announced is no longer expected.
-fn comes_soon(socket: &OwnedFd) -> bool {
-    let mut requests = [PollFd::new(socket, PollFlags::IN)];
-    let Ok(longest) = Timespec::try_from(EXPECTED_FOR) else { return false };
-    loop {
-        match rustix::event::poll(&mut requests, Some(&longest)) {
-            Err(Errno::INTR) => {}
-            polled => return polled != Ok(0),
         }
     }
 }
@@ -267,7 +202,6 @@ fn fork_attendant(attendant: Option<Attendant>) -> Result<Attending, StartError>
 fn prepare(socket: &OwnedFd) -> Result<(), SetupFailure> {
     let failed = |errno| SetupFailure::kernel(Step::Settings, "the launcher", errno);
     privileges::die_with_parent()?;
-    privileges::remember_arguments().map_err(failed)?;
     sys::signal::set_mask(&SignalSet::empty()).map_err(failed)?;
     // What the caller ignores would stay ignored in its cages: a shell has what it starts in the
     // background ignore SIGINT, and nobody could interrupt a program of that daemon.
@@ -291,6 +225,3 @@ fn occupy_standard_streams() -> Result<(), Errno> {
     }
     Ok(())
 }
-
-/// How long namespaces are kept for a cage that was announced.
-const EXPECTED_FOR: Duration = Duration::from_secs(1);

@@ -2,10 +2,9 @@
 //! bytes and descriptors need, each telling how much of both is still to come; sizes are capped
 //! before anything is kept.
 
-use std::borrow::Cow;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use plan::{Decoder, Plan};
+use plan::Plan;
 use rustix::io::Errno;
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
@@ -16,18 +15,16 @@ use crate::start::Leftovers;
 use crate::{Born, LimitsHolder, ProgramStreams, SetupFailure, StartError, Stream};
 
 /// What a caller wants.
-pub(super) enum Request<'plans> {
+pub(super) enum Request {
     /// A cage.
-    Cage(Box<CageRequest<'plans>>),
+    Cage(Box<CageRequest>),
     /// The process that attends to cages.
     Attendant,
-    /// Nothing yet: a cage is about to be asked for. Not answered.
-    Announcement,
 }
 
 /// A cage to bear.
-pub(super) struct CageRequest<'plans> {
-    pub(super) plan: Cow<'plans, Plan>,
+pub(super) struct CageRequest {
+    pub(super) plan: Plan,
     pub(super) sources: Vec<OwnedFd>,
     pub(super) streams: ProgramStreams,
     pub(super) limits: Limits,
@@ -62,10 +59,10 @@ impl WrittenRequest<'_> {
     }
 }
 
-impl CageRequest<'_> {
-    /// Writes a request for a cage, whose Plan is encoded.
+impl CageRequest {
+    /// Writes a request for a cage.
     pub(super) fn write<'a>(
-        plan: &[u8],
+        plan: &Plan,
         sources: &'a [OwnedFd],
         streams: &'a ProgramStreams,
         limits: LimitsHolder<'a>,
@@ -95,7 +92,7 @@ impl CageRequest<'_> {
         let mut bytes = vec![RequestKind::Cage as u8];
         bytes.extend(kinds.map(|kind| kind as u8));
         bytes.push(holder as u8);
-        bytes.extend_from_slice(plan);
+        bytes.extend(plan::encode(plan));
         WrittenRequest { bytes, descriptors }
     }
 }
@@ -105,36 +102,23 @@ pub(super) fn send_attendant_request(socket: BorrowedFd<'_>) -> Result<(), Errno
     send_parts(socket, &[RequestKind::Attendant as u8], &[])
 }
 
-/// Tells that a cage is about to be asked for.
-pub(super) fn send_announcement(socket: BorrowedFd<'_>) -> Result<(), Errno> {
-    send_parts(socket, &[RequestKind::Announcement as u8], &[])
-}
-
 /// The next request: none when the caller is gone, an error inside when it cannot be taken.
-pub(super) fn receive_request<'plans>(
+pub(super) fn receive_request(
     socket: BorrowedFd<'_>,
-    plans: &'plans mut Decoder,
-) -> Result<Option<Result<Request<'plans>, StartError>>, Errno> {
+) -> Result<Option<Result<Request, StartError>>, Errno> {
     let Some((bytes, descriptors)) = receive_parts(socket)? else { return Ok(None) };
-    Ok(Some(read_request(&bytes, descriptors, plans)))
+    Ok(Some(read_request(&bytes, descriptors)))
 }
 
-fn read_request<'plans>(
-    bytes: &[u8],
-    descriptors: Vec<OwnedFd>,
-    plans: &'plans mut Decoder,
-) -> Result<Request<'plans>, StartError> {
+fn read_request(bytes: &[u8], descriptors: Vec<OwnedFd>) -> Result<Request, StartError> {
     let malformed = |what: &str| StartError::Unsupported(format!("the request {what}"));
     if bytes == [RequestKind::Attendant as u8] {
         return Ok(Request::Attendant);
     }
-    if bytes == [RequestKind::Announcement as u8] {
-        return Ok(Request::Announcement);
-    }
     let Some((kinds, encoded)) = bytes.split_first_chunk::<5>() else {
         return Err(malformed("is too short"));
     };
-    let plan = plans.decode(encoded).map_err(|error| {
+    let plan = plan::decode(encoded).map_err(|error| {
         let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
         StartError::Unsupported(format!("{error}{}", cause.unwrap_or_default()))
     })?;
@@ -250,7 +234,6 @@ impl Answer {
 enum RequestKind {
     Cage = 0,
     Attendant = 1,
-    Announcement = 2,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Who the program is: always the same unprivileged user inside, and on the host the caller or an
 //! id that owns nothing. Never root, on either side.
 
-use plan::{GuestPath, HostIds, Identity, IdentityMap, Ids};
+use plan::{GuestPath, Identity, IdentityMap};
 
 use super::Invocation;
 use crate::HostFacts;
@@ -14,22 +14,18 @@ pub(super) fn identity(facts: &HostFacts, invocation: &Invocation) -> Identity {
         None => GuestPath::new(FALLBACK_HOME).unwrap_or_else(|_| GuestPath::root()),
     };
     let caller = &facts.caller;
-    let Ids { uid, gid, map } = ids(caller.privileged, caller.ids, invocation.unowned);
+    let map = match caller.privileged {
+        true => IdentityMap::Unowned(invocation.unowned),
+        false => IdentityMap::Caller(caller.ids),
+    };
     Identity {
-        uid,
-        gid,
+        uid: INSIDE_ID,
+        gid: INSIDE_ID,
         user: USER.to_owned(),
         home,
         hostname: format!("stockade-{}", prefix.to_ascii_lowercase()),
         map,
     }
-}
-
-/// The ids of a cage: those of its caller, or for root ones that own nothing. They depend on nothing else,
-/// so they are known before there is a policy.
-pub fn ids(privileged: bool, caller: HostIds, unowned: HostIds) -> Ids {
-    let map = if privileged { IdentityMap::Unowned(unowned) } else { IdentityMap::Caller(caller) };
-    Ids { uid: INSIDE_ID, gid: INSIDE_ID, map }
 }
 
 const INSIDE_ID: u32 = 1000;

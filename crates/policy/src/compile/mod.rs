@@ -15,7 +15,6 @@ mod landlock;
 mod tree;
 
 pub use error::{CompileError, RuleConflict};
-pub use identity::ids;
 
 use plan::seccomp::Profile;
 use plan::{

@@ -1,0 +1,42 @@
+//! File systems that the kernel makes anew for a cage, not mounted anywhere yet. Never looks at the host.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use plan::TmpfsSize;
+use rustix::io::Errno;
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_string, fsmount,
+    fsopen,
+};
+
+/// One for files. The attributes are a union of the constants of [`sys::mount`], here and below.
+pub(crate) fn tmpfs(mode: u32, size: TmpfsSize, attributes: u64) -> Result<OwnedFd, Errno> {
+    let options = [
+        ("size", size.bytes.to_string()),
+        ("nr_inodes", size.inodes.to_string()),
+        ("mode", format!("{mode:o}")),
+    ];
+    make("tmpfs", &options, attributes)
+}
+
+/// One for terminals.
+pub(super) fn devpts(attributes: u64) -> Result<OwnedFd, Errno> {
+    let options = [("ptmxmode", "0666".to_owned()), ("mode", "0620".to_owned())];
+    make("devpts", &options, attributes)
+}
+
+/// The processes of this process id namespace.
+pub(super) fn proc(attributes: u64) -> Result<OwnedFd, Errno> {
+    make("proc", &[], attributes)
+}
+
+fn make(kind: &str, options: &[(&str, String)], attributes: u64) -> Result<OwnedFd, Errno> {
+    let context = fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
+    for (name, value) in options {
+        fsconfig_set_string(&context, *name, value)?;
+    }
+    fsconfig_create(&context)?;
+    let attributes = u32::try_from(attributes).map_err(|_| Errno::INVAL)?;
+    let attributes = MountAttrFlags::from_bits_retain(attributes);
+    fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)
+}
