@@ -52,8 +52,13 @@ pub struct AttachedRun<'a> {
 }
 
 impl AttachedRun<'_> {
-    /// Runs the program to its end.
+    /// Runs the program to its end. One that does not start is on record too.
     pub fn run(self) -> Result<Attended, SpawnError> {
+        let (recording, plan) = (self.recording, self.plan);
+        self.attempt().inspect_err(|error| recording.failed(&plan.invocation, error))
+    }
+
+    fn attempt(self) -> Result<Attended, SpawnError> {
         let Self { premade, plan, sources, gatekeeper, mut bounds, session, recording, swept } =
             self;
         let prepared = Gatekeeper::prepare(plan)?;
@@ -74,15 +79,9 @@ impl AttachedRun<'_> {
             recorder.session_begun(session)?;
         }
         recorder.intent(plan)?;
-        let connected = connect(&mut born, &prepared, gatekeeper.as_ref());
-        let begun = connected.and_then(|network| {
-            begin(born, network, &mut console, &recorder)
-                .map_err(|error| why_not_begun(error, plan, &bounds))
-        });
-        let mut running = begun.inspect_err(|error| {
-            // The first failure is the one to report.
-            let _unrecorded = recorder.failed(error.code(), &error.to_string());
-        })?;
+        let network = connect(&mut born, &prepared, gatekeeper.as_ref())?;
+        let mut running = begin(born, network, &mut console, &recorder)
+            .map_err(|error| why_not_begun(error, plan, &bounds))?;
         running.keep(gatekeeper);
         if let Some(degradation) = bounds.degradation() {
             recorder.limits_skipped(degradation).map_err(SpawnError::of_running)?;

@@ -30,6 +30,10 @@ pub fn installed() -> Option<&'static Path> {
 /// Runs the Plan's program to its end on this process's standard streams. No other descriptor that is open
 /// in this process is inherited by anything that it starts from now on.
 pub fn run(plan: &Plan, recording: &Recording) -> Result<End, SpawnError> {
+    attempt(plan, recording).inspect_err(|error| recording.failed(&plan.invocation, error))
+}
+
+fn attempt(plan: &Plan, recording: &Recording) -> Result<End, SpawnError> {
     let program = installed().ok_or_else(|| helper("it is not installed"))?;
     check(plan)?;
     check_streams()?;
@@ -51,12 +55,7 @@ pub fn run(plan: &Plan, recording: &Recording) -> Result<End, SpawnError> {
         process.gid(ids.gid).uid(ids.uid);
     }
     let began = Instant::now();
-    let mut child = process.spawn().map_err(|error| {
-        let error = helper(error);
-        // The first failure is the one to report.
-        let _unrecorded = recorder.failed(error.code(), &error.to_string());
-        error
-    })?;
+    let mut child = process.spawn().map_err(helper)?;
     let recorded = recorder.spawned(plan, Pid::from_child(&child));
     if let Err(error) = recorded.and_then(|()| recorder.checkpoint()) {
         // Bubblewrap ends its cage with itself.

@@ -15,6 +15,7 @@ mod attached;
 mod bounds;
 mod captured;
 mod gatekeeper;
+mod kind;
 mod launcher;
 mod outcome;
 mod record;
@@ -44,6 +45,7 @@ pub use attached::{AttachedRun, Attended, UncagedOutcome, UncagedRun, filter as 
 pub use bounds::Bounds;
 pub use captured::{Captured, run_captured};
 pub use gatekeeper::{Gatekeeper, NetworkEnd, NetworkOutcome, Registration};
+pub use kind::{Fault, Kind, with_causes};
 pub use launcher::Launcher;
 pub use limits::{Degradation, Degraded, LimitsError, Usage};
 pub use outcome::{DeniedCall, EndReason, Outcome, SpawnError};

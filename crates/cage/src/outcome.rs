@@ -181,20 +181,6 @@ impl SpawnError {
     pub fn may_have_begun(&self) -> bool {
         matches!(self, Self::RecordLost(_) | Self::Supervise(_))
     }
-
-    /// The kind of error in a word that does not change, as the record has it.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::NotFound { .. } | Self::NotFoundUncaged { .. } => "program_not_found",
-            Self::NotExecutable { .. } => "program_not_executable",
-            Self::Gatekeeper { .. } | Self::Published { .. } => "network_error",
-            Self::Limits(_) | Self::TooLittleMemory { .. } => "limits_error",
-            Self::Record(_) | Self::RecordLost(_) => "audit_error",
-            Self::Stream { .. } | Self::Start(_) | Self::Supervise(_) | Self::Helper { .. } => {
-                "spawn_error"
-            }
-        }
-    }
 }
 
 impl From<SetupFailure> for SpawnError {

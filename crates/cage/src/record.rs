@@ -16,6 +16,7 @@ use limits::{Degradation, Usage};
 use plan::{HostPath, LimitsPlan, Plan};
 
 use crate::gatekeeper::{NetworkEnd, NetworkOutcome};
+use crate::kind::{Kind, with_causes};
 use crate::outcome::{DeniedCall, EndReason, Outcome, SpawnError};
 use crate::project::Locations;
 use crate::session::Session;
@@ -141,6 +142,23 @@ impl Recording {
     /// Opens the log for one start.
     pub fn of_start(&self, invocation: &str) -> Result<Recorder, RecordError> {
         Ok(Recorder::new(Arc::new(self.open()?), invocation, self.labels.clone()))
+    }
+
+    /// Records that a start came to nothing. Where that cannot be recorded, the error says enough.
+    pub fn failed(&self, invocation: &str, error: &SpawnError) {
+        if error.may_have_begun() || !error.kind().is_recorded() {
+            return;
+        }
+        if let Ok(recorder) = self.of_start(invocation) {
+            let _unrecorded = recorder.failed(error.kind(), &with_causes(error));
+        }
+    }
+
+    /// Records that a policy made no cage, in the same way.
+    pub fn not_compiled(&self, invocation: &str, kind: Kind, details: &str) {
+        if let Ok(recorder) = self.of_start(invocation) {
+            let _unrecorded = recorder.not_compiled(kind, details);
+        }
     }
 
     /// The directory of the log, for messages.
@@ -272,16 +290,16 @@ impl Recorder {
     }
 
     /// The program has not started after all. Durable when this returns.
-    pub fn failed(&self, code: &str, details: &str) -> Result<(), AuditError> {
-        let (error_code, details) = (code.into(), details.into());
+    pub fn failed(&self, kind: Kind, details: &str) -> Result<(), AuditError> {
+        let (error_code, details) = (kind.word().into(), details.into());
         let invocation_id = self.invocation.clone();
         let failed = Event::SubagentSpawnFailed { invocation_id, error_code, details };
         self.log.record(&failed).map(drop)
     }
 
     /// The policy made no cage. Durable when this returns. K180
-    pub fn not_compiled(&self, code: &str, details: &str) -> Result<(), AuditError> {
-        let (error_code, details) = (code.into(), details.into());
+    pub fn not_compiled(&self, kind: Kind, details: &str) -> Result<(), AuditError> {
+        let (error_code, details) = (kind.word().into(), details.into());
         let invocation_id = self.invocation.clone();
         let failed = Event::SandboxCompileError { invocation_id, error_code, details };
         self.log.record(&failed).map(drop)

@@ -1,7 +1,7 @@
 //! Why a command did not do what it was asked, as it is told to the caller: the exit code, one
 //! message and what to do about it.
 
-use counsel::Fault;
+use cage::{Fault, Kind};
 use counsel::failure::Message;
 use policy::text::Diagnostics;
 use serde::Serialize;
@@ -16,6 +16,8 @@ pub(crate) use counsel::with_causes;
 pub(crate) struct Failure {
     /// How this process ends.
     pub(crate) exit: Exit,
+    /// What kind of failure it is; none where no start was asked for.
+    kind: Option<Kind>,
     /// What went wrong, in one sentence or several lines.
     pub(crate) message: Message,
     /// What to do about it.
@@ -36,7 +38,7 @@ pub(crate) struct Told {
 impl Failure {
     /// A failure with one sentence.
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self { exit, message: Message::Sentence(message.into()), help: Vec::new() }
+        Self { exit, kind: None, message: Message::Sentence(message.into()), help: Vec::new() }
     }
 
     /// The same with one more line of help.
@@ -50,10 +52,20 @@ impl Failure {
         self.message.to_string()
     }
 
+    /// Its word, for a program to compare.
+    pub(crate) fn code(&self) -> &'static str {
+        self.kind.map_or_else(|| self.exit.code(), Kind::word)
+    }
+
+    /// The kind of failure that is on record, where it is of one.
+    pub(crate) fn recorded(&self) -> Option<Kind> {
+        self.kind.filter(|kind| kind.is_recorded())
+    }
+
     /// The failure for a program.
     pub(crate) fn told(&self) -> Told {
         Told {
-            code: self.exit.code(),
+            code: self.code(),
             message: self.text(),
             help: self.help.clone(),
             diagnostics: self.message.diagnostics().cloned(),
@@ -82,8 +94,8 @@ impl Failure {
 
 impl From<counsel::Failure> for Failure {
     fn from(failure: counsel::Failure) -> Self {
-        let counsel::Failure { fault, message, help } = failure;
-        let exit = match fault {
+        let counsel::Failure { kind, message, help } = failure;
+        let exit = match kind.fault() {
             Fault::Usage => Exit::Usage,
             Fault::BadPolicy => Exit::BadPolicy,
             Fault::Refused => Exit::Refused,
@@ -92,7 +104,7 @@ impl From<counsel::Failure> for Failure {
             Fault::NotFound => Exit::NotFound,
             Fault::RecordLost => Exit::RecordLost,
         };
-        Self { exit, message, help }
+        Self { exit, kind: Some(kind), message, help }
     }
 }
 

@@ -66,6 +66,17 @@ pub(crate) struct RunResult {
     error: Option<Told>,
 }
 
+/// What a start that failed is known by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Named<'a> {
+    /// It has no record and no name.
+    Nothing,
+    /// By its name in the record.
+    Start(&'a str),
+    /// By its cage, which has that name.
+    Cage(&'a Plan),
+}
+
 impl RunResult {
     /// A program that ran.
     pub(crate) fn of_run(plan: &Plan, outcome: &Outcome, findings: &[Finding]) -> Self {
@@ -125,12 +136,17 @@ impl RunResult {
     }
 
     /// A program that did not run.
-    pub(crate) fn of_failure(plan: Option<&Plan>, failure: &Failure) -> Self {
+    pub(crate) fn of_failure(named: Named<'_>, failure: &Failure) -> Self {
+        let known = match named {
+            Named::Nothing => Self::of_nothing(),
+            Named::Start(name) => Self { invocation: Some(name.to_owned()), ..Self::of_nothing() },
+            Named::Cage(plan) => Self::of_plan(plan),
+        };
         Self {
             exit_code: failure.exit.number(),
-            reason: failure.exit.code(),
+            reason: failure.code(),
             error: Some(failure.told()),
-            ..plan.map_or_else(Self::of_nothing, Self::of_plan)
+            ..known
         }
     }
 

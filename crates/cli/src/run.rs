@@ -7,7 +7,6 @@ use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::os::unix::ffi::OsStrExt as _;
 
-use audit::AuditError;
 use cage::prepare::{Name, Selected, UncagedSelection};
 use cage::project::Locations;
 use cage::quarantine::Finding;
@@ -15,7 +14,7 @@ use cage::runner::UncagedProgram;
 use cage::session::Session;
 use cage::{
     AttachedRun, Attended, Bounds, Degraded, DeniedCall, Gatekeeper, Outcome, RecordError,
-    Recorder, Recording, SpawnError, Swept,
+    Recording, SpawnError, Swept,
 };
 use counsel::aftermath::{Aftermath, Findings, Note};
 use jail::{Premade, StartError};
@@ -29,7 +28,7 @@ use crate::failure::{Failure, with_causes};
 use crate::message::Messages;
 use crate::network;
 use crate::prepare::Prepared;
-use crate::result::{Destination, RunResult};
+use crate::result::{Destination, Named, RunResult};
 use crate::selection::{FlagArguments, Sandbox, Selection, TooBroad, select_any};
 use crate::session;
 use crate::way_out::WayOut;
@@ -55,7 +54,7 @@ pub(crate) fn run(
             drop(premade);
             uncaged::run(&program, &start)
         }
-        Err(failure) => start.not_run(None, failure),
+        Err(failure) => start.not_compiled(failure),
     };
     if let Some(session) = start.session.take() {
         session::leave(session, &start.recording, messages);
@@ -75,7 +74,7 @@ pub(crate) fn tell_unreadable(words: &[OsString], error: &clap::Error) {
     let failure = Failure::new(Exit::Usage, first.strip_prefix("error: ").unwrap_or(first));
     // What is wrong has been told, and a file that cannot be written is only one thing more.
     if let Ok(destination) = Destination::open(Some(&asked)) {
-        let _unwritten = destination.write(|| RunResult::of_failure(None, &failure));
+        let _unwritten = destination.write(|| RunResult::of_failure(Named::Nothing, &failure));
     }
 }
 
@@ -162,7 +161,7 @@ fn run_caged(
     let messages = start.messages;
     let (mut prepared, gatekeeper) = match ready(&mut selection, arguments, start) {
         Ok(ready) => ready,
-        Err(failure) => return start.not_run(None, failure),
+        Err(failure) => return start.not_compiled(failure),
     };
     let aftermath = Aftermath::of(&prepared);
     let ended = match arguments.backend {
@@ -183,7 +182,7 @@ fn run_caged(
                 after(&aftermath, messages);
             }
             let failure = counsel::failed_start(error, &prepared.plan).into();
-            return start.not_run(Some(&prepared.plan), failure);
+            return start.not_run(Named::Cage(&prepared.plan), failure);
         }
     };
     let findings = after(&aftermath, messages);
@@ -218,12 +217,9 @@ fn run_native(
 ) -> Result<Ended, SpawnError> {
     let plan = &prepared.plan;
     let degraded = if arguments.degraded_limits { Degraded::Allow } else { Degraded::Refuse };
-    let bounds =
-        Bounds::prepare(plan, degraded).map_err(SpawnError::from).inspect_err(|error| {
-            start.record(&plan.invocation, |recorder| {
-                recorder.failed(error.code(), &error.to_string())
-            });
-        })?;
+    let bounds = Bounds::prepare(plan, degraded)
+        .map_err(SpawnError::from)
+        .inspect_err(|error| start.recording.failed(&plan.invocation, error))?;
     let mut swept = start.swept.clone();
     if bounds.has_group() {
         swept.extend(cage::sweep_groups());
@@ -284,12 +280,7 @@ fn ready(
         Backend::Native => start_gatekeeper(selection)?,
         Backend::Bwrap => None,
     };
-    let prepared = cage::prepare::prepare(selection, &argv).inspect_err(|error| {
-        if let Ok(name) = Name::new() {
-            let details = with_causes(error);
-            start.record(&name.text, |recorder| recorder.not_compiled(error.code(), &details));
-        }
-    })?;
+    let prepared = cage::prepare::prepare(selection, &argv)?;
     for note in counsel::notes::of(&prepared) {
         start.messages.note(&note);
     }
@@ -302,23 +293,24 @@ fn ready(
 impl Start {
     /// Tells of a run that did not happen. The result comes last, as after a run: whoever reads it
     /// on standard error takes the last line.
-    fn not_run(&self, plan: Option<&Plan>, failure: Failure) -> Exit {
+    fn not_run(&self, named: Named<'_>, failure: Failure) -> Exit {
         failure.tell(self.messages);
         let session = self.session.as_ref().map(Session::id);
-        self.write_result(|| RunResult::of_failure(plan, &failure).in_session(session));
+        self.write_result(|| RunResult::of_failure(named, &failure).in_session(session));
         failure.exit
+    }
+
+    /// The same for one that did not come to a cage, which is on record by a name of its own. K180
+    fn not_compiled(&self, failure: Failure) -> Exit {
+        let name = failure.recorded().and_then(|kind| Some((kind, Name::new().ok()?.text)));
+        let Some((kind, name)) = name else { return self.not_run(Named::Nothing, failure) };
+        self.recording.not_compiled(&name, kind, &failure.text());
+        self.not_run(Named::Start(&name), failure)
     }
 
     fn write_result(&self, result: impl FnOnce() -> RunResult) {
         if let Err(error) = self.destination.write(result) {
             self.messages.error(&format!("the result cannot be written: {error}"));
-        }
-    }
-
-    /// Records a failure. That there was one is told anyway, so one more is no news.
-    fn record(&self, invocation: &str, write: impl FnOnce(&Recorder) -> Result<(), AuditError>) {
-        if let Ok(recorder) = self.recording.of_start(invocation) {
-            let _unrecorded = write(&recorder);
         }
     }
 

@@ -7,7 +7,9 @@ use cage::prepare::{Caller, Selection};
 use plan::HostPath;
 use policy::{FsAccess, FsRule, NetworkSettings, Place, Policy, Reach, RuleOrigin};
 
-use crate::failure::{Failure, Fault};
+use cage::Kind;
+
+use crate::failure::Failure;
 
 /// A cage to try.
 #[derive(Debug)]
@@ -53,7 +55,7 @@ pub fn judge(end: jail::End) -> Result<(), String> {
 
 /// The file of this very program, wherever it was started from.
 pub fn own_executable() -> Result<HostPath, Failure> {
-    let failed = |why: String| Failure::new(Fault::CannotBuild, format!("/proc/self/exe: {why}"));
+    let failed = |why: String| Failure::new(Kind::CannotBuild, format!("/proc/self/exe: {why}"));
     let path = std::fs::read_link("/proc/self/exe").map_err(|error| failed(error.to_string()))?;
     HostPath::new(path.into_os_string()).map_err(|error| failed(error.to_string()))
 }

@@ -3,11 +3,11 @@
 
 use std::fmt;
 
-use cage::SpawnError;
 use cage::prepare::{Approvals, Definition, PrepareError, SelectionError, WayOutError};
 use cage::project::ProjectError;
 use cage::resolve::{PathProblem, ResolveError, SurroundingsError};
 use cage::state::StateError;
+use cage::{Kind, SpawnError};
 use plan::render::for_shell;
 use plan::{ByteString, HostPath};
 use policy::CompileError;
@@ -15,34 +15,17 @@ use rustix::io::Errno;
 
 use crate::hints::MORE_DESCRIPTORS;
 
+pub use cage::with_causes;
+
 /// Something that was not done.
 #[derive(Debug)]
 pub struct Failure {
-    /// Whose fault it is.
-    pub fault: Fault,
+    /// What kind of failure it is.
+    pub kind: Kind,
     /// What went wrong, in one sentence or several lines.
     pub message: Message,
     /// What to do about it.
     pub help: Vec<String>,
-}
-
-/// Whose fault a failure is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// What was asked for makes no sense.
-    Usage,
-    /// The policy is wrong, or names what does not exist.
-    BadPolicy,
-    /// The policy asks for more than it may have.
-    Refused,
-    /// A cage cannot be built here.
-    CannotBuild,
-    /// The program was found and cannot be executed.
-    NotExecutable,
-    /// The program was not found.
-    NotFound,
-    /// The program ran, and was ended because its record could not be kept up.
-    RecordLost,
 }
 
 /// The text of a failure.
@@ -56,8 +39,8 @@ pub enum Message {
 
 impl Failure {
     /// A failure with one sentence.
-    pub fn new(fault: Fault, message: impl Into<String>) -> Self {
-        Self { fault, message: Message::Sentence(message.into()), help: Vec::new() }
+    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self { kind, message: Message::Sentence(message.into()), help: Vec::new() }
     }
 
     /// The same with one more line of help.
@@ -94,17 +77,6 @@ impl fmt::Display for Message {
     }
 }
 
-/// An error and its causes in one line.
-pub fn with_causes(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |cause| cause.source());
-    let mut text = error.to_string();
-    for cause in causes {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-    }
-    text
-}
-
 impl From<ProjectError> for Failure {
     fn from(error: ProjectError) -> Self {
         unreadable_policy(&error)
@@ -122,19 +94,19 @@ fn unreadable_policy(error: &(dyn std::error::Error + 'static)) -> Failure {
     let mut causes = std::iter::successors(Some(error), |error| error.source());
     let lacks_call = causes.any(|cause| cause.downcast_ref() == Some(&Errno::NOSYS));
     if lacks_call {
-        Failure::new(Fault::CannotBuild, with_causes(error)).help(
+        Failure::new(Kind::CannotBuild, with_causes(error)).help(
             "if this is a cage already: there is none inside another; else \
                  `stockade doctor` tells what this kernel lacks",
         )
     } else {
-        Failure::new(Fault::BadPolicy, with_causes(error))
+        Failure::new(Kind::PolicyInvalid, with_causes(error))
     }
 }
 
 impl From<policy::text::Diagnostics> for Failure {
     fn from(diagnostics: policy::text::Diagnostics) -> Self {
         let message = Message::Policy(Box::new(diagnostics));
-        Self { fault: Fault::BadPolicy, message, help: Vec::new() }
+        Self { kind: Kind::PolicySyntax, message, help: Vec::new() }
     }
 }
 
@@ -145,17 +117,17 @@ impl From<SurroundingsError> for Failure {
             SurroundingsError::WorkingDirectory(cause)
                 if cause.kind() == std::io::ErrorKind::NotFound =>
             {
-                Self::new(Fault::CannotBuild, "the working directory does not exist any more")
+                Self::new(Kind::CannotBuild, "the working directory does not exist any more")
                     .help("go to one that does; if it was made again, `cd .` enters the new one")
             }
-            _ => Self::new(Fault::CannotBuild, with_causes(&error)),
+            _ => Self::new(Kind::CannotBuild, with_causes(&error)),
         }
     }
 }
 
 impl From<SelectionError> for Failure {
     fn from(error: SelectionError) -> Self {
-        let sentence = error.to_string();
+        let (kind, sentence) = (error.kind(), error.to_string());
         match error {
             SelectionError::Surroundings(error) => error.into(),
             SelectionError::Project(error) => error.into(),
@@ -163,24 +135,23 @@ impl From<SelectionError> for Failure {
             SelectionError::Text(diagnostics) => (*diagnostics).into(),
             SelectionError::Trust(error) => error.into(),
             SelectionError::NotApproved { file, approvals, .. } => {
-                not_approved(Self::new(Fault::Refused, sentence), &file, approvals)
+                not_approved(Self::new(kind, sentence), &file, approvals)
             }
-            SelectionError::TooBroad(refusal) => {
-                Self::new(Fault::Refused, sentence).help(refusal.hint())
-            }
+            SelectionError::TooBroad(refusal) => Self::new(kind, sentence).help(refusal.hint()),
             SelectionError::Undefined { what, name, defined } => {
-                undefined(Self::new(Fault::BadPolicy, sentence), what, &name, &defined)
+                undefined(Self::new(kind, sentence), what, &name, &defined)
             }
             SelectionError::DefinedTwice { .. } => {
-                Self::new(Fault::BadPolicy, sentence).help("rename one of them")
+                Self::new(kind, sentence).help("rename one of them")
             }
-            SelectionError::Capabilities(_) => Self::new(Fault::BadPolicy, sentence),
-            SelectionError::PluginBeyondCeiling(_) => Self::new(Fault::Refused, sentence)
+            SelectionError::Capabilities(_) => Self::new(kind, sentence),
+            SelectionError::PluginBeyondCeiling(_) => Self::new(kind, sentence)
                 .help("raise `[ceiling]` in your own configuration to let plugins have it"),
-            SelectionError::PluginWithoutCage => Self::new(Fault::Refused, sentence),
-            SelectionError::NeedsCage { .. } => Self::new(Fault::Usage, sentence)
-                .help("leave it out, or let the program have a cage"),
-            SelectionError::TooManyPorts { .. } => Self::new(Fault::Usage, sentence),
+            SelectionError::PluginWithoutCage => Self::new(kind, sentence),
+            SelectionError::NeedsCage { .. } => {
+                Self::new(kind, sentence).help("leave it out, or let the program have a cage")
+            }
+            SelectionError::TooManyPorts { .. } => Self::new(kind, sentence),
         }
     }
 }
@@ -214,33 +185,32 @@ fn undefined(failure: Failure, what: Definition, name: &str, defined: &[String])
 
 impl From<PrepareError> for Failure {
     fn from(error: PrepareError) -> Self {
-        let sentence = error.to_string();
+        let (kind, sentence) = (error.kind(), error.to_string());
         match error {
             PrepareError::Resolve(error) => error.into(),
-            PrepareError::Compile(error) => error.into(),
-            PrepareError::BeyondCeiling(_) => Self::new(Fault::Refused, sentence).help(
+            PrepareError::Compile(error) => Self::new(kind, with_causes(&error)),
+            PrepareError::BeyondCeiling(_) => Self::new(kind, sentence).help(
                 "name the real path in the policy, or raise `[ceiling]` in your own configuration",
             ),
-            PrepareError::TokenGone(_) => Self::new(Fault::CannotBuild, sentence).help(
+            PrepareError::TokenGone(_) => Self::new(kind, sentence).help(
                 "the program could put one of its own there: end the daemon and start it again, \
                  which makes a new one",
             ),
-            PrepareError::NoRandomBytes(_) => Self::new(Fault::CannotBuild, sentence),
+            PrepareError::NoRandomBytes(_) => Self::new(kind, sentence),
         }
     }
 }
 
 impl From<WayOutError> for Failure {
     fn from(error: WayOutError) -> Self {
-        Self::new(Fault::BadPolicy, error.to_string())
+        Self::new(Kind::PolicyInvalid, error.to_string())
             .help("your configuration has `proxy = \"environment\"` in `[network]`")
     }
 }
 
 impl From<ResolveError> for Failure {
     fn from(error: ResolveError) -> Self {
-        let fault = if error.is_policy_fault() { Fault::BadPolicy } else { Fault::CannotBuild };
-        let failure = Self::new(fault, with_causes(&error));
+        let failure = Self::new(error.kind(), with_causes(&error));
         if names_what_is_missing(&error) {
             failure.help(
                 "a path must exist before it is granted: correct its spelling, or create it \
@@ -261,26 +231,19 @@ fn names_what_is_missing(error: &ResolveError) -> bool {
 
 impl From<CompileError> for Failure {
     fn from(error: CompileError) -> Self {
-        let fault = match &error {
-            CompileError::Rules(_) => Fault::BadPolicy,
-            CompileError::NoProgram | CompileError::NulInArgument => Fault::Usage,
-            CompileError::RootWithoutPrivilege { .. }
-            | CompileError::NoScratchDirectory
-            | CompileError::Bug(_) => Fault::CannotBuild,
-        };
-        Self::new(fault, with_causes(&error))
+        PrepareError::from(error).into()
     }
 }
 
 impl From<cage::trust::TrustError> for Failure {
     fn from(error: cage::trust::TrustError) -> Self {
-        Self::new(Fault::Refused, with_causes(&error))
+        Self::new(Kind::NotApproved, with_causes(&error))
     }
 }
 
 impl From<StateError> for Failure {
     fn from(error: StateError) -> Self {
-        let failure = Self::new(Fault::CannotBuild, with_causes(&error));
+        let failure = Self::new(Kind::CannotBuild, with_causes(&error));
         match error {
             StateError::NoPlace => failure.help("set HOME or XDG_STATE_HOME"),
             StateError::Kernel { .. } | StateError::Untrustworthy { .. } => failure,
@@ -290,20 +253,6 @@ impl From<StateError> for Failure {
 
 impl From<SpawnError> for Failure {
     fn from(error: SpawnError) -> Self {
-        let fault = match &error {
-            SpawnError::NotFound { .. } | SpawnError::NotFoundUncaged { .. } => Fault::NotFound,
-            SpawnError::NotExecutable { .. } => Fault::NotExecutable,
-            SpawnError::Stream { .. } => Fault::Usage,
-            SpawnError::RecordLost(_) => Fault::RecordLost,
-            SpawnError::Start(_)
-            | SpawnError::Limits(_)
-            | SpawnError::TooLittleMemory { .. }
-            | SpawnError::Record(_)
-            | SpawnError::Supervise(_)
-            | SpawnError::Gatekeeper { .. }
-            | SpawnError::Published { .. }
-            | SpawnError::Helper { .. } => Fault::CannotBuild,
-        };
-        Self::new(fault, with_causes(&error))
+        Self::new(error.kind(), with_causes(&error))
     }
 }

@@ -12,7 +12,9 @@ use policy::FsAccess;
 use policy::shown::shown;
 use policy::text::{FlagError, Flags, port_help};
 
-use crate::failure::{Failure, Fault};
+use cage::Kind;
+
+use crate::failure::Failure;
 
 #[cfg(test)]
 mod tests;
@@ -92,7 +94,7 @@ impl Words {
                 let given = format!("--{} {}", access.word(), path.display());
                 let absolute = absolute(path, &caller.working_directory, home.as_ref());
                 let absolute = absolute.map_err(|problem| {
-                    Failure::new(Fault::Usage, format!("`{}`: {problem}", shown(&given)))
+                    Failure::new(Kind::Usage, format!("`{}`: {problem}", shown(&given)))
                 })?;
                 flags.path(access, absolute, &given, &own_state).map_err(refused)?;
             }
@@ -131,7 +133,7 @@ impl Words {
 
 /// `base` and `none` are choices that stand alone.
 pub fn not_a_program(name: &str) -> Failure {
-    Failure::new(Fault::Usage, format!("`{name}` is not a program"))
+    Failure::new(Kind::Usage, format!("`{name}` is not a program"))
         .help(format!("for that choice pass `--commands {name}`"))
 }
 
@@ -141,17 +143,17 @@ fn refused(error: FlagError) -> Failure {
     let message = error.to_string();
     match error {
         FlagError::Ungrantable(refusal) => {
-            Failure::new(Fault::BadPolicy, message).help(refusal.hint)
+            Failure::new(Kind::PolicyInvalid, message).help(refusal.hint)
         }
         FlagError::Destination { error, .. } => {
-            let failure = Failure::new(Fault::Usage, message);
+            let failure = Failure::new(Kind::Usage, message);
             match error.hint() {
                 Some(hint) => failure.help(hint),
                 None => failure,
             }
         }
-        FlagError::Port { .. } => Failure::new(Fault::Usage, message).help(port_help()),
-        _ => Failure::new(Fault::Usage, message),
+        FlagError::Port { .. } => Failure::new(Kind::Usage, message).help(port_help()),
+        _ => Failure::new(Kind::Usage, message),
     }
 }
 

@@ -12,7 +12,9 @@ use plan::{BindPurpose, ByteString, GuestPath, HostPath, MountOp, Plan};
 use policy::shown::shown;
 use rustix::io::Errno;
 
-use crate::failure::{Failure, Fault};
+use cage::Kind;
+
+use crate::failure::Failure;
 
 #[cfg(test)]
 mod tests;
@@ -23,7 +25,7 @@ pub fn failed_start(error: SpawnError, plan: &Plan) -> Failure {
         // The kernel only says that permission is denied.
         SpawnError::NotExecutable { program, .. } if is_directory(program, plan) => {
             let message = format!("cannot start `{}`: it is a directory", shown(program));
-            Failure::new(Fault::NotExecutable, message)
+            Failure::new(Kind::ProgramNotExecutable, message)
                 .help("a program comes after `--`; directories are granted before it, by `--ro`")
         }
         _ => {

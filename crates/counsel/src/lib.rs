@@ -15,5 +15,5 @@ pub mod result;
 pub mod view;
 pub mod why;
 
-pub use failure::{Failure, Fault, with_causes};
+pub use failure::{Failure, with_causes};
 pub use hints::failed_start;

@@ -15,7 +15,9 @@ use policy::explain::{self, PathAnswer, PathVerdict, Suggestion, VariableVerdict
 use policy::shown::shown;
 use serde_json::{Value, json};
 
-use crate::failure::{Failure, Fault};
+use cage::Kind;
+
+use crate::failure::Failure;
 use crate::flags::absolute;
 use crate::view::{View, view};
 use host::about_host;
@@ -79,7 +81,7 @@ pub fn why(selection: &Selection, question: &Question) -> Result<Answer, Failure
 fn about_path(selection: &Selection, written: &Path) -> Result<Answer, Failure> {
     let surroundings = &selection.surroundings;
     let path = absolute(written, &surroundings.working_directory, selection.place.home.as_ref())
-        .map_err(|problem| Failure::new(Fault::Usage, problem.to_string()))?;
+        .map_err(|problem| Failure::new(Kind::Usage, problem.to_string()))?;
     let real = real_path(&path);
     let plan = prepare(selection, &[OsString::from("PROGRAM")])?.plan;
     let view = view(&plan, &real);
@@ -157,7 +159,7 @@ fn about_syscall(selection: &Selection, name: &str) -> Result<Answer, Failure> {
     let Some(number) = syscall_number(Arch::NATIVE, name) else {
         let arch = Arch::NATIVE.name();
         return Err(Failure::new(
-            Fault::Usage,
+            Kind::Usage,
             format!("{arch} has no system call `{}`", shown(name)),
         )
         .help("use the kernel's name, such as `openat` or `process_vm_readv`"));
@@ -209,7 +211,7 @@ fn about_variable(selection: &Selection, name: &str) -> Result<Answer, Failure> 
     if let Some((name, _)) = name.split_once('=') {
         let name = shown(name);
         return Err(Failure::new(
-            Fault::Usage,
+            Kind::Usage,
             "a variable is asked about by its name, without a value",
         )
         .help(format!("`stockade why --env {name}`")));

@@ -2,7 +2,7 @@
 //! what to do about it. One shape for all, `{"code": …, "message": …, "help": […]}`; one about the text
 //! of a policy has its `diagnostics` as well.
 
-use counsel::Fault;
+use cage::{Fault, Kind};
 use hyper::StatusCode;
 use policy::text::Diagnostics;
 use serde::Serialize;
@@ -23,8 +23,7 @@ pub struct Problem {
 }
 
 /// Every code. The OpenAPI document lists them; a test compares.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
     /// The request cannot be understood.
     BadRequest,
@@ -46,25 +45,15 @@ pub enum Code {
     TooMany,
     /// The daemon ends and takes no new work.
     Draining,
-    /// The policy does not parse, or a path that it names does not exist or cannot be granted.
-    BadPolicy,
-    /// The policy asks for more than it may have.
-    Refused,
-    /// A cage cannot be built here.
-    CannotBuild,
-    /// The program is not in the cage.
-    ProgramNotFound,
-    /// The program is there and cannot be executed.
-    ProgramNotExecutable,
-    /// The record of what happens cannot be kept, so nothing is done.
-    AuditFailed,
+    /// A start, or a question about one, failed: the kind says how.
+    Start(Kind),
     /// The daemon failed.
     Internal,
 }
 
 impl Code {
-    /// All of them.
-    pub const ALL: [Self; 17] = [
+    /// All that are not of a start.
+    pub const ALL: [Self; 11] = [
         Self::BadRequest,
         Self::Unauthorized,
         Self::WrongPeer,
@@ -75,33 +64,48 @@ impl Code {
         Self::TooSlow,
         Self::TooMany,
         Self::Draining,
-        Self::BadPolicy,
-        Self::Refused,
-        Self::CannotBuild,
-        Self::ProgramNotFound,
-        Self::ProgramNotExecutable,
-        Self::AuditFailed,
         Self::Internal,
     ];
+
+    /// Its word, which does not change.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::BadRequest => "bad_request",
+            Self::Unauthorized => "unauthorized",
+            Self::WrongPeer => "wrong_peer",
+            Self::NotFound => "not_found",
+            Self::MethodNotAllowed => "method_not_allowed",
+            Self::Conflict => "conflict",
+            Self::TooLarge => "too_large",
+            Self::TooSlow => "too_slow",
+            Self::TooMany => "too_many",
+            Self::Draining => "draining",
+            Self::Start(kind) => kind.word(),
+            Self::Internal => "internal",
+        }
+    }
 
     /// The status that goes with a code.
     pub fn status(self) -> StatusCode {
         match self {
             Self::BadRequest => StatusCode::BAD_REQUEST,
             Self::Unauthorized => StatusCode::UNAUTHORIZED,
-            Self::WrongPeer | Self::Refused => StatusCode::FORBIDDEN,
+            Self::WrongPeer => StatusCode::FORBIDDEN,
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::Conflict => StatusCode::CONFLICT,
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::TooMany => StatusCode::TOO_MANY_REQUESTS,
-            Self::BadPolicy | Self::ProgramNotFound | Self::ProgramNotExecutable => {
-                StatusCode::UNPROCESSABLE_ENTITY
-            }
-            Self::Draining | Self::CannotBuild | Self::AuditFailed => {
-                StatusCode::SERVICE_UNAVAILABLE
-            }
+            Self::Draining => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Start(kind) => match kind.fault() {
+                Fault::Usage => StatusCode::BAD_REQUEST,
+                Fault::Refused => StatusCode::FORBIDDEN,
+                Fault::BadPolicy | Fault::NotFound | Fault::NotExecutable => {
+                    StatusCode::UNPROCESSABLE_ENTITY
+                }
+                Fault::CannotBuild | Fault::RecordLost => StatusCode::SERVICE_UNAVAILABLE,
+            },
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -110,7 +114,7 @@ impl Code {
 /// A problem as it is sent.
 #[derive(Serialize)]
 struct Sent<'a> {
-    code: Code,
+    code: &'static str,
     message: &'a str,
     help: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -144,7 +148,7 @@ impl Problem {
     /// The bytes that are sent.
     pub(crate) fn to_json(&self) -> Vec<u8> {
         let Self { code, message, help, diagnostics, .. } = self;
-        let sent = Sent { code: *code, message, help, diagnostics: diagnostics.as_deref() };
+        let sent = Sent { code: code.word(), message, help, diagnostics: diagnostics.as_deref() };
         // Strings always serialize; an empty body is still an answer with a status.
         serde_json::to_vec(&sent).unwrap_or_default()
     }
@@ -152,14 +156,10 @@ impl Problem {
 
 impl From<counsel::Failure> for Problem {
     fn from(failure: counsel::Failure) -> Self {
-        let code = match failure.fault {
-            Fault::Usage => Code::BadRequest,
-            Fault::BadPolicy => Code::BadPolicy,
-            Fault::Refused => Code::Refused,
-            Fault::CannotBuild => Code::CannotBuild,
-            Fault::NotExecutable => Code::ProgramNotExecutable,
-            Fault::NotFound => Code::ProgramNotFound,
-            Fault::RecordLost => Code::AuditFailed,
+        // A request that makes no sense is one, whatever it asks for.
+        let code = match failure.kind {
+            Kind::Usage => Code::BadRequest,
+            kind => Code::Start(kind),
         };
         let diagnostics = failure.message.diagnostics().cloned().map(Box::new);
         Self { help: failure.help.clone(), diagnostics, ..Self::new(code, failure.text()) }

@@ -1,5 +1,6 @@
 //! Why a daemon does not serve.
 
+use cage::Kind;
 use rustix::io::Errno;
 
 use crate::instance::InstanceError;
@@ -62,7 +63,7 @@ impl From<counsel::Failure> for ServeError {
 impl From<audit::AuditError> for Problem {
     fn from(error: audit::AuditError) -> Self {
         use crate::problem::Code;
-        Self::new(Code::AuditFailed, counsel::with_causes(&error))
+        Self::new(Code::Start(Kind::RecordUnavailable), counsel::with_causes(&error))
             .help("nothing is started that cannot be recorded: make room, or mend the disk")
     }
 }

@@ -1,6 +1,7 @@
 //! Sessions over the API: the same directories that `stockade run --session` uses. The daemon is in a
 //! session as long as one of its cages is.
 
+use cage::Kind;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -170,7 +171,9 @@ impl From<SessionError> for Problem {
             SessionError::Ending(_) | SessionError::OfOneRun(_) | SessionError::InUse { .. } => {
                 Code::Conflict
             }
-            SessionError::Untrustworthy { .. } | SessionError::Kernel { .. } => Code::CannotBuild,
+            SessionError::Untrustworthy { .. } | SessionError::Kernel { .. } => {
+                Code::Start(Kind::CannotBuild)
+            }
         };
         Self::new(code, counsel::with_causes(&error))
     }

@@ -1,6 +1,7 @@
 //! What a request is about: which cage of which project, for a caller who stands where, with which
 //! rules of their own. The same words as on the command line lead to the same cage.
 
+use cage::Kind;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -9,8 +10,8 @@ use cage::prepare::{
     Caller, Choice, PolicyFiles, Sandbox, Selected, Selection, TooBroad, select_from,
 };
 use cage::project::PROJECT_FILE_NAME;
+use counsel::Failure;
 use counsel::flags::Words;
-use counsel::{Failure, Fault};
 use plan::HostPath;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
@@ -129,12 +130,12 @@ impl Subject {
     pub(crate) fn caller(&self, daemon: &Caller) -> Result<Caller, Failure> {
         let given = self.working_directory.as_ref().or(self.project.as_ref());
         let Some(given) = given else {
-            return Err(Failure::new(Fault::Usage, "neither a project nor a directory is named")
+            return Err(Failure::new(Kind::Usage, "neither a project nor a directory is named")
                 .help("give `project`, `working_directory` or both, as absolute paths"));
         };
         let refused = |problem: &dyn std::fmt::Display| {
             let given = policy::shown::shown(given.display());
-            Failure::new(Fault::Usage, format!("`{given}`: {problem}"))
+            Failure::new(Kind::Usage, format!("`{given}`: {problem}"))
         };
         if !given.is_absolute() {
             return Err(refused(&"the path is not absolute"));
@@ -166,19 +167,19 @@ impl Subject {
     ) -> Result<Selected, Failure> {
         if self.is_plugin() && (self.cage.is_some() || self.agent.is_some()) {
             let message = "`capabilities` stand in place of a cage, and another one is named";
-            return Err(Failure::new(Fault::Usage, message)
+            return Err(Failure::new(Kind::Usage, message)
                 .help("give `capabilities`, `cage` or `agent`, and only one of them"));
         }
         if self.is_plugin() && self.policy.is_some() {
             let message = "`capabilities` stand in place of a policy, and there is one";
-            return Err(Failure::new(Fault::Usage, message)
+            return Err(Failure::new(Kind::Usage, message)
                 .help("give `capabilities` or `policy`, and only one of them"));
         }
         let flags = self.rules.words().read(caller)?;
         let mut files = PolicyFiles::read(caller, self.project.as_deref())?;
         if let Some(text) = &self.policy {
             let path = files.project.root.join(PROJECT_FILE_NAME);
-            let path = path.map_err(|error| Failure::new(Fault::Usage, error.to_string()))?;
+            let path = path.map_err(|error| Failure::new(Kind::Usage, error.to_string()))?;
             files = files.with_project_text(path, text.clone());
         }
         let choice = Choice {
@@ -201,7 +202,7 @@ impl Subject {
             Selected::Caged(selection) => Ok(*selection),
             Selected::Uncaged(uncaged) => {
                 let because = policy::shown::shown(uncaged.because());
-                Err(Failure::new(Fault::BadPolicy, format!("there is no cage: {because}")))
+                Err(Failure::new(Kind::PolicyInvalid, format!("there is no cage: {because}")))
             }
         }
     }
@@ -216,7 +217,7 @@ fn check_environment(environment: &[(OsString, OsString)]) -> Result<(), Failure
         if bad_name || value_bytes.contains(&0) {
             let name = policy::shown::shown(name.display());
             let message = format!("`{name}` cannot be a variable, or its value has a NUL in it");
-            return Err(Failure::new(Fault::Usage, message));
+            return Err(Failure::new(Kind::Usage, message));
         }
     }
     Ok(())

@@ -13,8 +13,8 @@ use rustix::process::Pid;
 use super::signals::{Signals, stop_own_group};
 use crate::bounds::Bounds;
 use crate::outcome::{EndReason, SpawnError};
-use crate::record::{RecordError, RecordedEnd, Recorder, Recording};
-use crate::runner::{Direct, RunError, UncagedProgram};
+use crate::record::{RecordError, RecordedEnd, Recording};
+use crate::runner::{Direct, UncagedProgram};
 use crate::session::Session;
 use crate::watchdog::Ring;
 
@@ -45,8 +45,13 @@ pub struct UncagedOutcome {
 }
 
 impl UncagedRun<'_> {
-    /// Runs the program to its end.
+    /// Runs the program to its end. One that does not start is on record too.
     pub fn run(self) -> Result<UncagedOutcome, SpawnError> {
+        let (recording, invocation) = (self.recording, self.invocation);
+        self.attempt().inspect_err(|error| recording.failed(invocation, error))
+    }
+
+    fn attempt(self) -> Result<UncagedOutcome, SpawnError> {
         let Self { program, invocation, session, recording } = self;
         let signals = Signals::take(&[libc::SIGCHLD]).map_err(SpawnError::Supervise)?;
         let recorder = recording.of_start(invocation)?;
@@ -55,7 +60,8 @@ impl UncagedRun<'_> {
         }
         let argv0 = program.argv.first().map(|word| word.as_os_str()).unwrap_or_default();
         recorder.intent_uncaged(argv0)?;
-        let started = start(program, &recorder)?;
+        let streams = own_streams().map_err(SpawnError::Supervise)?;
+        let started = Direct::start(program, streams)?;
         let began = Instant::now();
         let mut bounds = Bounds::of_time(program.walltime);
         bounds.arm().map_err(SpawnError::Supervise)?;
@@ -72,23 +78,6 @@ impl UncagedRun<'_> {
         let unrecorded = recorder.ended(&recorded).err().map(RecordError::from);
         Ok(UncagedOutcome { end, reason, duration, unrecorded })
     }
-}
-
-fn start(program: &UncagedProgram, recorder: &Recorder) -> Result<Direct, SpawnError> {
-    let streams = own_streams().map_err(SpawnError::Supervise)?;
-    Direct::start(program, streams).map_err(|error| {
-        let error = match error {
-            RunError::Uncaged { program, errno: Errno::NOENT | Errno::NOTDIR } => {
-                SpawnError::NotFoundUncaged { program }
-            }
-            RunError::Uncaged { program, errno } => SpawnError::NotExecutable { program, errno },
-            RunError::Kernel { errno, .. } => SpawnError::Supervise(errno),
-            _ => SpawnError::Supervise(Errno::INVAL),
-        };
-        // The first failure is the one to report.
-        let _unrecorded = recorder.failed(error.code(), &error.to_string());
-        error
-    })
 }
 
 /// The streams of this process, as they are. One that is closed leads nowhere.

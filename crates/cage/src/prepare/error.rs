@@ -9,7 +9,7 @@ use policy::{CompileError, built_in};
 use rustix::io::Errno;
 
 use crate::project::{PolicyFileError, ProjectError};
-use crate::resolve::{PathProblem, ResolveError, RuleProblem, SurroundingsError};
+use crate::resolve::{ResolveError, SurroundingsError};
 use crate::trust::TrustError;
 
 /// Why no policy holds.
@@ -141,21 +141,4 @@ pub enum PrepareError {
     /// A start cannot be named.
     #[error("the kernel gives no random bytes: {}", std::io::Error::from(*.0))]
     NoRandomBytes(Errno),
-}
-
-impl PrepareError {
-    /// The kind of error in a word that does not change, as the record has it.
-    pub fn code(&self) -> &'static str {
-        let missing = |rule: &RuleProblem| matches!(rule.problem, PathProblem::Missing { .. });
-        match self {
-            Self::Resolve(ResolveError::Rules(problems)) if problems.iter().any(missing) => {
-                "path_missing"
-            }
-            Self::Resolve(_)
-            | Self::Compile(_)
-            | Self::BeyondCeiling(_)
-            | Self::TokenGone(_)
-            | Self::NoRandomBytes(_) => "compile_error",
-        }
-    }
 }

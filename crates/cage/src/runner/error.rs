@@ -9,7 +9,6 @@ use rustix::io::Errno;
 use crate::outcome::SpawnError;
 use crate::prepare::{PrepareError, SelectionError};
 use crate::record::RecordError;
-use crate::resolve::{PathProblem, ResolveError};
 
 /// Why a program did not start.
 #[derive(Debug, thiserror::Error)]
@@ -17,32 +16,18 @@ pub enum RunError {
     /// No policy holds.
     #[error(transparent)]
     Selection(#[from] SelectionError),
-    /// The policy makes no cage here. K180
-    #[error("the cage cannot be compiled")]
-    Compile(#[source] PrepareError),
-    /// The policy grants what does not exist. K184
-    #[error("a path of the policy does not exist")]
-    PathMissing(#[source] ResolveError),
-    /// The cage's network cannot be had. K181
-    #[error("the cage's network cannot be had")]
-    Network(#[source] SpawnError),
+    /// The policy makes no cage here, or grants what does not exist. K180, K184
+    #[error(transparent)]
+    Prepare(#[from] PrepareError),
     /// The cage's limits cannot be held. K182
     #[error(transparent)]
     Limits(#[from] LimitsError),
-    /// The cage cannot be built, or the program in it not be started. K183
+    /// The cage or its network cannot be had, or the program not be started. K181, K183
     #[error(transparent)]
     Spawn(SpawnError),
     /// The start cannot be recorded, so it did not happen. K240
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// A program without a cage cannot be started.
-    #[error("cannot start `{program}`: {}", std::io::Error::from(*errno))]
-    Uncaged {
-        /// The program as it was asked for.
-        program: String,
-        /// The kernel's answer.
-        errno: Errno,
-    },
     /// This runner starts nothing without a cage.
     #[error("programs without a cage are not allowed here")]
     UncagedNotAllowed,
@@ -76,39 +61,6 @@ impl RunError {
     pub fn may_have_begun(&self) -> bool {
         matches!(self, Self::Spawn(error) if error.may_have_begun())
     }
-
-    /// The kind of error in a word that does not change, for a program to compare.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::Selection(_) => "policy_error",
-            Self::Compile(_) => "compile_error",
-            Self::PathMissing(_) => "path_missing",
-            Self::Network(_) => "network_error",
-            Self::Limits(_) => "limits_error",
-            Self::Record(_) => "audit_error",
-            Self::Spawn(error) => error.code(),
-            Self::Uncaged { .. } => "spawn_error",
-            Self::UncagedNotAllowed => "uncaged_not_allowed",
-            Self::Duplicate { .. } => "duplicate",
-            Self::Unsupported(_) => "unsupported",
-            Self::Kernel { .. } => "kernel_error",
-            Self::LauncherGone => "launcher_gone",
-            Self::Closing => "closing",
-        }
-    }
-}
-
-impl From<PrepareError> for RunError {
-    fn from(error: PrepareError) -> Self {
-        let is_missing = |error: &ResolveError| {
-            let ResolveError::Rules(problems) = error else { return false };
-            problems.iter().any(|rule| matches!(rule.problem, PathProblem::Missing { .. }))
-        };
-        match error {
-            PrepareError::Resolve(error) if is_missing(&error) => Self::PathMissing(error),
-            error => Self::Compile(error),
-        }
-    }
 }
 
 impl From<SpawnError> for RunError {
@@ -117,7 +69,6 @@ impl From<SpawnError> for RunError {
             SpawnError::Start(StartError::LauncherGone) => Self::LauncherGone,
             SpawnError::Limits(error) => Self::Limits(error),
             SpawnError::Record(error) => Self::Record(error),
-            SpawnError::Gatekeeper { .. } | SpawnError::Published { .. } => Self::Network(error),
             error => Self::Spawn(error),
         }
     }

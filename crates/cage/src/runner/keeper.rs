@@ -19,10 +19,10 @@ use super::gatekeepers::{Attended, Gatekeepers};
 use super::kept::{Body, Kept, ProgramEnd};
 use super::launchers::Launchers;
 use super::pump::SCRATCH;
-use super::start::with_causes;
 use super::watch::{Alarm, Key, Subject, Watch};
 use crate::GRACE;
 use crate::gatekeeper::Gatekeeper;
+use crate::kind::with_causes;
 use crate::outcome::{DeniedCall, EndReason};
 use crate::record::RecordedEnd;
 

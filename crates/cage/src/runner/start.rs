@@ -22,6 +22,7 @@ use super::uncaged::Direct;
 use super::watch::{Key, Subject};
 use super::{Runner, StartStep};
 use crate::gatekeeper::{Gatekeeper, Prepared, Registration};
+use crate::kind::with_causes;
 use crate::outcome::SpawnError;
 use crate::prepare::Name;
 use crate::record::{Labels, Recorder};
@@ -237,8 +238,8 @@ impl Drop for TakenIn<'_> {
 
 /// Notes that a start came to nothing. Where that cannot be recorded, the error says enough.
 fn record_failure(recorder: &Recorder, error: RunError) -> RunError {
-    if !matches!(error, RunError::Record(_)) {
-        let _unrecorded = recorder.failed(error.code(), &with_causes(&error));
+    if error.kind().is_recorded() {
+        let _unrecorded = recorder.failed(error.kind(), &with_causes(&error));
     }
     error
 }
@@ -356,13 +357,4 @@ fn open_streams(
     let (stderr, stderr_end) = output(stderr, Subject::Stderr)?;
     let ends = Ends { stdin: stdin_end, stdout: stdout_end, stderr: stderr_end, terminal: None };
     Ok((ProgramStreams { stdin, stdout, stderr }, ends))
-}
-
-/// An error and its causes in one line.
-pub(super) fn with_causes(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |cause| cause.source());
-    std::iter::once(error.to_string())
-        .chain(causes.map(ToString::to_string))
-        .collect::<Vec<_>>()
-        .join(": ")
 }

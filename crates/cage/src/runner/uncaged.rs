@@ -8,7 +8,6 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 
 use jail::{End, ProgramStreams, Stream};
-use policy::shown::shown;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -16,8 +15,8 @@ use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions, WaitOptions};
 use sys::exec::CStringArray;
 use sys::spawn::Program;
 
-use super::error::{RunError, kernel};
 use super::request::UncagedProgram;
+use crate::outcome::SpawnError;
 
 /// A program that runs in a process group of its own.
 #[derive(Debug)]
@@ -31,11 +30,15 @@ impl Direct {
     pub(crate) fn start(
         program: &UncagedProgram,
         streams: ProgramStreams,
-    ) -> Result<Self, RunError> {
-        let Some(name) = program.argv.first() else {
-            return Err(RunError::Unsupported("there is no program to run"));
+    ) -> Result<Self, SpawnError> {
+        let name = program.argv.first().ok_or(SpawnError::Supervise(Errno::INVAL))?;
+        let failed = |errno| {
+            let program = name.to_string_lossy().into_owned();
+            match errno {
+                Errno::NOENT | Errno::NOTDIR => SpawnError::NotFoundUncaged { program },
+                errno => SpawnError::NotExecutable { program, errno },
+            }
         };
-        let failed = |errno| RunError::Uncaged { program: shown(name.display()), errno };
         let streams = [streams.stdin, streams.stdout, streams.stderr];
         let [stdin, stdout, stderr] = streams.map(descriptor);
         let (stdin, stdout, stderr) = (stdin?, stdout?, stderr?);
@@ -67,7 +70,7 @@ impl Direct {
             Err(errno) => {
                 let _gone = sys::signal::send_to_group(pid, libc::SIGKILL);
                 let _reaped = rustix::process::waitpid(Some(pid), WaitOptions::empty());
-                Err(RunError::Kernel { call: "open a handle on the program", errno })
+                Err(SpawnError::Supervise(errno))
             }
         }
     }
@@ -127,21 +130,19 @@ impl Drop for Direct {
 }
 
 /// Where a stream leads, at a number that putting the three into place cannot overwrite.
-fn descriptor(stream: Stream) -> Result<OwnedFd, RunError> {
+fn descriptor(stream: Stream) -> Result<OwnedFd, SpawnError> {
     let nowhere = || {
         rustix::fs::open(c"/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
-            .map_err(kernel("open `/dev/null`"))
+            .map_err(SpawnError::Supervise)
     };
     let descriptor = match stream {
         Stream::Null => nowhere()?,
         Stream::Descriptor(descriptor) => descriptor,
-        Stream::Terminal => {
-            let reason = "a program without a cage cannot be given a terminal";
-            return Err(RunError::Unsupported(reason));
-        }
+        // Nothing makes one for a program without a cage.
+        Stream::Terminal => return Err(SpawnError::Supervise(Errno::NOTTY)),
     };
     rustix::io::fcntl_dupfd_cloexec(descriptor, FIRST_BEYOND_STANDARD)
-        .map_err(kernel("copy a descriptor"))
+        .map_err(SpawnError::Supervise)
 }
 
 fn c_string(bytes: &[u8]) -> Result<CString, Errno> {

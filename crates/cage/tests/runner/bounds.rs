@@ -52,7 +52,7 @@ fn refused_without_limits() {
     let mut limited = small(&["true"]);
     limited.plan.limits = LimitsPlan { memory_mb: Some(64), ..LimitsPlan::default() };
     let error = runner.spawn(limited.into()).unwrap_err();
-    assert_eq!(error.code(), "limits_error", "{error}");
+    assert_eq!(error.kind().word(), "limits_unavailable", "{error}");
 }
 
 fn in_session(sessions: &Sessions, id: Option<&str>, script: &str) -> Request {

@@ -143,7 +143,7 @@ fn nothing_starts_without_a_record() {
     let refused = runner.spawn(shell("sleep 1000"));
     rustix::process::setrlimit(Resource::Fsize, before).unwrap();
     let error = refused.unwrap_err();
-    assert_eq!(error.code(), "audit_error", "{error}");
+    assert_eq!(error.kind().word(), "record_unavailable", "{error}");
     assert_eq!(runner.count(), 0);
     eventually("the cage is gone", || descendants() == started);
 }

@@ -136,15 +136,15 @@ pub(crate) fn own_groups() -> Vec<PathBuf> {
 fn what_cannot_start_is_told_by_kind() {
     let runner = runner();
     let error = runner.spawn(small(&["/nowhere/at/all"]).into()).unwrap_err();
-    assert_eq!(error.code(), "program_not_found", "{error}");
+    assert_eq!(error.kind().word(), "program_not_found", "{error}");
     let error = runner.spawn(small(&["/usr"]).into()).unwrap_err();
-    assert_eq!(error.code(), "program_not_executable", "{error}");
+    assert_eq!(error.kind().word(), "program_not_executable", "{error}");
     let prepared = small(&["sleep", "1000"]);
     let again = prepared.plan.clone();
     let handle = runner.spawn(prepared.into()).unwrap();
     let mut twin = small(&["true"]);
     twin.plan.invocation = again.invocation;
-    assert_eq!(runner.spawn(twin.into()).unwrap_err().code(), "duplicate");
+    assert_eq!(runner.spawn(twin.into()).unwrap_err().kind().word(), "duplicate");
     assert!(handle.try_wait().is_none());
 }
 

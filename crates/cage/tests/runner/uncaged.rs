@@ -30,7 +30,7 @@ fn allowing() -> TestRunner {
 /// K157, K159, K164
 fn without_a_cage_only_where_it_is_allowed() {
     let error = runner().spawn(Request::uncaged(program("true"))).unwrap_err();
-    assert_eq!(error.code(), "uncaged_not_allowed");
+    assert_eq!(error.kind(), cage::Kind::UncagedNotAllowed);
     let runner = allowing();
     let handle = runner.spawn(Request::uncaged(program("echo $MARK $PWD; exit 4"))).unwrap();
     assert!(!handle.caged() && handle.plan().is_none());
@@ -38,7 +38,10 @@ fn without_a_cage_only_where_it_is_allowed() {
     assert_eq!(stdout_of(&handle), "own /\n");
     let mut missing = program("");
     missing.argv = vec!["/nowhere/at/all".into()];
-    assert_eq!(runner.spawn(Request::uncaged(missing)).unwrap_err().code(), "spawn_error");
+    assert_eq!(
+        runner.spawn(Request::uncaged(missing)).unwrap_err().kind().word(),
+        "program_not_found"
+    );
 }
 
 /// K162

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use super::Start;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::result::RunResult;
+use crate::result::{Named, RunResult};
 
 /// A program, and why it has no cage.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(super) fn run(uncaged: &Uncaged, start: &Start) -> Exit {
     let Uncaged { program, because } = uncaged;
     let name = match Name::new() {
         Ok(name) => name.text,
-        Err(errno) => return start.not_run(None, no_random_bytes(errno)),
+        Err(errno) => return start.not_run(Named::Nothing, no_random_bytes(errno)),
     };
     let argv0 = program.argv.first().map(|word| shown(word.display())).unwrap_or_default();
     start.messages.warning(&format!(
@@ -42,7 +42,7 @@ pub(super) fn run(uncaged: &Uncaged, start: &Start) -> Exit {
     };
     match run.run() {
         Ok(outcome) => told(&outcome, &name, program, start),
-        Err(error) => start.not_run(None, not_started(error)),
+        Err(error) => start.not_run(Named::Start(&name), not_started(error)),
     }
 }
 

@@ -83,7 +83,7 @@ fn want_of_memory_is_on_record() {
         assert!(!is_root());
         let records = place.records();
         assert_eq!(events(&records), ["subagent.spawn.failed"]);
-        assert_eq!(records[0]["error_code"], "limits_error");
+        assert_eq!(records[0]["error_code"], "limits_unavailable");
         return;
     }
     let records = place.records();

@@ -273,13 +273,13 @@ fn a_record_without_a_head_is_not_exported() {
     let serving = Serving::new();
     std::fs::remove_file(log_of(&serving.place).join("head")).unwrap();
     for path in ["/v1/audit/export", "/v1/audit/head"] {
-        let message = serving.ask("GET", path, None).refused(503, "audit_failed");
+        let message = serving.ask("GET", path, None).refused(503, "record_unavailable");
         assert!(message.contains("no head"), "{message}");
     }
     eventually("the daemon says so", || serving.said().contains("cannot be brought forward"));
     let away = log_of(&serving.place).with_extension("away");
     std::fs::rename(log_of(&serving.place), away).unwrap();
-    serving.ask("GET", "/v1/audit/export", None).refused(503, "audit_failed");
+    serving.ask("GET", "/v1/audit/export", None).refused(503, "record_unavailable");
 }
 
 /// T52: another user gets nothing of the record, by whatever way it is asked for.

@@ -9,6 +9,7 @@
     reason = "a test fails by it"
 )]
 
+mod agreement;
 mod approvals;
 mod attachments;
 mod cages;

@@ -125,7 +125,7 @@ fn nothing_starts_when_the_log_was_moved_away() {
     let directory = serving.place.state().join("stockade/audit");
     let elsewhere = directory.with_extension("away");
     std::fs::rename(&directory, &elsewhere).unwrap();
-    serving.post("/v1/cages", &serving.shell("true")).refused(503, "audit_failed");
+    serving.post("/v1/cages", &serving.shell("true")).refused(503, "record_unavailable");
     std::fs::rename(&elsewhere, &directory).unwrap();
     serving.wait(&serving.spawn(&serving.shell("true")));
 }
@@ -165,7 +165,7 @@ fn an_end_that_cannot_be_recorded_is_told() {
     serving.post("/v1/sessions", &json!({ "id": "old" })).expect(201);
     std::fs::remove_file(serving.place.state().join("stockade/audit/head")).unwrap();
     let refused = serving.post("/v1/sessions", &json!({ "id": "new" }));
-    refused.refused(503, "audit_failed");
+    refused.refused(503, "record_unavailable");
     let sessions = serving.get("/v1/sessions").to_string();
     assert!(sessions.contains("\"old\"") && !sessions.contains("\"new\""), "{sessions}");
     serving.ask("DELETE", "/v1/sessions/old", None).expect(200);

@@ -19,7 +19,9 @@ use policy::{Network, Policy, host_names};
 use serde_json::{Value, json};
 
 use super::Answer;
-use crate::failure::{Failure, Fault};
+use cage::Kind;
+
+use crate::failure::Failure;
 
 #[cfg(test)]
 mod tests;
@@ -35,7 +37,7 @@ impl HostQuestion {
     /// Reads `HOST[:PORT]` or a URL, as `--host` has it.
     pub fn parse(text: &str) -> Result<Self, Failure> {
         Self::of_url(text).or_else(|| Self::read(text)).ok_or_else(|| {
-            let failure = Failure::new(Fault::Usage, format!("`{}` is not a host", shown(text)));
+            let failure = Failure::new(Kind::Usage, format!("`{}` is not a host", shown(text)));
             // The grammar of entries knows what is wrong with most that is none.
             match host_names::destination(text) {
                 Ok(_) => failure.help("ask about one host, with one port or without any"),

@@ -1,6 +1,7 @@
 //! The user's approval of one text of one project's file. What is approved is the text whose hash
 //! the client has seen, or nothing.
 
+use cage::Kind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -53,7 +54,10 @@ pub(super) async fn give(
                 .help("read it again, then approve the `sha256` of what you read"));
         }
         let Some(trust) = files.trust() else {
-            return Err(Problem::new(Code::CannotBuild, "there is no place to keep approvals"));
+            return Err(Problem::new(
+                Code::Start(Kind::CannotBuild),
+                "there is no place to keep approvals",
+            ));
         };
         trust.allow(&file.path, file.text.as_bytes()).map_err(Failure::from)?;
         describe(&files)

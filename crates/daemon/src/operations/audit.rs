@@ -1,5 +1,6 @@
 //! The record: queried. Records are sent as they stand in the log, byte for byte.
 
+use cage::Kind;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -121,7 +122,7 @@ pub(super) fn filter(query: &Query) -> Result<Filter, Problem> {
 
 /// The log is there and cannot be read.
 pub(super) fn unreadable(error: &ReadError) -> Problem {
-    Problem::new(Code::AuditFailed, counsel::with_causes(error))
+    Problem::new(Code::Start(Kind::RecordUnavailable), counsel::with_causes(error))
 }
 
 /// The names of a filter's fields.

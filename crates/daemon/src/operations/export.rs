@@ -2,6 +2,7 @@
 //! machine, or its head alone. Writes nothing but the head, never sends the key that signs, and knows
 //! no other log than the daemon's own.
 
+use cage::Kind;
 use std::io::Read as _;
 use std::sync::Arc;
 
@@ -76,10 +77,12 @@ fn bring_head_forward(daemon: &Daemon) {
 fn not_exported(error: &ExportError) -> Problem {
     match error {
         ExportError::Unreadable(error) => unreadable(error),
-        ExportError::Incomplete(_) => Problem::new(Code::AuditFailed, counsel::with_causes(error))
-            .help("`/v1/audit/verify` tells what is missing"),
+        ExportError::Incomplete(_) => {
+            Problem::new(Code::Start(Kind::RecordUnavailable), counsel::with_causes(error))
+                .help("`/v1/audit/verify` tells what is missing")
+        }
         ExportError::NoHead(_) | ExportError::Copy(_) => {
-            Problem::new(Code::AuditFailed, counsel::with_causes(error))
+            Problem::new(Code::Start(Kind::RecordUnavailable), counsel::with_causes(error))
         }
     }
 }
@@ -97,7 +100,10 @@ impl Producer for Sending {
         let read = blocking(move || {
             let mut piece = vec![0; PIECE];
             let count = export.read(&mut piece).map_err(|error| {
-                Problem::new(Code::AuditFailed, format!("the record cannot be read on: {error}"))
+                Problem::new(
+                    Code::Start(Kind::RecordUnavailable),
+                    format!("the record cannot be read on: {error}"),
+                )
             })?;
             piece.truncate(count);
             Ok((export, piece))

@@ -1,13 +1,14 @@
 //! Questions about policies: the compiled cage, why it has what it has, the schema of the text.
 //! Starts nothing.
 
+use cage::Kind;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use cage::prepare::{TooBroad, WayOut, prepare};
+use counsel::Failure;
 use counsel::why::Question;
-use counsel::{Failure, Fault};
 use hyper::Request;
 use hyper::body::Incoming;
 use serde::Deserialize;
@@ -99,7 +100,7 @@ impl Why {
             Self { path: None, host: None, syscall: None, variable: Some(name) } => {
                 Ok(Question::Variable(name))
             }
-            _ => Err(Failure::new(Fault::Usage, "there is not exactly one question")
+            _ => Err(Failure::new(Kind::Usage, "there is not exactly one question")
                 .help("ask about one of `path`, `host`, `syscall` and `variable`")),
         }
     }

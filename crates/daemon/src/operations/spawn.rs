@@ -2,6 +2,7 @@
 //! policy or the daemon's operator says so. What is asked for is decided anew for every start; a cage
 //! that runs is never changed.
 
+use cage::Kind;
 use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -13,8 +14,8 @@ use cage::runner::{
 };
 use cage::session::{Session, SessionId};
 use cage::{Degradation, Degraded, Recorder};
+use counsel::Failure;
 use counsel::aftermath::Aftermath;
-use counsel::{Failure, Fault};
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
 use plan::ByteString;
@@ -28,7 +29,7 @@ use super::cages::{LONGEST_WAIT_MS, wait_at_most};
 use crate::answer::{self, Answer};
 use crate::cages::{Cage, Facts};
 use crate::daemon::Daemon;
-use crate::input::{Input, Kind};
+use crate::input::{self, Input};
 use crate::log;
 use crate::not_started::not_started;
 use crate::phase::Phase;
@@ -126,7 +127,7 @@ pub(super) async fn spawn(
         return Err(Problem::new(Code::Draining, "the daemon ends and starts nothing any more"));
     }
     let room = daemon.cages.room(daemon.settings.most_cages)?;
-    let kind = if spawn.terminal.is_some() { Kind::Terminal } else { Kind::Pipe };
+    let kind = if spawn.terminal.is_some() { input::Kind::Terminal } else { input::Kind::Pipe };
     let starting = Arc::clone(daemon);
     let started = blocking(move || start(&starting, &subject, &spawn)).await?;
     let Started { handle, facts, own_session, aftermath } = started;
@@ -312,15 +313,17 @@ fn start_uncaged(
 
 /// A policy that makes no cage is on record as well. K180
 fn not_compiled(daemon: &Daemon, labels: Labels, failure: Failure) -> Problem {
+    let kind = failure.kind;
     let problem = Problem::from(failure);
-    let code = serde_json::to_value(problem.code).unwrap_or_default();
-    let code = code.as_str().unwrap_or_default();
+    if !kind.is_recorded() {
+        return problem;
+    }
     let name = match Name::new() {
         Ok(name) => name.text,
         Err(errno) => return Problem::new(Code::Internal, std::io::Error::from(errno).to_string()),
     };
     let recorder = Recorder::new(Arc::clone(&daemon.log), &name, labels);
-    match recorder.not_compiled(code, &problem.message) {
+    match recorder.not_compiled(kind, &problem.message) {
         Ok(()) => problem,
         Err(error) => error.into(),
     }
@@ -353,7 +356,7 @@ fn check(spawn: &Spawn) -> Result<(), Problem> {
 fn command(given: &[String], agent: &[String]) -> Result<Vec<OsString>, Failure> {
     let words = if given.is_empty() { agent } else { given };
     if words.is_empty() {
-        return Err(Failure::new(Fault::Usage, "there is no program to run")
+        return Err(Failure::new(Kind::Usage, "there is no program to run")
             .help("give it and its arguments as `argv`"));
     }
     Ok(words.iter().map(OsString::from).collect())
