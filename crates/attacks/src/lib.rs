@@ -20,15 +20,18 @@ mod inside;
 mod ipc;
 mod kernel;
 mod later;
+mod network;
 mod processes;
 mod prove;
 mod report;
 mod siege;
 mod sieges;
+mod world;
 
-pub use arena::{Access, Arena, ArenaError, Bait, HostArena, Rule, Services, SetUp};
-pub use attack::{Attack, Outcome, Profiles, Proof, Refused, Scene, Tries, Twin};
+pub use arena::{Access, Arena, ArenaError, Bait, HostArena, Rule, SetUp};
+pub use attack::{Attack, Network, Outcome, Profiles, Proof, Refused, Scene, Tries, Twin};
 pub use catalog::{all, named, sieges};
+pub(crate) use catalog::{in_world, on_host};
 pub use inside::child_main;
 pub use later::{ELSEWHERE, Elsewhere, LATER, Later};
 pub use prove::{
