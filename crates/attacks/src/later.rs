@@ -25,15 +25,9 @@ pub const LATER: &[Later] = &[
     later("T47", "sending out through what is allowed", REQUESTS),
     later("T48", "stealing a credential that is put in on the way", CREDENTIALS),
     later("T49", "the authority that opens TLS on the way", CREDENTIALS),
-    later(
-        "T51",
-        "a child cage that a daemon builds: its proxy token, upper directory and name",
-        DAEMON,
-    ),
-    later("T52", "malformed messages on a control socket", DAEMON),
-    later("T53", "spoofed and flooded approval prompts", DAEMON),
-    later("T54", "sweeping what a killed daemon left", DAEMON),
-    later("T55", "settings that change while a cage runs", DAEMON),
+    later("T51", "the upper directory of a child cage", OVERLAY),
+    later("T53", "spoofed and flooded approval prompts", PROMPTS),
+    later("T55", "settings that are read anew while cages run", RELOADING),
     later("T65", "WASM and JavaScript programs", "guests"),
 ];
 
@@ -47,7 +41,11 @@ pub struct Elsewhere {
 }
 
 /// Everything that is attacked elsewhere.
-pub const ELSEWHERE: &[Elsewhere] = &[elsewhere("T52", "cli/tests/behaviour/audit.rs")];
+pub const ELSEWHERE: &[Elsewhere] = &[
+    elsewhere("T52", "cli/tests/behaviour/audit.rs"),
+    elsewhere("T53", "policy/src/shown/tests.rs"),
+    elsewhere("T54", "limits/tests/sweep.rs"),
+];
 
 const fn elsewhere(id: &'static str, file: &'static str) -> Elsewhere {
     Elsewhere { id, file }
@@ -60,4 +58,5 @@ const fn later(id: &'static str, part: &'static str, waits_for: &'static str) ->
 const OVERLAY: &str = "copy-on-write grants";
 const REQUESTS: &str = "rules on methods, paths and amounts";
 const CREDENTIALS: &str = "injected credentials";
-const DAEMON: &str = "the daemon";
+const PROMPTS: &str = "prompts that a program can bring about";
+const RELOADING: &str = "a daemon that reads settings anew";
