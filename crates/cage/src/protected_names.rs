@@ -4,6 +4,7 @@
 
 pub(crate) mod git;
 mod git_config;
+pub mod git_index;
 
 use std::sync::OnceLock;
 
