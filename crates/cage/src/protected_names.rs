@@ -5,6 +5,8 @@
 pub(crate) mod git;
 mod git_config;
 pub mod git_index;
+pub(crate) mod reader;
+pub(crate) mod tracked;
 
 use std::sync::OnceLock;
 

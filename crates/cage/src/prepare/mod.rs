@@ -24,7 +24,7 @@ use plan::{Access, BindPurpose, ByteString, FileKind, HostPath, MountOp, Plan, S
 use policy::facts::{HostFacts, ResolvedRule};
 use policy::{FsAccess, FsRule, Invocation, Policy, Reach, RuleOrigin};
 
-use crate::quarantine::{AtStart, Link, Listed};
+use crate::quarantine::{AtStart, Index, Link, Listed};
 use crate::resolve::{ResolveError, Resolved};
 
 pub use caller::Caller;
@@ -46,6 +46,8 @@ pub struct Prepared {
     pub links: Vec<Link>,
     /// Directories of writable grants as they were.
     pub directories: Vec<Listed>,
+    /// Indexes of repositories in writable grants as they were.
+    pub indexes: Vec<Index>,
     /// The caller's home, if it has one.
     pub home: Option<HostPath>,
     /// What flags hide, by what the host has there.
@@ -83,12 +85,13 @@ pub fn prepare_named(
     let hidden_by_flags = hidden_by_flags(&selection.policy, &resolved.facts);
     let hidden_once_there = hidden_once_there(&selection.policy, &resolved.facts);
     let writable_by_name = writable_by_name(&selection.policy, &resolved.facts);
-    let Resolved { facts, sources, links, directories } = resolved;
+    let Resolved { facts, sources, links, directories, indexes } = resolved;
     Ok(Prepared {
         plan,
         sources,
         links,
         directories,
+        indexes,
         home: facts.caller.home,
         hidden_by_flags,
         hidden_once_there,
@@ -155,8 +158,9 @@ impl Prepared {
         let (links, named) = (self.links.clone(), self.writable_by_name.clone());
         let read_only = self.granted().filter(|(_, access)| *access == Access::ReadOnly);
         let read_only = read_only.map(|(source, _)| source.path.clone()).collect();
-        let (directories, home) = (self.directories.clone(), self.home.clone());
-        AtStart { covered, links, read_only, directories, home, named }
+        let (directories, indexes) = (self.directories.clone(), self.indexes.clone());
+        let home = self.home.clone();
+        AtStart { covered, links, read_only, directories, indexes, home, named }
     }
 
     /// What the cage has a cover over, hidden or read-only. Replacing such a path on the host takes

@@ -39,7 +39,7 @@ use policy::access::AccessMap;
 use policy::facts::{FoundPath, HostFacts};
 use policy::{Commands, Policy, State};
 
-use crate::quarantine::{Link, Listed};
+use crate::quarantine::{Index, Link, Listed};
 
 use open::{Opened, Opener};
 use sources::Sources;
@@ -58,6 +58,8 @@ pub struct Resolved {
     pub links: Vec<Link>,
     /// Directories of writable grants as they are.
     pub directories: Vec<Listed>,
+    /// Indexes of repositories in writable grants as they are.
+    pub indexes: Vec<Index>,
     /// One descriptor for each of `facts.sources`, in the same order: for reference alone (`O_PATH`), or
     /// to list a granted directory as well. Closed on `exec`.
     pub sources: Vec<OwnedFd>,
@@ -88,7 +90,7 @@ pub fn resolve(policy: &Policy, surroundings: &Surroundings) -> Result<Resolved,
     rules::refuse_loose_links(&policy.fs, &stage)?;
     let mut secrets = secrets::find(&stage, &mut sources)?;
     secrets.extend(sockets::find(&stage, &mut sources)?);
-    let protected::Protected { found: protected, links, directories } =
+    let protected::Protected { found: protected, links, directories, indexes } =
         protected::find(&stage, &secrets, &surroundings.policy_files, &mut sources)?;
     let covered = secrets.iter().chain(&protected);
     let between = between::find(&stage, covered, &mut sources)?;
@@ -118,6 +120,7 @@ pub fn resolve(policy: &Policy, surroundings: &Surroundings) -> Result<Resolved,
         },
         links,
         directories,
+        indexes,
         sources: descriptors,
     })
 }

@@ -19,7 +19,9 @@ use super::ways::Way;
 use super::{Found, ResolveError, Stage};
 use crate::protected_names::ProtectedNames;
 use crate::protected_names::git::{self, NamedPath, Role};
-use crate::quarantine::{Link, Listed};
+use crate::protected_names::reader::Reader;
+use crate::protected_names::tracked::Tracked;
+use crate::quarantine::{Index, Link, Listed};
 
 #[cfg(test)]
 mod tests;
@@ -32,6 +34,8 @@ pub(super) struct Protected {
     pub(super) links: Vec<Link>,
     /// The directories that were read.
     pub(super) directories: Vec<Listed>,
+    /// The indexes of repositories that were found.
+    pub(super) indexes: Vec<Index>,
 }
 
 /// Finds the protected files and directories that exist.
@@ -49,8 +53,10 @@ pub(super) fn find(
         followed: HashSet::new(),
         links: Vec::new(),
         directories: Vec::new(),
+        indexes: Vec::new(),
         problems: Vec::new(),
-        unread: Vec::new(),
+        reader: Reader::new(MOST_BYTES),
+        index_reader: Reader::new(MOST_INDEX_BYTES),
     };
     for file in policy_files {
         search.refuse_loose_link(file);
@@ -67,7 +73,8 @@ pub(super) fn find(
     if !writable.is_empty() {
         search.follow_repository_around(&stage.places.project.path);
     }
-    let unread = std::mem::take(&mut search.unread).into_iter();
+    search.follow_gitlinks();
+    let unread = search.reader.take_unread().into_iter();
     search.problems.extend(unread.map(|(path, errno)| {
         let problem = OpenFailure::Kernel { call: "open", errno }.into();
         Uncoverable { path, known_as: GIT_CONFIGURATION, problem }
@@ -84,7 +91,8 @@ pub(super) fn find(
             outermost.push(stage.found(opened, entry, sources)?);
         }
     }
-    Ok(Protected { found: outermost, links: search.links, directories: search.directories })
+    let Search { links, directories, indexes, .. } = search;
+    Ok(Protected { found: outermost, links, directories, indexes })
 }
 
 /// A project's file may not make writable what runs code outside the cage: a repository could else
@@ -121,8 +129,11 @@ struct Search<'a> {
     followed: HashSet<(HostPath, Option<HostPath>)>,
     links: Vec<Link>,
     directories: Vec<Listed>,
+    indexes: Vec<Index>,
     problems: Vec<Uncoverable>,
-    unread: git::Unread,
+    reader: Reader,
+    /// For indexes: what of them is not known stops no start.
+    index_reader: Reader,
 }
 
 impl Search<'_> {
@@ -181,7 +192,7 @@ impl Search<'_> {
             (stage.access.level(&place) > FsAccess::Hide).then_some(place)
         };
         let named =
-            git::named_by(&configuration, work_tree, stage.places.home, &real, &mut self.unread);
+            git::named_by(&configuration, work_tree, stage.places.home, &real, &mut self.reader);
         for NamedPath { path, role } in named {
             match role {
                 Role::Configuration | Role::Hooks => {
@@ -199,6 +210,57 @@ impl Search<'_> {
         }
     }
 
+    /// Remembers what an index holds; nothing where there is none.
+    fn index(&mut self, path: HostPath) {
+        let tracked = match self.stage.opener.without_links(&path) {
+            Ok(opened) => {
+                Tracked::of(&path, &opened.descriptor, MOST_INDEX_BYTES, &mut self.index_reader)
+            }
+            Err(_) => Ok(None),
+        };
+        // One that cannot be opened now is taken for an empty one: what it holds after the run is told.
+        let tracked = tracked.unwrap_or_default().unwrap_or_default();
+        self.indexes.push(Index { path, tracked });
+    }
+
+    /// Protects the repositories that indexes name, however deep they lie: Git goes there by itself.
+    fn follow_gitlinks(&mut self) {
+        let mut places = Vec::new();
+        for Index { path, tracked } in &self.indexes {
+            if tracked.gitlinks.is_empty() {
+                continue;
+            }
+            let Some(repository) = path.parent() else { continue };
+            for tree in git::work_trees(&repository, &mut self.reader) {
+                let found = tracked.gitlinks.iter().filter_map(|path| git::resolve(&tree, path));
+                places.extend(found.take(MOST_GITLINKS));
+            }
+        }
+        for place in places {
+            self.follow_gitlink(&place);
+        }
+    }
+
+    fn follow_gitlink(&mut self, place: &HostPath) {
+        let Ok(pointer) = place.join(".git") else { return };
+        let is_found = |path: &HostPath| self.found.contains_key(path);
+        if is_found(&pointer) || pointer.join("config").is_ok_and(|path| is_found(&path)) {
+            return;
+        }
+        match self.stage.opener.anywhere(&pointer) {
+            Ok(opened) if opened.status.is_directory() => {
+                self.repository(&opened.path, Some(place))
+            }
+            Ok(opened) => {
+                self.take(opened, GIT_CONFIGURATION);
+                for repository in git::pointed_to(&pointer, &mut self.reader) {
+                    self.repository(&repository, Some(place));
+                }
+            }
+            Err(failure) => self.fail(&pointer, GIT_CONFIGURATION, failure),
+        }
+    }
+
     /// The repository that the project is in, which need not lie in a writable grant itself.
     fn follow_repository_around(&mut self, project: &HostPath) {
         for directory in std::iter::successors(Some(project.clone()), HostPath::parent) {
@@ -210,7 +272,7 @@ impl Search<'_> {
             match self.stage.opener.anywhere(&configuration) {
                 Ok(opened) => return self.follow_configuration(opened.path, None),
                 Err(OpenFailure::NotADirectory) => {
-                    for repository in git::pointed_to(&pointer, &mut self.unread) {
+                    for repository in git::pointed_to(&pointer, &mut self.reader) {
                         self.repository(&repository, Some(&directory));
                     }
                     return;
@@ -269,3 +331,13 @@ fn known_as(entry: &'static Entry) -> &'static str {
 const GIT_CONFIGURATION: &str = ".git/config";
 
 const POLICY_FILE: &str = "the policy file";
+
+/// The most that is read of repositories before a start.
+const MOST_BYTES: usize = 64 << 20;
+
+/// The most that is read of indexes: those of a hundred thousand files. A start must not take longer than a
+/// person notices.
+const MOST_INDEX_BYTES: usize = 16 << 20;
+
+/// How many repositories that one index names are protected.
+const MOST_GITLINKS: usize = 1024;

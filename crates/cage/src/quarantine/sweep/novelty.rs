@@ -56,6 +56,14 @@ impl Sweep<'_> {
         }
     }
 
+    /// Whether a name is as it was and where it was, as far as dates can tell.
+    pub(super) fn is_surely_old(&self, listing: &Listing<'_>, name: &Name) -> bool {
+        let is_dated = self.dating != Dating::Untold;
+        let times = times(listing.descriptor, &name.bytes);
+        let is_recent = || times.map_or(true, |times| self.dating.is_recent(times.stx_ctime));
+        is_dated && listing.directory.novelty == Novelty::Known && !is_recent()
+    }
+
     /// The same for what Git obeys in a directory that is a repository now: one that was read at the start
     /// and was a repository then has covers over it.
     pub(super) fn novelty_of_repository(&self, listing: &Listing<'_>) -> Novelty {

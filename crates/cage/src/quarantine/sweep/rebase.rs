@@ -5,22 +5,30 @@
 use policy::protected::Entry;
 use rustix::fs::{FileType, Mode, OFlags};
 
-use super::{Listing, Name};
-use crate::protected_names::git;
+use super::judge::Suspect;
+use super::{Listing, Sweep};
 
 #[cfg(test)]
 mod tests;
 
-/// Whether it is such a file and runs nothing.
-pub(super) fn is_harmless(listing: &Listing<'_>, name: &Name, entry: &'static Entry) -> bool {
-    let Some(kind) = kind(entry) else { return false };
-    if name.file_type != FileType::RegularFile {
-        return false;
+impl Sweep<'_> {
+    /// Whether it is such a file and runs nothing.
+    pub(super) fn is_harmless_rebase(
+        &mut self,
+        listing: &Listing<'_>,
+        suspect: &Suspect<'_>,
+    ) -> bool {
+        let Suspect { name, path, entry, .. } = *suspect;
+        let Some(kind) = kind(entry) else { return false };
+        if name.file_type != FileType::RegularFile {
+            return false;
+        }
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = rustix::fs::openat(listing.descriptor, &*name.bytes, flags, Mode::empty());
+        let text = opened.and_then(|object| self.reader.object(path, &object, MOST_BYTES));
+        let text = text.ok().flatten();
+        text.is_some_and(|text| text.len() < MOST_BYTES && !runs_something(kind, &text))
     }
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let opened = rustix::fs::openat(listing.descriptor, &*name.bytes, flags, Mode::empty());
-    let text = opened.and_then(|object| git::read_object(&object, MOST_BYTES)).ok().flatten();
-    text.is_some_and(|text| text.len() < MOST_BYTES && !runs_something(kind, &text))
 }
 
 #[derive(Clone, Copy, Debug)]
