@@ -163,6 +163,18 @@ pub enum PathProblem {
         /// How many names it has.
         links: u64,
     },
+    /// It lies in a covered directory and has another name that the cover does not reach.
+    SecondName {
+        /// That name.
+        other: HostPath,
+    },
+    /// It lies in a covered directory and has other names, and there is too much to look for them in.
+    NamesNotFound {
+        /// How many names it has.
+        links: u64,
+    },
+    /// It is a covered directory with too many files to look for other names of.
+    TooManyFiles,
     /// The kernel refused for another reason.
     Kernel {
         /// What was tried.
@@ -217,6 +229,21 @@ impl fmt::Display for PathProblem {
                 formatter,
                 "it has {links} names (hard links), and covering one would leave the others; give \
                  it a copy of its own: `cp -p FILE FILE.new && mv FILE.new FILE`"
+            ),
+            Self::SecondName { other } => write!(
+                formatter,
+                "it has another name (hard link), `{}`, by which the program could reach it; remove that, or \
+                 give the file a copy of its own: `cp -p FILE FILE.new && mv FILE.new FILE`",
+                shown(other)
+            ),
+            Self::NamesNotFound { links } => write!(
+                formatter,
+                "it has {links} names (hard links), and the grants hold too many files to look for the \
+                 others; give it a copy of its own: `cp -p FILE FILE.new && mv FILE.new FILE`, or grant less"
+            ),
+            Self::TooManyFiles => formatter.write_str(
+                "it holds too many files to look for other names (hard links) of, by which the program could \
+                 reach them; grant what lies beside it, and not the directory above it",
             ),
             Self::Kernel { call, errno } => write!(formatter, "{call} failed: {errno}"),
         }

@@ -16,6 +16,7 @@ mod library_cache;
 mod open;
 mod protected;
 mod rules;
+mod second_names;
 mod secrets;
 mod similar;
 mod sockets;
@@ -91,7 +92,9 @@ pub fn resolve(policy: &Policy, surroundings: &Surroundings) -> Result<Resolved,
     let mut secrets = secrets::find(&stage, &mut sources)?;
     secrets.extend(sockets::find(&stage, &mut sources)?);
     let protected::Protected { found: protected, links, directories, indexes } =
-        protected::find(&stage, &secrets, &surroundings.policy_files, &mut sources)?;
+        protected::find(&stage, &secrets, surroundings, &mut sources)?;
+    let covered = second_names::Covered { secrets: &secrets, protected: &protected };
+    second_names::refuse(&stage, &covered, &sources)?;
     let covered = secrets.iter().chain(&protected);
     let between = between::find(&stage, covered, &mut sources)?;
     let scratch = open_scratch(policy.state, surroundings.scratch.as_ref(), &opener, &mut sources)?;

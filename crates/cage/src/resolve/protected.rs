@@ -16,7 +16,7 @@ use super::error::{PathProblem, RuleProblem, Uncoverable};
 use super::open::{OpenFailure, Opened};
 use super::sources::Sources;
 use super::ways::Way;
-use super::{Found, ResolveError, Stage};
+use super::{Found, ResolveError, Stage, Surroundings, second_names};
 use crate::protected_names::ProtectedNames;
 use crate::protected_names::git::{self, NamedPath, Role};
 use crate::protected_names::reader::Reader;
@@ -42,10 +42,10 @@ pub(super) struct Protected {
 pub(super) fn find(
     stage: &Stage<'_>,
     secrets: &[Found],
-    policy_files: &[HostPath],
+    surroundings: &Surroundings,
     sources: &mut Sources,
 ) -> Result<Protected, ResolveError> {
-    refuse_grants_by_the_project(stage)?;
+    refuse_grants_by_the_project(stage, surroundings.executable.as_ref())?;
     let mut search = Search {
         stage,
         secrets,
@@ -58,9 +58,12 @@ pub(super) fn find(
         reader: Reader::new(MOST_BYTES),
         index_reader: Reader::new(MOST_INDEX_BYTES),
     };
-    for file in policy_files {
+    for file in &surroundings.policy_files {
         search.refuse_loose_link(file);
         search.at(file, POLICY_FILE);
+    }
+    if let Some(program) = &surroundings.executable {
+        search.own_program(program);
     }
     let writable: Vec<_> = stage
         .rules
@@ -97,7 +100,10 @@ pub(super) fn find(
 
 /// A project's file may not make writable what runs code outside the cage: a repository could else
 /// bring a policy that opens its own hooks. The user's own rules may, by naming exactly that.
-fn refuse_grants_by_the_project(stage: &Stage<'_>) -> Result<(), ResolveError> {
+fn refuse_grants_by_the_project(
+    stage: &Stage<'_>,
+    executable: Option<&HostPath>,
+) -> Result<(), ResolveError> {
     let mut problems = Vec::new();
     for placed in stage.rules {
         let rule = &placed.rule;
@@ -108,14 +114,18 @@ fn refuse_grants_by_the_project(stage: &Stage<'_>) -> Result<(), ResolveError> {
         let Ok(below) = below else { continue };
         let object = if placed.status.is_directory() { Object::Directory } else { Object::File };
         let relative = std::os::unix::ffi::OsStrExt::as_bytes(below.as_os_str());
-        if let Some(entry) = ProtectedNames::shared().covering(relative, object) {
-            problems.push(RuleProblem {
-                path: rule.path.clone(),
-                access: rule.access,
-                origin: rule.origin.clone(),
-                problem: PathProblem::Protected { runs_by: entry.runs_by },
-            });
-        }
+        let entry = ProtectedNames::shared().covering(relative, object);
+        let runs_by = match entry {
+            Some(entry) => entry.runs_by,
+            None if executable == Some(&rule.path) => "whoever starts a cage",
+            None => continue,
+        };
+        problems.push(RuleProblem {
+            path: rule.path.clone(),
+            access: rule.access,
+            origin: rule.origin.clone(),
+            problem: PathProblem::Protected { runs_by },
+        });
     }
     if problems.is_empty() { Ok(()) } else { Err(ResolveError::Rules(problems)) }
 }
@@ -155,6 +165,36 @@ impl Search<'_> {
             Err(failure) => {
                 self.fail(path, known_as, failure);
                 None
+            }
+        }
+    }
+
+    /// Protects the program that starts cages, by all names that the cage could write to: Cargo gives a
+    /// program that it builds two.
+    fn own_program(&mut self, path: &HostPath) {
+        let opened = match self.stage.opener.anywhere(path) {
+            Ok(opened) => opened,
+            Err(failure) => return self.fail(path, OWN_PROGRAM, failure),
+        };
+        let links = opened.status.links;
+        let grants = self.stage.rules.iter();
+        let can_write = grants.into_iter().any(|rule| rule.rule.access == FsAccess::ReadWrite);
+        if links < 2 || !can_write {
+            return self.take(opened, OWN_PROGRAM);
+        }
+        match second_names::of(self.stage, &opened) {
+            Some(names) => {
+                let others = names.iter().filter_map(|name| self.stage.opener.anywhere(name).ok());
+                let all: Vec<Opened> = others.chain([opened]).collect();
+                all.into_iter().for_each(|opened| self.take_one_name(opened, OWN_PROGRAM));
+            }
+            None => {
+                let problem = PathProblem::NamesNotFound { links };
+                self.problems.push(Uncoverable {
+                    path: opened.path,
+                    known_as: OWN_PROGRAM,
+                    problem,
+                });
             }
         }
     }
@@ -284,16 +324,21 @@ impl Search<'_> {
 
     /// Protects an object, if the cage could write to it.
     fn take(&mut self, opened: Opened, known_as: &'static str) {
-        if !self.is_exposed(&opened.path) || self.found.contains_key(&opened.path) {
-            return;
-        }
         // Written by another name, it would change under its cover.
-        if opened.status.is_regular_file() && opened.status.links > 1 {
+        let has_others = opened.status.is_regular_file() && opened.status.links > 1;
+        if has_others && self.is_exposed(&opened.path) && !self.found.contains_key(&opened.path) {
             let problem = PathProblem::HardLinks { links: opened.status.links };
             self.problems.push(Uncoverable { path: opened.path, known_as, problem });
             return;
         }
-        self.found.insert(opened.path.clone(), (opened, known_as));
+        self.take_one_name(opened, known_as);
+    }
+
+    /// Protects one name of an object, if the cage could write there.
+    fn take_one_name(&mut self, opened: Opened, known_as: &'static str) {
+        if self.is_exposed(&opened.path) && !self.found.contains_key(&opened.path) {
+            self.found.insert(opened.path.clone(), (opened, known_as));
+        }
     }
 
     /// What does not exist needs no cover; what the caller cannot reach, its cage could make
@@ -331,6 +376,8 @@ fn known_as(entry: &'static Entry) -> &'static str {
 const GIT_CONFIGURATION: &str = ".git/config";
 
 const POLICY_FILE: &str = "the policy file";
+
+const OWN_PROGRAM: &str = "the program that starts cages";
 
 /// The most that is read of repositories before a start.
 const MOST_BYTES: usize = 64 << 20;
