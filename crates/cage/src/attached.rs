@@ -55,6 +55,11 @@ pub struct AttachedRun<'a> {
 impl AttachedRun<'_> {
     /// Runs the program to its end.
     pub fn run(self) -> Result<Attended, SpawnError> {
+        let plan = self.plan;
+        self.start_and_attend().map_err(|error| error.with_reason(plan))
+    }
+
+    fn start_and_attend(self) -> Result<Attended, SpawnError> {
         let Self { nursery, plan, sources, gatekeeper, mut bounds, session, recording, swept } =
             self;
         let prepared = Gatekeeper::prepare(plan)?;

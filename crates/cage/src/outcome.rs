@@ -5,6 +5,7 @@ use std::time::Duration;
 use jail::{Denial, End, Layers, SetupFailure, StartError, Step};
 use limits::{LimitsError, Usage};
 use plan::seccomp::{Arch, syscall_name};
+use plan::{HostPath, Plan};
 use policy::shown::shown;
 use rustix::io::Errno;
 
@@ -129,6 +130,12 @@ pub enum SpawnError {
     /// The cage could not be built.
     #[error(transparent)]
     Start(#[from] StartError),
+    /// What the cage covers inside a writable grant was changed by somebody else while the cage was built.
+    #[error("`{}` was renamed, removed or replaced while the cage was being built", shown(.path))]
+    TreeChanged {
+        /// What was changed.
+        path: String,
+    },
     /// The cage cannot be held to its limits, so it did not start.
     #[error(transparent)]
     Limits(#[from] LimitsError),
@@ -177,6 +184,22 @@ impl SpawnError {
         Self::RecordLost(error.into())
     }
 
+    /// The same failure with its reason, where that is a path below a writable grant of the Plan.
+    pub(crate) fn with_reason(self, plan: &Plan) -> Self {
+        let is_below = |subject: &str, grant: &HostPath| {
+            subject.strip_prefix(&grant.to_string()).is_some_and(|below| below.starts_with('/'))
+        };
+        match self {
+            Self::Start(StartError::Setup(failure))
+                if failure.is_of_changed_path()
+                    && plan.watched.iter().any(|grant| is_below(&failure.subject, grant)) =>
+            {
+                Self::TreeChanged { path: failure.subject }
+            }
+            other => other,
+        }
+    }
+
     /// Whether the program may have run, and have left what it made.
     pub fn may_have_begun(&self) -> bool {
         matches!(self, Self::RecordLost(_) | Self::Supervise(_))
@@ -190,9 +213,11 @@ impl SpawnError {
             Self::Gatekeeper { .. } | Self::Published { .. } => "network_error",
             Self::Limits(_) | Self::TooLittleMemory { .. } => "limits_error",
             Self::Record(_) | Self::RecordLost(_) => "audit_error",
-            Self::Stream { .. } | Self::Start(_) | Self::Supervise(_) | Self::Helper { .. } => {
-                "spawn_error"
-            }
+            Self::Stream { .. }
+            | Self::Start(_)
+            | Self::TreeChanged { .. }
+            | Self::Supervise(_)
+            | Self::Helper { .. } => "spawn_error",
         }
     }
 }

@@ -176,22 +176,20 @@ fn run_caged(
     start: &Start,
 ) -> Exit {
     let messages = start.messages;
-    let (nursery, name) = ahead.map_or((None, None), |ahead| (Some(ahead.nursery), ahead.name));
-    let (mut prepared, gatekeeper) = match ready(&mut selection, name, arguments, start) {
-        Ok(ready) => ready,
-        Err(failure) => return start.not_run(None, failure),
-    };
-    let aftermath = Aftermath::of(&prepared);
-    let ended = match arguments.backend {
-        Backend::Native => run_native(nursery, &mut prepared, gatekeeper, arguments, start),
-        Backend::Bwrap => {
-            drop(nursery);
-            messages.note(
-                "the bubblewrap backend leaves out walls that the native one has; \
-                 `stockade check --format bwrap` lists them",
-            );
-            cage::bwrap::run(&prepared.plan, &start.recording).map(Ended::Other)
+    let mut ahead = ahead.map_or((None, None), |ahead| (Some(ahead.nursery), ahead.name));
+    let mut tries = 1;
+    let Tried { prepared, aftermath, ended } = loop {
+        let tried = match try_caged(&mut selection, ahead, arguments, start, tries) {
+            Ok(tried) => tried,
+            Err(failure) => return start.not_run(None, failure),
+        };
+        // Somebody changes the same tree, and nothing has begun: what is found now may stay.
+        let is_changed = matches!(tried.ended, Err(SpawnError::TreeChanged { .. }));
+        if !is_changed || tries == MOST_TRIES {
+            break tried;
         }
+        tries += 1;
+        ahead = (None, None);
     };
     let ended = match ended {
         Ok(ended) => ended,
@@ -224,6 +222,53 @@ fn run_caged(
     // The process is about to end: giving its memory back piece by piece would only delay that.
     std::mem::forget((selection, prepared, findings));
     exit
+}
+
+/// What one try to run the program came to.
+struct Tried {
+    prepared: Prepared,
+    aftermath: Aftermath,
+    ended: Result<Ended, SpawnError>,
+}
+
+/// Builds the cage and runs the program in it, with what was begun ahead. Notes are told the first time.
+fn try_caged(
+    selection: &mut Selection,
+    ahead: (Option<Result<Nursery, StartError>>, Option<Name>),
+    arguments: &RunArguments,
+    start: &Start,
+    tries: u32,
+) -> Result<Tried, Failure> {
+    let (nursery, name) = ahead;
+    let (mut prepared, gatekeeper) = ready(selection, name, arguments, start)?;
+    if tries == 1 {
+        tell_notes(&prepared, arguments.backend, start.messages);
+    }
+    let aftermath = Aftermath::of(&prepared);
+    let ended = match arguments.backend {
+        Backend::Native => run_native(nursery, &mut prepared, gatekeeper, arguments, start),
+        Backend::Bwrap => {
+            drop(nursery);
+            cage::bwrap::run(&prepared.plan, &start.recording).map(Ended::Other)
+        }
+    };
+    Ok(Tried { prepared, aftermath, ended })
+}
+
+/// What is worth knowing before the program runs.
+fn tell_notes(prepared: &Prepared, backend: Backend, messages: Messages) {
+    for note in counsel::notes::of(prepared) {
+        messages.note(&note);
+    }
+    for sentence in &prepared.plan.summary.reduced_isolation {
+        messages.note(&format!("reduced isolation: {sentence}"));
+    }
+    if backend == Backend::Bwrap {
+        messages.note(
+            "the bubblewrap backend leaves out walls that the native one has; \
+             `stockade check --format bwrap` lists them",
+        );
+    }
 }
 
 fn run_native(
@@ -312,12 +357,6 @@ fn ready(
             start.record(&name.text, |recorder| recorder.not_compiled(error.code(), &details));
         }
     })?;
-    for note in counsel::notes::of(&prepared) {
-        start.messages.note(&note);
-    }
-    for sentence in &prepared.plan.summary.reduced_isolation {
-        start.messages.note(&format!("reduced isolation: {sentence}"));
-    }
     Ok((prepared, gatekeeper))
 }
 
@@ -439,3 +478,6 @@ fn tell_denials(plan: &Plan, outcome: &Outcome, messages: Messages) {
 }
 
 const MOST_DENIALS_TOLD: usize = 5;
+
+/// How often a cage is begun whose tree somebody else changes meanwhile.
+const MOST_TRIES: u32 = 10;

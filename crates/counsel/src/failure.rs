@@ -293,6 +293,7 @@ impl From<SpawnError> for Failure {
             SpawnError::Stream { .. } => Fault::Usage,
             SpawnError::RecordLost(_) => Fault::RecordLost,
             SpawnError::Start(_)
+            | SpawnError::TreeChanged { .. }
             | SpawnError::Limits(_)
             | SpawnError::TooLittleMemory { .. }
             | SpawnError::Record(_)

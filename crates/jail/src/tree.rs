@@ -13,6 +13,7 @@ use rustix::mount::{FsOpenFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags};
 use sys::memory::MemoryFs;
 use sys::mount::{Depth, MountAttributes};
 
+use crate::error::REPLACED;
 use crate::furniture::{self, Furniture};
 use crate::idmap::Arrivals;
 use crate::skeleton::Common;
@@ -430,11 +431,8 @@ fn bind_source(
                 rustix::mount::open_tree(CWD, source.path.as_bytes(), flags).map_err(failed)?;
             let stat = rustix::fs::fstat(&mount).map_err(failed)?;
             if (stat.st_dev, stat.st_ino) != (source.device, source.inode) {
-                return Err(SetupFailure::found(
-                    Step::Mount,
-                    source.path.to_string(),
-                    "it was replaced by another file while the cage was being built; try again",
-                ));
+                let path = source.path.to_string();
+                return Err(SetupFailure::found(Step::Mount, path, REPLACED));
             }
             set_bind_attributes(mount.as_fd(), operation, None).map_err(failed)?;
             Ok(mount)

@@ -117,7 +117,7 @@ fn writable_by_name(policy: &Policy, facts: &HostFacts) -> Vec<HostPath> {
 /// Resolves, and makes our own directories where a cage could make them instead and so decide about
 /// the next one. The file with the token is made by the daemon alone, when it starts.
 fn resolve(selection: &Selection) -> Result<Resolved, PrepareError> {
-    let resolved = crate::resolve::resolve(&selection.policy, &selection.surroundings);
+    let resolved = resolve_in_peace(selection);
     let Err(ResolveError::OwnMissing(missing)) = &resolved else { return Ok(resolved?) };
     if let Some(token) = &selection.surroundings.token
         && missing.iter().any(|own| own.path == *token)
@@ -125,7 +125,20 @@ fn resolve(selection: &Selection) -> Result<Resolved, PrepareError> {
         return Err(PrepareError::TokenGone(token.clone()));
     }
     own_places::make(missing)?;
-    Ok(crate::resolve::resolve(&selection.policy, &selection.surroundings)?)
+    Ok(resolve_in_peace(selection)?)
+}
+
+/// Looks again where something was moved away between two looks: another cage may make and remove protected
+/// names in the same tree.
+fn resolve_in_peace(selection: &Selection) -> Result<Resolved, ResolveError> {
+    let Selection { policy, surroundings, .. } = selection;
+    for _ in 1..MOST_LOOKS {
+        match crate::resolve::resolve(policy, surroundings) {
+            Err(error) if error.is_of_moved_path() => {}
+            resolved => return resolved,
+        }
+    }
+    crate::resolve::resolve(policy, surroundings)
 }
 
 /// A policy file may hide what one day will exist; who hides by a flag means what is there.
@@ -195,3 +208,6 @@ impl Prepared {
         })
     }
 }
+
+/// How often a host that changes meanwhile is looked at.
+const MOST_LOOKS: usize = 16;

@@ -76,11 +76,23 @@ impl ResolveError {
         Self::Kernel { call, subject: subject.to_owned(), source }
     }
 
+    /// Whether somebody moved something away while it was looked at.
+    pub fn is_of_moved_path(&self) -> bool {
+        match self {
+            Self::Project { problem, .. } => *problem == PathProblem::Moved,
+            Self::Rules(problems) => problems.iter().any(|one| one.problem == PathProblem::Moved),
+            Self::Uncoverable(problems) => {
+                problems.iter().any(|one| one.problem == PathProblem::Moved)
+            }
+            _ => false,
+        }
+    }
+
     /// Whether the policy is at fault, and not the machine.
     pub fn is_policy_fault(&self) -> bool {
         match self {
             Self::Project { .. } | Self::Rules(_) | Self::Commands(_) | Self::Uncoverable(_) => {
-                true
+                !self.is_of_moved_path()
             }
             Self::OwnMissing(_)
             | Self::Scratch { .. }
@@ -202,9 +214,10 @@ impl fmt::Display for PathProblem {
             Self::PermissionDenied => formatter.write_str("you may not reach it"),
             Self::SymlinkLoop => formatter.write_str("its symlinks lead in a circle"),
             Self::TooLong => formatter.write_str("the path is too long"),
-            Self::Moved => {
-                formatter.write_str("it was renamed or removed while it was looked at; try again")
-            }
+            Self::Moved => formatter.write_str(
+                "it was renamed or removed while it was looked at; another program, perhaps in a cage, \
+                 changes all the time what lies there: end that, or try again",
+            ),
             Self::Ungrantable { real, reason } => {
                 let real = shown(real);
                 write!(formatter, "it leads to `{real}`, which cannot be granted: {reason}")
