@@ -56,6 +56,7 @@ pub const ELSEWHERE: &[Elsewhere] = &[
     elsewhere("T42", "cli/tests/network/ways_around.rs"),
     elsewhere("T43", "cli/tests/network/ways_around.rs"),
     elsewhere("T52", "cli/tests/behaviour/audit.rs"),
+    elsewhere("T76", "cli/tests/behaviour/aftermath.rs"),
 ];
 
 const fn elsewhere(id: &'static str, file: &'static str) -> Elsewhere {

@@ -25,14 +25,23 @@ impl Sweep<'_> {
         }
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let opened = rustix::fs::openat(listing.descriptor, &*name.bytes, flags, Mode::empty());
-        let text = opened.and_then(|object| self.reader.object(path, &object, MOST_BYTES));
-        let text = text.ok().flatten();
-        text.is_some_and(|text| text.len() < MOST_BYTES && !runs_something(kind, &text))
+        let Ok(object) = opened else { return false };
+        let Ok(status) = rustix::fs::fstat(&object) else { return false };
+        let key = (status.st_dev, status.st_ino, kind);
+        if let Some(known) = self.rebases.get(&key) {
+            return *known;
+        }
+        let text = self.reader.object(path, &object, MOST_BYTES).ok().flatten();
+        let is_harmless =
+            text.is_some_and(|text| text.len() < MOST_BYTES && !runs_something(kind, &text));
+        self.rebases.insert(key, is_harmless);
+        is_harmless
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-enum Kind {
+/// What such a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Kind {
     /// One command of Git on each line, of which one runs a shell.
     List,
     /// Options that can name a merge strategy, which is a program.

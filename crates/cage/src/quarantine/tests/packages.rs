@@ -96,3 +96,18 @@ fn bytes_have_a_bound() {
     write(&grant.top.join("19/hooks/pre-commit"));
     assert_eq!(grant.sweep_within(limits), ["moved 19/hooks"]);
 }
+
+/// T76: the same for what a rebase has left, which is read to find out whether it runs something.
+#[test]
+fn what_a_rebase_leaves_is_read_once() {
+    let grant = Grant::with(&["big"]);
+    let text = "pick 1\n".repeat(1000);
+    std::fs::write(grant.top.join("big"), &text).unwrap();
+    for number in 0..20 {
+        let state = grant.top.join(format!("{number}/.git/rebase-merge"));
+        std::fs::create_dir_all(&state).unwrap();
+        std::fs::hard_link(grant.top.join("big"), state.join("git-rebase-todo")).unwrap();
+    }
+    let limits = Limits { bytes: 2 * text.len(), ..Limits::default() };
+    assert!(grant.sweep_within(limits).is_empty());
+}
