@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::rc::Rc;
 
 use plan::HostPath;
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use super::git_config::{Named, named};
@@ -61,31 +61,15 @@ impl Reader {
         Some(names)
     }
 
-    /// At most so many bytes of a file, and nothing of what is none. What a link of the project leads to
-    /// may be a device, and to open that can be to start it: that is why there is a descriptor for
-    /// reference before.
+    /// At most so many bytes of a file, and nothing of what is none.
     pub(crate) fn object(
         &mut self,
         path: &HostPath,
         object: &OwnedFd,
         most: usize,
     ) -> Result<Option<Vec<u8>>, Errno> {
-        let status: Stat = rustix::fs::fstat(object)?;
-        if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {
-            return Ok(None);
-        }
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let name = format!("/proc/self/fd/{}", object.as_raw_fd());
-        let file = rustix::fs::open(name, flags, Mode::empty())?;
         let room = most.min(self.bytes_left);
-        let mut text = Vec::new();
-        while text.len() < room {
-            let chunk = (room - text.len()).min(CHUNK);
-            // A short answer from a regular file is the last one.
-            if read_chunk(&file, &mut text, chunk)? < chunk {
-                break;
-            }
-        }
+        let Some(text) = read_object(object, room)? else { return Ok(None) };
         self.bytes_left -= text.len();
         if text.len() == room && room < most {
             self.note_used_up(path);
@@ -127,6 +111,31 @@ impl Reader {
     }
 }
 
+/// At most so many bytes of a file that is open for reference, and nothing of what is none. What a link of the
+/// project leads to may be a device, and to open that can be to start it: that is why there is a descriptor
+/// for reference before.
+pub(super) fn read_object(object: &OwnedFd, most: usize) -> Result<Option<Vec<u8>>, Errno> {
+    let status = rustix::fs::fstat(object)?;
+    if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {
+        return Ok(None);
+    }
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let name = format!("/proc/self/fd/{}", object.as_raw_fd());
+    let file = rustix::fs::open(name, flags, Mode::empty())?;
+    let expected = usize::try_from(status.st_size).unwrap_or(usize::MAX);
+    let mut text = Vec::new();
+    while text.len() < most {
+        // One more than is expected shows that this is the end.
+        let wanted = expected.saturating_sub(text.len()).saturating_add(1).clamp(LEAST, CHUNK);
+        let chunk = wanted.min(most - text.len());
+        // A short answer from a regular file is the last one.
+        if read_chunk(&file, &mut text, chunk)? < chunk {
+            break;
+        }
+    }
+    Ok(Some(text))
+}
+
 fn read_chunk(file: &OwnedFd, text: &mut Vec<u8>, room: usize) -> Result<usize, Errno> {
     let before = text.len();
     text.resize(before + room, 0);
@@ -142,4 +151,6 @@ const MOST_POINTER_BYTES: usize = 8 * 1024;
 /// Far more than a repository with thousands of branches has; the rest is not read.
 const MOST_CONFIGURATION_BYTES: usize = 1024 * 1024;
 
+/// How much is asked for at once.
+const LEAST: usize = 512;
 const CHUNK: usize = 64 * 1024;

@@ -10,7 +10,7 @@ use policy::protected::Object;
 use rustix::io::Errno;
 
 use super::git_index::{Extent, Kind, read};
-use super::reader::Reader;
+use super::reader::{Reader, read_object};
 use super::{Begun, ProtectedNames, git};
 
 #[cfg(test)]
@@ -41,24 +41,28 @@ pub enum Unknown {
 }
 
 impl Tracked {
-    /// Reads an open index of the repository whose directory it lies in. None where it is no index.
+    /// Reads an open index of the repository whose directory it lies in, if that many bytes are left for it.
+    /// None where it is no index.
     pub(crate) fn of(
         path: &HostPath,
         object: &OwnedFd,
-        most_bytes: usize,
+        bytes_left: &mut usize,
         reader: &mut Reader,
     ) -> Result<Option<Self>, Errno> {
         let Some(repository) = path.parent() else { return Ok(None) };
-        let head = reader.object(path, object, MAGIC.len())?;
-        if head.is_none_or(|head| head != MAGIC) {
+        let length = usize::try_from(rustix::fs::fstat(object)?.st_size).unwrap_or(usize::MAX);
+        let has_magic =
+            |bytes: Option<&Vec<u8>>| bytes.is_some_and(|bytes| bytes.starts_with(MAGIC));
+        // What is large may be something else, and then its beginning is enough.
+        if length > LARGE && !has_magic(read_object(object, MAGIC.len())?.as_ref()) {
             return Ok(None);
         }
-        let Some(bytes) = reader.object(path, object, most_bytes)? else {
-            return Ok(Some(Self::unknown(Unknown::TooLarge)));
-        };
-        if bytes.len() == most_bytes {
+        if length >= *bytes_left {
             return Ok(Some(Self::unknown(Unknown::TooLarge)));
         }
+        let bytes = read_object(object, *bytes_left)?.filter(|bytes| has_magic(Some(bytes)));
+        let Some(bytes) = bytes else { return Ok(None) };
+        *bytes_left -= bytes.len();
         let names = git::object_names(&repository, reader);
         let mut tracked = Self::default();
         let mut matcher = Matcher::new();
@@ -138,6 +142,7 @@ impl Matcher {
 }
 
 const MAGIC: &[u8] = b"DIRC";
+const LARGE: usize = 64 * 1024;
 
 /// More than anybody has of either.
 const MOST_KEPT: usize = 64 * 1024;

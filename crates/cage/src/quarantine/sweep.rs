@@ -72,6 +72,8 @@ pub(super) struct Sweep<'a> {
     /// Where links in the places of directories led, and what was looked for there.
     looked_through: HashSet<(HostPath, Begun)>,
     reader: Reader,
+    /// How much may still be read of indexes.
+    index_bytes_left: usize,
     /// Which lists of what is in progress run nothing, by device and inode.
     rebases: HashMap<(u64, u64, rebase::Kind), bool>,
     /// Where `~` leads.
@@ -113,6 +115,7 @@ impl<'a> Sweep<'a> {
             judged: HashSet::new(),
             looked_through: HashSet::new(),
             reader: Reader::new(limits.bytes),
+            index_bytes_left: limits.index_bytes,
             rebases: HashMap::new(),
             home: at_start.home.as_ref(),
             undated: None,

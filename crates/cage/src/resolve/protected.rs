@@ -56,14 +56,11 @@ pub(super) fn find(
         indexes: Vec::new(),
         problems: Vec::new(),
         reader: Reader::new(MOST_BYTES),
-        index_reader: Reader::new(MOST_INDEX_BYTES),
+        index_bytes_left: MOST_INDEX_BYTES,
     };
     for file in &surroundings.policy_files {
         search.refuse_loose_link(file);
         search.at(file, POLICY_FILE);
-    }
-    if let Some(program) = &surroundings.executable {
-        search.own_program(program);
     }
     let writable: Vec<_> = stage
         .rules
@@ -75,6 +72,7 @@ pub(super) fn find(
     }
     if !writable.is_empty() {
         search.follow_repository_around(&stage.places.project.path);
+        surroundings.executable.iter().for_each(|program| search.own_program(program));
     }
     search.follow_gitlinks();
     let unread = search.reader.take_unread().into_iter();
@@ -142,8 +140,8 @@ struct Search<'a> {
     indexes: Vec<Index>,
     problems: Vec<Uncoverable>,
     reader: Reader,
-    /// For indexes: what of them is not known stops no start.
-    index_reader: Reader,
+    /// How much may still be read of indexes. What of them is not known stops no start.
+    index_bytes_left: usize,
 }
 
 impl Search<'_> {
@@ -177,9 +175,7 @@ impl Search<'_> {
             Err(failure) => return self.fail(path, OWN_PROGRAM, failure),
         };
         let links = opened.status.links;
-        let grants = self.stage.rules.iter();
-        let can_write = grants.into_iter().any(|rule| rule.rule.access == FsAccess::ReadWrite);
-        if links < 2 || !can_write {
+        if links < 2 {
             return self.take(opened, OWN_PROGRAM);
         }
         match second_names::of(self.stage, &opened) {
@@ -254,7 +250,8 @@ impl Search<'_> {
     fn index(&mut self, path: HostPath) {
         let tracked = match self.stage.opener.without_links(&path) {
             Ok(opened) => {
-                Tracked::of(&path, &opened.descriptor, MOST_INDEX_BYTES, &mut self.index_reader)
+                let bytes_left = &mut self.index_bytes_left;
+                Tracked::of(&path, &opened.descriptor, bytes_left, &mut self.reader)
             }
             Err(_) => Ok(None),
         };

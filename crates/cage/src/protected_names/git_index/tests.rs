@@ -45,8 +45,10 @@ fn repository(format: &str) -> tempfile::TempDir {
     directory
 }
 
+type Entries = Vec<(Vec<u8>, Kind)>;
+
 /// What Git says is in an index, as we would tell it.
-fn listed(top: &Path) -> Vec<(Vec<u8>, Kind)> {
+fn listed(top: &Path) -> Entries {
     let text = git(top, &["ls-files", "--stage", "-z"]);
     let lines = text.split(|byte| *byte == 0).filter(|line| !line.is_empty());
     lines
@@ -58,7 +60,7 @@ fn listed(top: &Path) -> Vec<(Vec<u8>, Kind)> {
         .collect()
 }
 
-fn read_all(bytes: &[u8], names: ObjectNames) -> Result<(Vec<(Vec<u8>, Kind)>, Extent), Damaged> {
+fn read_all(bytes: &[u8], names: ObjectNames) -> Result<(Entries, Extent), Damaged> {
     let mut found = Vec::new();
     let extent = read(bytes, names, |path, kind| found.push((path.to_vec(), kind)))?;
     Ok((found, extent))

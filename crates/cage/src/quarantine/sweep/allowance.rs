@@ -10,8 +10,10 @@ use crate::quarantine::Unsearched;
 pub(in crate::quarantine) struct Limits {
     /// Names that are read: about a second's work.
     pub(in crate::quarantine) names: usize,
-    /// Bytes of files that are read.
+    /// Bytes of files that are read, but for indexes.
     pub(in crate::quarantine) bytes: usize,
+    /// Bytes of indexes: those of a million files have less.
+    pub(in crate::quarantine) index_bytes: usize,
     /// Time in all.
     pub(in crate::quarantine) time: Duration,
     /// Names below directories of packages and builds, which are searched after all others.
@@ -24,7 +26,8 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             names: 1_000_000,
-            bytes: 128 << 20,
+            bytes: 64 << 20,
+            index_bytes: 128 << 20,
             time: Duration::from_secs(10),
             names_among_packages: 300_000,
             time_among_packages: Duration::from_secs(1),

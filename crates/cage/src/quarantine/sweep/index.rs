@@ -84,15 +84,15 @@ impl Sweep<'_> {
         let has_changed = times.map_or(true, |times| self.dating.is_recent(times.stx_ctime));
         let at_start = self.indexes_at_start.get(path).copied();
         let now = if has_changed {
-            match Tracked::of(path, &object, MOST_INDEX_BYTES, &mut self.reader) {
+            match Tracked::of(path, &object, &mut self.index_bytes_left, &mut self.reader) {
                 Ok(Some(tracked)) => Cow::Owned(tracked),
                 Ok(None) => return,
                 Err(errno) => return self.not_searched(path.clone(), Unsearched::Kernel(errno)),
             }
         } else {
             match at_start {
-                Some(tracked) => Cow::Borrowed(tracked),
-                None => return,
+                Some(tracked) if !tracked.gitlinks.is_empty() => Cow::Borrowed(tracked),
+                _ => return,
             }
         };
         let before = match at_start {
@@ -196,9 +196,6 @@ impl Sweep<'_> {
         }
     }
 }
-
-/// An index of half a million files has less.
-const MOST_INDEX_BYTES: usize = 64 << 20;
 
 /// No project has as many submodules.
 const MOST_GITLINKS: usize = 4096;
