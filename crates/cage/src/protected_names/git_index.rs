@@ -52,17 +52,22 @@ pub fn read(
     mut look: impl FnMut(&[u8], Kind),
 ) -> Result<Extent, Damaged> {
     let index = Index::new(bytes, names).ok_or(Damaged)?;
-    let mut has_unnamed = false;
+    let (mut has_unnamed, mut has_directory) = (false, false);
     let end = index
         .each_entry(|entry| {
             has_unnamed |= entry.path.is_empty();
+            has_directory |= entry.kind == Kind::Directory;
             look(entry.path, entry.kind);
             Some(())
         })
         .ok_or(Damaged)?;
     let extent = index.extensions(end).ok_or(Damaged)?;
-    // An entry without a name changes one of the other file.
-    if has_unnamed && extent != Extent::Split { Err(Damaged) } else { Ok(extent) }
+    match extent {
+        // An entry without a name changes one of the other file.
+        Extent::Whole | Extent::Sparse if has_unnamed => Err(Damaged),
+        Extent::Whole if has_directory => Ok(Extent::Sparse),
+        extent => Ok(extent),
+    }
 }
 
 struct Index<'bytes> {

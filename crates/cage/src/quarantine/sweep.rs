@@ -274,7 +274,7 @@ impl<'a> Sweep<'a> {
         let link = (is_link && is_in_repository).then_some(&LINK_IN_REPOSITORY);
         let entry = directory.inside.or(step.entry).or(of_repository).or(link);
         let leads_on = is_link && !step.below.is_empty();
-        let is_index = is_in_repository && name.bytes == INDEX;
+        let is_index = is_in_repository && name.bytes.eq_ignore_ascii_case(b"index");
         if entry.is_none() && !is_directory && !leads_on && !is_index {
             return;
         }
@@ -435,8 +435,6 @@ const MOST_DEPTH: usize = 128;
 
 /// After how many names of one directory the clock is asked.
 const NAMES_AT_A_TIME: usize = 64;
-
-const INDEX: &[u8] = b"index";
 
 #[cfg(test)]
 mod tests;

@@ -181,6 +181,7 @@ fn what_could_be_read_in_two_ways_is_refused() {
         (index(&[entry(b"", 0o160_000, 0)], b""), Err(Damaged)),
         (index(&[entry(b"", 0o160_000, 0)], &extension(b"link", &[0; 20])), Ok(Extent::Split)),
         (index(&[entry(b"one", 0o020_000, 3)], b""), Err(Damaged)),
+        (index(&[entry(b"one/", 0o040_000, 4)], b""), Ok(Extent::Sparse)),
         (b"DIRC".to_vec(), Err(Damaged)),
         (Vec::new(), Err(Damaged)),
     ] {

@@ -73,6 +73,10 @@ fn a_repository_that_is_newly_named_must_be_as_it_was() {
     name(&grant, "y");
     std::fs::rename(grant.top.join("store"), grant.top.join("y/.git")).unwrap();
     assert_eq!(grant.sweep(), ["gitlinks 1 y", "moved y/.git/config"]);
+    let grant = Grant::with_index(&["x/.git/config", "x/.git/hooks/post-index-change"], &[]);
+    name(&grant, "x");
+    std::fs::write(grant.top.join("x/.git/hooks/post-index-change"), "changed").unwrap();
+    assert_eq!(grant.sweep(), ["gitlinks 1 x", "moved x/.git/hooks"]);
     let grant = setting();
     name(&grant, "y");
     std::fs::write(grant.top.join("y/.git"), "gitdir: ../store").unwrap();
