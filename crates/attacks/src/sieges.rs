@@ -1,6 +1,7 @@
 //! Attacks on a cage from where it is started: races on its grants, its policy, its helpers, its
-//! death, its limits.
+//! death, its limits, and what the host does after it.
 
+mod aftermath;
 mod daemon;
 mod death;
 mod grants;
@@ -18,6 +19,7 @@ use crate::Siege;
 pub(crate) const SIEGES: &[&[Siege]] = &[
     races::SIEGES,
     grants::SIEGES,
+    aftermath::SIEGES,
     death::SIEGES,
     start::SIEGES,
     limits::SIEGES,

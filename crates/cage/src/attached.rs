@@ -55,7 +55,9 @@ impl AttachedRun<'_> {
     /// Runs the program to its end. One that does not start is on record too.
     pub fn run(self) -> Result<Attended, SpawnError> {
         let (recording, plan) = (self.recording, self.plan);
-        self.attempt().inspect_err(|error| recording.failed(&plan.invocation, error))
+        self.attempt()
+            .map_err(|error| error.with_reason(plan))
+            .inspect_err(|error| recording.failed(&plan.invocation, error))
     }
 
     fn attempt(self) -> Result<Attended, SpawnError> {

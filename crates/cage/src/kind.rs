@@ -43,6 +43,8 @@ pub enum Kind {
     RecordUnavailable,
     /// The program ran, and was ended because its record could not be kept up.
     RecordLost,
+    /// Somebody else changed what the cage covers while it was built.
+    TreeChanged,
     /// Another start has the same name.
     Duplicate,
     /// The supervisor is ending and starts nothing more.
@@ -72,7 +74,7 @@ pub enum Fault {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Usage,
         Self::PolicySyntax,
         Self::PolicyInvalid,
@@ -89,6 +91,7 @@ impl Kind {
         Self::ProgramNotExecutable,
         Self::RecordUnavailable,
         Self::RecordLost,
+        Self::TreeChanged,
         Self::Duplicate,
         Self::Closing,
         Self::CannotBuild,
@@ -113,6 +116,7 @@ impl Kind {
             Self::ProgramNotExecutable => "program_not_executable",
             Self::RecordUnavailable => "record_unavailable",
             Self::RecordLost => "record_lost",
+            Self::TreeChanged => "tree_changed",
             Self::Duplicate => "duplicate",
             Self::Closing => "closing",
             Self::CannotBuild => "cannot_build",
@@ -132,6 +136,7 @@ impl Kind {
             | Self::NetworkError
             | Self::PortTaken
             | Self::RecordUnavailable
+            | Self::TreeChanged
             | Self::Closing
             | Self::CannotBuild => Fault::CannotBuild,
             Self::ProgramNotFound => Fault::NotFound,
@@ -216,6 +221,7 @@ impl SpawnError {
             Self::RecordLost(_) => Kind::RecordLost,
             Self::Gatekeeper { .. } => Kind::NetworkError,
             Self::Published { .. } => Kind::PortTaken,
+            Self::TreeChanged { .. } => Kind::TreeChanged,
             Self::Start(_) | Self::Supervise(_) | Self::Helper { .. } => Kind::CannotBuild,
         }
     }

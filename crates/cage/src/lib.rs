@@ -49,6 +49,8 @@ pub use kind::{Fault, Kind, with_causes};
 pub use launcher::Launcher;
 pub use limits::{Degradation, Degraded, LimitsError, Usage};
 pub use outcome::{DeniedCall, EndReason, Outcome, SpawnError};
+#[doc(hidden)]
+pub use protected_names::git_index;
 pub use record::{Labels, RecordError, RecordedEnd, Recorder, Recording};
 pub use spawn::{Event, Running, spawn, spawn_through};
 pub use sweep::{Swept, SweptKind, record_swept, sweep_groups, sweep_sessions};

@@ -5,6 +5,7 @@ use std::time::Duration;
 use jail::{Denial, End, Layers, SetupFailure, StartError, Step};
 use limits::{LimitsError, Usage};
 use plan::seccomp::{Arch, syscall_name};
+use plan::{HostPath, Plan};
 use policy::shown::shown;
 use rustix::io::Errno;
 
@@ -129,6 +130,12 @@ pub enum SpawnError {
     /// The cage could not be built.
     #[error(transparent)]
     Start(#[from] StartError),
+    /// What the cage covers inside a writable grant was changed by somebody else while the cage was built.
+    #[error("`{}` was renamed, removed or replaced while the cage was being built", shown(.path))]
+    TreeChanged {
+        /// What was changed.
+        path: String,
+    },
     /// The cage cannot be held to its limits, so it did not start.
     #[error(transparent)]
     Limits(#[from] LimitsError),
@@ -175,6 +182,22 @@ impl SpawnError {
     /// The same failure of a record, of a program that runs already.
     pub(crate) fn of_running(error: impl Into<RecordError>) -> Self {
         Self::RecordLost(error.into())
+    }
+
+    /// The same failure with its reason, where that is a path below a writable grant of the Plan.
+    pub(crate) fn with_reason(self, plan: &Plan) -> Self {
+        let is_below = |subject: &str, grant: &HostPath| {
+            subject.strip_prefix(&grant.to_string()).is_some_and(|below| below.starts_with('/'))
+        };
+        match self {
+            Self::Start(StartError::Setup(failure))
+                if failure.is_of_changed_path()
+                    && plan.watched.iter().any(|grant| is_below(&failure.subject, grant)) =>
+            {
+                Self::TreeChanged { path: failure.subject }
+            }
+            other => other,
+        }
     }
 
     /// Whether the program may have run, and have left what it made.

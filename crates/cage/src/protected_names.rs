@@ -4,6 +4,9 @@
 
 pub(crate) mod git;
 mod git_config;
+pub mod git_index;
+pub(crate) mod reader;
+pub(crate) mod tracked;
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -139,8 +142,8 @@ impl Begun {
 }
 
 /// Directories full of what package managers fetched and compilers made, by the thousand and with
-/// their authors' own settings in them. Nobody works in there, so nothing in there is run by
-/// entering a directory or opening an editor.
+/// their authors' own settings in them. Nobody works in there, so they are searched after all others, and little of
+/// them is protected; but Git goes there by itself where an index says so.
 pub(crate) fn is_fetched_or_built(name: &[u8]) -> bool {
     FETCHED_OR_BUILT.iter().any(|known| name == known.as_bytes())
 }

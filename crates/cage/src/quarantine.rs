@@ -7,6 +7,7 @@ mod sweep;
 mod told;
 mod whereabouts;
 
+pub use crate::protected_names::tracked::{Tracked, Unknown};
 pub use dating::Began;
 pub use whereabouts::{Whereabouts, whereabouts};
 
@@ -15,6 +16,8 @@ use std::fmt;
 use plan::{ByteString, HostPath};
 use policy::protected::Entry;
 use rustix::io::Errno;
+
+use sweep::Limits;
 
 #[cfg(test)]
 mod tests;
@@ -73,6 +76,33 @@ pub enum Finding {
         /// The kernel's answer.
         errno: Errno,
     },
+    /// An index of Git has changed and names repositories that it did not name before: Git asks them for
+    /// their state, and obeys their configuration, when it is asked for that of the one around them.
+    Gitlinks {
+        /// Which index.
+        index: HostPath,
+        /// Where the first of them is expected.
+        path: HostPath,
+        /// How many there are.
+        count: usize,
+    },
+    /// An index of Git has changed and holds protected names that it did not hold before: they come back with
+    /// the next checkout.
+    Tracked {
+        /// Which index.
+        index: HostPath,
+        /// Where the first of them belongs.
+        path: HostPath,
+        /// How many there are.
+        count: usize,
+    },
+    /// An index of Git has changed, and not all that it holds is known.
+    IndexUnknown {
+        /// Which index.
+        path: HostPath,
+        /// Why not.
+        why: Unknown,
+    },
     /// A part of a grant that the sweep did not see.
     NotSearched {
         /// Which part.
@@ -103,8 +133,12 @@ pub enum Fate {
 /// Why a part of a grant was not searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unsearched {
-    /// More names than one sweep reads.
+    /// More names than one sweep reads: it and all that was to come after it.
     TooManyNames,
+    /// More bytes than one sweep reads: it and all that was to come after it.
+    TooManyBytes,
+    /// One sweep does not take longer: it and all that was to come after it.
+    TooLong,
     /// Deeper than anybody works.
     TooDeep,
     /// The kernel refused to open or list it.
@@ -160,14 +194,72 @@ impl fmt::Display for Finding {
                 shown(path),
                 entry.runs_by
             ),
-            Self::NotSearched { path, why } => {
+            Self::Gitlinks { index, path, count } => {
+                let (index, path) = (shown(index), shown(path));
+                let (others, own) = match count.saturating_sub(1) {
+                    0 => (String::new(), "a repository of its own"),
+                    others => (format!(" and {others} more"), "repositories of their own"),
+                };
+                write!(
+                    formatter,
+                    "`{index}` was changed during the run and now names `{path}`{others} as {own}, whose \
+                     configuration Git obeys from the one around it; look at it, or take it out: `git rm \
+                     --cached`"
+                )
+            }
+            Self::Tracked { index, path, count } => {
+                let (index, path) = (shown(index), shown(path));
+                let (others, come) = match count.saturating_sub(1) {
+                    0 => (String::new(), "comes"),
+                    1 => (" and one other file".to_owned(), "come"),
+                    others => (format!(" and {others} other files"), "come"),
+                };
+                write!(
+                    formatter,
+                    "`{index}` was changed during the run and now holds `{path}`{others}, which can run code \
+                     and {come} back with the next checkout; look at it, or take it out: `git rm --cached`"
+                )
+            }
+            Self::IndexUnknown { path, why } => {
                 let why = match why {
-                    Unsearched::TooManyNames => "it holds too many names".to_owned(),
-                    Unsearched::TooDeep => "it lies too deep".to_owned(),
-                    Unsearched::Kernel(errno) => errno.to_string(),
+                    Unknown::Split => "it is split over two files",
+                    Unknown::Sparse => "it names directories as a whole",
+                    Unknown::TooLarge => "it is too large",
+                    Unknown::Damaged => "it is not what Git writes",
                 };
                 let path = shown(path);
-                write!(formatter, "`{path}` was not searched for files that run code: {why}")
+                write!(
+                    formatter,
+                    "`{path}` was changed during the run and was not searched for repositories and files that \
+                     run code: {why}; `git ls-files --stage` shows what it holds"
+                )
+            }
+            Self::NotSearched { path, why } => {
+                let path = shown(path);
+                let more =
+                    "and all that was to come after it were not searched for files that run code";
+                match why {
+                    Unsearched::TooManyNames => {
+                        write!(formatter, "`{path}` {more}: there are too many names")
+                    }
+                    Unsearched::TooManyBytes => {
+                        write!(formatter, "`{path}` {more}: there is too much to read")
+                    }
+                    Unsearched::TooLong => write!(formatter, "`{path}` {more}: it took too long"),
+                    Unsearched::TooDeep => {
+                        let why = "it lies too deep";
+                        write!(
+                            formatter,
+                            "`{path}` was not searched for files that run code: {why}"
+                        )
+                    }
+                    Unsearched::Kernel(why) => {
+                        write!(
+                            formatter,
+                            "`{path}` was not searched for files that run code: {why}"
+                        )
+                    }
+                }
             }
             Self::More { path, count, fate } => {
                 let path = shown(path);
@@ -199,6 +291,8 @@ pub struct AtStart {
     pub read_only: Vec<HostPath>,
     /// Directories that were read whole.
     pub directories: Vec<Listed>,
+    /// Indexes of repositories that were found.
+    pub indexes: Vec<Index>,
     /// Where `~` leads in what configuration names.
     pub home: Option<HostPath>,
     /// What the user's own rules grant read-write by its very path. A protected one of these may be
@@ -216,6 +310,15 @@ pub struct Listed {
     pub inside: Vec<(Vec<u8>, u64)>,
 }
 
+/// An index of Git as it was before a run; one that holds nothing where a repository had none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Index {
+    /// Where it is, or would be.
+    pub path: HostPath,
+    /// What of it matters.
+    pub tracked: Tracked,
+}
+
 /// A link as it was before a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
@@ -231,10 +334,20 @@ pub struct Link {
 /// What was covered at the start is not looked at, and a link that is what it was counts as old,
 /// however new it is. `suffix` ends the names of what is renamed: a prefix of the invocation's id.
 pub fn sweep(watched: &[HostPath], at_start: &AtStart, began: Began, suffix: &str) -> Vec<Finding> {
+    sweep_within(Limits::default(), watched, at_start, began, suffix)
+}
+
+fn sweep_within(
+    limits: Limits,
+    watched: &[HostPath],
+    at_start: &AtStart,
+    began: Began,
+    suffix: &str,
+) -> Vec<Finding> {
     let mut roots: Vec<&HostPath> = watched.iter().collect();
     roots.sort();
     roots.dedup();
-    let mut sweep = sweep::Sweep::new(at_start, began, suffix);
+    let mut sweep = sweep::Sweep::new(at_start, began, suffix, limits);
     for root in &roots {
         // A grant inside a grant is swept with the outer one.
         let inside = std::iter::successors(root.parent(), HostPath::parent)

@@ -159,21 +159,20 @@ fn run_caged(
     start: &Start,
 ) -> Exit {
     let messages = start.messages;
-    let (mut prepared, gatekeeper) = match ready(&mut selection, arguments, start) {
-        Ok(ready) => ready,
-        Err(failure) => return start.not_compiled(failure),
-    };
-    let aftermath = Aftermath::of(&prepared);
-    let ended = match arguments.backend {
-        Backend::Native => run_native(premade, &mut prepared, gatekeeper, arguments, start),
-        Backend::Bwrap => {
-            drop(premade);
-            messages.note(
-                "the bubblewrap backend leaves out walls that the native one has; \
-                 `stockade check --format bwrap` lists them",
-            );
-            cage::bwrap::run(&prepared.plan, &start.recording).map(Ended::Other)
+    let mut premade = premade;
+    let mut tries = 1;
+    let Tried { prepared, aftermath, ended } = loop {
+        let tried = match try_caged(&mut selection, premade, arguments, start, tries) {
+            Ok(tried) => tried,
+            Err(failure) => return start.not_compiled(failure),
+        };
+        // Somebody changes the same tree, and nothing has begun: what is found now may stay.
+        let is_changed = matches!(tried.ended, Err(SpawnError::TreeChanged { .. }));
+        if !is_changed || tries == MOST_TRIES {
+            break tried;
         }
+        tries += 1;
+        premade = None;
     };
     let ended = match ended {
         Ok(ended) => ended,
@@ -206,6 +205,52 @@ fn run_caged(
     // The process is about to end: giving its memory back piece by piece would only delay that.
     std::mem::forget((selection, prepared, findings));
     exit
+}
+
+/// What one try to run the program came to.
+struct Tried {
+    prepared: Prepared,
+    aftermath: Aftermath,
+    ended: Result<Ended, SpawnError>,
+}
+
+/// Builds the cage and runs the program in it, with what was begun ahead. Notes are told the first time.
+fn try_caged(
+    selection: &mut Selection,
+    premade: MaybePremade,
+    arguments: &RunArguments,
+    start: &Start,
+    tries: u32,
+) -> Result<Tried, Failure> {
+    let (mut prepared, gatekeeper) = ready(selection, arguments)?;
+    if tries == 1 {
+        tell_notes(&prepared, arguments.backend, start.messages);
+    }
+    let aftermath = Aftermath::of(&prepared);
+    let ended = match arguments.backend {
+        Backend::Native => run_native(premade, &mut prepared, gatekeeper, arguments, start),
+        Backend::Bwrap => {
+            drop(premade);
+            cage::bwrap::run(&prepared.plan, &start.recording).map(Ended::Other)
+        }
+    };
+    Ok(Tried { prepared, aftermath, ended })
+}
+
+/// What is worth knowing before the program runs.
+fn tell_notes(prepared: &Prepared, backend: Backend, messages: Messages) {
+    for note in counsel::notes::of(prepared) {
+        messages.note(&note);
+    }
+    for sentence in &prepared.plan.summary.reduced_isolation {
+        messages.note(&format!("reduced isolation: {sentence}"));
+    }
+    if backend == Backend::Bwrap {
+        messages.note(
+            "the bubblewrap backend leaves out walls that the native one has; \
+             `stockade check --format bwrap` lists them",
+        );
+    }
 }
 
 fn run_native(
@@ -272,7 +317,6 @@ impl Ended {
 fn ready(
     selection: &mut Selection,
     arguments: &RunArguments,
-    start: &Start,
 ) -> Result<(Prepared, Option<Gatekeeper>), Failure> {
     pass_terminal_on(&mut selection.policy);
     let argv = command(&arguments.command, &selection.agent_command)?;
@@ -281,12 +325,6 @@ fn ready(
         Backend::Bwrap => None,
     };
     let prepared = cage::prepare::prepare(selection, &argv)?;
-    for note in counsel::notes::of(&prepared) {
-        start.messages.note(&note);
-    }
-    for sentence in &prepared.plan.summary.reduced_isolation {
-        start.messages.note(&format!("reduced isolation: {sentence}"));
-    }
     Ok((prepared, gatekeeper))
 }
 
@@ -409,3 +447,6 @@ fn tell_denials(plan: &Plan, outcome: &Outcome, messages: Messages) {
 }
 
 const MOST_DENIALS_TOLD: usize = 5;
+
+/// How often a cage is begun whose tree somebody else changes meanwhile.
+const MOST_TRIES: u32 = 10;

@@ -44,6 +44,7 @@ fn for_start(error: &SpawnError, plan: &Plan) -> Vec<String> {
         }
         SpawnError::Start(StartError::Setup(failure)) => setup(failure),
         SpawnError::Start(StartError::Unsupported(_)) => Vec::new(),
+        SpawnError::TreeChanged { .. } => vec![TREE_CHANGES.to_owned()],
         SpawnError::Limits(error) if error.to_string().contains(DEGRADED) => Vec::new(),
         SpawnError::Limits(_) => {
             vec![format!("`{DEGRADED}` starts it with as much as can be held here")]
@@ -338,4 +339,6 @@ const DEGRADED: &str = "--degraded-limits";
 /// For whichever step meets the limit.
 pub(crate) const MORE_DESCRIPTORS: &str =
     "raise the limit on open files, as with `ulimit -n 4096`: a start needs two for each grant";
+const TREE_CHANGES: &str = "another program, perhaps in a cage, changes all the time what lies there, and the cage \
+     must not start without a cover over it: end that program, or try again";
 const DOCTOR: &str = "`stockade doctor` says which layer is missing here and how to get it";

@@ -118,6 +118,9 @@ impl From<&Finding> for Quarantined {
             | Finding::Undated { path, .. }
             | Finding::Closed { path, .. }
             | Finding::NotMoved { path, .. }
+            | Finding::Gitlinks { path, .. }
+            | Finding::Tracked { path, .. }
+            | Finding::IndexUnknown { path, .. }
             | Finding::NotSearched { path, .. }
             | Finding::More { path, .. } => (path, None),
         };

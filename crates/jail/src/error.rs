@@ -53,6 +53,28 @@ impl SetupFailure {
     pub fn errno(&self) -> Option<Errno> {
         self.errno.map(Errno::from_raw_os_error)
     }
+
+    /// Whether a host path, which is the subject, was not any more what it had been a moment before.
+    pub fn is_of_changed_path(&self) -> bool {
+        let is_gone = |errno: Errno| {
+            matches!(
+                errno,
+                Errno::NOENT
+                    | Errno::NOTDIR
+                    | Errno::LOOP
+                    | Errno::XDEV
+                    | Errno::STALE
+                    | Errno::INVAL
+            )
+        };
+        match self.step {
+            Step::Mount | Step::Idmap => {
+                self.detail.as_deref() == Some(REPLACED) || self.errno().is_some_and(is_gone)
+            }
+            Step::Verify => self.detail.as_deref() == Some(NOT_MOUNTED),
+            _ => false,
+        }
+    }
 }
 
 /// A failure has to fit into one packet, and a program's name can be as long as its caller likes.
@@ -65,6 +87,13 @@ fn bounded(mut text: String) -> String {
 }
 
 const MOST_TEXT: usize = 1024;
+
+/// What is wrong with a source that leads to another object than was resolved.
+pub(crate) const REPLACED: &str =
+    "it was replaced by another file while the cage was being built; try again";
+
+/// What is wrong with a mount that was made and is gone: who removes what it lies on removes it too.
+pub(crate) const NOT_MOUNTED: &str = "it is not in the mount table";
 
 impl fmt::Display for SetupFailure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

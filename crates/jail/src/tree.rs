@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use rustix::mount::{MoveMountFlags, OpenTreeFlags, UnmountFlags};
 use sys::mount::{Depth, MountAttributes};
 
+use crate::error::REPLACED;
 use crate::idmap::Arrivals;
 use crate::{SetupFailure, Step};
 pub(crate) use memory::tmpfs;
@@ -331,11 +332,8 @@ fn bind_source(
                 rustix::mount::open_tree(CWD, source.path.as_bytes(), flags).map_err(failed)?;
             let stat = rustix::fs::fstat(&mount).map_err(failed)?;
             if (stat.st_dev, stat.st_ino) != (source.device, source.inode) {
-                return Err(SetupFailure::found(
-                    Step::Mount,
-                    source.path.to_string(),
-                    "it was replaced by another file while the cage was being built; try again",
-                ));
+                let path = source.path.to_string();
+                return Err(SetupFailure::found(Step::Mount, path, REPLACED));
             }
             set_bind_attributes(mount.as_fd(), operation, None).map_err(failed)?;
             Ok(mount)

@@ -12,6 +12,7 @@ use plan::{GuestPath, MountOp, Plan};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::error::NOT_MOUNTED;
 use crate::{SetupFailure, Step, tree};
 
 /// Looks for what must be in the cage and for what must not be. Mounts that every cage of the Plan
@@ -114,7 +115,7 @@ impl PlannedMounts {
         let mut left = expected.into_values().flatten();
         match left.find(|mount| mount.presence == Presence::Certain) {
             None => Ok(()),
-            Some(mount) => Err(difference(&mount.at, "it is not in the mount table")),
+            Some(mount) => Err(difference(&mount.at, NOT_MOUNTED)),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Planting files that run code on the host: hooks, repository settings, editor and agent settings,
 //! shell start-up files, the policy itself. Inside a read-write grant those that exist cannot be
-//! changed, and those that appear are gone when the host looks. T5, T6, T50
+//! changed, and those that appear are gone when the host looks. T5, T6, T50, T68
 
 use std::fs;
 use std::io::Write;
@@ -25,6 +25,10 @@ pub(crate) const ATTACKS: &[Attack] = &[
     plants!("T5", "plant-launch-settings", ".vscode/launch.json", "{}"),
     plants!("T5", "plant-below", "work/below/.envrc", "touch /tmp/planted\n"),
     plants!("T5", "plant-server-list-below", "work/below/.mcp.json", "{}"),
+    plants!("T68", "plant-among-packages", "node_modules/x/.envrc", "touch /tmp/planted\n"),
+    plants!("T68", "plant-settings-among-packages", "node_modules/@a/b/.vscode/tasks.json", "{}"),
+    plants!("T68", "plant-agent-in-a-build", "target/debug/deps/.claude/settings.json", "{}"),
+    plants!("T68", "plant-deep-in-a-cache", "work/a/b/c/d/e/f/__pycache__/.envrc", "x\n"),
     plants!("T6", "plant-worktree-config", ".git/config.worktree", "[core]\n\tfsmonitor = x\n"),
     plants!("T6", "plant-common-directory", ".git/commondir", "/tmp/evil\n"),
     plants!("T6", "plant-git-file", "work/redirect/.git", "gitdir: /tmp/evil\n"),

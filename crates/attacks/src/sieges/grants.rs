@@ -1,5 +1,5 @@
 //! Grants that would open more than they say: directories of sockets, whole homes, paths that do
-//! not exist, rules in a confusing order, files with two names. T4, T16, T57, T59, T60
+//! not exist, rules in a confusing order, files with two names. T4, T16, T57, T59, T60, T73
 
 use std::path::Path;
 
@@ -117,7 +117,42 @@ pub(crate) const SIEGES: &[Siege] = &[
             Ok(Outcome::Failed(finished.in_short()))
         },
     ),
+    Siege::new(
+        "T73",
+        "hidden-directory-second-name",
+        "reads a file of a hidden directory by a second name that it had before",
+        |scene| {
+            let second = scene.workplace()?.join("second");
+            std::fs::hard_link(scene.arena().project.join("private/secret.txt"), &second)?;
+            let request = scene.script("cat \"$1\"", &[&second]);
+            scene.run_and_judge(&request)
+        },
+    ),
+    Siege::new(
+        "T73",
+        "read-only-directory-second-name",
+        "writes to a file of a read-only directory by a second name that it had before",
+        |scene| write_by_second_name(scene, "readonly/file"),
+    ),
+    Siege::new(
+        "T73",
+        "protected-directory-second-name",
+        "writes to a hook by a second name that it had before",
+        |scene| write_by_second_name(scene, ".git/hooks/pre-commit"),
+    ),
 ];
+
+fn write_by_second_name(scene: &mut SiegeScene<'_>, file: &str) -> Result<Outcome, Refused> {
+    let second = scene.workplace()?.join("second");
+    let file = scene.arena().project.join(file);
+    std::fs::hard_link(&file, &second)?;
+    let request = scene.script("echo evil >> \"$1\"", &[&second]);
+    let finished = finish(scene.command(&request))?;
+    match std::fs::read_to_string(&file)?.contains("evil") {
+        true => Ok(Outcome::Succeeded("the file was written to".to_owned())),
+        false => Ok(Outcome::Failed(finished.in_short())),
+    }
+}
 
 fn speak_to(
     scene: &mut SiegeScene<'_>,

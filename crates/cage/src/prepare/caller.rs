@@ -64,11 +64,19 @@ impl Caller {
             own_state: self.locations.own_state(),
             token: self.locations.token.clone(),
             policy_files: project_file.into_iter().chain(configuration).collect(),
+            executable: own_executable(),
             scratch: None,
             working_directory: self.working_directory.clone(),
             project,
         }
     }
+}
+
+/// Where the program of this process is, or was: whatever is there now is what is started next.
+fn own_executable() -> Option<HostPath> {
+    let path = std::env::current_exe().ok()?.into_os_string();
+    let path = path.as_bytes();
+    HostPath::new(path.strip_suffix(b" (deleted)").unwrap_or(path)).ok()
 }
 
 /// Asked for and not set and reset, which is the only way by `umask` and would be seen by the other

@@ -24,7 +24,7 @@ use plan::{Access, BindPurpose, ByteString, FileKind, HostPath, MountOp, Plan, S
 use policy::facts::{HostFacts, ResolvedRule};
 use policy::{FsAccess, FsRule, Invocation, Policy, Reach, RuleOrigin};
 
-use crate::quarantine::{AtStart, Link, Listed};
+use crate::quarantine::{AtStart, Index, Link, Listed};
 use crate::resolve::{ResolveError, Resolved};
 
 pub use caller::Caller;
@@ -46,6 +46,8 @@ pub struct Prepared {
     pub links: Vec<Link>,
     /// Directories of writable grants as they were.
     pub directories: Vec<Listed>,
+    /// Indexes of repositories in writable grants as they were.
+    pub indexes: Vec<Index>,
     /// The caller's home, if it has one.
     pub home: Option<HostPath>,
     /// What flags hide, by what the host has there.
@@ -75,12 +77,13 @@ pub fn prepare(selection: &Selection, argv: &[OsString]) -> Result<Prepared, Pre
     let hidden_by_flags = hidden_by_flags(&selection.policy, &resolved.facts);
     let hidden_once_there = hidden_once_there(&selection.policy, &resolved.facts);
     let writable_by_name = writable_by_name(&selection.policy, &resolved.facts);
-    let Resolved { facts, sources, links, directories } = resolved;
+    let Resolved { facts, sources, links, directories, indexes } = resolved;
     Ok(Prepared {
         plan,
         sources,
         links,
         directories,
+        indexes,
         home: facts.caller.home,
         hidden_by_flags,
         hidden_once_there,
@@ -106,7 +109,7 @@ fn writable_by_name(policy: &Policy, facts: &HostFacts) -> Vec<HostPath> {
 /// Resolves, and makes our own directories where a cage could make them instead and so decide about
 /// the next one. The file with the token is made by the daemon alone, when it starts.
 fn resolve(selection: &Selection) -> Result<Resolved, PrepareError> {
-    let resolved = crate::resolve::resolve(&selection.policy, &selection.surroundings);
+    let resolved = resolve_in_peace(selection);
     let Err(ResolveError::OwnMissing(missing)) = &resolved else { return Ok(resolved?) };
     if let Some(token) = &selection.surroundings.token
         && missing.iter().any(|own| own.path == *token)
@@ -114,7 +117,20 @@ fn resolve(selection: &Selection) -> Result<Resolved, PrepareError> {
         return Err(PrepareError::TokenGone(token.clone()));
     }
     own_places::make(missing)?;
-    Ok(crate::resolve::resolve(&selection.policy, &selection.surroundings)?)
+    Ok(resolve_in_peace(selection)?)
+}
+
+/// Looks again where something was moved away between two looks: another cage may make and remove protected
+/// names in the same tree.
+fn resolve_in_peace(selection: &Selection) -> Result<Resolved, ResolveError> {
+    let Selection { policy, surroundings, .. } = selection;
+    for _ in 1..MOST_LOOKS {
+        match crate::resolve::resolve(policy, surroundings) {
+            Err(error) if error.is_of_moved_path() => {}
+            resolved => return resolved,
+        }
+    }
+    crate::resolve::resolve(policy, surroundings)
 }
 
 /// A policy file may hide what one day will exist; who hides by a flag means what is there.
@@ -147,8 +163,9 @@ impl Prepared {
         let (links, named) = (self.links.clone(), self.writable_by_name.clone());
         let read_only = self.granted().filter(|(_, access)| *access == Access::ReadOnly);
         let read_only = read_only.map(|(source, _)| source.path.clone()).collect();
-        let (directories, home) = (self.directories.clone(), self.home.clone());
-        AtStart { covered, links, read_only, directories, home, named }
+        let (directories, indexes) = (self.directories.clone(), self.indexes.clone());
+        let home = self.home.clone();
+        AtStart { covered, links, read_only, directories, indexes, home, named }
     }
 
     /// What the cage has a cover over, hidden or read-only. Replacing such a path on the host takes
@@ -183,3 +200,6 @@ impl Prepared {
         })
     }
 }
+
+/// How often a host that changes meanwhile is looked at.
+const MOST_LOOKS: usize = 16;

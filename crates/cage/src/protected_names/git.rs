@@ -1,16 +1,15 @@
 //! Where the files of a Git repository lead: to a repository elsewhere, to further configuration, to
-//! hooks and programs. Reads small files within a bound and gives paths by name; whoever asks opens
+//! hooks and programs. Reads small files within bounds and gives paths by name; whoever asks opens
 //! them and judges by where they really are. A pointer that is large, not text or leads nowhere is
 //! none.
 
 use std::collections::{HashSet, VecDeque};
-use std::os::fd::{AsRawFd as _, OwnedFd};
 
 use plan::HostPath;
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
-use rustix::io::Errno;
 
-use super::git_config::{Named, named};
+use super::git_config::{MOST_PATHS, Named};
+use super::git_index::ObjectNames;
+use super::reader::Reader;
 
 #[cfg(test)]
 mod tests;
@@ -22,24 +21,51 @@ pub(crate) const RUNS_CODE: [&str; 5] =
 /// Those that are configuration.
 pub(crate) const CONFIGURATION: [&str; 2] = ["config", "config.worktree"];
 
-/// Files that are there and could not be read, for whatever they name is then unknown.
-pub(crate) type Unread = Vec<(HostPath, Errno)>;
-
 /// The directories that a `.git` file makes Git use: the one it names, and the one that this names
 /// in turn as shared by several work trees.
-pub(crate) fn pointed_to(pointer: &HostPath, unread: &mut Unread) -> Vec<HostPath> {
+pub(crate) fn pointed_to(pointer: &HostPath, reader: &mut Reader) -> Vec<HostPath> {
     let Some(directory) = pointer.parent() else { return Vec::new() };
-    let Some(text) = read_pointer(pointer, unread) else { return Vec::new() };
+    let Some(text) = reader.pointer(pointer) else { return Vec::new() };
     let Some(target) = text.strip_prefix(b"gitdir:".as_slice()) else { return Vec::new() };
     let Some(repository) = resolve(&directory, target.trim_ascii()) else { return Vec::new() };
-    let shared = shared_by(&repository, unread);
+    let shared = shared_by(&repository, reader);
     [Some(repository), shared].into_iter().flatten().collect()
 }
 
 /// The directory that has the configuration and the hooks of a repository that is split in two.
-pub(crate) fn shared_by(repository: &HostPath, unread: &mut Unread) -> Option<HostPath> {
-    let text = read_pointer(&repository.join("commondir").ok()?, unread)?;
+pub(crate) fn shared_by(repository: &HostPath, reader: &mut Reader) -> Option<HostPath> {
+    let text = reader.pointer(&repository.join("commondir").ok()?)?;
     resolve(repository, text.trim_ascii())
+}
+
+/// The directories that the names in a repository's index may begin at.
+pub(crate) fn work_trees(repository: &HostPath, reader: &mut Reader) -> Vec<HostPath> {
+    let mut found = Vec::new();
+    if repository.file_name().is_some_and(|name| name.eq_ignore_ascii_case(b".git")) {
+        found.extend(repository.parent());
+    }
+    let configuration = repository.join("config").ok();
+    let names = configuration.and_then(|path| reader.configuration(&path));
+    found.extend(names.iter().flat_map(|names| names.iter()).filter_map(|named| match named {
+        Named::WorkTree(path) => resolve(repository, path),
+        _ => None,
+    }));
+    // A work tree beside the first one is known by the path of its `.git` file.
+    let pointer = repository.join("gitdir").ok().and_then(|path| reader.pointer(&path));
+    let pointer = pointer.and_then(|text| resolve(repository, text.trim_ascii()));
+    found.extend(pointer.and_then(|pointer| pointer.parent()));
+    found
+}
+
+/// How long the names of objects are in a repository.
+pub(crate) fn object_names(repository: &HostPath, reader: &mut Reader) -> ObjectNames {
+    let shared = shared_by(repository, reader);
+    let configuration = shared.as_ref().unwrap_or(repository).join("config").ok();
+    let names = configuration.and_then(|path| reader.configuration(&path));
+    match names {
+        Some(names) if names.contains(&Named::LongObjectNames) => ObjectNames::Sha256,
+        _ => ObjectNames::Sha1,
+    }
 }
 
 /// A path that configuration names.
@@ -72,7 +98,7 @@ pub(crate) fn named_by(
     work_tree: Option<&HostPath>,
     home: Option<&HostPath>,
     real: &dyn Fn(&HostPath) -> Option<HostPath>,
-    unread: &mut Unread,
+    reader: &mut Reader,
 ) -> Vec<NamedPath> {
     let Some(repository) = configuration.parent() else { return Vec::new() };
     let mut starts = vec![repository.clone()];
@@ -88,25 +114,24 @@ pub(crate) fn named_by(
         if read.len() >= MOST_FILES || !read.insert(file.clone()) {
             continue;
         }
-        let (Some(text), Some(directory)) = (read_configuration(&file, unread), file.parent())
-        else {
+        let (Some(names), Some(directory)) = (reader.configuration(&file), file.parent()) else {
             continue;
         };
-        for named in named(&text) {
+        for named in names.iter() {
             match named {
                 Named::Configuration(path) if found.len() < MOST_PATHS => {
-                    let Some(path) = resolve_from(&directory, &path, home) else { continue };
+                    let Some(path) = resolve_from(&directory, path, home) else { continue };
                     waiting.extend(real(&path));
                     found.push(NamedPath { path, role: Role::Configuration });
                 }
-                Named::Configuration(_) => {}
-                Named::WorkTree(path) => starts.extend(resolve(&repository, &path)),
-                Named::Hooks(path) => relative_to_work_tree.push((path, Role::Hooks)),
+                Named::Configuration(_) | Named::LongObjectNames => {}
+                Named::WorkTree(path) => starts.extend(resolve(&repository, path)),
+                Named::Hooks(path) => relative_to_work_tree.push((path.clone(), Role::Hooks)),
                 Named::Program { path, is_surely_path: true } => {
-                    relative_to_work_tree.push((path, Role::Program));
+                    relative_to_work_tree.push((path.clone(), Role::Program));
                 }
                 Named::Program { path, is_surely_path: false } => {
-                    relative_to_work_tree.push((path, Role::PerhapsProgram));
+                    relative_to_work_tree.push((path.clone(), Role::PerhapsProgram));
                 }
             }
         }
@@ -118,74 +143,6 @@ pub(crate) fn named_by(
     let mut known = HashSet::new();
     found.retain(|named| known.insert(named.clone()));
     found
-}
-
-fn read_pointer(path: &HostPath, unread: &mut Unread) -> Option<Vec<u8>> {
-    // A pointer may be reached through links, as Git reaches it.
-    let text = read(path, ResolveFlags::NO_MAGICLINKS, MOST_POINTER_BYTES + 1, unread)?;
-    (text.len() <= MOST_POINTER_BYTES).then_some(text)
-}
-
-/// The beginning of a file of configuration.
-fn read_configuration(path: &HostPath, unread: &mut Unread) -> Option<Vec<u8>> {
-    read(path, ResolveFlags::NO_SYMLINKS, MOST_CONFIGURATION_BYTES, unread)
-}
-
-/// At most so many bytes of a file, and nothing of what is none. What a link of the project leads to
-/// may be a device, and to open that can be to start it: first comes a descriptor for reference.
-fn read(
-    path: &HostPath,
-    resolve: ResolveFlags,
-    most: usize,
-    unread: &mut Unread,
-) -> Option<Vec<u8>> {
-    let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let object = rustix::fs::openat2(CWD, path.as_path(), flags, Mode::empty(), resolve);
-    match object.and_then(|object| read_object(&object, most)) {
-        Ok(text) => text,
-        // Git, as the same user, cannot read it either.
-        Err(
-            Errno::NOENT
-            | Errno::NOTDIR
-            | Errno::LOOP
-            | Errno::NAMETOOLONG
-            | Errno::ACCESS
-            | Errno::PERM,
-        ) => None,
-        Err(errno) => {
-            unread.push((path.clone(), errno));
-            None
-        }
-    }
-}
-
-/// As [`read`], from a descriptor for reference.
-pub(crate) fn read_object(object: &OwnedFd, most: usize) -> Result<Option<Vec<u8>>, Errno> {
-    let mode = rustix::fs::fstat(object)?.st_mode;
-    if FileType::from_raw_mode(mode) != FileType::RegularFile {
-        return Ok(None);
-    }
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let name = format!("/proc/self/fd/{}", object.as_raw_fd());
-    let file = rustix::fs::open(name, flags, Mode::empty())?;
-    let mut text = Vec::new();
-    while text.len() < most {
-        let room = (most - text.len()).min(CHUNK);
-        // A short answer from a regular file is the last one.
-        if read_chunk(&file, &mut text, room)? < room {
-            break;
-        }
-    }
-    Ok(Some(text))
-}
-
-fn read_chunk(file: &OwnedFd, text: &mut Vec<u8>, room: usize) -> Result<usize, Errno> {
-    let before = text.len();
-    text.resize(before + room, 0);
-    let space = text.get_mut(before..).unwrap_or_default();
-    let length = rustix::io::pread(file, space, before as u64)?;
-    text.truncate(before + length);
-    Ok(length)
 }
 
 fn resolve_from(directory: &HostPath, target: &[u8], home: Option<&HostPath>) -> Option<HostPath> {
@@ -210,14 +167,5 @@ pub(crate) fn resolve(directory: &HostPath, target: &[u8]) -> Option<HostPath> {
     })
 }
 
-/// A pointer is a path and a word.
-const MOST_POINTER_BYTES: usize = 8 * 1024;
-
-/// Far more than a repository with thousands of branches has; the rest is not read.
-const MOST_CONFIGURATION_BYTES: usize = 1024 * 1024;
-
-const CHUNK: usize = 16 * 1024;
-
-/// How many files one configuration may consist of, and how many paths it may name in them.
+/// How many files one configuration may consist of.
 const MOST_FILES: usize = 16;
-const MOST_PATHS: usize = 256;

@@ -15,6 +15,8 @@ pub(crate) enum Named {
     WorkTree(Vec<u8>),
     /// A directory of hooks.
     Hooks(Vec<u8>),
+    /// No file: the names of objects are those of SHA-256.
+    LongObjectNames,
     /// A file that a command may be or use.
     Program {
         /// Its path.
@@ -35,6 +37,10 @@ pub(crate) fn named(text: &[u8]) -> Vec<Named> {
             Some(Kind::Configuration) => found.push(Named::Configuration(value.clone())),
             Some(Kind::WorkTree) => found.push(Named::WorkTree(value.clone())),
             Some(Kind::Hooks) => found.push(Named::Hooks(value.clone())),
+            Some(Kind::ObjectFormat) if value.eq_ignore_ascii_case(b"sha256") => {
+                found.push(Named::LongObjectNames);
+            }
+            Some(Kind::ObjectFormat) => {}
             Some(Kind::Command) => found.extend(programs(value)),
             // One without this sign is a command of Git's own.
             Some(Kind::Alias) => {
@@ -57,6 +63,7 @@ enum Kind {
     Configuration,
     WorkTree,
     Hooks,
+    ObjectFormat,
     Command,
     Alias,
     Address,
@@ -71,14 +78,16 @@ fn kind(section: &[u8], key: &[u8]) -> Option<Kind> {
 }
 
 /// The files that a command line may use: the whole of it, for it may be one path, and its words.
-/// The name of a command without a slash is looked for in `PATH`, and so is none.
+/// The name of a command without a slash is looked for in `PATH`, and so is none. No more of them than
+/// anybody asks for: each is compared with all before it.
 fn programs(command: &[u8]) -> Vec<Named> {
     let command = command.strip_prefix(b"!").unwrap_or(command).trim_ascii();
     let mut found: Vec<Named> = Vec::new();
     let mut add = |path: &[u8], position: Position| {
         let is_option = path.starts_with(b"-") || path.starts_with(b"%");
         let has_slash = path.contains(&b'/') || position == Position::AfterSlash;
-        if path.is_empty() || is_option || (position == Position::First && !has_slash) {
+        let is_none = path.is_empty() || is_option || (position == Position::First && !has_slash);
+        if is_none || found.len() >= MOST_PATHS {
             return;
         }
         let is_surely_path = has_slash || path.contains(&b'.');
@@ -282,6 +291,7 @@ const KEYS: &[(&str, &[&str], Kind)] = &[
     ("includeif", &["path"], Kind::Configuration),
     ("core", &["worktree"], Kind::WorkTree),
     ("core", &["hookspath"], Kind::Hooks),
+    ("extensions", &["objectformat"], Kind::ObjectFormat),
     ("init", &["templatedir"], Kind::Hooks),
     ("core", &["fsmonitor", "sshcommand", "editor", "pager", "askpass"], Kind::Command),
     ("core", &["gitproxy", "alternaterefscommand"], Kind::Command),
@@ -312,3 +322,6 @@ const KEYS: &[(&str, &[&str], Kind)] = &[
     ("instaweb", &["httpd", "browser"], Kind::Command),
     ("alias", &["*"], Kind::Alias),
 ];
+
+/// How many paths one configuration may name.
+pub(super) const MOST_PATHS: usize = 256;

@@ -1,6 +1,11 @@
 //! The walk of a sweep: breadth first, every directory opened beneath the grant's root without
-//! links. Reads names; asks for times only where a name is in the table.
+//! links. Reads names; asks for times only where a name is in the table. What Git asks on the host without being
+//! led there by a name comes first, and directories of packages and builds come last: they are large, and must
+//! not keep the others from being looked at.
 
+mod allowance;
+mod directory;
+mod index;
 mod judge;
 mod named;
 mod novelty;
@@ -11,17 +16,23 @@ mod through;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::time::Instant;
 
 use plan::{ByteString, HostPath};
 use policy::protected::{Entry, Object, is_repository, table};
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, ResolveFlags, Statx, StatxFlags};
+use rustix::fs::{CWD, FileType, Mode, OFlags, RawDir, ResolveFlags};
 use rustix::io::Errno;
 
 use super::dating::{Began, Dating};
-use super::told::Told;
+use super::told::{Place, Told};
 use super::{AtStart, Finding, Unsearched};
-use crate::protected_names::{Begun, ProtectedNames, Step, git, is_fetched_or_built, is_git_data};
+use crate::protected_names::reader::Reader;
+use crate::protected_names::tracked::Tracked;
+use crate::protected_names::{Begun, ProtectedNames, Step, is_fetched_or_built};
 use crate::resolve::kind_of;
+use allowance::Allowance;
+pub(super) use allowance::Limits;
+use directory::{Directory, Interest, Listing, Name, join, open_to_list, times};
 use judge::{Judged, Suspect};
 use novelty::Novelty;
 pub(super) use set_aside::QUARANTINED;
@@ -34,96 +45,78 @@ pub(super) struct Sweep<'a> {
     read_only_at_start: HashSet<&'a HostPath>,
     /// Directories that were read whole, with the numbers of those in them.
     listed_at_start: HashMap<&'a HostPath, HashMap<&'a [u8], u64>>,
+    indexes_at_start: HashMap<&'a HostPath, &'a Tracked>,
     named: HashSet<&'a HostPath>,
     began: Began,
     /// What the dates of the swept grant are worth.
     dating: Dating,
     suffix: &'a str,
-    names_left: usize,
+    limits: Limits,
+    allowance: Allowance,
+    /// Whether it was told that nothing more may be looked at.
+    is_over: bool,
+    /// Where it is looked now.
+    place: Place,
+    /// Directories of packages and builds, for later.
+    packages: VecDeque<Directory>,
     /// The grant that is swept.
     root: HostPath,
     findings: Told,
     /// What was come upon, names something else, and has not been followed yet.
     leads: Vec<named::Lead>,
+    /// Indexes that were come upon, those that were not looked at yet in order.
+    indexes: VecDeque<HostPath>,
+    known_indexes: HashSet<HostPath>,
     /// Paths that were judged: one can be named in more than one way.
     judged: HashSet<HostPath>,
     /// Where links in the places of directories led, and what was looked for there.
     looked_through: HashSet<(HostPath, Begun)>,
-    /// Configuration that could not be read.
-    unread: git::Unread,
+    reader: Reader,
+    /// How much may still be read of indexes.
+    index_bytes_left: usize,
+    /// Which lists of what is in progress run nothing, by device and inode.
+    rebases: HashMap<(u64, u64, rebase::Kind), bool>,
     /// Where `~` leads.
     home: Option<&'a HostPath>,
     /// The first path that nothing is known about, and how many there are.
     undated: Option<(HostPath, usize)>,
 }
 
-/// A directory to look into.
-struct Directory {
-    /// Below the grant's root; empty for the root itself.
-    relative: Vec<u8>,
-    path: HostPath,
-    depth: usize,
-    begun: Begun,
-    /// Set where every name counts, because the directory itself is a protected one.
-    inside: Option<&'static Entry>,
-    /// Below `.git`, where only what the table names is of interest.
-    inside_repository: bool,
-    /// In what may be a repository without being called one: links count, and so does every name, because
-    /// anybody can make a directory look like that.
-    inside_bare: bool,
-    interest: Interest,
-    novelty: Novelty,
-    /// Whether the user has granted this protected directory by its name, or one that it lies in.
-    is_named: bool,
-}
-
-/// An opened directory.
-struct Listing<'a> {
-    directory: &'a Directory,
-    descriptor: &'a OwnedFd,
-    /// Whether names were added to it, or removed, since the start.
-    changed: bool,
-}
-
-struct Name {
-    bytes: Vec<u8>,
-    file_type: FileType,
-    inode: u64,
-}
-
-/// What is looked for in a directory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Interest {
-    /// Names of the table.
-    Names,
-    /// Names that complete what has begun above.
-    Begun,
-    /// Links, where a repository has its data: Git makes none there and writes through those that are.
-    Links,
-    /// The same, without looking any deeper.
-    LinksHere,
-}
-
 impl<'a> Sweep<'a> {
-    pub(super) fn new(at_start: &'a AtStart, began: Began, suffix: &'a str) -> Self {
+    pub(super) fn new(
+        at_start: &'a AtStart,
+        began: Began,
+        suffix: &'a str,
+        limits: Limits,
+    ) -> Self {
         let links = at_start.links.iter().map(|link| (&link.path, &link.target));
+        let indexes = at_start.indexes.iter().map(|index| (&index.path, &index.tracked));
         Self {
             names: ProtectedNames::shared(),
             covered_at_start: at_start.covered.iter().collect(),
             links_at_start: links.collect(),
             read_only_at_start: at_start.read_only.iter().collect(),
+            listed_at_start: novelty::listed(at_start),
+            indexes_at_start: indexes.collect(),
             named: at_start.named.iter().collect(),
             began,
             dating: Dating::Untold,
             suffix,
-            names_left: MOST_NAMES,
+            limits,
+            allowance: Allowance::new(&limits),
+            is_over: false,
+            place: Place::Elsewhere,
+            packages: VecDeque::new(),
             root: HostPath::root(),
             findings: Told::default(),
             leads: Vec::new(),
+            indexes: VecDeque::new(),
+            known_indexes: HashSet::new(),
             judged: HashSet::new(),
-            listed_at_start: novelty::listed(at_start),
             looked_through: HashSet::new(),
-            unread: Vec::new(),
+            reader: Reader::new(limits.bytes),
+            index_bytes_left: limits.index_bytes,
+            rebases: HashMap::new(),
             home: at_start.home.as_ref(),
             undated: None,
         }
@@ -150,41 +143,66 @@ impl<'a> Sweep<'a> {
         if !is_directory {
             return;
         }
-        let mut waiting = VecDeque::from([Directory {
-            relative: Vec::new(),
-            path: root.clone(),
-            depth: 0,
-            begun: self.names.begun_at(root),
-            inside: None,
-            inside_repository: false,
-            inside_bare: false,
-            interest: Interest::Names,
-            novelty: Novelty::Known,
-            is_named: false,
-        }]);
         self.root = root.clone();
         self.dating = self.began.on(&top);
-        self.leads = named::around(root, &mut self.unread);
-        self.visit_all(&top, &mut waiting);
-        // What is named can be a directory of hooks, to be looked into in its turn.
-        while !self.leads.is_empty() {
-            for lead in std::mem::take(&mut self.leads) {
-                self.follow(&top, root, &lead, &mut waiting);
-            }
-            self.visit_all(&top, &mut waiting);
-        }
-        for (path, errno) in std::mem::take(&mut self.unread) {
-            self.not_searched(path, Unsearched::Kernel(errno));
-        }
+        self.leads = named::around(root, &mut self.reader);
+        self.note_known_indexes(root);
+        let begun = self.names.begun_at(root);
+        let first = Directory { begun, ..Directory::plain(Vec::new(), root.clone()) };
+        let mut waiting = VecDeque::new();
+        self.look_at_indexes(&top, root, &mut waiting);
+        waiting.push_back(first);
+        self.search(&top, root, &mut waiting);
+        self.search_packages(&top, root);
         if let Some((path, count)) = self.undated.take() {
-            self.findings.tell(Finding::Undated { path, count });
+            self.tell(Finding::Undated { path, count });
         }
+    }
+
+    /// Looks into what waits, and into what that leads to.
+    fn search(&mut self, top: &OwnedFd, root: &HostPath, waiting: &mut VecDeque<Directory>) {
+        self.visit_all(top, waiting);
+        // What is named can be a directory of hooks, to be looked into in its turn.
+        while !self.leads.is_empty() || !self.indexes.is_empty() {
+            for lead in std::mem::take(&mut self.leads) {
+                if let Some(why) = self.allowance.is_over() {
+                    self.tell_over(lead.path().clone(), why);
+                    break;
+                }
+                self.follow(top, root, &lead, waiting);
+            }
+            self.look_at_indexes(top, root, waiting);
+            self.visit_all(top, waiting);
+        }
+        for (path, errno) in self.reader.take_unread() {
+            let why = match errno {
+                Errno::FBIG => Unsearched::TooManyBytes,
+                errno => Unsearched::Kernel(errno),
+            };
+            self.not_searched(path, why);
+        }
+    }
+
+    /// Looks into the directories of packages and builds.
+    fn search_packages(&mut self, top: &OwnedFd, root: &HostPath) {
+        let mut waiting = std::mem::take(&mut self.packages);
+        if waiting.is_empty() {
+            return;
+        }
+        let begun = Instant::now();
+        let (before, was_over) = (self.allowance, self.is_over);
+        self.allowance = before.among_packages(&self.limits);
+        self.place = Place::AmongPackages;
+        self.search(top, root, &mut waiting);
+        self.place = Place::Elsewhere;
+        self.allowance.charge_packages(&mut self.limits, begun);
+        (self.allowance, self.is_over) = (before, was_over);
     }
 
     fn visit_all(&mut self, top: &OwnedFd, waiting: &mut VecDeque<Directory>) {
         while let Some(directory) = waiting.pop_front() {
-            if self.names_left == 0 {
-                self.not_searched(directory.path, Unsearched::TooManyNames);
+            if let Some(why) = self.allowance.is_over() {
+                self.tell_over(directory.path, why);
                 waiting.clear();
                 return;
             }
@@ -202,27 +220,28 @@ impl<'a> Sweep<'a> {
     }
 
     fn visit(&mut self, top: &OwnedFd, directory: &Directory, waiting: &mut VecDeque<Directory>) {
-        let descriptor = match self.open(top, directory) {
-            Ok(descriptor) => descriptor,
+        let listed = self.open(top, directory).and_then(|descriptor| {
+            let names = self.list(&descriptor)?;
+            Ok((descriptor, names))
+        });
+        let (descriptor, names) = match listed {
+            Ok(listed) => listed,
             // Gone, or a mount of another file system, which the cage had no grant for.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => return,
             Err(errno) => {
                 return self.not_searched(directory.path.clone(), Unsearched::Kernel(errno));
             }
         };
-        let names = match self.list(&descriptor) {
-            Ok(names) => names,
-            Err(errno) => {
-                return self.not_searched(directory.path.clone(), Unsearched::Kernel(errno));
-            }
-        };
-        if self.names_left == 0 {
-            self.not_searched(directory.path.clone(), Unsearched::TooManyNames);
-        }
         let listing = self.listing(directory, &descriptor);
         let bare = is_repository(names.iter().map(|name| name.bytes.as_slice()));
-        for name in &names {
+        for (position, name) in names.iter().enumerate() {
+            if position % NAMES_AT_A_TIME == NAMES_AT_A_TIME - 1 && self.allowance.is_late() {
+                break;
+            }
             self.look_at(&listing, name, bare, waiting);
+        }
+        if let Some(why) = self.allowance.is_over() {
+            self.tell_over(directory.path.clone(), why);
         }
     }
 
@@ -255,22 +274,26 @@ impl<'a> Sweep<'a> {
         let link = (is_link && is_in_repository).then_some(&LINK_IN_REPOSITORY);
         let entry = directory.inside.or(step.entry).or(of_repository).or(link);
         let leads_on = is_link && !step.below.is_empty();
-        if entry.is_none() && !is_directory && !leads_on {
+        let is_index = is_in_repository && name.bytes.eq_ignore_ascii_case(b"index");
+        if entry.is_none() && !is_directory && !leads_on && !is_index {
             return;
         }
         let Ok(path) = directory.path.join(&name.bytes) else {
             return self.not_searched(directory.path.clone(), Unsearched::TooDeep);
         };
+        if is_index && !is_directory {
+            self.note_index(path.clone());
+        }
         let was_covered =
             directory.novelty != Novelty::Certain && self.covered_at_start.contains(&path);
         if let Some(entry) = entry {
-            self.judged.insert(path.clone());
+            let is_first = self.judged.insert(path.clone());
             let novelty = match of_repository {
                 Some(_) => directory.novelty.max(self.novelty_of_repository(listing)),
                 None => directory.novelty,
             };
             let suspect = Suspect { name, path: &path, entry, novelty };
-            if !was_covered && self.judge(listing, &suspect) == Judged::Moved {
+            if is_first && !was_covered && self.judge(listing, &suspect) == Judged::Moved {
                 return;
             }
             self.note_where_it_leads(&directory.path, &path, entry);
@@ -285,8 +308,9 @@ impl<'a> Sweep<'a> {
             return self.look_through(listing, name, &path, &step.below, waiting);
         }
         let inside_repository = directory.inside_repository || is_git(&name.bytes);
-        let interest = match interest_in(directory.interest, inside_repository, &name.bytes, &step)
-        {
+        let above = directory.interest;
+        let interest = Interest::in_directory(above, inside_repository, &name.bytes, &step);
+        let interest = match interest {
             Some(interest) if is_directory => interest,
             None if is_directory && entry.is_some() => Interest::Names,
             _ => return,
@@ -295,7 +319,8 @@ impl<'a> Sweep<'a> {
         if directory.depth >= MOST_DEPTH {
             return self.not_searched(path, Unsearched::TooDeep);
         }
-        waiting.push_back(Directory {
+        let is_of_packages = !inside_repository && is_fetched_or_built(&name.bytes);
+        let found = Directory {
             relative: join(&directory.relative, &name.bytes),
             path,
             depth: directory.depth + 1,
@@ -303,10 +328,16 @@ impl<'a> Sweep<'a> {
             inside: entry,
             inside_repository,
             inside_bare,
+            among_packages: directory.among_packages || is_of_packages,
             interest,
             novelty: self.novelty_inside(listing, name),
             is_named,
-        });
+        };
+        if found.among_packages && self.place == Place::Elsewhere {
+            self.packages.push_back(found);
+        } else {
+            waiting.push_back(found);
+        }
     }
 
     fn open(&self, top: &OwnedFd, directory: &Directory) -> Result<OwnedFd, Errno> {
@@ -351,10 +382,9 @@ impl<'a> Sweep<'a> {
             if matches!(bytes, b"." | b"..") {
                 continue;
             }
-            if self.names_left == 0 {
+            if !self.allowance.take_name() {
                 break;
             }
-            self.names_left -= 1;
             let file_type = kind_of(directory, &entry);
             names.push(Name { bytes: bytes.to_vec(), file_type, inode: entry.ino() });
         }
@@ -362,26 +392,18 @@ impl<'a> Sweep<'a> {
     }
 
     fn not_searched(&mut self, path: HostPath, why: Unsearched) {
-        self.findings.tell(Finding::NotSearched { path, why });
+        self.tell(Finding::NotSearched { path, why });
     }
-}
 
-/// What is looked for in a directory, if anything; `above` is what is looked for where it is.
-fn interest_in(
-    above: Interest,
-    inside_repository: bool,
-    name: &[u8],
-    step: &Step,
-) -> Option<Interest> {
-    let has_begun = !step.below.is_empty();
-    match above {
-        Interest::LinksHere => None,
-        Interest::Links => Some(Interest::Links),
-        _ if inside_repository && is_git_data(name) => Some(Interest::LinksHere),
-        Interest::Begun => has_begun.then_some(Interest::Begun),
-        Interest::Names if inside_repository && !has_begun => Some(Interest::Links),
-        Interest::Names if inside_repository || !is_fetched_or_built(name) => Some(Interest::Names),
-        Interest::Names => None,
+    /// Tells once where the search has ended before its end.
+    fn tell_over(&mut self, path: HostPath, why: Unsearched) {
+        if !std::mem::replace(&mut self.is_over, true) {
+            self.not_searched(path, why);
+        }
+    }
+
+    fn tell(&mut self, finding: Finding) {
+        self.findings.tell(finding, self.place);
     }
 }
 
@@ -408,36 +430,11 @@ fn is_git(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b".git")
 }
 
-fn open_to_list(top: &OwnedFd, relative: &[u8]) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
-    let relative = if relative.is_empty() { b"." } else { relative };
-    for _ in 0..MOST_ATTEMPTS {
-        match rustix::fs::openat2(top, relative, flags, Mode::empty(), resolve) {
-            Err(Errno::AGAIN | Errno::INTR) => {}
-            opened => return opened,
-        }
-    }
-    Err(Errno::AGAIN)
-}
-
-/// The times of a name in a directory, or of the directory itself where the name is empty.
-fn times(directory: &OwnedFd, name: &[u8]) -> Result<Statx, Errno> {
-    let flags = if name.is_empty() { AtFlags::EMPTY_PATH } else { AtFlags::SYMLINK_NOFOLLOW };
-    rustix::fs::statx(directory, name, flags, StatxFlags::CTIME | StatxFlags::BTIME)
-}
-
-fn join(relative: &[u8], name: &[u8]) -> Vec<u8> {
-    if relative.is_empty() { name.to_vec() } else { [relative, b"/", name].concat() }
-}
-
-/// The most that one sweep reads: about a second's work.
-const MOST_NAMES: usize = 1_000_000;
-
 /// The deepest directory that is looked into.
 const MOST_DEPTH: usize = 128;
 
-const MOST_ATTEMPTS: usize = 64;
+/// After how many names of one directory the clock is asked.
+const NAMES_AT_A_TIME: usize = 64;
 
 #[cfg(test)]
 mod tests;

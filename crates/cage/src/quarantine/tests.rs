@@ -9,7 +9,9 @@ use std::time::Duration;
 use super::told::MOST_TOLD;
 use super::*;
 
+mod indexes;
 mod moved;
+mod packages;
 
 struct Grant {
     _directory: tempfile::TempDir,
@@ -42,7 +44,12 @@ impl Grant {
     }
 
     fn sweep(&self) -> Vec<String> {
-        let found = sweep(&[host_path(&self.top)], &self.at_start, self.began, "01ABC");
+        self.sweep_within(Limits::default())
+    }
+
+    fn sweep_within(&self, limits: Limits) -> Vec<String> {
+        let watched = [host_path(&self.top)];
+        let found = sweep_within(limits, &watched, &self.at_start, self.began, "01ABC");
         let relative =
             |path: &HostPath| path.as_path().strip_prefix(&self.top).unwrap().display().to_string();
         let mut lines: Vec<_> = found
@@ -58,6 +65,13 @@ impl Grant {
                 Finding::Undated { path, count } => format!("undated {count} {}", relative(path)),
                 Finding::Closed { path, .. } => format!("closed {}", relative(path)),
                 Finding::NotMoved { path, .. } => format!("kept {}", relative(path)),
+                Finding::Gitlinks { path, count, .. } => {
+                    format!("gitlinks {count} {}", relative(path))
+                }
+                Finding::Tracked { path, count, .. } => {
+                    format!("tracked {count} {}", relative(path))
+                }
+                Finding::IndexUnknown { path, why } => format!("{why:?} {}", relative(path)),
                 Finding::NotSearched { path, .. } => format!("unsearched {}", relative(path)),
                 Finding::More { count, fate, .. } => format!("{count} more {fate:?}"),
             })

@@ -1,6 +1,7 @@
 //! What a sweep tells: every finding up to a bound, and how many more there are. A program can plant as many
 //! names as it likes, and whoever keeps what was found, or shows it, must not have to pay for that. What is
-//! still where it was has a bound of its own, so that it cannot be buried under what was renamed.
+//! still where it was has a bound of its own, so that it cannot be buried under what was renamed. What packages
+//! bring has another, lower one: nobody reads about each of them.
 
 use plan::HostPath;
 
@@ -10,6 +11,21 @@ use super::{Fate, Finding};
 #[derive(Default)]
 pub(super) struct Told {
     findings: Vec<Finding>,
+    elsewhere: Fates,
+    among_packages: Fates,
+}
+
+/// Where something was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Where people work.
+    Elsewhere,
+    /// Below a directory of packages or builds.
+    AmongPackages,
+}
+
+#[derive(Default)]
+struct Fates {
     set_aside: Class,
     left: Class,
 }
@@ -24,18 +40,25 @@ struct Class {
 
 impl Told {
     /// Keeps a finding, or counts it.
-    pub(super) fn tell(&mut self, finding: Finding) {
+    pub(super) fn tell(&mut self, finding: Finding, place: Place) {
+        let (fates, most) = match place {
+            Place::Elsewhere => (&mut self.elsewhere, MOST_TOLD),
+            Place::AmongPackages => (&mut self.among_packages, MOST_TOLD_AMONG_PACKAGES),
+        };
         let (class, path) = match &finding {
-            Finding::Quarantined { path, .. } => (&mut self.set_aside, path),
+            Finding::Quarantined { path, .. } => (&mut fates.set_aside, path),
             Finding::Modified { path, .. }
             | Finding::PerhapsMoved { path, .. }
             | Finding::Undated { path, .. }
             | Finding::Closed { path, .. }
             | Finding::NotMoved { path, .. }
+            | Finding::Gitlinks { path, .. }
+            | Finding::Tracked { path, .. }
+            | Finding::IndexUnknown { path, .. }
             | Finding::NotSearched { path, .. }
-            | Finding::More { path, .. } => (&mut self.left, path),
+            | Finding::More { path, .. } => (&mut fates.left, path),
         };
-        if class.told < MOST_TOLD {
+        if class.told < most {
             class.told += 1;
             self.findings.push(finding);
         } else {
@@ -46,11 +69,13 @@ impl Told {
 
     /// All of them, with what was only counted at the end.
     pub(super) fn into_findings(self) -> Vec<Finding> {
-        let Self { mut findings, set_aside, left } = self;
-        for (class, fate) in [(set_aside, Fate::SetAside), (left, Fate::Left)] {
-            let more =
-                class.first_untold.map(|path| Finding::More { path, count: class.untold, fate });
-            findings.extend(more);
+        let Self { mut findings, elsewhere, among_packages } = self;
+        for Fates { set_aside, left } in [elsewhere, among_packages] {
+            for (class, fate) in [(set_aside, Fate::SetAside), (left, Fate::Left)] {
+                let count = class.untold;
+                let more = class.first_untold.map(|path| Finding::More { path, count, fate });
+                findings.extend(more);
+            }
         }
         findings
     }
@@ -58,3 +83,6 @@ impl Told {
 
 /// As many as a person may still read.
 pub(super) const MOST_TOLD: usize = 128;
+
+/// As many as show what happened.
+const MOST_TOLD_AMONG_PACKAGES: usize = 8;

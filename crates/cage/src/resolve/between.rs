@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use plan::HostPath;
 use policy::FsAccess;
 
-use super::error::Uncoverable;
+use super::error::{PathProblem, Uncoverable};
+use super::open::OpenFailure;
 use super::sources::Sources;
 use super::{Found, ResolveError, Stage};
 
@@ -26,7 +27,13 @@ pub(super) fn find<'a>(
     let mut found = Vec::with_capacity(directories.len());
     for directory in directories {
         let opened = stage.opener.without_links(&directory).map_err(|failure| {
-            let problem = failure.into();
+            let problem = match failure {
+                // What was found below it a moment ago is gone with it, or a link is in its place.
+                OpenFailure::Missing | OpenFailure::NotADirectory | OpenFailure::Loop => {
+                    PathProblem::Moved
+                }
+                failure => failure.into(),
+            };
             let known_as = "a directory above a hidden or protected path";
             ResolveError::Uncoverable(vec![Uncoverable { path: directory, known_as, problem }])
         })?;

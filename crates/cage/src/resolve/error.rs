@@ -76,11 +76,23 @@ impl ResolveError {
         Self::Kernel { call, subject: subject.to_owned(), source }
     }
 
+    /// Whether somebody moved something away while it was looked at.
+    pub fn is_of_moved_path(&self) -> bool {
+        match self {
+            Self::Project { problem, .. } => *problem == PathProblem::Moved,
+            Self::Rules(problems) => problems.iter().any(|one| one.problem == PathProblem::Moved),
+            Self::Uncoverable(problems) => {
+                problems.iter().any(|one| one.problem == PathProblem::Moved)
+            }
+            _ => false,
+        }
+    }
+
     /// Whether the policy is at fault, and not the machine.
     pub fn is_policy_fault(&self) -> bool {
         match self {
             Self::Project { .. } | Self::Rules(_) | Self::Commands(_) | Self::Uncoverable(_) => {
-                true
+                !self.is_of_moved_path()
             }
             Self::OwnMissing(_)
             | Self::Scratch { .. }
@@ -163,6 +175,18 @@ pub enum PathProblem {
         /// How many names it has.
         links: u64,
     },
+    /// It lies in a covered directory and has another name that the cover does not reach.
+    SecondName {
+        /// That name.
+        other: HostPath,
+    },
+    /// It lies in a covered directory and has other names, and there is too much to look for them in.
+    NamesNotFound {
+        /// How many names it has.
+        links: u64,
+    },
+    /// It is a covered directory with too many files to look for other names of.
+    TooManyFiles,
     /// The kernel refused for another reason.
     Kernel {
         /// What was tried.
@@ -190,9 +214,10 @@ impl fmt::Display for PathProblem {
             Self::PermissionDenied => formatter.write_str("you may not reach it"),
             Self::SymlinkLoop => formatter.write_str("its symlinks lead in a circle"),
             Self::TooLong => formatter.write_str("the path is too long"),
-            Self::Moved => {
-                formatter.write_str("it was renamed or removed while it was looked at; try again")
-            }
+            Self::Moved => formatter.write_str(
+                "it was renamed or removed while it was looked at; another program, perhaps in a cage, \
+                 changes all the time what lies there: end that, or try again",
+            ),
             Self::Ungrantable { real, reason } => {
                 let real = shown(real);
                 write!(formatter, "it leads to `{real}`, which cannot be granted: {reason}")
@@ -217,6 +242,21 @@ impl fmt::Display for PathProblem {
                 formatter,
                 "it has {links} names (hard links), and covering one would leave the others; give \
                  it a copy of its own: `cp -p FILE FILE.new && mv FILE.new FILE`"
+            ),
+            Self::SecondName { other } => write!(
+                formatter,
+                "it has another name (hard link), `{}`, by which the program could reach it; remove that, or \
+                 give the file a copy of its own: `cp -p FILE FILE.new && mv FILE.new FILE`",
+                shown(other)
+            ),
+            Self::NamesNotFound { links } => write!(
+                formatter,
+                "it has {links} names (hard links), and the grants hold too many files to look for the \
+                 others; give it a copy of its own: `cp -p FILE FILE.new && mv FILE.new FILE`, or grant less"
+            ),
+            Self::TooManyFiles => formatter.write_str(
+                "it holds too many files to look for other names (hard links) of, by which the program could \
+                 reach them; grant what lies beside it, and not the directory above it",
             ),
             Self::Kernel { call, errno } => write!(formatter, "{call} failed: {errno}"),
         }

@@ -32,6 +32,7 @@ impl Host {
             own_state: Vec::new(),
             token: None,
             policy_files: Vec::new(),
+            executable: None,
             scratch: None,
         };
         Self { _directory: directory, top, surroundings }

@@ -16,6 +16,7 @@ mod library_cache;
 mod open;
 mod protected;
 mod rules;
+mod second_names;
 mod secrets;
 mod similar;
 mod sockets;
@@ -38,7 +39,7 @@ use policy::access::AccessMap;
 use policy::facts::{FoundPath, HostFacts};
 use policy::{Commands, Policy, State};
 
-use crate::quarantine::{Link, Listed};
+use crate::quarantine::{Index, Link, Listed};
 
 use open::{Opened, Opener};
 use sources::Sources;
@@ -57,6 +58,8 @@ pub struct Resolved {
     pub links: Vec<Link>,
     /// Directories of writable grants as they are.
     pub directories: Vec<Listed>,
+    /// Indexes of repositories in writable grants as they are.
+    pub indexes: Vec<Index>,
     /// One descriptor for each of `facts.sources`, in the same order: for reference alone (`O_PATH`), or
     /// to list a granted directory as well. Closed on `exec`.
     pub sources: Vec<OwnedFd>,
@@ -87,8 +90,10 @@ pub fn resolve(policy: &Policy, surroundings: &Surroundings) -> Result<Resolved,
     rules::refuse_loose_links(&policy.fs, &stage)?;
     let mut secrets = secrets::find(&stage, &mut sources)?;
     secrets.extend(sockets::find(&stage, &mut sources)?);
-    let protected::Protected { found: protected, links, directories } =
-        protected::find(&stage, &secrets, &surroundings.policy_files, &mut sources)?;
+    let protected::Protected { found: protected, links, directories, indexes } =
+        protected::find(&stage, &secrets, surroundings, &mut sources)?;
+    let covered = second_names::Covered { secrets: &secrets, protected: &protected };
+    second_names::refuse(&stage, &covered, &sources)?;
     let covered = secrets.iter().chain(&protected);
     let between = between::find(&stage, covered, &mut sources)?;
     let scratch = open_scratch(policy.state, surroundings.scratch.as_ref(), &opener, &mut sources)?;
@@ -117,6 +122,7 @@ pub fn resolve(policy: &Policy, surroundings: &Surroundings) -> Result<Resolved,
         },
         links,
         directories,
+        indexes,
         sources: descriptors,
     })
 }

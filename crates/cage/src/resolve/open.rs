@@ -288,8 +288,13 @@ impl Status {
         if self.is_directory() { FileKind::Directory } else { FileKind::File }
     }
 
+    /// What tells it from every other object.
+    pub(super) fn key(&self) -> (u64, u64) {
+        (self.device, self.inode)
+    }
+
     pub(super) fn is_same_object(&self, other: &Self) -> bool {
-        (self.device, self.inode) == (other.device, other.inode)
+        self.key() == other.key()
     }
 }
 

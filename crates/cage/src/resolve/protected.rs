@@ -16,10 +16,12 @@ use super::error::{PathProblem, RuleProblem, Uncoverable};
 use super::open::{OpenFailure, Opened};
 use super::sources::Sources;
 use super::ways::Way;
-use super::{Found, ResolveError, Stage};
+use super::{Found, ResolveError, Stage, Surroundings, second_names};
 use crate::protected_names::ProtectedNames;
 use crate::protected_names::git::{self, NamedPath, Role};
-use crate::quarantine::{Link, Listed};
+use crate::protected_names::reader::Reader;
+use crate::protected_names::tracked::Tracked;
+use crate::quarantine::{Index, Link, Listed};
 
 #[cfg(test)]
 mod tests;
@@ -32,16 +34,18 @@ pub(super) struct Protected {
     pub(super) links: Vec<Link>,
     /// The directories that were read.
     pub(super) directories: Vec<Listed>,
+    /// The indexes of repositories that were found.
+    pub(super) indexes: Vec<Index>,
 }
 
 /// Finds the protected files and directories that exist.
 pub(super) fn find(
     stage: &Stage<'_>,
     secrets: &[Found],
-    policy_files: &[HostPath],
+    surroundings: &Surroundings,
     sources: &mut Sources,
 ) -> Result<Protected, ResolveError> {
-    refuse_grants_by_the_project(stage)?;
+    refuse_grants_by_the_project(stage, surroundings.executable.as_ref())?;
     let mut search = Search {
         stage,
         secrets,
@@ -49,10 +53,12 @@ pub(super) fn find(
         followed: HashSet::new(),
         links: Vec::new(),
         directories: Vec::new(),
+        indexes: Vec::new(),
         problems: Vec::new(),
-        unread: Vec::new(),
+        reader: Reader::new(MOST_BYTES),
+        index_bytes_left: MOST_INDEX_BYTES,
     };
-    for file in policy_files {
+    for file in &surroundings.policy_files {
         search.refuse_loose_link(file);
         search.at(file, POLICY_FILE);
     }
@@ -66,8 +72,10 @@ pub(super) fn find(
     }
     if !writable.is_empty() {
         search.follow_repository_around(&stage.places.project.path);
+        surroundings.executable.iter().for_each(|program| search.own_program(program));
     }
-    let unread = std::mem::take(&mut search.unread).into_iter();
+    search.follow_gitlinks();
+    let unread = search.reader.take_unread().into_iter();
     search.problems.extend(unread.map(|(path, errno)| {
         let problem = OpenFailure::Kernel { call: "open", errno }.into();
         Uncoverable { path, known_as: GIT_CONFIGURATION, problem }
@@ -84,12 +92,16 @@ pub(super) fn find(
             outermost.push(stage.found(opened, entry, sources)?);
         }
     }
-    Ok(Protected { found: outermost, links: search.links, directories: search.directories })
+    let Search { links, directories, indexes, .. } = search;
+    Ok(Protected { found: outermost, links, directories, indexes })
 }
 
 /// A project's file may not make writable what runs code outside the cage: a repository could else
 /// bring a policy that opens its own hooks. The user's own rules may, by naming exactly that.
-fn refuse_grants_by_the_project(stage: &Stage<'_>) -> Result<(), ResolveError> {
+fn refuse_grants_by_the_project(
+    stage: &Stage<'_>,
+    executable: Option<&HostPath>,
+) -> Result<(), ResolveError> {
     let mut problems = Vec::new();
     for placed in stage.rules {
         let rule = &placed.rule;
@@ -100,14 +112,18 @@ fn refuse_grants_by_the_project(stage: &Stage<'_>) -> Result<(), ResolveError> {
         let Ok(below) = below else { continue };
         let object = if placed.status.is_directory() { Object::Directory } else { Object::File };
         let relative = std::os::unix::ffi::OsStrExt::as_bytes(below.as_os_str());
-        if let Some(entry) = ProtectedNames::shared().covering(relative, object) {
-            problems.push(RuleProblem {
-                path: rule.path.clone(),
-                access: rule.access,
-                origin: rule.origin.clone(),
-                problem: PathProblem::Protected { runs_by: entry.runs_by },
-            });
-        }
+        let entry = ProtectedNames::shared().covering(relative, object);
+        let runs_by = match entry {
+            Some(entry) => entry.runs_by,
+            None if executable == Some(&rule.path) => "whoever starts a cage",
+            None => continue,
+        };
+        problems.push(RuleProblem {
+            path: rule.path.clone(),
+            access: rule.access,
+            origin: rule.origin.clone(),
+            problem: PathProblem::Protected { runs_by },
+        });
     }
     if problems.is_empty() { Ok(()) } else { Err(ResolveError::Rules(problems)) }
 }
@@ -121,8 +137,11 @@ struct Search<'a> {
     followed: HashSet<(HostPath, Option<HostPath>)>,
     links: Vec<Link>,
     directories: Vec<Listed>,
+    indexes: Vec<Index>,
     problems: Vec<Uncoverable>,
-    unread: git::Unread,
+    reader: Reader,
+    /// How much may still be read of indexes. What of them is not known stops no start.
+    index_bytes_left: usize,
 }
 
 impl Search<'_> {
@@ -144,6 +163,34 @@ impl Search<'_> {
             Err(failure) => {
                 self.fail(path, known_as, failure);
                 None
+            }
+        }
+    }
+
+    /// Protects the program that starts cages, by all names that the cage could write to: Cargo gives a
+    /// program that it builds two.
+    fn own_program(&mut self, path: &HostPath) {
+        let opened = match self.stage.opener.anywhere(path) {
+            Ok(opened) => opened,
+            Err(failure) => return self.fail(path, OWN_PROGRAM, failure),
+        };
+        let links = opened.status.links;
+        if links < 2 {
+            return self.take(opened, OWN_PROGRAM);
+        }
+        match second_names::of(self.stage, &opened) {
+            Some(names) => {
+                let others = names.iter().filter_map(|name| self.stage.opener.anywhere(name).ok());
+                let all: Vec<Opened> = others.chain([opened]).collect();
+                all.into_iter().for_each(|opened| self.take_one_name(opened, OWN_PROGRAM));
+            }
+            None => {
+                let problem = PathProblem::NamesNotFound { links };
+                self.problems.push(Uncoverable {
+                    path: opened.path,
+                    known_as: OWN_PROGRAM,
+                    problem,
+                });
             }
         }
     }
@@ -181,7 +228,7 @@ impl Search<'_> {
             (stage.access.level(&place) > FsAccess::Hide).then_some(place)
         };
         let named =
-            git::named_by(&configuration, work_tree, stage.places.home, &real, &mut self.unread);
+            git::named_by(&configuration, work_tree, stage.places.home, &real, &mut self.reader);
         for NamedPath { path, role } in named {
             match role {
                 Role::Configuration | Role::Hooks => {
@@ -199,6 +246,58 @@ impl Search<'_> {
         }
     }
 
+    /// Remembers what an index holds; nothing where there is none.
+    fn index(&mut self, path: HostPath) {
+        let tracked = match self.stage.opener.without_links(&path) {
+            Ok(opened) => {
+                let bytes_left = &mut self.index_bytes_left;
+                Tracked::of(&path, &opened.descriptor, bytes_left, &mut self.reader)
+            }
+            Err(_) => Ok(None),
+        };
+        // One that cannot be opened now is taken for an empty one: what it holds after the run is told.
+        let tracked = tracked.unwrap_or_default().unwrap_or_default();
+        self.indexes.push(Index { path, tracked });
+    }
+
+    /// Protects the repositories that indexes name, however deep they lie: Git goes there by itself.
+    fn follow_gitlinks(&mut self) {
+        let mut places = Vec::new();
+        for Index { path, tracked } in &self.indexes {
+            if tracked.gitlinks.is_empty() {
+                continue;
+            }
+            let Some(repository) = path.parent() else { continue };
+            for tree in git::work_trees(&repository, &mut self.reader) {
+                let found = tracked.gitlinks.iter().filter_map(|path| git::resolve(&tree, path));
+                places.extend(found.take(MOST_GITLINKS));
+            }
+        }
+        for place in places {
+            self.follow_gitlink(&place);
+        }
+    }
+
+    fn follow_gitlink(&mut self, place: &HostPath) {
+        let Ok(pointer) = place.join(".git") else { return };
+        let is_found = |path: &HostPath| self.found.contains_key(path);
+        if is_found(&pointer) || pointer.join("config").is_ok_and(|path| is_found(&path)) {
+            return;
+        }
+        match self.stage.opener.anywhere(&pointer) {
+            Ok(opened) if opened.status.is_directory() => {
+                self.repository(&opened.path, Some(place))
+            }
+            Ok(opened) => {
+                self.take(opened, GIT_CONFIGURATION);
+                for repository in git::pointed_to(&pointer, &mut self.reader) {
+                    self.repository(&repository, Some(place));
+                }
+            }
+            Err(failure) => self.fail(&pointer, GIT_CONFIGURATION, failure),
+        }
+    }
+
     /// The repository that the project is in, which need not lie in a writable grant itself.
     fn follow_repository_around(&mut self, project: &HostPath) {
         for directory in std::iter::successors(Some(project.clone()), HostPath::parent) {
@@ -210,7 +309,7 @@ impl Search<'_> {
             match self.stage.opener.anywhere(&configuration) {
                 Ok(opened) => return self.follow_configuration(opened.path, None),
                 Err(OpenFailure::NotADirectory) => {
-                    for repository in git::pointed_to(&pointer, &mut self.unread) {
+                    for repository in git::pointed_to(&pointer, &mut self.reader) {
                         self.repository(&repository, Some(&directory));
                     }
                     return;
@@ -222,16 +321,21 @@ impl Search<'_> {
 
     /// Protects an object, if the cage could write to it.
     fn take(&mut self, opened: Opened, known_as: &'static str) {
-        if !self.is_exposed(&opened.path) || self.found.contains_key(&opened.path) {
-            return;
-        }
         // Written by another name, it would change under its cover.
-        if opened.status.is_regular_file() && opened.status.links > 1 {
+        let has_others = opened.status.is_regular_file() && opened.status.links > 1;
+        if has_others && self.is_exposed(&opened.path) && !self.found.contains_key(&opened.path) {
             let problem = PathProblem::HardLinks { links: opened.status.links };
             self.problems.push(Uncoverable { path: opened.path, known_as, problem });
             return;
         }
-        self.found.insert(opened.path.clone(), (opened, known_as));
+        self.take_one_name(opened, known_as);
+    }
+
+    /// Protects one name of an object, if the cage could write there.
+    fn take_one_name(&mut self, opened: Opened, known_as: &'static str) {
+        if self.is_exposed(&opened.path) && !self.found.contains_key(&opened.path) {
+            self.found.insert(opened.path.clone(), (opened, known_as));
+        }
     }
 
     /// What does not exist needs no cover; what the caller cannot reach, its cage could make
@@ -269,3 +373,15 @@ fn known_as(entry: &'static Entry) -> &'static str {
 const GIT_CONFIGURATION: &str = ".git/config";
 
 const POLICY_FILE: &str = "the policy file";
+
+const OWN_PROGRAM: &str = "the program that starts cages";
+
+/// The most that is read of repositories before a start.
+const MOST_BYTES: usize = 64 << 20;
+
+/// The most that is read of indexes: those of a hundred thousand files. A start must not take longer than a
+/// person notices.
+const MOST_INDEX_BYTES: usize = 16 << 20;
+
+/// How many repositories that one index names are protected.
+const MOST_GITLINKS: usize = 1024;

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 
-use plan::{HostPath, Source, SourceIndex};
+use plan::{FileKind, HostPath, Source, SourceIndex};
 
 use super::ResolveError;
 use super::open::Opened;
@@ -36,6 +36,12 @@ impl Sources {
         });
         self.descriptors.push(opened.descriptor);
         Ok(index)
+    }
+
+    /// What kind of object has an index.
+    pub(super) fn kind(&self, index: SourceIndex) -> Option<FileKind> {
+        let position = usize::try_from(index.0).ok()?;
+        self.described.get(position).map(|source| source.kind)
     }
 
     /// The descriptors and their descriptions, in the same order.

@@ -28,6 +28,9 @@ pub struct Surroundings {
     pub token: Option<HostPath>,
     /// Files that the policy was read from: read-only inside read-write grants.
     pub policy_files: Vec<HostPath>,
+    /// The program that starts cages: read-only inside read-write grants, or the next cage would be one of the
+    /// program in this one.
+    pub executable: Option<HostPath>,
     /// The kept directory behind `/scratch`, used where the policy's state is `scratch`.
     pub scratch: Option<HostPath>,
 }

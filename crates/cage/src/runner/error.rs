@@ -4,6 +4,7 @@
 use audit::AuditError;
 use jail::StartError;
 use limits::LimitsError;
+use plan::Plan;
 use rustix::io::Errno;
 
 use crate::outcome::SpawnError;
@@ -60,6 +61,19 @@ impl RunError {
     /// Whether the program may have run, and have left what it made.
     pub fn may_have_begun(&self) -> bool {
         matches!(self, Self::Spawn(error) if error.may_have_begun())
+    }
+
+    /// Whether somebody else changed what the cage covers while it was built: another try may find it as it
+    /// stays.
+    pub fn is_of_changed_tree(&self) -> bool {
+        matches!(self, Self::Spawn(SpawnError::TreeChanged { .. }))
+    }
+
+    pub(super) fn with_reason(self, plan: &Plan) -> Self {
+        match self {
+            Self::Spawn(error) => Self::Spawn(error.with_reason(plan)),
+            other => other,
+        }
     }
 }
 

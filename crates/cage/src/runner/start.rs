@@ -58,8 +58,8 @@ impl Runner {
         let recorder = Recorder::new(Arc::clone(&self.keeper.log), &plan.invocation, labels);
         let recorder = Arc::new(recorder);
         let material = Material { sources, streams, stay, degraded_limits };
-        let started = self.build_cage(plan, material, &recorder);
-        started.map_err(|error| record_failure(&recorder, error))
+        let started = self.build_cage(Arc::clone(&plan), material, &recorder);
+        started.map_err(|error| record_failure(&recorder, error.with_reason(&plan)))
     }
 
     fn build_cage(

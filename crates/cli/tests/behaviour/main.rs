@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "a test fails by it")]
 
+mod aftermath;
 mod audit;
 mod bwrap;
 mod check;

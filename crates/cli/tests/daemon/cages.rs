@@ -307,3 +307,29 @@ fn a_rule_that_does_nothing_is_noted() {
     let checked = serving.post("/v1/policy/check", &request).expect(200);
     assert_eq!(checked["notes"], cage["notes"]);
 }
+
+/// T76: a cage that makes and removes protected names all the time does not keep others from starting.
+#[test]
+fn names_that_come_and_go_do_not_stop_a_start() {
+    let serving = Serving::new();
+    let request = |line: &str| {
+        let mut request = serving.shell(line);
+        request["rules"] = json!({ "rw": ["."] });
+        request
+    };
+    let churn = "echo ready; while [ ! -e stop ]; do echo x > .envrc; rm .envrc; \
+                 mkdir -p d/.git/hooks; echo x > d/.git/config; rm -r d; done";
+    let other = serving.spawn(&request(churn));
+    serving.wait_for_output(&other, "ready");
+    let mut started = 0;
+    for _ in 0..STARTS {
+        let answer = serving.post("/v1/cages", &request("true"));
+        let help = answer.body.contains("changes all the time");
+        assert!(answer.status == 201 || help, "{}", answer.body);
+        started += usize::from(answer.status == 201);
+    }
+    std::fs::write(serving.place.project.join("stop"), "").unwrap();
+    assert!(started > STARTS / 2, "{started}");
+}
+
+const STARTS: usize = 16;

@@ -129,7 +129,7 @@ pub(super) async fn spawn(
     let room = daemon.cages.room(daemon.settings.most_cages)?;
     let kind = if spawn.terminal.is_some() { input::Kind::Terminal } else { input::Kind::Pipe };
     let starting = Arc::clone(daemon);
-    let started = blocking(move || start(&starting, &subject, &spawn)).await?;
+    let started = blocking(move || start_in_peace(&starting, &subject, &spawn)).await?;
     let Started { handle, facts, own_session, aftermath } = started;
     let input = Input::new(handle.take_stdin(), kind).map_err(|error| {
         let message = format!("the program's input cannot be watched: {error}");
@@ -170,7 +170,35 @@ async fn see_to_its_end(
     cage.tell(end);
 }
 
-fn start(daemon: &Daemon, subject: &Subject, spawn: &Spawn) -> Result<Started, Problem> {
+/// Why nothing was started.
+enum NotStarted {
+    /// Somebody changed what the cage covers while it was built.
+    TreeChanged(Problem),
+    Other(Problem),
+}
+
+impl<E: Into<Problem>> From<E> for NotStarted {
+    fn from(error: E) -> Self {
+        Self::Other(error.into())
+    }
+}
+
+/// Starts a program, and again where somebody else changes the same tree meanwhile: what is found the next time
+/// may stay.
+fn start_in_peace(daemon: &Daemon, subject: &Subject, spawn: &Spawn) -> Result<Started, Problem> {
+    let mut tries = 1;
+    loop {
+        match start(daemon, subject, spawn) {
+            Ok(started) => return Ok(started),
+            Err(NotStarted::TreeChanged(_)) if tries < MOST_TRIES => tries += 1,
+            Err(NotStarted::TreeChanged(problem) | NotStarted::Other(problem)) => {
+                return Err(problem);
+            }
+        }
+    }
+}
+
+fn start(daemon: &Daemon, subject: &Subject, spawn: &Spawn) -> Result<Started, NotStarted> {
     check(spawn)?;
     let caller = subject.caller(&daemon.caller)?;
     let session = match &spawn.session {
@@ -186,12 +214,14 @@ fn start(daemon: &Daemon, subject: &Subject, spawn: &Spawn) -> Result<Started, P
         Err(failure) => {
             let project = subject.project.as_ref().map(|project| project.display().to_string());
             let labels = labels(&project.unwrap_or_default(), subject, session.as_ref());
-            return Err(not_compiled(daemon, labels, failure));
+            return Err(not_compiled(daemon, labels, failure).into());
         }
     };
     match selected {
         Selected::Caged(selection) => start_caged(daemon, subject, spawn, *selection, session),
-        Selected::Uncaged(selection) => start_uncaged(daemon, subject, spawn, *selection, session),
+        Selected::Uncaged(selection) => {
+            Ok(start_uncaged(daemon, subject, spawn, *selection, session)?)
+        }
     }
 }
 
@@ -201,7 +231,7 @@ fn start_caged(
     spawn: &Spawn,
     mut selection: Selection,
     mut session: Option<Session>,
-) -> Result<Started, Problem> {
+) -> Result<Started, NotStarted> {
     let argv = command(&spawn.argv, &selection.agent_command)?;
     if let Some(terminal) = &spawn.terminal {
         tell_terminal(&mut selection.policy, &terminal.kind);
@@ -223,7 +253,7 @@ fn start_caged(
     let labels = labels(&project, subject, session.as_ref());
     let prepared = match prepare(&selection, &argv).map_err(Failure::from) {
         Ok(prepared) => prepared,
-        Err(failure) => return Err(not_compiled(daemon, labels, failure)),
+        Err(failure) => return Err(not_compiled(daemon, labels, failure).into()),
     };
     let mut notes = counsel::notes::of_flags(&selection);
     notes.extend(counsel::notes::of(&prepared));
@@ -241,7 +271,9 @@ fn start_caged(
                 log::warning(&finding.to_string());
             }
         }
-        not_started(error, Some(&plan))
+        let is_changed = error.is_of_changed_tree();
+        let problem = not_started(error, Some(&plan));
+        if is_changed { NotStarted::TreeChanged(problem) } else { NotStarted::Other(problem) }
     })?;
     notes.extend(handle.degradation().into_iter().flat_map(tell_degradation));
     let facts = Facts {
@@ -418,3 +450,6 @@ const USUALLY_KEPT: usize = 1 << 20;
 const MOST_KEPT: usize = 64 << 20;
 
 const LONGEST_KIND: usize = 64;
+
+/// How often a cage is begun whose tree somebody else changes meanwhile.
+const MOST_TRIES: u32 = 10;

@@ -16,7 +16,7 @@ fn check(pointer: &[u8], shared: Option<&[u8]>) -> Vec<String> {
         let below = found.as_path().strip_prefix(&top);
         below.map_or(found.to_string(), |path| path.display().to_string())
     };
-    pointed_to(&path, &mut Vec::new()).iter().map(relative).collect()
+    pointed_to(&path, &mut Reader::new(usize::MAX)).iter().map(relative).collect()
 }
 
 /// T6, T7
@@ -52,7 +52,13 @@ fn names_are_collected_over_included_files() {
     write("p/a.conf", "[include]\npath = a.conf\n[gpg]\nprogram = ./sign\n[core]\nworktree = ../w");
     write("home/b", "[core]\nfsmonitor = not/read\n");
     let real = |path: &HostPath| path.is_within(&host("p")).then(|| path.clone());
-    let found = named_by(&host("p/.git/config"), None, Some(&host("home")), &real, &mut Vec::new());
+    let found = named_by(
+        &host("p/.git/config"),
+        None,
+        Some(&host("home")),
+        &real,
+        &mut Reader::new(usize::MAX),
+    );
     let mut lines: Vec<String> = found
         .iter()
         .map(|named| {
@@ -85,13 +91,15 @@ fn configuration_is_read_within_bounds() {
     let top = directory.path().canonicalize().unwrap();
     let host = |path: &str| HostPath::new(top.join(path).into_os_string()).unwrap();
     let real = |path: &HostPath| Some(path.clone());
-    let check = |path: &str| named_by(&host(path), None, None, &real, &mut Vec::new()).len();
+    let check =
+        |path: &str| named_by(&host(path), None, None, &real, &mut Reader::new(usize::MAX)).len();
     let padding = "#\n".repeat(400_000);
     std::fs::write(top.join("long"), format!("{padding}[core]\nhooksPath = x\n")).unwrap();
     std::fs::write(top.join("longer"), format!("{padding}{padding}[core]\nhooksPath = x\n"))
         .unwrap();
-    rustix::fs::mknodat(CWD, host("fifo").as_path(), rustix::fs::FileType::Fifo, Mode::RWXU, 0)
-        .unwrap();
+    let fifo = host("fifo");
+    let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU);
+    rustix::fs::mknodat(rustix::fs::CWD, fifo.as_path(), kind, mode, 0).unwrap();
     let chain: String = (0..1000).map(|number| format!("path = {number}\n")).collect();
     std::fs::write(top.join("many"), format!("[include]\n{chain}")).unwrap();
     std::os::unix::fs::symlink("long", top.join("link")).unwrap();

@@ -9,6 +9,7 @@ fn check(text: &str) -> Vec<String> {
             Named::Configuration(path) => ("configuration", path, ""),
             Named::WorkTree(path) => ("work tree", path, ""),
             Named::Hooks(path) => ("hooks", path, ""),
+            Named::LongObjectNames => return "long names of objects".to_owned(),
             Named::Program { path, is_surely_path: true } => ("program", path, ""),
             Named::Program { path, is_surely_path: false } => ("program", path, "?"),
         };
@@ -36,6 +37,8 @@ fn the_syntax_is_gits() {
         ("[includeIf \"gitdir:~/x]y\\\"/\"]\npath = c", "configuration c"),
         ("[includeIf.gitdir] path = c", "configuration c"),
         ("[core]\nworktree = ../../../lib", "work tree ../../../lib"),
+        ("[extensions]\nobjectFormat = sha256", "long names of objects"),
+        ("[extensions]\nobjectFormat = sha1", ""),
         ("[remote \"origin\"]\nurl = ../other", ""),
         ("[user]\nname = hooks/path", ""),
         ("[alias]\nx = !./run.sh", "program ./run.sh"),

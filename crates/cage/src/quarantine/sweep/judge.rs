@@ -6,8 +6,9 @@ use policy::protected::Entry;
 use rustix::fs::{FileType, Statx, StatxFlags};
 use rustix::io::Errno;
 
+use super::directory::Directory;
 use super::novelty::Novelty;
-use super::{Dating, Listing, Name, Sweep, rebase, times};
+use super::{Dating, Listing, Name, Sweep, times};
 use crate::quarantine::Finding;
 
 /// Something that is judged.
@@ -48,7 +49,7 @@ impl Sweep<'_> {
             Ok(times) => times,
             Err(Errno::NOENT) => return Judged::Stays,
             Err(errno) => {
-                self.findings.tell(Finding::NotMoved { path: path.clone(), entry, errno });
+                self.tell(Finding::NotMoved { path: path.clone(), entry, errno });
                 return Judged::Stays;
             }
         };
@@ -62,7 +63,7 @@ impl Sweep<'_> {
         }
         let is_as_before =
             novelty != Novelty::Certain && self.is_link_as_before(listing, name, path);
-        if is_as_before || rebase::is_harmless(listing, name, entry) {
+        if is_as_before || self.is_harmless_rebase(listing, suspect) {
             return Judged::Stays;
         }
         if self.is_named(listing, path) {
@@ -87,8 +88,10 @@ impl Sweep<'_> {
     /// read then, every protected name got a cover, so one without has appeared.
     pub(super) fn age(&self, listing: &Listing<'_>, times: &Statx) -> Age {
         if self.dating == Dating::Untold {
-            let was_read = self.listed_at_start.contains_key(&listing.directory.path);
-            return if was_read { Age::New } else { Age::Untold };
+            let Directory { path, among_packages, .. } = listing.directory;
+            // What packages have brought is not covered.
+            let was_covered = self.listed_at_start.contains_key(path) && !among_packages;
+            return if was_covered { Age::New } else { Age::Untold };
         }
         if self.dating.is_recent(times.stx_ctime) { Age::New } else { Age::Old }
     }
@@ -96,7 +99,7 @@ impl Sweep<'_> {
     fn leave_old(&mut self, listing: &Listing<'_>, suspect: &Suspect<'_>) -> Judged {
         if suspect.novelty == Novelty::Perhaps && listing.directory.inside.is_none() {
             let (path, entry) = (suspect.path.clone(), suspect.entry);
-            self.findings.tell(Finding::PerhapsMoved { path, entry });
+            self.tell(Finding::PerhapsMoved { path, entry });
         }
         Judged::Stays
     }
@@ -118,7 +121,7 @@ impl Sweep<'_> {
     /// nothing says that there was a change.
     fn note_change(&mut self, name: &Name, path: &HostPath, entry: &'static Entry) {
         if name.file_type != FileType::Directory && self.dating != Dating::Untold {
-            self.findings.tell(Finding::Modified { path: path.clone(), entry });
+            self.tell(Finding::Modified { path: path.clone(), entry });
         }
     }
 

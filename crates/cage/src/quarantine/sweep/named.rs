@@ -10,10 +10,11 @@ use plan::HostPath;
 use policy::protected::Entry;
 use rustix::fs::{AtFlags, FileType};
 
+use super::directory::below;
 use super::novelty::Novelty;
-use super::{Directory, Interest, Judged, Listing, Name, Suspect, Sweep, bare_entry, join};
-use crate::protected_names::Begun;
+use super::{Directory, Judged, Listing, Name, Suspect, Sweep, bare_entry, join};
 use crate::protected_names::git::{self, NamedPath, Role};
+use crate::protected_names::reader::Reader;
 
 /// Something that names something else.
 pub(super) enum Lead {
@@ -27,13 +28,31 @@ pub(super) enum Lead {
     Link(HostPath),
 }
 
+impl Lead {
+    /// Where it leads.
+    pub(super) fn path(&self) -> &HostPath {
+        match self {
+            Self::Configuration { path, .. } | Self::Link(path) => path,
+        }
+    }
+}
+
+/// How what is named is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Suspicion {
+    /// As all that has a protected name.
+    Usual,
+    /// It came to be named during the run: it stays only if it certainly was as it is.
+    Strict,
+}
+
 /// The configuration of the repository that a grant lies in.
-pub(super) fn around(grant: &HostPath, unread: &mut git::Unread) -> Vec<Lead> {
+pub(super) fn around(grant: &HostPath, reader: &mut Reader) -> Vec<Lead> {
     for directory in std::iter::successors(grant.parent(), HostPath::parent) {
         let Ok(pointer) = directory.join(".git") else { break };
         match pointer.as_path().symlink_metadata() {
             Ok(found) if found.is_dir() => return of_repository(&pointer, None),
-            Ok(_) => return of_pointer(&directory, &pointer, unread),
+            Ok(_) => return of_pointer(&directory, &pointer, reader),
             Err(_) => {}
         }
     }
@@ -49,13 +68,13 @@ impl Sweep<'_> {
         entry: &'static Entry,
     ) {
         if entry.pattern == ".git" {
-            let leads = of_pointer(directory, path, &mut self.unread);
+            let leads = of_pointer(directory, path, &mut self.reader);
             self.leads.extend(leads);
         } else if entry.is_git_configuration() {
             let path = path.clone();
             self.leads.push(Lead::Configuration { path, work_tree: None });
         } else if entry.pattern.ends_with("/commondir")
-            && let Some(shared) = git::shared_by(directory, &mut self.unread)
+            && let Some(shared) = git::shared_by(directory, &mut self.reader)
         {
             self.leads.extend(of_repository(&shared, None));
         }
@@ -85,100 +104,102 @@ impl Sweep<'_> {
                 named.extend(hooks.map(|path| NamedPath { path, role: Role::Hooks }));
                 let real = |path: &HostPath| path.is_within(root).then(|| path.clone());
                 let work_tree = work_tree.as_ref();
-                let unread = &mut self.unread;
-                named.extend(git::named_by(path, work_tree, self.home, &real, unread));
+                let reader = &mut self.reader;
+                named.extend(git::named_by(path, work_tree, self.home, &real, reader));
                 named
             }
         };
         for named in named {
-            self.judge_named(top, root, &named, waiting);
+            self.judge_named(top, root, &named, Suspicion::Usual, waiting);
         }
     }
 
     /// Judges one path, or the link that is in its way.
-    fn judge_named(
+    pub(super) fn judge_named(
         &mut self,
         top: &OwnedFd,
         root: &HostPath,
         named: &NamedPath,
+        suspicion: Suspicion,
         waiting: &mut VecDeque<Directory>,
     ) {
         let Some(entry) = bare_entry(b"config") else { return };
-        let Some(below) = below(root, &named.path) else { return };
-        if named.role == Role::PerhapsProgram || !self.judged.insert(named.path.clone()) {
+        if named.role == Role::PerhapsProgram || self.judged.contains(&named.path) {
             return;
         }
-        let mut above = Directory::named(Vec::new(), root.clone(), None);
-        let mut components = below.split(|byte| *byte == b'/').peekable();
+        let Some(reached) = self.reach(top, root, &named.path) else { return };
+        let Reached { above, descriptor, name, path, .. } = &reached;
+        let is_directory = name.file_type == FileType::Directory;
+        let by_chance = is_directory && named.role != Role::Hooks;
+        let is_in_the_way = !reached.is_it && name.file_type != FileType::Symlink;
+        if by_chance || is_in_the_way || !self.judged.insert(path.clone()) {
+            return;
+        }
+        let listing = self.listing(above, descriptor);
+        let novelty = match suspicion {
+            Suspicion::Strict if !self.is_surely_old(&listing, name) => Novelty::UnlessCovered,
+            _ => Novelty::Known,
+        };
+        let suspect = Suspect { name, path, entry, novelty: above.novelty.max(novelty) };
+        let judged = self.judge(&listing, &suspect);
+        if judged == Judged::Stays && is_directory {
+            let is_named = self.is_named(&listing, path);
+            let novelty = self.novelty_inside(&listing, name);
+            let relative = join(&above.relative, &name.bytes);
+            let (inside, found) = (Some(entry), Directory::plain(relative, path.clone()));
+            waiting.push_back(Directory { inside, is_named, novelty, ..found });
+        }
+    }
+
+    /// Walks to a path below the grant's root, or to what is in its way; nothing where that was covered.
+    pub(super) fn reach(
+        &self,
+        top: &OwnedFd,
+        root: &HostPath,
+        wanted: &HostPath,
+    ) -> Option<Reached> {
+        let mut above = Directory::plain(Vec::new(), root.clone());
+        let mut components = below(root, wanted)?.split(|byte| *byte == b'/').peekable();
         while let Some(component) = components.next() {
-            let Ok(path) = above.path.join(component) else { return };
+            let path = above.path.join(component).ok()?;
             if above.novelty != Novelty::Certain && self.covered_at_start.contains(&path) {
-                return;
+                return None;
             }
-            let Ok(descriptor) = self.open(top, &above) else { return };
+            let descriptor = self.open(top, &above).ok()?;
             let flags = AtFlags::SYMLINK_NOFOLLOW;
-            let Ok(status) = rustix::fs::statat(&descriptor, component, flags) else { return };
+            let status = rustix::fs::statat(&descriptor, component, flags).ok()?;
             let file_type = FileType::from_raw_mode(status.st_mode);
-            let is_directory = file_type == FileType::Directory;
-            let relative = join(&above.relative, component);
             let name = Name { bytes: component.to_vec(), file_type, inode: status.st_ino };
-            let listing = self.listing(&above, &descriptor);
-            let novelty = self.novelty_inside(&listing, &name);
-            if components.peek().is_some() && is_directory {
-                above = Directory { novelty, ..Directory::named(relative, path, None) };
-                continue;
-            }
             let is_it = components.peek().is_none();
-            let by_chance = is_directory && named.role != Role::Hooks;
-            if by_chance || (!is_it && file_type != FileType::Symlink) {
-                return;
+            if is_it || file_type != FileType::Directory {
+                return Some(Reached { above, descriptor, name, path, is_it });
             }
-            let suspect = Suspect { name: &name, path: &path, entry, novelty: above.novelty };
-            let judged = self.judge(&listing, &suspect);
-            if judged == Judged::Stays && is_directory {
-                let is_named = self.is_named(&listing, &path);
-                let found = Directory::named(relative, path, Some(entry));
-                waiting.push_back(Directory { is_named, novelty, ..found });
-            }
-            return;
+            let novelty = self.novelty_inside(&self.listing(&above, &descriptor), &name);
+            let relative = join(&above.relative, component);
+            above = Directory { novelty, ..Directory::plain(relative, path) };
         }
+        None
     }
 }
 
-impl Directory {
-    fn named(relative: Vec<u8>, path: HostPath, inside: Option<&'static Entry>) -> Self {
-        let begun = Begun::default();
-        Self {
-            relative,
-            path,
-            depth: 0,
-            begun,
-            inside,
-            inside_repository: false,
-            inside_bare: false,
-            interest: Interest::Names,
-            novelty: Novelty::Known,
-            is_named: false,
-        }
-    }
+/// What a walk to a path came to.
+pub(super) struct Reached {
+    /// Where it is.
+    pub(super) above: Directory,
+    descriptor: OwnedFd,
+    name: Name,
+    path: HostPath,
+    /// Whether it is what was wanted, and not something on the way.
+    is_it: bool,
 }
 
 /// What a `.git` file in a work tree leads to.
-fn of_pointer(work_tree: &HostPath, pointer: &HostPath, unread: &mut git::Unread) -> Vec<Lead> {
-    let repositories = git::pointed_to(pointer, unread);
+fn of_pointer(work_tree: &HostPath, pointer: &HostPath, reader: &mut Reader) -> Vec<Lead> {
+    let repositories = git::pointed_to(pointer, reader);
     repositories.iter().flat_map(|repository| of_repository(repository, Some(work_tree))).collect()
 }
 
 fn of_repository(repository: &HostPath, work_tree: Option<&HostPath>) -> Vec<Lead> {
     let paths = git::CONFIGURATION.iter().filter_map(|name| repository.join(name).ok());
     paths.map(|path| Lead::Configuration { path, work_tree: work_tree.cloned() }).collect()
-}
-
-/// A path relative to the root that it lies strictly below.
-pub(super) fn below<'path>(root: &HostPath, path: &'path HostPath) -> Option<&'path [u8]> {
-    if !path.is_within(root) || path == root {
-        return None;
-    }
-    let below = path.as_bytes().strip_prefix(root.as_bytes())?;
-    Some(below.strip_prefix(b"/").unwrap_or(below))
 }

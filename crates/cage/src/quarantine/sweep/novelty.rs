@@ -1,12 +1,14 @@
 //! Whether a directory was there before the run. One that was moved brings what is in it along, and none of that
 //! bears a new time; but directories keep their numbers, and those at the top of a grant were noted at the
-//! start. Deeper ones can only be suspected. Reads times and nothing else.
+//! start. Deeper ones can only be suspected. Reads times, and names for them.
 
 use std::collections::HashMap;
+use std::os::fd::OwnedFd;
 
 use plan::HostPath;
+use rustix::fs::FileType;
 
-use super::{Dating, Listing, Name, Sweep, times};
+use super::{Dating, Listing, Name, Sweep, open_to_list, times};
 use crate::quarantine::{AtStart, Listed};
 
 /// What is known of a directory, or of a name in it; more of it comes later.
@@ -54,6 +56,26 @@ impl Sweep<'_> {
         } else {
             Novelty::Known
         }
+    }
+
+    /// Whether a name is as it was and where it was, with all that is in it, as far as dates can tell.
+    pub(super) fn is_surely_old(&mut self, listing: &Listing<'_>, name: &Name) -> bool {
+        let dating = self.dating;
+        let is_old = |directory: &OwnedFd, name: &[u8]| {
+            times(directory, name).is_ok_and(|times| !dating.is_recent(times.stx_ctime))
+        };
+        if dating == Dating::Untold
+            || listing.directory.novelty != Novelty::Known
+            || !is_old(listing.descriptor, &name.bytes)
+        {
+            return false;
+        }
+        if name.file_type != FileType::Directory {
+            return true;
+        }
+        let Ok(inner) = open_to_list(listing.descriptor, &name.bytes) else { return false };
+        let names = self.list(&inner);
+        names.is_ok_and(|names| names.iter().all(|name| is_old(&inner, &name.bytes)))
     }
 
     /// The same for what Git obeys in a directory that is a repository now: one that was read at the start

@@ -5,26 +5,43 @@
 use policy::protected::Entry;
 use rustix::fs::{FileType, Mode, OFlags};
 
-use super::{Listing, Name};
-use crate::protected_names::git;
+use super::judge::Suspect;
+use super::{Listing, Sweep};
 
 #[cfg(test)]
 mod tests;
 
-/// Whether it is such a file and runs nothing.
-pub(super) fn is_harmless(listing: &Listing<'_>, name: &Name, entry: &'static Entry) -> bool {
-    let Some(kind) = kind(entry) else { return false };
-    if name.file_type != FileType::RegularFile {
-        return false;
+impl Sweep<'_> {
+    /// Whether it is such a file and runs nothing.
+    pub(super) fn is_harmless_rebase(
+        &mut self,
+        listing: &Listing<'_>,
+        suspect: &Suspect<'_>,
+    ) -> bool {
+        let Suspect { name, path, entry, .. } = *suspect;
+        let Some(kind) = kind(entry) else { return false };
+        if name.file_type != FileType::RegularFile {
+            return false;
+        }
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = rustix::fs::openat(listing.descriptor, &*name.bytes, flags, Mode::empty());
+        let Ok(object) = opened else { return false };
+        let Ok(status) = rustix::fs::fstat(&object) else { return false };
+        let key = (status.st_dev, status.st_ino, kind);
+        if let Some(known) = self.rebases.get(&key) {
+            return *known;
+        }
+        let text = self.reader.object(path, &object, MOST_BYTES).ok().flatten();
+        let is_harmless =
+            text.is_some_and(|text| text.len() < MOST_BYTES && !runs_something(kind, &text));
+        self.rebases.insert(key, is_harmless);
+        is_harmless
     }
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let opened = rustix::fs::openat(listing.descriptor, &*name.bytes, flags, Mode::empty());
-    let text = opened.and_then(|object| git::read_object(&object, MOST_BYTES)).ok().flatten();
-    text.is_some_and(|text| text.len() < MOST_BYTES && !runs_something(kind, &text))
 }
 
-#[derive(Clone, Copy, Debug)]
-enum Kind {
+/// What such a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Kind {
     /// One command of Git on each line, of which one runs a shell.
     List,
     /// Options that can name a merge strategy, which is a program.

@@ -7,8 +7,9 @@ use plan::HostPath;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
+use super::directory::MOST_ATTEMPTS;
 use super::judge::{Judged, Suspect};
-use super::{Listing, MOST_ATTEMPTS, Name, Sweep};
+use super::{Listing, Name, Sweep};
 use crate::quarantine::Finding;
 
 impl Sweep<'_> {
@@ -21,17 +22,17 @@ impl Sweep<'_> {
         };
         match renamed {
             Ok(moved_to) => {
-                self.findings.tell(Finding::Quarantined { path: path.clone(), moved_to, entry });
+                self.tell(Finding::Quarantined { path: path.clone(), moved_to, entry });
                 Judged::Moved
             }
             Err(errno @ (Errno::NOSPC | Errno::DQUOT))
                 if close(listing.descriptor, name).is_ok() =>
             {
-                self.findings.tell(Finding::Closed { path: path.clone(), entry, errno });
+                self.tell(Finding::Closed { path: path.clone(), entry, errno });
                 Judged::Moved
             }
             Err(errno) => {
-                self.findings.tell(Finding::NotMoved { path: path.clone(), entry, errno });
+                self.tell(Finding::NotMoved { path: path.clone(), entry, errno });
                 Judged::Stays
             }
         }

@@ -15,8 +15,8 @@ fn names_beyond_the_bound_are_never_passed_over_in_silence() {
     let root = HostPath::new(root.as_os_str().as_bytes()).unwrap();
     for (bound, is_told) in [(3, true), (100, false)] {
         let at_start = AtStart::default();
-        let mut sweep = Sweep::new(&at_start, Began::now(), "01ABC");
-        sweep.names_left = bound;
+        let limits = Limits { names: bound, ..Limits::default() };
+        let mut sweep = Sweep::new(&at_start, Began::now(), "01ABC", limits);
         sweep.below(&root);
         let found = sweep.into_findings();
         let why = Unsearched::TooManyNames;

@@ -11,12 +11,11 @@ use policy::protected::{Entry, Object};
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
+use super::directory::below;
 use super::judge::{Age, Suspect};
-use super::named::below;
 use super::novelty::Novelty;
 use super::{Directory, Interest, Listing, Name, Sweep, is_git, times};
 use crate::protected_names::Begun;
-use crate::quarantine::Unsearched;
 
 impl Sweep<'_> {
     /// Looks at what a link leads to, if that is a directory.
@@ -35,8 +34,8 @@ impl Sweep<'_> {
         let is_certain = listing.directory.novelty == Novelty::Certain;
         if is_certain || (age == Age::New && !is_as_before) {
             let completed = self.completed_in(&target, begun, MOST_LEVELS);
-            if self.names_left == 0 {
-                self.not_searched(path.clone(), Unsearched::TooManyNames);
+            if let Some(why) = self.allowance.is_over() {
+                self.tell_over(path.clone(), why);
             }
             if let Some(entry) = completed {
                 let suspect = Suspect { name, path, entry, novelty: Novelty::Certain };
@@ -60,6 +59,7 @@ impl Sweep<'_> {
             inside: None,
             inside_repository: above.inside_repository || is_git(&name.bytes),
             inside_bare: above.inside_bare,
+            among_packages: above.among_packages,
             interest: Interest::Begun,
             novelty: if is_as_before { Novelty::UnlessCovered } else { Novelty::Known },
             is_named: above.is_named,

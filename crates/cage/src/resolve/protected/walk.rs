@@ -22,6 +22,7 @@ pub(super) fn walk(search: &mut Search<'_>, grant: &HostPath) {
         search,
         names,
         waiting: VecDeque::new(),
+        packages: VecDeque::new(),
         names_left: MOST_NAMES,
         directories_left: MOST_DIRECTORIES_BY_NAME,
         split: HashSet::new(),
@@ -31,16 +32,20 @@ pub(super) fn walk(search: &mut Search<'_>, grant: &HostPath) {
         depth: 0,
         begun: names.begun_at(grant),
         inside_repository: false,
+        among_packages: false,
     });
     while let Some(directory) = walk.waiting.pop_front() {
         walk.visit(&directory);
     }
+    walk.visit_packages();
 }
 
 struct Walk<'a, 'search> {
     search: &'a mut Search<'search>,
     names: &'static ProtectedNames,
     waiting: VecDeque<Directory>,
+    /// Directories of packages and builds, for later.
+    packages: VecDeque<Directory>,
     names_left: usize,
     directories_left: usize,
     /// Directories that repositories share and that were looked at.
@@ -54,6 +59,9 @@ struct Directory {
     begun: Begun,
     /// Below `.git`, where only what the table names is of interest.
     inside_repository: bool,
+    /// Below a directory of packages or builds, where repositories alone are protected: package managers
+    /// replace all else, and what they replace is judged after the run.
+    among_packages: bool,
 }
 
 /// A name in a directory.
@@ -64,6 +72,17 @@ struct Name {
 }
 
 impl Walk<'_, '_> {
+    /// Looks at the top of the directories of packages and builds, with what is set apart for them.
+    fn visit_packages(&mut self) {
+        (self.names_left, self.directories_left) = (MOST_NAMES_AMONG_PACKAGES, 0);
+        self.waiting = std::mem::take(&mut self.packages);
+        for _ in 0..MOST_PACKAGES {
+            let Some(directory) = self.waiting.pop_front() else { return };
+            self.visit(&directory);
+            self.waiting.append(&mut self.packages);
+        }
+    }
+
     fn visit(&mut self, directory: &Directory) {
         if self.names_left == 0 {
             self.ask_by_name(directory);
@@ -83,10 +102,13 @@ impl Walk<'_, '_> {
             self.search.directories.push(Listed { path: directory.path.clone(), inside });
         }
         // Inside `.git` the table knows what counts.
-        let is_bare = || is_repository(listed.iter().map(|name| name.bytes.as_slice()));
-        if !directory.inside_repository && is_bare() {
+        let is_bare = is_repository(listed.iter().map(|name| name.bytes.as_slice()));
+        if !directory.inside_repository && is_bare {
             self.protect_split(&directory.path);
             self.search.repository(&directory.path, None);
+        }
+        if is_bare && let Ok(index) = directory.path.join("index") {
+            self.search.index(index);
         }
         for name in listed {
             self.look_at(directory, &name);
@@ -106,6 +128,9 @@ impl Walk<'_, '_> {
         let is_directory = object == Object::Directory;
         // Nearly every name: nothing that the table knows, and no directory to look into.
         if step.entry.is_none() && step.below.is_empty() && !is_directory {
+            return;
+        }
+        if directory.among_packages && step.entry.is_some_and(|entry| !is_of_git(entry)) {
             return;
         }
         let Ok(path) = directory.path.join(&name.bytes) else { return };
@@ -128,12 +153,16 @@ impl Walk<'_, '_> {
         let descend = if inside_repository {
             interesting && !is_git_data(&name.bytes)
         } else {
-            interesting || (depth <= MOST_DEPTH && !is_fetched_or_built(&name.bytes))
+            interesting || depth <= MOST_DEPTH
         };
         // A rule's own path is walked for itself, or needs no walk.
-        if is_directory && descend && self.search.stage.access.exactly(&path).is_none() {
-            self.waiting.push_back(Directory { path, depth, begun: step.below, inside_repository });
+        if !is_directory || !descend || self.search.stage.access.exactly(&path).is_some() {
+            return;
         }
+        let is_of_packages = !inside_repository && is_fetched_or_built(&name.bytes);
+        let among_packages = directory.among_packages || is_of_packages;
+        let found = Directory { path, depth, begun: step.below, inside_repository, among_packages };
+        if among_packages { self.packages.push_back(found) } else { self.waiting.push_back(found) }
     }
 
     /// A link in the place of a directory that the table looks into, such as `.git`: the directory
@@ -147,12 +176,12 @@ impl Walk<'_, '_> {
         if self.search.is_exposed(&target.path) {
             let begun = self.names.step(begun, name, Object::Directory).below;
             let depth = MOST_DEPTH;
-            let inside_repository = true;
             self.waiting.push_back(Directory {
                 path: target.path,
                 depth,
                 begun,
-                inside_repository,
+                inside_repository: true,
+                among_packages: false,
             });
         }
         true
@@ -167,7 +196,7 @@ impl Walk<'_, '_> {
         entry: &'static Entry,
     ) {
         if entry.pattern == ".git" {
-            for repository in git::pointed_to(path, &mut self.search.unread) {
+            for repository in git::pointed_to(path, &mut self.search.reader) {
                 self.search.repository(&repository, Some(&directory.path));
             }
         } else if entry.is_git_configuration() {
@@ -179,7 +208,7 @@ impl Walk<'_, '_> {
 
     /// The other half of a repository that is split in two.
     fn protect_split(&mut self, repository: &HostPath) {
-        if let Some(shared) = git::shared_by(repository, &mut self.search.unread)
+        if let Some(shared) = git::shared_by(repository, &mut self.search.reader)
             && self.split.insert(shared.clone())
         {
             self.search.repository(&shared, None);
@@ -206,6 +235,10 @@ impl Walk<'_, '_> {
             }
         }
     }
+}
+
+fn is_of_git(entry: &Entry) -> bool {
+    entry.pattern == ".git" || entry.pattern.starts_with(".git/")
 }
 
 fn is_git(name: &[u8]) -> bool {
@@ -237,6 +270,10 @@ const MOST_DEPTH: usize = 3;
 
 /// How many names are read for one grant. A start must not take longer than a person notices.
 const MOST_NAMES: usize = 4096;
+
+/// The same for directories of packages and builds, and how many of these are opened.
+const MOST_NAMES_AMONG_PACKAGES: usize = 1024;
+const MOST_PACKAGES: usize = 32;
 
 /// How many directories beyond that are asked by name.
 const MOST_DIRECTORIES_BY_NAME: usize = 16;
