@@ -145,3 +145,6 @@ const MOST_CAPABILITIES: u32 = 63;
 
 /// Position of `arg_start` in `/proc/self/stat`, counted from 1 (proc(5)).
 const ARGUMENT_START: usize = 48;
+
+#[cfg(test)]
+mod tests;
