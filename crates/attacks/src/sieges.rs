@@ -7,6 +7,7 @@ mod limits;
 mod network;
 mod races;
 mod start;
+mod streams;
 mod terminal;
 
 use crate::Siege;
@@ -17,6 +18,7 @@ pub(crate) const SIEGES: &[&[Siege]] = &[
     grants::SIEGES,
     death::SIEGES,
     start::SIEGES,
+    streams::SIEGES,
     limits::SIEGES,
     network::SIEGES,
     terminal::SIEGES,
