@@ -95,8 +95,9 @@ fn with_victim_on_stage(attack: &'static Attack, arena: &Arena) -> std::io::Resu
     std::fs::create_dir_all(&place)?;
     std::fs::write(place.join("secret"), "nothing")?;
     let mut child = Command::new(Arena::attacker(&arena.project))
-        .args(["__attack", "victim"])
-        .arg(&place)
+        // From there, because the path of a socket has to be short.
+        .args(["__attack", "victim", "."])
+        .current_dir(&place)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()?;
