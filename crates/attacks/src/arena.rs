@@ -64,6 +64,8 @@ pub struct SharedNames {
     pub abstract_stream: String,
     /// An abstract socket that takes datagrams.
     pub abstract_datagram: String,
+    /// A key in the session of whoever starts the attacks, where the kernel keeps keys.
+    pub session_key: Option<String>,
 }
 
 /// See [`sys::raw::FileHandle`].

@@ -9,6 +9,7 @@ mod limits;
 mod network;
 mod races;
 mod start;
+mod streams;
 mod terminal;
 
 pub(crate) use daemon::ask;
@@ -22,6 +23,7 @@ pub(crate) const SIEGES: &[&[Siege]] = &[
     aftermath::SIEGES,
     death::SIEGES,
     start::SIEGES,
+    streams::SIEGES,
     limits::SIEGES,
     network::SIEGES,
     daemon::SIEGES,

@@ -48,6 +48,8 @@ fn attempt(plan: &Plan, recording: &Recording) -> Result<End, SpawnError> {
     for (number, contents) in &command.data {
         kept.push(data_at(*number, contents.as_bytes()).map_err(failed)?);
     }
+    // The filter tells programs that they have it, and Bubblewrap hands on what it was started with.
+    jail::refuse_core_dumps().map_err(helper)?;
     let mut process = Command::new(program);
     process.args(command.argv.iter().skip(1).map(plan::ByteString::as_os_str)).env_clear();
     if let IdentityMap::Unowned(ids) = plan.identity.map {

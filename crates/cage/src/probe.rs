@@ -12,6 +12,7 @@ pub use namespaces::apparmor_profile;
 
 use std::path::{Path, PathBuf};
 
+use rustix::process::{Resource, getrlimit};
 use serde::Serialize;
 
 #[cfg(test)]
@@ -84,6 +85,7 @@ pub fn probe(subject: &Subject, build_cage: impl FnOnce() -> Result<(), String>)
         namespaces::proc_layer(&files),
         kernel::seccomp_layer(&files),
         kernel::landlock_layer(&files),
+        kernel::core_dump_layer(&files, getrlimit(Resource::Core).maximum),
         network::network_layer(jail::probe_network()),
         limits::limits_layer(::limits::Limiter::discover().layer()),
         machine::bubblewrap_layer(&files),

@@ -175,6 +175,7 @@ fn about_syscall(selection: &Selection, name: &str) -> Result<Answer, Failure> {
             format!("is refused: {}", std::io::Error::from(errno))
         }
         Verdict::Kill { .. } => "kills the program (SIGSYS)".to_owned(),
+        Verdict::Ignore => "is answered with success and not made".to_owned(),
     };
     let mut text = format!("`{name}` {sentence}\n  profile: {}", profile.name());
     for line in &lines {
@@ -199,6 +200,7 @@ fn about_syscall(selection: &Selection, name: &str) -> Result<Answer, Failure> {
             Verdict::Allow => "allow",
             Verdict::Refuse { .. } => "refuse",
             Verdict::Kill { .. } => "kill",
+            Verdict::Ignore => "ignore",
         },
         "rules": lines.iter().map(|line| json!({ "line": line.number, "text": line.text.trim() }))
             .collect::<Vec<_>>(),

@@ -51,3 +51,6 @@ fn rights(access: Access, kind: FileType) -> BitFlags<AccessFs> {
 
 /// The newest landlock whose rights and scopes the rules use.
 const WANTED: ABI = ABI::V6;
+
+#[cfg(test)]
+mod tests;

@@ -37,5 +37,6 @@ pub use control::{Denial, End, LandlockState, Layers, NetworkState, NotifyState,
 pub use error::{SetupFailure, StartError, Step};
 pub use namespaces::Premade;
 pub use network::{NetworkProbe, probe_network};
+pub use privileges::refuse_core_dumps;
 pub use start::{Born, LimitsHolder, start};
 pub use streams::{ProgramStreams, Stream};

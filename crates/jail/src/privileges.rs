@@ -46,10 +46,12 @@ pub(crate) fn hide_from_the_cage<T>(open: impl FnOnce() -> T) -> Result<T, Setup
     Ok(opened)
 }
 
-/// Turns core dumps off. A limit of 1 is the one value that also keeps the kernel from handing
-/// the memory of a crashed program to a helper on the host (core(5)).
-pub(crate) fn refuse_core_dumps() -> Result<(), SetupFailure> {
-    // A caller whose hard limit is 0 cannot have it; then there are no dumps in files.
+/// Turns core dumps of this process and all that it starts off. A limit of 1 is the one value that also
+/// keeps the kernel from handing the memory of a crashed program to a helper on the host (core(5)). The
+/// filters of cages leave it as it is.
+pub fn refuse_core_dumps() -> Result<(), SetupFailure> {
+    // A caller whose hard limit is 0 cannot have it; then there are no dumps in files, and helpers are told
+    // of the limit. The kernel has nothing stronger that outlasts the start of a program.
     let hard = rustix::process::getrlimit(Resource::Core).maximum;
     let most = hard.map_or(1, |hard| hard.min(1));
     let limit = Rlimit { current: Some(most), maximum: Some(most) };
@@ -122,3 +124,6 @@ const MOST_CAPABILITIES: u32 = 63;
 
 /// Position of `arg_start` in `/proc/self/stat`, counted from 1 (proc(5)).
 const ARGUMENT_START: usize = 48;
+
+#[cfg(test)]
+mod tests;

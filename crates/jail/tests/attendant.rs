@@ -95,6 +95,12 @@ fn it_has_no_files_and_no_power() {
         (attendant.status("NoNewPrivs").as_str(), attendant.status("Seccomp").as_str()),
         ("1", "2")
     );
+    // T72: nor does its memory go to a helper of the host.
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", attendant.pid)).unwrap();
+    let core = limits.lines().find_map(|line| line.strip_prefix("Max core file size")).unwrap();
+    let hard = rustix::process::getrlimit(rustix::process::Resource::Core).maximum;
+    let most = if hard == Some(0) { "0" } else { "1" };
+    assert_eq!(core.split_whitespace().take(2).collect::<Vec<_>>(), [most; 2]);
     let uid = attendant.status("Uid");
     let own = rustix::process::getuid().as_raw();
     let ids: Vec<u32> = uid.split_whitespace().map(|id| id.parse().unwrap()).collect();

@@ -7,6 +7,8 @@
 mod abi;
 mod handle;
 mod ipc;
+mod keys;
+mod limits;
 mod probe;
 mod process;
 mod terminal;
@@ -17,7 +19,9 @@ pub use ipc::{
     MessageQueue, PosixQueue, SharedMemory, read_message_queue, read_posix_queue,
     read_shared_memory,
 };
-pub use probe::Probe;
+pub use keys::{SessionKey, read_session_key};
+pub use limits::{LimitCall, idle_io_of_user, io_priority, set_core_limit};
+pub use probe::{Probe, landlock_version};
 pub use process::{
     UpperBits, leave_namespaces, own_listener, queue_signal, raise_capabilities, read_memory,
     seize, signal_everything, signal_thread, socket, start_in_user_namespace, write_memory,

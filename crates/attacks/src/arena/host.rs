@@ -49,6 +49,7 @@ pub struct HostArena {
     _temporary: Litter,
     environment_secret: String,
     _kernel_objects: KernelObjects,
+    _session_key: Option<raw::SessionKey>,
     _inherited: OwnedFd,
 }
 
@@ -98,12 +99,15 @@ impl HostArena {
         let temporary_file = PathBuf::from(format!("/tmp/stockade-bait-{short}"));
         let temporary_litter = Litter(temporary_file.clone());
         build::put(&temporary_file, secrets.issue("temporary")?)?;
-        let names = SharedNames {
+        let mut names = SharedNames {
             key: i32::from_str_radix(short.get(..7).unwrap_or("1"), 16).unwrap_or(1),
             object: format!("stockade-{short}"),
             abstract_stream: format!("stockade-stream-{short}"),
             abstract_datagram: format!("stockade-datagram-{short}"),
+            session_key: None,
         };
+        let session_key = make_session_key(&names, &secrets, bait)?;
+        names.session_key = session_key.as_ref().map(|_| names.object.clone());
         let kernel_objects = make_kernel_objects(&names, &secrets)?;
         let (victim, child) = start_victim(&set_up.executable(), &outside, &secrets)?;
         let listeners = listen(&outside, &names)?;
@@ -141,6 +145,7 @@ impl HostArena {
             _temporary: temporary_litter,
             environment_secret,
             _kernel_objects: kernel_objects,
+            _session_key: session_key,
         };
         host.write_down()?;
         Ok(host)
@@ -227,6 +232,22 @@ fn make_kernel_objects(
         _queue: queue.ok(),
         _object_file: object_litter,
     })
+}
+
+/// None where the kernel keeps no keys, or where whoever started this process may make none. What an arena's
+/// thread starts is in the same session, uncaged and in a cage.
+fn make_session_key(
+    names: &SharedNames,
+    secrets: &Secrets,
+    bait: Bait,
+) -> Result<Option<raw::SessionKey>, ArenaError> {
+    if bait != Bait::ForAttacks {
+        return Ok(None);
+    }
+    let name = std::ffi::CString::new(names.object.as_str()).map_err(|error| {
+        ArenaError::at("name", Path::new(&names.object), io::Error::from(error))
+    })?;
+    Ok(raw::SessionKey::new(&name, secrets.issue("session-key")?.as_bytes()).ok())
 }
 
 fn start_victim(

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use sys::raw::Probe;
 
-use crate::processes::{EFFECTS, KILL_EVERYTHING};
+use crate::processes::{EFFECTS, KILL_EVERYTHING, SLOW_EVERYTHING};
 use crate::{Tries, Twin, all, named, sieges};
 
 /// A name is the mark that an attack leaves: two with the same could not be told apart.
@@ -38,11 +38,13 @@ fn effects_belong_to_attacks() {
     }
 }
 
-/// T19: uncaged it would reach every process of the user.
+/// T19, T75: uncaged they would reach every process of the user.
 #[test]
-fn killing_everything_happens_on_a_stage_alone() {
-    let attack = named(KILL_EVERYTHING).expect("the attack");
-    assert_eq!(attack.twin, Twin::Namespaces);
+fn what_reaches_everything_happens_on_a_stage_alone() {
+    for name in SLOW_EVERYTHING.iter().chain([&KILL_EVERYTHING]) {
+        let attack = named(name).expect("the attack");
+        assert_eq!(attack.twin, Twin::Namespaces, "{name}");
+    }
 }
 
 /// A call that no attack makes would be a probe for nothing.

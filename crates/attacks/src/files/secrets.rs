@@ -1,11 +1,12 @@
 //! Reading what is not granted: other processes, keys, the kernel's log, the home's secrets, what a
 //! rule hides, what only root may read; and learning that something exists. T16, T64
 
+use std::ffi::CString;
 use std::fs;
 use std::os::unix::fs::FileExt;
 
 use rustix::io::Errno;
-use sys::raw::Probe;
+use sys::raw::{self, Probe};
 
 use crate::attack::{Attack, Outcome, Refused, Scene, Twin};
 
@@ -37,11 +38,21 @@ pub(crate) const ATTACKS: &[Attack] = &[
         }
         Ok(Outcome::Failed("another process's arguments".to_owned()))
     }),
-    Attack::new("T16", "read-kernel-keys", "lists the keys of its user", |_| {
-        let keys = fs::read("/proc/key-users")?;
-        match keys.len() {
-            0 => Ok(Outcome::Failed("empty".to_owned())),
-            length => Ok(Outcome::Succeeded(format!("{length} bytes"))),
+    Attack::new("T16", "read-kernel-keys", "reads a key of its caller's session", |scene| {
+        let Some(name) = &scene.names.session_key else {
+            return Ok(Outcome::NotApplicable(NO_KEYS.to_owned()));
+        };
+        let name = CString::new(name.as_str()).map_err(|error| Refused(error.to_string()))?;
+        Ok(Outcome::of_reading(&raw::read_session_key(&name)?))
+    })
+    .steals(),
+    Attack::new("T16", "list-kernel-keys", "finds a key of its caller in a list", |scene| {
+        let Some(name) = &scene.names.session_key else {
+            return Ok(Outcome::NotApplicable(NO_KEYS.to_owned()));
+        };
+        match fs::read_to_string("/proc/keys")?.contains(name.as_str()) {
+            true => Ok(Outcome::Succeeded("it is in the list".to_owned())),
+            false => Ok(Outcome::Failed("not in the list".to_owned())),
         }
     }),
     Attack::call("T16", "call-syslog", Probe::Syslog).twin(Twin::Root).default_only(),
@@ -109,10 +120,8 @@ pub(crate) const ATTACKS: &[Attack] = &[
     .twin(Twin::Root),
     Attack::new("T64", "change-system-path", "changes a file on a granted system path", |scene| {
         fs::write(scene.system.join("public"), scene.mark())?;
-        fs::write(scene.target(), scene.mark())?;
-        Ok(Outcome::Attempted("written".to_owned()))
-    })
-    .harms(),
+        Ok(Outcome::Succeeded("written".to_owned()))
+    }),
     Attack::new("T64", "act-as-root", "is user 0", |_| {
         if rustix::process::geteuid().is_root() {
             return Ok(Outcome::Succeeded("effective user 0".to_owned()));
@@ -169,3 +178,5 @@ fn read_root_only(scene: &Scene<'_>) -> Result<Outcome, Refused> {
     }
     Ok(Outcome::of_reading(&bytes))
 }
+
+const NO_KEYS: &str = "the host can keep no key here";

@@ -3,6 +3,9 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
 use crate::attack::{Attack, Outcome, Refused, Scene};
 
 pub(crate) const ATTACKS: &[Attack] = &[
@@ -30,16 +33,18 @@ pub(crate) const ATTACKS: &[Attack] = &[
         open_device()
     })
     .twin(crate::attack::Twin::Root),
+    Attack::new("T59", "write-outside", "writes to a path that nothing grants", |scene| {
+        fs::write(scene.target(), scene.mark())?;
+        Ok(Outcome::Attempted("written".to_owned()))
+    })
+    .harms(),
     Attack::new(
         "T59",
         "write-that-vanishes",
-        "writes to a path that nothing grants and is told that it worked",
-        |scene| {
-            fs::write(scene.target(), scene.mark())?;
-            Ok(Outcome::Attempted("written".to_owned()))
-        },
+        "makes a file in the root, which nothing grants, and is told that it worked",
+        |_| make_nameless_in_root(),
     )
-    .harms(),
+    .twin(crate::attack::Twin::Root),
     Attack::new("T59", "write-beside-project", "writes to the home, beside the project", |scene| {
         fs::write(scene.home.join(scene.mark()), scene.mark())?;
         Ok(Outcome::Attempted("written".to_owned()))
@@ -56,6 +61,17 @@ fn link_where_host_writes(scene: &Scene<'_>) -> Result<Outcome, Refused> {
     fs::remove_file(&name)?;
     written?;
     Ok(Outcome::Attempted("written through the link".to_owned()))
+}
+
+/// Without a name, so that nothing is left of it where it works.
+fn make_nameless_in_root() -> Result<Outcome, Refused> {
+    match rustix::fs::open("/", OFlags::TMPFILE | OFlags::WRONLY, Mode::RUSR | Mode::WUSR) {
+        Ok(_) => Ok(Outcome::Succeeded("made it".to_owned())),
+        Err(Errno::OPNOTSUPP) => Ok(Outcome::NotApplicable(
+            "the root's file system has only files with names".to_owned(),
+        )),
+        Err(errno) => Err(errno.into()),
+    }
 }
 
 fn open_device() -> Result<Outcome, Refused> {

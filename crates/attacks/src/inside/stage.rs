@@ -14,6 +14,7 @@ use sys::clone::{Forked, Namespaces, fork_into};
 
 use super::{Told, one};
 use crate::files::restrictions_of;
+use crate::processes::{KILL_EVERYTHING, SLOW_EVERYTHING};
 use crate::{Arena, Attack, Outcome};
 
 /// Runs the attack on a fresh stage. The child on the stage tells the outcome; this process has
@@ -69,8 +70,11 @@ fn act(attack: &'static Attack, arena: &Arena) -> std::io::Result<Outcome> {
     mount_change("/", private)?;
     hang_rules(&arena.project)?;
     mount("proc", "/proc", "proc", MountFlags::empty(), None)?;
-    if attack.name == crate::processes::KILL_EVERYTHING {
-        return with_victim_on_stage(attack, arena);
+    let reaches_everything =
+        attack.name == KILL_EVERYTHING || SLOW_EVERYTHING.contains(&attack.name);
+    if reaches_everything {
+        let broken = |error| Outcome::Broken(format!("no victim on the stage: {error}"));
+        return Ok(with_victim_on_stage(attack, arena).unwrap_or_else(broken));
     }
     Ok(one::run(attack, arena).unwrap_or(Outcome::Broken("nothing to tell".to_owned())))
 }
@@ -88,12 +92,13 @@ fn hang_rules(project: &Path) -> std::io::Result<()> {
 
 /// An attack on everything in reach gets a victim in its own reach, and never the host's.
 fn with_victim_on_stage(attack: &'static Attack, arena: &Arena) -> std::io::Result<Outcome> {
-    let place = arena.project.join("work").join("stage");
+    let place = arena.project.join("work/stages").join(attack.name);
     std::fs::create_dir_all(&place)?;
     std::fs::write(place.join("secret"), "nothing")?;
     let mut child = Command::new(Arena::attacker(&arena.project))
-        .args(["__attack", "victim"])
-        .arg(&place)
+        // From there, because the path of a socket has to be short.
+        .args(["__attack", "victim", "."])
+        .current_dir(&place)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()?;
@@ -104,8 +109,9 @@ fn with_victim_on_stage(attack: &'static Attack, arena: &Arena) -> std::io::Resu
     if let Some(stdout) = child.stdout.as_mut() {
         std::io::BufRead::read_line(&mut std::io::BufReader::new(stdout), &mut line)?;
     }
-    let victim = serde_json::from_str(&line)?;
-    let outcome = one::run(attack, arena);
+    let victim: crate::arena::Victim = serde_json::from_str(&line)?;
+    let arena = Arena { victim, overseer: victim.pid, ..arena.clone() };
+    let outcome = one::run(attack, &arena);
     let harmed = crate::arena::signal_arrived(victim, libc::SIGURG);
     child.kill()?;
     child.wait()?;

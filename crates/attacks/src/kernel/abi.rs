@@ -19,8 +19,7 @@ pub(crate) const ATTACKS: &[Attack] = &[
             raw::socket(family, libc::SOCK_RAW, libc::NETLINK_KOBJECT_UEVENT, UpperBits::Set)?;
             Ok(Outcome::Succeeded("got the socket".to_owned()))
         },
-    )
-    .default_only(),
+    ),
     Attack::new("T22", "clone-upper-bits", "starts a child in a namespace, upper bits set", |_| {
         raw::start_in_user_namespace(UpperBits::Set)?;
         Ok(Outcome::Succeeded("started it".to_owned()))

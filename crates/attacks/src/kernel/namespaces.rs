@@ -48,7 +48,7 @@ pub(crate) const ATTACKS: &[Attack] = &[
             most => Ok(Outcome::Succeeded(format!("{most} may be made"))),
         }
     }),
-    Attack::call("T23", "call-clone3", Probe::Clone3).default_only(),
+    Attack::call("T23", "call-clone3", Probe::Clone3),
     Attack::call("T23", "call-setns", Probe::Setns),
-    Attack::call("T23", "call-unshare", Probe::Unshare).default_only(),
+    Attack::call("T23", "call-unshare", Probe::Unshare),
 ];

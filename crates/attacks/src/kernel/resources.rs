@@ -1,9 +1,12 @@
-//! Memory without a bound: what a cage writes to `/tmp` is the host's memory. T29, T30, T66
+//! Memory without a bound: what a cage writes to `/tmp` is the host's memory. And memory that leaves the
+//! cage: a crashed program's, in the hands of a helper on the host. T29, T30, T66, T72
 
 use std::path::Path;
 
 use rustix::fs::{FallocateFlags, Mode, OFlags};
 use rustix::io::Errno;
+use rustix::process::Resource;
+use sys::raw::{self, LimitCall};
 
 use crate::attack::{Attack, Outcome, Refused, Scene};
 
@@ -31,6 +34,21 @@ pub(crate) const ATTACKS: &[Attack] = &[
             Err(errno) => Err(errno.into()),
         }
     }),
+    Attack::new("T72", "undo-core-guard", "allows the host's helper its memory again", |_| {
+        undo_core_guard(LimitCall::Setrlimit)
+    }),
+    Attack::new(
+        "T72",
+        "undo-core-guard-prlimit",
+        "the same by `prlimit64`, upper bits set",
+        |_| undo_core_guard(LimitCall::Prlimit),
+    ),
+    Attack::new(
+        "T72",
+        "undo-core-guard-far-away",
+        "the same with a limit at an address whose lower half is 0",
+        |_| undo_core_guard(LimitCall::PrlimitFarAway),
+    ),
 ];
 
 /// Where the file system says that it has a bound, one byte more than that is asked for, which is
@@ -50,5 +68,23 @@ fn fill(scene: &Scene<'_>, directory: &Path) -> Result<Outcome, Refused> {
     Ok(Outcome::Succeeded("more than the bound".to_owned()))
 }
 
+/// The guard is a limit of 1 byte: at any other the kernel hands a crashed program's memory to a helper, if
+/// the host has one. No helper is needed to see whether the guard stands. Where nothing guards the attack,
+/// it does so itself, to have something to undo.
+fn undo_core_guard(call: LimitCall) -> Result<Outcome, Refused> {
+    if rustix::process::getrlimit(Resource::Core).maximum == Some(0) {
+        let why = "the caller's hard limit on core dumps is 0, so that no cage can set 1";
+        return Ok(Outcome::NotApplicable(why.to_owned()));
+    }
+    raw::set_core_limit(call, GUARD)?;
+    raw::set_core_limit(call, 0)?;
+    match rustix::process::getrlimit(Resource::Core).current {
+        Some(GUARD) => Ok(Outcome::Failed("the limit is 1 byte as before".to_owned())),
+        Some(limit) => Ok(Outcome::Succeeded(format!("the limit is {limit} bytes"))),
+        None => Ok(Outcome::Succeeded("there is no limit".to_owned())),
+    }
+}
+
+const GUARD: u64 = 1;
 const MOST_BYTES: u64 = 4 << 30;
 const MOST_FILES: u64 = 4_000_000;

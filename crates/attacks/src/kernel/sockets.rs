@@ -9,7 +9,6 @@ macro_rules! opens {
         Attack::new("T24", $name, concat!("opens a socket to ", $what), |_| {
             open($family, $kind, $protocol)
         })
-        .default_only()
     };
 }
 

@@ -1,4 +1,5 @@
-//! What the kernel itself offers: its version, mounts, system call filters, landlock.
+//! What the kernel itself offers: its version, mounts, system call filters, landlock; and where it would
+//! take the memory of a crashed program.
 
 use std::path::Path;
 
@@ -185,6 +186,37 @@ fn why_no_landlock(files: &SystemFiles) -> (String, String) {
              lsm=landlock,…"
                 .to_owned(),
         ),
+    }
+}
+
+/// A cage sets the one limit at which the kernel starts no helper; `hard` is what it may set at most.
+pub(super) fn core_dump_layer(files: &SystemFiles, hard: Option<u64>) -> Layer {
+    let layer = |state, why: &str, fix: Option<&str>| Layer {
+        name: "core dumps",
+        state,
+        required: false,
+        why: why.to_owned(),
+        fix: fix.map(str::to_owned),
+    };
+    let pattern = files.text("/proc/sys/kernel/core_pattern").unwrap_or_default();
+    match pattern.chars().next() {
+        Some('@') => layer(
+            LayerState::Degraded,
+            "the kernel sends the memory of a crashed program to a socket of the host, whatever limit a \
+             cage sets",
+            Some("sysctl -w kernel.core_pattern=core"),
+        ),
+        Some('|') if hard == Some(0) => layer(
+            LayerState::Degraded,
+            "the kernel hands the memory of a crashed program to a helper on the host; a limit of 1 byte \
+             keeps it from that, and your hard limit is 0",
+            Some(
+                "raise the hard limit on core dumps to at least 1 byte, in /etc/security/limits.conf",
+            ),
+        ),
+        _ => {
+            layer(LayerState::Present, "a cage has none, in files or by a helper of the host", None)
+        }
     }
 }
 

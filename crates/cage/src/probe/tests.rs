@@ -87,6 +87,27 @@ fn seccomp_is_judged_by_its_actions() {
     }
 }
 
+/// T72
+#[test]
+fn core_dumps_are_judged_by_where_they_would_go() {
+    let path = "/proc/sys/kernel/core_pattern";
+    use LayerState::{Degraded, Present};
+    let table = [
+        ("core\n", Some(0), Present),
+        ("/var/core.%p\n", None, Present),
+        ("|/usr/lib/helper %P\n", None, Present),
+        ("|/usr/lib/helper %P\n", Some(1), Present),
+        ("|/usr/lib/helper %P\n", Some(0), Degraded),
+        ("@/run/helper.socket\n", None, Degraded),
+    ];
+    for (pattern, hard, state) in table {
+        let (_directory, files) = machine(&[(path, pattern)]);
+        let layer = kernel::core_dump_layer(&files, hard);
+        assert_eq!((layer.state, layer.required), (state, false), "{pattern}");
+        assert_eq!(layer.fix.is_some(), state == Degraded, "{pattern}");
+    }
+}
+
 #[test]
 fn kernel_versions_are_compared_as_numbers() {
     let table = [

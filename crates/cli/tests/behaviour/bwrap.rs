@@ -28,6 +28,8 @@ fn the_same_cage_is_built_by_bubblewrap() {
     run("env | grep -c LD_PRELOAD").expect_code(1);
     run("grep Seccomp: /proc/self/status").expect_code(0).prints("2");
     run("unshare -U true").expect_code(1);
+    // T72: the filter tells programs that it is so.
+    run("grep core /proc/self/limits").expect_code(0).prints(" 1                    1 ");
 }
 
 /// K1

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 
-use crate::support::{Ended, Place, stockade_binary};
+use crate::support::{Ended, Place, has, stockade_binary};
 
 fn signal(child: &Child, signal: Signal) {
     let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
@@ -88,6 +88,23 @@ fn a_hard_limit_of_no_core_dumps_is_no_obstacle() {
     shell.args(["-c", line]).arg(stockade_binary()).current_dir(&project.project);
     shell.env("HOME", &project.home).env("XDG_STATE_HOME", project.state());
     Ended::of(shell.output().unwrap()).expect_code(0);
+}
+
+/// T72: programs that guard secrets want no dumps of themselves, and end where they cannot have it so.
+#[test]
+fn programs_that_refuse_their_own_core_dumps_run() {
+    let project = Place::new();
+    let limit = "grep core /proc/self/limits";
+    for profile in ["default", "relaxed"] {
+        let ended = project.shell(&["--seccomp", profile], &format!("ulimit -c 0 && {limit}"));
+        ended.expect_code(0).prints(" 1                    1 ");
+        for program in ["ssh-agent true", "gpg --version"] {
+            let name = program.split(' ').next().unwrap();
+            if has(name) {
+                project.shell(&["--seccomp", profile], program).expect_code(0);
+            }
+        }
+    }
 }
 
 /// K227, T28: who asks twice gets an end, whatever the program thinks of it, and what it left is set aside.

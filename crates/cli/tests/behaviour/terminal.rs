@@ -61,6 +61,22 @@ fn the_window_has_the_same_size() {
     Ended::of(on_terminal(&place, &line).output().unwrap()).expect_code(0).prints("33 77");
 }
 
+/// T75: on a terminal the program is in the session of pid 1, where the kernel would let it join the group of
+/// pid 1 and lower the priority of both.
+#[test]
+fn nobody_joins_the_group_of_the_first_process() {
+    if !has("script") || !has("perl") {
+        return;
+    }
+    let place = Place::new();
+    place.write("join.pl", JOIN);
+    let line = stockade_run("-- perl join.pl");
+    let ended = Ended::of(on_terminal(&place, &line).output().unwrap());
+    ended.expect_code(0).prints("session 1").prints("refused").prints("pid 1 is as before");
+    // Its own group is the program's to slow down.
+    ended.prints("the program is slower");
+}
+
 /// The terminal is left as it was found.
 #[test]
 fn the_terminal_is_restored() {
@@ -273,3 +289,12 @@ impl Drop for Screen {
         self.tmux(&["kill-server"]);
     }
 }
+
+const JOIN: &str = r#"
+open(my $stat, '<', '/proc/self/stat'); my @fields = split(' ', <$stat>); print "session $fields[5]\n";
+my ($first, $own) = (getpriority(0, 1), getpriority(0, 0));
+print setpgrp(0, 1) ? "joined\n" : "refused\n";
+setpriority(1, 0, $own + 3);
+print getpriority(0, 1) == $first ? "pid 1 is as before\n" : "pid 1 is slower\n";
+print getpriority(0, 0) == $own ? "the program is as before\n" : "the program is slower\n";
+"#;

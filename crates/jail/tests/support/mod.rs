@@ -156,6 +156,13 @@ impl Prepared {
     }
 }
 
+/// What takes so long on a machine of its own; more where whoever runs the tests says that the processor
+/// is emulated.
+pub(crate) fn slowly(time: std::time::Duration) -> std::time::Duration {
+    let factor = std::env::var("STOCKADE_TEST_SLOWNESS");
+    time * factor.map_or(1, |factor| factor.parse().unwrap())
+}
+
 /// Runs tests one after the other in this very thread and speaks enough of the test harness's
 /// language for `cargo test` and nextest: a cage is borne by a process with a single thread, and
 /// the standard harness starts one per test.

@@ -73,6 +73,7 @@ pub fn bwrap_gaps(plan: &Plan) -> Vec<String> {
         "memory file systems have no limit on their number of files".to_owned(),
         "the program has your own terminal, and what it writes there is not filtered".to_owned(),
         "a file that is its standard input can be opened anew for writing".to_owned(),
+        "core dumps go where your own do, unless you start it with `prlimit --core=1`".to_owned(),
     ];
     let mut gap = |holds: bool, text: &str| {
         if holds {

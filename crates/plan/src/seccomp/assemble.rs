@@ -153,6 +153,8 @@ fn return_value(answer: Answer, variant: Variant) -> u32 {
     match (answer, variant) {
         (Answer::Allow, _) => RET_ALLOW,
         (Answer::Errno(errno), _) => RET_ERRNO | u32::from(errno),
+        // An error number of 0 is success (seccomp(2)).
+        (Answer::Ignore, _) => RET_ERRNO,
         (Answer::Refuse | Answer::Kill, Variant::WithNotify) => RET_USER_NOTIFY,
         (Answer::Refuse, Variant::WithoutNotify) => RET_ERRNO | EPERM,
         (Answer::Kill, Variant::WithoutNotify) => RET_KILL_PROCESS,
@@ -221,6 +223,12 @@ fn conditional_answer(terms: &[Term], value: u32) -> Result<Vec<Instruction>, As
                 test.push(load_argument(*argument));
                 test.push(Instruction::new(JUMP_BITS_K, 0, out, *bits));
             }
+            Term::Null { argument } => {
+                test.push(load_argument(*argument));
+                test.push(Instruction::new(JUMP_EQUAL_K, 0, distance(block.len() + 2)?, 0));
+                test.push(load_upper_half(*argument));
+                test.push(Instruction::new(JUMP_EQUAL_K, 0, out, 0));
+            }
             Term::Is { argument, values } => {
                 test.push(load_argument(*argument));
                 for (index, value) in values.iter().enumerate() {
@@ -243,6 +251,10 @@ fn conditional_answer(terms: &[Term], value: u32) -> Result<Vec<Instruction>, As
 
 fn load_argument(argument: u8) -> Instruction {
     Instruction::new(LOAD_DATA, 0, 0, OFFSET_ARGUMENTS + 8 * u32::from(argument))
+}
+
+fn load_upper_half(argument: u8) -> Instruction {
+    Instruction::new(LOAD_DATA, 0, 0, OFFSET_ARGUMENTS + 8 * u32::from(argument) + 4)
 }
 
 fn distance(instructions: usize) -> Result<u8, AssembleError> {

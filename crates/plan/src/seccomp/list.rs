@@ -36,6 +36,8 @@ pub(crate) enum Answer {
     Kill,
     /// An error number, told to nobody.
     Errno(u16),
+    /// Success, without the call being made.
+    Ignore,
 }
 
 /// A system call as a list names it.
@@ -46,13 +48,15 @@ pub(crate) struct Call {
     pub(crate) only: Option<Arch>,
 }
 
-/// A test of the lower half of one argument.
+/// A test of one argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Term {
-    /// Equal to one of these.
+    /// The lower half is equal to one of these.
     Is { argument: u8, values: Vec<u32> },
-    /// Any of these bits is set.
+    /// Any of these bits of the lower half is set.
     Has { argument: u8, bits: u32 },
+    /// A pointer to nothing: both halves are 0.
+    Null { argument: u8 },
 }
 
 /// Why a list cannot be read.
@@ -95,6 +99,7 @@ fn parse_rule(line: usize, text: &str, otherwise: Option<u16>) -> Result<Rule, S
         Some("allow") => Answer::Allow,
         Some("refuse") => Answer::Refuse,
         Some("kill") => Answer::Kill,
+        Some("ignore") => Answer::Ignore,
         Some("answer") => Answer::Errno(errno(words.next().unwrap_or_default())?),
         other => return Err(format!("`{}` is not a rule", other.unwrap_or_default())),
     };
@@ -139,6 +144,9 @@ fn parse_term(text: &str) -> Result<Term, String> {
         .and_then(|digits| digits.parse::<u8>().ok())
         .filter(|argument| *argument < 6)
         .ok_or_else(|| format!("`{subject}` is not an argument"))?;
+    if (verb, values) == ("is", "NULL") {
+        return Ok(Term::Null { argument });
+    }
     let values = values.split('|').map(constant).collect::<Result<Vec<u32>, String>>()?;
     match verb {
         "is" => Ok(Term::Is { argument, values }),
@@ -177,6 +185,9 @@ const CONSTANTS: &[(&str, u32)] = &[
     ("AF_NETLINK", 16),
     ("NETLINK_ROUTE", 0),
     ("PID_ONE", 1),
+    ("RLIMIT_CORE", 4),
+    ("PRIO_USER", 2),
+    ("IOPRIO_WHO_USER", 3),
     ("PER_LINUX", 0),
     ("PERSONALITY_QUERY", 0xffff_ffff),
     ("TIOCSTI", 0x5412),

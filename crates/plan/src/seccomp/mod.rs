@@ -92,6 +92,8 @@ pub enum Verdict {
         /// Whether the supervisor is told, where it listens.
         reported: bool,
     },
+    /// The call is answered with success and does not happen.
+    Ignore,
 }
 
 /// A line of a profile's list.
@@ -164,6 +166,7 @@ pub fn verdict(profile: Profile, arch: Arch, number: u32, arguments: [u64; 6]) -
     let reported = interpret(&plan.with_notify, &data) == Action::Notify;
     match interpret(&plan.without_notify, &data) {
         Action::Allow => Verdict::Allow,
+        Action::Errno(0) => Verdict::Ignore,
         Action::Errno(errno) => Verdict::Refuse { errno, reported },
         _ => Verdict::Kill { reported },
     }

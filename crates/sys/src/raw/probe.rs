@@ -106,6 +106,17 @@ impl Probe {
     }
 }
 
+/// The version of the kernel's landlock; 0 where it has none.
+pub fn landlock_version() -> u32 {
+    const ASK_FOR_VERSION: u32 = 1;
+    let nothing = std::ptr::null::<u8>();
+    // SAFETY: with this flag the kernel reads nothing and makes nothing.
+    let version = unsafe {
+        libc::syscall(libc::SYS_landlock_create_ruleset, nothing, 0_usize, ASK_FOR_VERSION)
+    };
+    u32::try_from(version).unwrap_or(0)
+}
+
 /// In the first page, which is never mapped.
 const BAD_ADDRESS: usize = 1;
 /// A flag word that no call knows.

@@ -47,3 +47,36 @@ fn a_handle_names_a_file_or_is_refused_with_a_reason() {
     let missing = name_to_handle(c"/nonexistent");
     assert_eq!(missing, Err(rustix::io::Errno::NOENT));
 }
+
+/// T16
+#[test]
+fn a_key_is_that_of_its_session_and_goes_with_its_maker() {
+    let name = std::ffi::CString::new(format!("stockade-test-{}", std::process::id())).unwrap();
+    let key = match SessionKey::new(&name, b"secret") {
+        Ok(key) => key,
+        Err(errno @ (rustix::io::Errno::NOSYS | rustix::io::Errno::PERM)) => {
+            println!("skipped: keys: the kernel keeps none here: {errno}");
+            return;
+        }
+        Err(errno) => panic!("{errno}"),
+    };
+    assert_eq!(read_session_key(&name).expect("its contents"), b"secret");
+    drop(key);
+    assert!(read_session_key(&name).is_err());
+}
+
+/// T72: each way sets the limit where nothing keeps it.
+#[test]
+fn the_limit_on_core_dumps_is_set_by_every_call() {
+    let limit = || rustix::process::getrlimit(rustix::process::Resource::Core);
+    if limit().maximum == Some(0) {
+        println!("skipped: limits: the hard limit on core dumps is 0");
+        return;
+    }
+    for call in [LimitCall::Setrlimit, LimitCall::Prlimit, LimitCall::PrlimitFarAway] {
+        for bytes in [1, 0] {
+            set_core_limit(call, bytes).expect("a limit of its own");
+            assert_eq!(limit().current, Some(bytes), "{call:?}");
+        }
+    }
+}

@@ -56,6 +56,10 @@ fn alternatives_of(term: &Term) -> Vec<SeccompCondition> {
             .filter(|bit| bits & bit != 0)
             .map(|bit| condition(*argument, SeccompCmpOp::MaskedEq(bit.into()), bit))
             .collect(),
+        Term::Null { argument } => {
+            let length = SeccompCmpArgLen::Qword;
+            vec![SeccompCondition::new(*argument, length, SeccompCmpOp::Eq, 0).unwrap()]
+        }
     }
 }
 

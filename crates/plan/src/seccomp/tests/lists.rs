@@ -25,6 +25,11 @@ fn a_word_that_is_not_known_fails_the_build() {
     assert_eq!(problem("refuse a if arg6 is AF_UNIX"), "line 1: `arg6` is not an argument");
     assert_eq!(problem("refuse a if arg0 is AF_FOO"), "line 1: `AF_FOO` is not a known constant");
     assert_eq!(problem("refuse a if arg0 was AF_UNIX"), "line 1: `was` is not a test");
+    assert_eq!(problem("refuse a if arg0 has NULL"), "line 1: `NULL` is not a known constant");
+    assert_eq!(
+        problem("refuse a if arg0 is NULL|AF_UNIX"),
+        "line 1: `NULL` is not a known constant"
+    );
     assert_eq!(problem("refuse a if arg0 is"), "line 1: `arg0 is` is not a condition");
 }
 
