@@ -274,7 +274,7 @@ fn links_lead_somewhere() {
 
 #[test]
 fn every_attack_of_the_list_is_named() {
-    let numbers = 1..=66;
+    let numbers = (1..=66).chain(69..=71);
     let all: Vec<String> = numbers.map(|number| format!("\"T{number}\"")).collect();
     let path = "crates/attacks/src/list.rs";
     check(threats::check, &[(path, &all.join(", "))], &[]);
