@@ -82,9 +82,8 @@ fn who_leaves_has_the_terminal_in_order() {
         let mut child = on_terminal(&serving, command, &format!("{rest} {id}"));
         let mut keys = child.stdin.take().unwrap();
         let mut output = child.stdout.take().unwrap();
+        // Who shows it has taken the terminal, or its signals, before.
         read_until(&mut output, "ready");
-        // The program may have written before the terminal was taken.
-        std::thread::sleep(std::time::Duration::from_millis(100));
         keys.write_all(key).unwrap();
         let screen = read_until(&mut output, last);
         for undone in ["\x1b[?1049l", "\x1b(B"] {
