@@ -256,7 +256,7 @@ impl Attendance<'_> {
         }
         let wanted: Vec<_> = self.console.relays.iter().map(Relay::wants).collect();
         for (descriptor, flags) in wanted.iter().flatten() {
-            descriptors.push(PollFd::from_borrowed_fd(descriptor.as_fd(), *flags));
+            descriptors.push(PollFd::from_borrowed_fd(*descriptor, *flags));
         }
         match rustix::event::poll(&mut descriptors, None) {
             Ok(_) => {}
@@ -266,12 +266,14 @@ impl Attendance<'_> {
         let mut ready = descriptors.iter().map(|one| !one.revents().is_empty());
         let (event, signal) = (ready.next() == Some(true), ready.next() == Some(true));
         let beside = beside.map(|one| one.is_some() && ready.next() == Some(true));
-        let movable: Vec<bool> =
-            wanted.iter().map(|wants| wants.is_some() && ready.next() == Some(true)).collect();
+        let movable: Vec<Vec<bool>> = wanted
+            .iter()
+            .map(|wants| wants.iter().map(|_| ready.next() == Some(true)).collect())
+            .collect();
         drop(descriptors);
         drop(wanted);
-        for (relay, _) in self.console.relays.iter_mut().zip(movable).filter(|(_, ready)| *ready) {
-            relay.step();
+        for (relay, ready) in self.console.relays.iter_mut().zip(movable) {
+            relay.step(&ready);
         }
         let [network, resolvers, time, limits] = beside;
         self.hear(network, resolvers)?;

@@ -3,6 +3,7 @@
 
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
+use cage::terminal_filter::Source;
 use daemon::client::{Attachment, Heard, segment};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
@@ -14,8 +15,9 @@ use crate::arguments::daemon::AttachArguments;
 use crate::client::client;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::logs::{Sinks, tell_gap};
+use crate::logs::tell_gap;
 use crate::message::Messages;
+use crate::sinks::Sinks;
 
 /// The command.
 pub(crate) fn attach(arguments: &AttachArguments, messages: Messages) -> Result<Exit, Failure> {
@@ -102,8 +104,8 @@ impl Conversation {
 
     fn hear(&mut self, heard: Heard) -> Result<Next, Failure> {
         match heard {
-            Heard::Output(bytes) => self.sinks.stdout.write(&bytes)?,
-            Heard::Error(bytes) => self.sinks.stderr.write(&bytes)?,
+            Heard::Output(bytes) => self.sinks.write(Source::Output, &bytes)?,
+            Heard::Error(bytes) => self.sinks.write(Source::Error, &bytes)?,
             Heard::Closed => {
                 return Err(Failure::new(Exit::No, "the daemon ended before the program did"));
             }
@@ -114,7 +116,7 @@ impl Conversation {
                     let code = code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX);
                     return Ok(Next::Ends(Exit::Program(code)));
                 }
-                _ => tell_gap(&notice, self.messages),
+                _ => tell_gap(&notice, &mut self.sinks, self.messages),
             },
         }
         Ok(Next::Goes)
@@ -132,6 +134,7 @@ impl Conversation {
         // Before the terminal is taken, which then does not begin lines at their beginning any more.
         self.messages.note("attached; `Ctrl-]` leaves the program alone again");
         self.raw = Some(RawTerminal::take().map_err(kernel("take the terminal"))?);
+        self.sinks.program_reads_terminal();
         self.tell_size()
     }
 
@@ -163,6 +166,7 @@ impl Conversation {
             return Ok(Next::Goes);
         }
         self.attachment.close()?;
+        self.sinks.restore();
         self.raw = None;
         self.messages.note("left; the program goes on");
         Ok(Next::Ends(Exit::Success))
@@ -222,9 +226,10 @@ impl RawTerminal {
 }
 
 impl Drop for RawTerminal {
+    /// What was typed and not read is dropped: it may be the terminal's answer to something that the program asked.
     fn drop(&mut self) {
         let stdin: BorrowedFd<'_> = rustix::stdio::stdin();
-        let _restored = rustix::termios::tcsetattr(stdin, OptionalActions::Drain, &self.saved);
+        let _restored = rustix::termios::tcsetattr(stdin, OptionalActions::Flush, &self.saved);
     }
 }
 

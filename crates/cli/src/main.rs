@@ -27,6 +27,7 @@ mod run;
 mod selection;
 mod serve;
 mod session;
+mod sinks;
 mod status;
 mod trust;
 mod way_out;

@@ -23,5 +23,6 @@ pub mod signal;
 pub mod socket_options;
 pub mod spawn;
 pub mod stack;
+pub mod terminal;
 
 pub use rustix::io::Errno;

@@ -1,4 +1,5 @@
-//! The terminal of the user who starts a cage: typing on it from inside. T20
+//! The terminal of the user who starts a cage: typing on it from inside, having it act beyond its screen, and leaving it in a
+//! state that hides what is said next. T20, T69, T70, T71
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::Stdio;
@@ -24,7 +25,7 @@ pub(crate) const SIEGES: &[Siege] = &[
                 "type".as_ref(),
                 words.as_ref(),
             ]);
-            let (screen, typed) = on_terminal(scene, &request)?;
+            let (screen, typed) = on_terminal(scene, &request, Keys::FromTerminal)?;
             Ok(judge_typing(words, &screen, &typed))
         },
     ),
@@ -39,7 +40,45 @@ pub(crate) const SIEGES: &[Siege] = &[
             "printf 'before\\033]8;;file:///etc/passwd\\033\\\\text\\033]8;;\\033\\\\after'";
         screen_shows(scene, script, "]8;;file")
     }),
+    Siege::new(
+        "T69",
+        "clipboard-over-two-streams",
+        "begins a sequence on one stream and ends it on the other",
+        |scene| {
+            // Without keys the program has two streams, and one terminal behind them.
+            let script = "printf 'before\\033\\033'; sleep 0.1; \
+                          printf ']52;c;c3RvY2thZGU=\\007after' >&2";
+            let request = scene.script(script, &[]);
+            let (screen, _) = on_terminal(scene, &request, Keys::FromNobody)?;
+            Ok(judge_screen(&screen, "\u{1b}]52;"))
+        },
+    ),
+    Siege::new("T70", "endless-control", "asks for the title in a very long sequence", |scene| {
+        screen_shows(scene, "printf 'before\\033[%0300dtafter' 21", "00000021t")
+    }),
+    Siege::new("T71", "checksum-of-screen", "has its terminal report the screen", |scene| {
+        screen_shows(scene, "printf 'before\\033[1;1;1;1;9;9*yafter'", "*y")
+    }),
+    Siege::new("T71", "leave-alternate-screen", "ends on the alternate screen", |scene| {
+        screen_is_left(scene, "\\033[?1049h", "\u{1b}[?1049h", "\u{1b}[?1049l")
+    }),
+    Siege::new("T71", "leave-other-letters", "ends with other letters on the screen", |scene| {
+        screen_is_left(scene, "\\033(0", "\u{1b}(0", "\u{1b}(B")
+    }),
+    Siege::new("T71", "leave-shifted-letters", "ends with another set of letters", |scene| {
+        screen_is_left(scene, "\\033)0\\016", "\u{e}", "\u{f}")
+    }),
+    Siege::new("T71", "leave-hidden-letters", "ends with letters that are not seen", |scene| {
+        screen_is_left(scene, "\\033[8m", "\u{1b}[8m", "\u{1b}[0m")
+    }),
 ];
+
+/// What a program has as its standard input.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keys {
+    FromTerminal,
+    FromNobody,
+}
 
 /// Typing went through if the words are there to be read, and also if only the kernel's own code for
 /// terminals stood against it: most kernels let users type, so a cage must not count on this one.
@@ -60,15 +99,39 @@ fn screen_shows(
     sequence: &str,
 ) -> Result<Outcome, Refused> {
     let request = scene.script(script, &[]);
-    let (screen, _) = on_terminal(scene, &request)?;
+    let (screen, _) = on_terminal(scene, &request, Keys::FromTerminal)?;
+    Ok(judge_screen(&screen, sequence))
+}
+
+fn judge_screen(screen: &str, sequence: &str) -> Outcome {
     let shown = screen.escape_debug().to_string();
     if !(screen.contains("before") && screen.contains("after")) {
-        return Ok(Outcome::Broken(format!("the screen says `{shown}`")));
+        return Outcome::Broken(format!("the screen says `{shown}`"));
     }
     match screen.contains(sequence) {
-        true => Ok(Outcome::Succeeded(format!("the terminal got `{shown}`"))),
-        false => Ok(Outcome::Failed(format!("the terminal got `{shown}`"))),
+        true => Outcome::Succeeded(format!("the terminal got `{shown}`")),
+        false => Outcome::Failed(format!("the terminal got `{shown}`")),
     }
+}
+
+/// Whether a terminal is left in the state that a program has brought it to.
+fn screen_is_left(
+    scene: &mut SiegeScene<'_>,
+    printed: &str,
+    brings: &str,
+    undoes: &str,
+) -> Result<Outcome, Refused> {
+    let request = scene.script(&format!("printf 'before{printed}after'"), &[]);
+    let (screen, _) = on_terminal(scene, &request, Keys::FromTerminal)?;
+    let shown = screen.escape_debug().to_string();
+    // A filter that drops it, too, would leave nothing behind.
+    Ok(match screen.rsplit_once(brings) {
+        Some((_, after)) if !after.contains(undoes) => {
+            Outcome::Succeeded(format!("the terminal got `{shown}`"))
+        }
+        _ if screen.contains("after") => Outcome::Failed(format!("the terminal got `{shown}`")),
+        _ => Outcome::Broken(format!("the screen says `{shown}`")),
+    })
 }
 
 /// Runs a program on a fresh terminal. Returns what the screen got, and what can be read there as
@@ -76,11 +139,15 @@ fn screen_shows(
 fn on_terminal(
     scene: &mut SiegeScene<'_>,
     request: &CageRequest,
+    keys: Keys,
 ) -> Result<(String, String), Refused> {
     let (controller, terminal, look) = open_terminal()?;
     let mut command = scene.command(request);
     command
-        .stdin(Stdio::from(terminal.try_clone()?))
+        .stdin(match keys {
+            Keys::FromTerminal => Stdio::from(terminal.try_clone()?),
+            Keys::FromNobody => Stdio::null(),
+        })
         .stdout(Stdio::from(terminal.try_clone()?))
         .stderr(Stdio::from(terminal.try_clone()?));
     let mut child = command.spawn()?;

@@ -8,7 +8,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 use rustix::termios::{OptionalActions, QueueSelector, Termios};
 
-use super::filter::Filter;
+use super::filter::{Answers, Filter, Source, is_same_terminal};
 use super::relay::Relay;
 use crate::outcome::SpawnError;
 
@@ -91,17 +91,31 @@ impl Console {
         number: i32,
         descriptor: BorrowedFd<'_>,
     ) -> Result<Stream, SpawnError> {
-        let connect = || -> Result<(Relay, OwnedFd), Errno> {
-            let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-            let ours = rustix::io::fcntl_dupfd_cloexec(descriptor, 3)?;
-            Ok(match number {
-                0 => (Relay::input(ours, write), read),
-                _ => (Relay::output(read, ours, Filter::new()), write),
-            })
+        let connect = || -> Result<_, Errno> {
+            let pipe = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+            Ok((pipe, rustix::io::fcntl_dupfd_cloexec(descriptor, 3)?))
         };
-        let (relay, inside) = connect().map_err(SpawnError::Supervise)?;
-        self.relays.push(relay);
-        Ok(Stream::Descriptor(inside))
+        let ((read, write), ours) = connect().map_err(SpawnError::Supervise)?;
+        let source = match number {
+            0 => {
+                self.relays.push(Relay::input(ours, write));
+                return Ok(Stream::Descriptor(read));
+            }
+            1 => Source::Output,
+            _ => Source::Error,
+        };
+        let leads_there = |relay: &&mut Relay| {
+            relay.terminal().is_some_and(|other| is_same_terminal(other, descriptor))
+        };
+        match self.relays.iter_mut().find(leads_there) {
+            Some(relay) => relay.join(read, source),
+            // The program cannot read what this terminal would answer.
+            None => {
+                let filter = Filter::new(Answers::ToOthers);
+                self.relays.push(Relay::output(read, source, ours, filter));
+            }
+        }
+        Ok(Stream::Descriptor(write))
     }
 
     /// Whether the program gets a terminal, which then has to be connected.
@@ -114,12 +128,17 @@ impl Console {
         let Some(saved) = &self.saved else { return Ok(()) };
         rustix::termios::tcsetattr(&terminal, OptionalActions::Now, saved)?;
         let duplicate = |descriptor: BorrowedFd<'_>| rustix::io::fcntl_dupfd_cloexec(descriptor, 3);
-        self.relays
-            .push(Relay::input(duplicate(rustix::stdio::stdin())?, duplicate(terminal.as_fd())?));
+        let (stdin, stdout) = (rustix::stdio::stdin(), rustix::stdio::stdout());
+        self.relays.push(Relay::input(duplicate(stdin)?, duplicate(terminal.as_fd())?));
+        let answers = match is_same_terminal(stdin, stdout) {
+            true => Answers::ToProgram,
+            false => Answers::ToOthers,
+        };
         self.relays.push(Relay::output(
             duplicate(terminal.as_fd())?,
-            duplicate(rustix::stdio::stdout())?,
-            Filter::new(),
+            Source::Output,
+            duplicate(stdout)?,
+            Filter::new(answers),
         ));
         self.terminal = Some(terminal);
         self.reclaim()
@@ -161,7 +180,11 @@ impl Console {
 }
 
 impl Drop for Console {
+    /// What comes next on the terminal is not the program's.
     fn drop(&mut self) {
+        for relay in &mut self.relays {
+            relay.restore();
+        }
         if self.terminal.is_some() {
             // Answers of the terminal to questions that the program asked must not be typed into
             // the user's shell.

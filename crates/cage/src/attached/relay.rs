@@ -1,52 +1,79 @@
-//! Moving bytes between two descriptors without ever waiting in the wrong place: a relay reads only
+//! Moving bytes between descriptors without ever waiting in the wrong place: a relay reads only
 //! when it has nothing left to write, so a slow reader slows the writer down.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::event::PollFlags;
+use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 
-use super::filter::Filter;
+use super::filter::{Filter, Source};
 
-/// One direction.
+/// One direction: from the user to the program, or from the program's streams to one terminal.
 pub(super) struct Relay {
-    from: Option<OwnedFd>,
+    /// Those that have not ended.
+    streams: Vec<Stream>,
     to: Option<OwnedFd>,
+    /// In the order in which the terminal gets them, from whichever stream.
     waiting: Vec<u8>,
     written: usize,
     /// What reaches the user's terminal goes through this.
     filter: Option<Filter>,
 }
 
+struct Stream {
+    from: OwnedFd,
+    source: Source,
+}
+
 impl Relay {
     /// From the user to the program.
     pub(super) fn input(from: OwnedFd, to: OwnedFd) -> Self {
-        Self { from: Some(from), to: Some(to), waiting: Vec::new(), written: 0, filter: None }
+        // Only a filter tells sources apart.
+        let streams = vec![Stream { from, source: Source::Output }];
+        Self { streams, to: Some(to), waiting: Vec::new(), written: 0, filter: None }
     }
 
     /// From the program to the user's terminal.
-    pub(super) fn output(from: OwnedFd, to: OwnedFd, filter: Filter) -> Self {
-        Self {
-            from: Some(from),
-            to: Some(to),
-            waiting: Vec::new(),
-            written: 0,
-            filter: Some(filter),
-        }
+    pub(super) fn output(from: OwnedFd, source: Source, to: OwnedFd, filter: Filter) -> Self {
+        let streams = vec![Stream { from, source }];
+        Self { streams, to: Some(to), waiting: Vec::new(), written: 0, filter: Some(filter) }
     }
 
-    /// What to wait for; none when this direction has ended.
-    pub(super) fn wants(&self) -> Option<(BorrowedFd<'_>, PollFlags)> {
-        if self.waiting.is_empty() {
-            Some((self.from.as_ref()?.as_fd(), PollFlags::IN))
-        } else {
-            Some((self.to.as_ref()?.as_fd(), PollFlags::OUT))
-        }
+    /// Lets another stream of the program's go to the same terminal.
+    pub(super) fn join(&mut self, from: OwnedFd, source: Source) {
+        self.streams.push(Stream { from, source });
     }
 
-    /// Does the one thing that [`Self::wants`] asked for.
-    pub(super) fn step(&mut self) {
-        if self.waiting.is_empty() { self.read() } else { self.write() }
+    /// The terminal that this leads to.
+    pub(super) fn terminal(&self) -> Option<BorrowedFd<'_>> {
+        self.filter.as_ref()?;
+        Some(self.to.as_ref()?.as_fd())
+    }
+
+    /// What to wait for; nothing when this direction has ended.
+    pub(super) fn wants(&self) -> Vec<(BorrowedFd<'_>, PollFlags)> {
+        let to = self.to.iter().filter(|_| !self.waiting.is_empty());
+        let from = self.streams.iter().filter(|_| self.waiting.is_empty());
+        let to = to.map(|to| (to.as_fd(), PollFlags::OUT));
+        to.chain(from.map(|stream| (stream.from.as_fd(), PollFlags::IN))).collect()
+    }
+
+    /// Does what [`Self::wants`] asked for, as far as it is ready, in the same order.
+    pub(super) fn step(&mut self, ready: &[bool]) {
+        if !self.waiting.is_empty() {
+            if ready.contains(&true) {
+                self.write();
+            }
+            return;
+        }
+        let Self { streams, waiting, filter, .. } = self;
+        let mut ready = ready.iter();
+        streams
+            .retain(|stream| ready.next() != Some(&true) || stream.read(filter.as_mut(), waiting));
+        // The program sees the end of its input. The user's terminal is needed to the last.
+        if self.streams.is_empty() && self.filter.is_none() {
+            self.to = None;
+        }
     }
 
     /// Moves what is left when the program has ended.
@@ -54,26 +81,31 @@ impl Relay {
         if self.filter.is_none() {
             return;
         }
-        while self.wants().is_some() {
-            self.step();
+        loop {
+            let wanted = self.wants();
+            let mut descriptors: Vec<PollFd<'_>> = wanted
+                .iter()
+                .map(|(descriptor, flags)| PollFd::from_borrowed_fd(*descriptor, *flags))
+                .collect();
+            if descriptors.is_empty() {
+                return;
+            }
+            match rustix::event::poll(&mut descriptors, None) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(_) => return,
+            }
+            let ready: Vec<bool> =
+                descriptors.iter().map(|one| !one.revents().is_empty()).collect();
+            self.step(&ready);
         }
     }
 
-    fn read(&mut self) {
-        let Some(from) = &self.from else { return };
-        let mut buffer = [0_u8; CHUNK];
-        match rustix::io::read(from, &mut buffer) {
-            Err(Errno::INTR | Errno::AGAIN) => {}
-            // A terminal whose other end is closed reads as an error, not as an end.
-            Ok(0) | Err(_) => self.end_of_input(),
-            Ok(length) => {
-                let bytes = buffer.get(..length).unwrap_or_default();
-                match &mut self.filter {
-                    Some(filter) => filter.pass(bytes, &mut self.waiting),
-                    None => self.waiting.extend_from_slice(bytes),
-                }
-            }
-        }
+    /// Undoes what the program has left on the terminal, after what it has written. Nothing more is read.
+    pub(super) fn restore(&mut self) {
+        let Some(filter) = &mut self.filter else { return };
+        filter.restore(&mut self.waiting);
+        self.streams.clear();
+        self.drain();
     }
 
     fn write(&mut self) {
@@ -85,7 +117,7 @@ impl Relay {
             // Nobody reads any more: what is left has no place to go, and the writer learns it by
             // the closed descriptor.
             Err(_) => {
-                self.from = None;
+                self.streams.clear();
                 self.to = None;
             }
         }
@@ -94,10 +126,25 @@ impl Relay {
             self.written = 0;
         }
     }
+}
 
-    fn end_of_input(&mut self) {
-        self.from = None;
-        self.to = None;
+impl Stream {
+    /// Reads what is there. Tells whether there may be more.
+    fn read(&self, filter: Option<&mut Filter>, waiting: &mut Vec<u8>) -> bool {
+        let mut buffer = [0_u8; CHUNK];
+        match rustix::io::read(&self.from, &mut buffer) {
+            Err(Errno::INTR | Errno::AGAIN) => true,
+            // A terminal whose other end is closed reads as an error, not as an end.
+            Ok(0) | Err(_) => false,
+            Ok(length) => {
+                let bytes = buffer.get(..length).unwrap_or_default();
+                match filter {
+                    Some(filter) => filter.pass(self.source, bytes, waiting),
+                    None => waiting.extend_from_slice(bytes),
+                }
+                true
+            }
+        }
     }
 }
 

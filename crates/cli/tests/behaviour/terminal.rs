@@ -158,6 +158,83 @@ fn nothing_can_be_typed_into_the_callers_terminal() {
     assert!(!ended.stdout.contains("[echo typed]"), "{}", ended.stdout);
 }
 
+/// What a terminal got of a run, without what `script` types.
+fn screen_of(place: &Place, rest: &str) -> String {
+    let ended = Ended::of(on_terminal(place, &stockade_run(rest)).output().unwrap());
+    ended.stdout.replace("^D\x08\x08", "").replace("^@", "")
+}
+
+/// Whether one text comes after another.
+fn comes_after(screen: &str, first: &str, second: &str) -> bool {
+    screen.split_once(first).is_some_and(|(_, after)| after.contains(second))
+}
+
+/// T69: on a terminal of its own, and on two streams that lead to the same terminal.
+#[test]
+fn a_sequence_reaches_the_terminal_whole_or_not_at_all() {
+    if !has("script") {
+        return;
+    }
+    let place = Place::new();
+    let split = "printf \"begun\\033\\033\"; sleep 0.1; printf \"]52;c;eA==\\007done\" >&2";
+    let cut = "printf \"begun\\033[21\\033]52;c;\\007tdone\"";
+    for (line, streams) in [
+        (split, " < /dev/null"),
+        (split, " < /dev/null 2> /dev/tty"),
+        (cut, ""),
+        (cut, " < /dev/null"),
+    ] {
+        let screen = screen_of(&place, &format!("-- sh -c '{line}'{streams}"));
+        assert!(screen.contains("begun") && screen.contains("done"), "{screen:?}");
+        for sequence in ["\x1b]52;", "\x1b[21t"] {
+            assert!(!screen.contains(sequence), "{streams}: {screen:?}");
+        }
+    }
+}
+
+/// T71: what a program leaves is undone before anything of ours is said.
+#[test]
+fn our_words_find_the_terminal_as_it_was() {
+    if !has("script") || !has("unshare") {
+        return;
+    }
+    let place = Place::new();
+    let leaves =
+        "printf \"\\033[?1049h\\033(0\\016\\033[8m\\033[?7l\\033]0;unfinished\"; unshare -U true";
+    for streams in ["", " < /dev/null"] {
+        let screen = screen_of(&place, &format!("-- sh -c '{leaves}'{streams}"));
+        for (left, undone) in [
+            ("\x1b[?1049h", "\x1b[?1049l"),
+            ("\x1b(0", "\x1b(B"),
+            ("\x0e", "\x0f"),
+            ("\x1b[8m", "\x1b[0m"),
+            ("\x1b[?7l", "\x1b[?7h"),
+        ] {
+            assert!(screen.contains(left), "{screen:?}");
+            assert!(comes_after(&screen, undone, "stockade: "), "no {undone:?} in {screen:?}");
+        }
+        assert!(!screen.contains("unfinished"), "{screen:?}");
+    }
+}
+
+/// Who has changed nothing gets nothing undone, and no question is asked on somebody else's account.
+#[test]
+fn ordinary_output_is_left_as_it_is() {
+    if !has("script") {
+        return;
+    }
+    let place = Place::new();
+    let line = "printf \"\\033[31mred\\033[0m caf\\303\\251\\n\"; echo err >&2";
+    for streams in ["", " < /dev/null"] {
+        let screen = screen_of(&place, &format!("-- sh -c '{line}'{streams}"));
+        assert_eq!(screen, "\x1b[31mred\x1b[0m caf\u{e9}\r\nerr\r\n", "{streams}");
+    }
+    let asks = "printf \"[\\033[6n\\033[c]\"";
+    let asked = screen_of(&place, &format!("-- sh -c '{asks}'"));
+    assert!(asked.contains("[\x1b[6n\x1b[c]"), "{asked:?}");
+    assert_eq!(screen_of(&place, &format!("-- sh -c '{asks}' < /dev/null")), "[]");
+}
+
 /// Stop, look at the jobs, go on: as with any program under a shell.
 #[test]
 fn control_z_and_fg_work_under_a_shell() {

@@ -30,4 +30,5 @@ mod serving;
 mod sessions;
 mod system;
 mod tcp;
+mod terminals;
 mod uncaged;
