@@ -324,6 +324,30 @@ fn the_first_process_stays_until_it_is_dismissed() {
     born.wait_until_gone().unwrap();
 }
 
+/// K174: whoever signals a program that has just ended learns that, whatever pid 1 has left unread.
+fn a_signal_after_the_end_finds_nobody() {
+    for unread in [0, 1, 3] {
+        let prepared = shell("sleep 1000");
+        let (plan, sources) = (&prepared.plan, &prepared.sources);
+        let born = jail::start(plan, sources, streams().0, LimitsHolder::Nobody).unwrap();
+        born.verify_when_built().unwrap();
+        born.open_gate().unwrap();
+        assert!(matches!(born.next_report().unwrap().unwrap().0, Report::Started(_)));
+        sys::signal::send(born.pid(), libc::SIGSTOP).unwrap();
+        for _ in 0..unread {
+            born.signal(libc::SIGUSR1).unwrap();
+        }
+        born.kill();
+        let mut process = [PollFd::from_borrowed_fd(born.gone(), PollFlags::IN)];
+        rustix::event::poll(&mut process, None).unwrap();
+        for late in 0..3 {
+            let sent = born.signal(libc::SIGTERM);
+            assert_eq!(sent, Err(rustix::io::Errno::SRCH), "{late} after {unread} unread");
+        }
+        assert_eq!(born.resume(), Err(rustix::io::Errno::SRCH));
+    }
+}
+
 /// K132, K216
 fn a_killing_call_kills_and_is_named() {
     let script = "perl -e 'syscall(227, 0, 0); print \"alive\"'; echo status $?";
@@ -393,6 +417,7 @@ fn main() {
             "the_first_process_stays_until_it_is_dismissed",
             the_first_process_stays_until_it_is_dismissed,
         ),
+        ("a_signal_after_the_end_finds_nobody", a_signal_after_the_end_finds_nobody),
         ("a_killing_call_kills_and_is_named", a_killing_call_kills_and_is_named),
         ("a_granted_file_system_is_let_go_of", a_granted_file_system_is_let_go_of),
     ];
