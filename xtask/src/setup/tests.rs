@@ -48,8 +48,10 @@ fn collect(directory: &Path, asked: &mut BTreeSet<String>) {
         let path = entry.unwrap().path();
         if path.is_dir() {
             collect(&path, asked);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let text = std::fs::read_to_string(&path).unwrap();
+        } else if path.ends_with("tests.rs")
+            || path.components().any(|part| part.as_os_str() == "tests")
+        {
+            let text = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned();
             asked.extend(words_after(&text, "has(\"", ""));
             asked.extend(words_after(&text, "has_python_module(\"", "Python's "));
             for rest in text.split("has_all(&[").skip(1) {

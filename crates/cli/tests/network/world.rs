@@ -354,8 +354,9 @@ pub(crate) const FAR6: &str = "2001:db8:1::2";
 /// Every variable by which a client could be told of a proxy.
 pub(crate) const PROXY_VARIABLES: &str =
     "HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY http_proxy https_proxy all_proxy no_proxy";
-/// Refusals come sooner than this on an idle machine, with the start of the cage and of the program.
-const AT_ONCE: Duration = Duration::from_secs(2);
+/// Less than the shortest time that anything waits for on the way, which is the gatekeeper's for a resolver. With the
+/// start of the cage and of the program a refusal takes a fraction of it on an idle machine.
+const AT_ONCE: Duration = Duration::from_secs(4);
 /// Names below `example` that have a certificate.
 const CERTIFIED: [&str; 8] = ["web", "*.web", "other", "v4", "v6", "alias", "internal", "rebind"];
 const SSHD: &str = "/usr/sbin/sshd";
