@@ -272,7 +272,7 @@ impl Born {
         }
     }
 
-    /// Sends a signal to the program.
+    /// Sends a signal to the program; `ESRCH` where pid 1 is gone.
     pub fn signal(&self, signal: i32) -> Result<(), Errno> {
         self.send(&Order::Signal(signal))
     }
@@ -328,7 +328,12 @@ impl Born {
     }
 
     fn send(&self, order: &Order) -> Result<(), Errno> {
-        self.control.send(order, &[])
+        match self.control.send(order, &[]) {
+            // Pid 1 has closed its end; the kernel says so by the second word, once, where it left
+            // orders unread.
+            Err(Errno::PIPE | Errno::CONNRESET) => Err(Errno::SRCH),
+            sent => sent,
+        }
     }
 }
 

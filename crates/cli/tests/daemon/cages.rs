@@ -1,8 +1,9 @@
-//! A cage from its start to its end, by `curl` alone.
+//! A cage from its start to its end, by plain requests alone.
 
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
 
+use daemon::client::ClientError;
 use serde_json::{Value, json};
 
 use crate::serving::{Serving, eventually, is_alive};
@@ -43,6 +44,26 @@ fn signals_reach_the_program_and_closing_ends_it() {
     assert_eq!(closed["end"]["reason"], "cancelled");
     assert_eq!(closed["end"]["exit_code"], 9);
     assert!(!is_alive(u32::try_from(pid).unwrap()));
+}
+
+/// K16, K174: whoever signals a program while it ends is told that it was sent, or that there is none any more.
+#[test]
+fn a_signal_to_a_program_that_ends_is_sent_or_too_late() {
+    let serving = Serving::new();
+    let client = daemon::client::Client::at(&serving.place.socket());
+    let signal = json!({ "signal": "CONT" });
+    for round in 0..60 {
+        let path = format!("/v1/cages/{}/signal", serving.spawn(&serving.shell("exit 0")));
+        let refused = loop {
+            match client.ask("POST", &path, Some(&signal)) {
+                Ok(_) => {}
+                Err(refused) => break refused,
+            }
+        };
+        let is_conflict =
+            matches!(&refused, ClientError::Refused { code, .. } if code == "conflict");
+        assert!(is_conflict, "round {round}: {refused:?}");
+    }
 }
 
 /// K174: what does not end by itself is killed.

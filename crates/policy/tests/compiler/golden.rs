@@ -1,27 +1,32 @@
 //! Example policies, and lists of a plugin's capabilities, and exactly what they compile to: the Plan, the bubblewrap command line and the
-//! page that a person reads. `STOCKADE_UPDATE_GOLDEN=1` writes the files anew.
+//! page that a person reads. What every cage has stands in the files of `base` alone: those of the other examples are
+//! what differs from them. `STOCKADE_UPDATE_GOLDEN=1` writes the files anew.
 //!
 //! A policy's first line can choose the made-up host: `# host: user root project=… cwd=… no-home`.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::fake_host::{FakeHost, invocation};
+use crate::own_part;
 use plan::{HostIds, Identity, IdentityMap, Plan, Summary};
+use serde_json::{Value, json};
 use stockade_policy::{Cage, HostFacts, Invocation, Policy, capabilities, compile, text};
 
 fn golden_directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/compiler/examples")
 }
 
-fn policies() -> Vec<PathBuf> {
+fn files() -> Vec<PathBuf> {
     let entries = fs::read_dir(golden_directory()).unwrap();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-    paths.retain(|path| {
-        path.extension().is_some_and(|extension| extension == "toml" || extension == "capabilities")
-    });
     paths.sort();
     paths
+}
+
+fn is_policy(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "toml" || extension == "capabilities")
 }
 
 struct Example {
@@ -39,7 +44,7 @@ impl Example {
 }
 
 fn examples() -> Vec<Example> {
-    policies().iter().flat_map(|path| examples_of(path)).collect()
+    files().iter().filter(|path| is_policy(path)).flat_map(|path| examples_of(path)).collect()
 }
 
 /// All cages of a file.
@@ -85,33 +90,74 @@ fn examples_of(path: &Path) -> Vec<Example> {
     document.cages.into_iter().filter_map(example).collect()
 }
 
-/// The Plan as JSON, without the system call programs: those differ between architectures and have
-/// tests of their own.
-fn plan_text(plan: &Plan) -> String {
+/// The Plan's fields as JSON, an entry of a list in a line of its own; sources by their paths. Without the system
+/// call programs: those differ between architectures and have tests of their own.
+fn plan_text(plan: &Plan, facts: &HostFacts) -> String {
+    assert_eq!(
+        plan.sources, facts.sources,
+        "what was found on the host is not what is in the Plan"
+    );
     let mut value = serde_json::to_value(plan).unwrap();
-    let seccomp = value.get_mut("seccomp").unwrap().as_object_mut().unwrap();
-    seccomp.retain(|name, _| name == "profile");
-    format!("{}\n", serde_json::to_string_pretty(&value).unwrap())
+    let fields = value.as_object_mut().unwrap();
+    fields.remove("sources");
+    fields.get_mut("seccomp").unwrap().as_object_mut().unwrap().retain(|name, _| name == "profile");
+    for mount in fields.get_mut("mounts").unwrap().as_array_mut().unwrap() {
+        if let Some(source) = mount.get_mut("source") {
+            let index = usize::try_from(source.as_u64().unwrap()).unwrap();
+            *source = json!(plan.sources[index].path);
+        }
+    }
+    let mut text = String::new();
+    write_lines(&mut text, "", &value);
+    text
 }
 
-/// One argument per line, then what is read from file descriptors.
+fn write_lines(text: &mut String, name: &str, value: &Value) {
+    match value {
+        Value::Object(fields) => {
+            for (field, value) in fields {
+                let dot = if name.is_empty() { "" } else { "." };
+                write_lines(text, &format!("{name}{dot}{field}"), value);
+            }
+        }
+        Value::Array(entries) if !entries.is_empty() => {
+            for entry in entries {
+                // The path first: whoever reads looks for that.
+                let mut entry = entry.clone();
+                let at = entry.as_object_mut().and_then(|entry| entry.remove("at"));
+                let at = at.map_or_else(String::new, |at| format!("{at} "));
+                text.push_str(&format!("{name} {at}{entry}\n"));
+            }
+        }
+        other => text.push_str(&format!("{name} {other}\n")),
+    }
+}
+
+/// One option per line with those that change it, then what is read from file descriptors.
 fn bwrap_text(plan: &Plan) -> String {
     let command = plan::render::bwrap(plan, 10);
     let mut text = String::new();
+    let mut goes_on = true;
     for argument in &command.argv {
         let argument = argument.to_string().replace('\n', "\\n");
-        let separator = if argument.starts_with("--") && !text.is_empty() { "\n" } else { " " };
+        let is_option = argument.starts_with("--");
+        let separator = if is_option && !goes_on { "\n" } else { " " };
         text.push_str(if text.is_empty() { "" } else { separator });
         text.push_str(&argument);
-    }
-    for (descriptor, contents) in &command.data {
-        if *descriptor != command.seccomp_fd {
-            text.push_str(&format!("\n\nfd {descriptor}:\n{contents}"));
+        if is_option {
+            goes_on = ["--perms", "--size"].contains(&argument.as_str());
+        } else if text == "bwrap" {
+            goes_on = false;
         }
     }
-    text.push_str("\n\nnot done by bubblewrap:\n");
+    text.push('\n');
+    for (descriptor, contents) in &command.data {
+        if *descriptor != command.seccomp_fd {
+            text.push_str(&format!("fd {descriptor}: {:?}\n", contents.to_string()));
+        }
+    }
     for gap in plan::render::bwrap_gaps(plan) {
-        text.push_str(&format!("- {gap}\n"));
+        text.push_str(&format!("not done by bubblewrap: {gap}\n"));
     }
     text
 }
@@ -122,28 +168,94 @@ fn page_text(plan: &Plan) -> String {
     page.replace(hash.as_str(), "(hash)")
 }
 
-/// K207, K208, K1, K24, K25, K26, K27, K33, K34, K35, K36, K39, K40, K41, K42, K43, K44, K57, K210, K221
+/// A page with what it says in the same words as its base under its headings alone.
+fn shortened(base: &str, page: &str) -> String {
+    let of_base: BTreeSet<&str> = base.trim_end().split("\n\n").collect();
+    let sections = page.trim_end().split("\n\n").map(|section| match section.split_once('\n') {
+        Some((heading, _)) if of_base.contains(section) => format!("{heading}\n  {AS_IN_BASE}"),
+        _ => section.to_owned(),
+    });
+    format!("{}\n", sections.collect::<Vec<_>>().join("\n\n"))
+}
+
+/// The page that was shortened.
+fn whole(base: &str, shortened: &str) -> String {
+    let section_of_base = |heading: &str| {
+        let mut sections = base.trim_end().split("\n\n");
+        sections.find(|section| section.split_once('\n').is_some_and(|(first, _)| first == heading))
+    };
+    let sections =
+        shortened.trim_end().split("\n\n").map(|section| match section.split_once('\n') {
+            Some((heading, rest)) if rest.trim() == AS_IN_BASE => {
+                section_of_base(heading).unwrap_or(section)
+            }
+            _ => section,
+        });
+    format!("{}\n", sections.collect::<Vec<_>>().join("\n\n"))
+}
+
+const AS_IN_BASE: &str = "(as in base.check.txt)";
+
+/// How a text is written as what differs from its base, and read again.
+struct Writing {
+    extension: &'static str,
+    shorten: fn(base: &str, text: &str) -> String,
+    read: fn(base: &str, shortened: &str) -> Option<String>,
+}
+
+const LINES: fn(&'static str) -> Writing =
+    |extension| Writing { extension, shorten: own_part::of, read: own_part::joined };
+
+/// The renderings of one example, each with its file.
+fn renderings(example: &Example) -> [(Writing, String); 3] {
+    let plan = example.compile(&invocation());
+    let page = Writing {
+        extension: "check.txt",
+        shorten: shortened,
+        read: |base, text| Some(whole(base, text)),
+    };
+    [
+        (LINES("plan.txt"), plan_text(&plan, &example.facts)),
+        (LINES("bwrap.txt"), bwrap_text(&plan)),
+        (page, page_text(&plan)),
+    ]
+}
+
+/// K207, K208, K1, K24, K25, K26, K27, K33, K34, K35, K36, K39, K40, K41, K42, K43, K44, K57, K210, K221: the
+/// base layer is what a cage without any rule has. Its files are whole; those of every other example are what
+/// differs from it.
 #[test]
 fn examples_compile_to_exactly_this() {
     let update = std::env::var_os("STOCKADE_UPDATE_GOLDEN").is_some();
     let mut differences = Vec::new();
     let examples = examples();
-    for example in &examples {
-        let plan = example.compile(&invocation());
-        let renderings = [
-            ("plan.json", plan_text(&plan)),
-            ("bwrap.txt", bwrap_text(&plan)),
-            ("check.txt", page_text(&plan)),
-        ];
-        for (extension, text) in renderings {
-            let file = golden_directory().join(format!("{}.{extension}", example.name));
-            if update {
-                fs::write(&file, &text).unwrap();
-            } else if fs::read_to_string(&file).ok().as_deref() != Some(text.as_str()) {
-                differences.push(format!("{}\n{text}", file.display()));
-            }
+    let base = examples.iter().find(|example| example.name == BASE).unwrap();
+    let mut unknown: BTreeSet<PathBuf> = files().into_iter().collect();
+    unknown.retain(|path| !is_policy(path));
+    let mut check = |file: &str, kept: &dyn Fn(&str) -> Option<String>, new: &str, text: &str| {
+        let file = golden_directory().join(file);
+        unknown.remove(&file);
+        if update {
+            fs::write(&file, new).unwrap();
+        }
+        let stored = fs::read_to_string(&file).unwrap_or_default();
+        if kept(&stored).as_deref() != Some(text) {
+            differences.push(format!("{}\n{new}", file.display()));
+        }
+    };
+    for (writing, text) in renderings(base) {
+        let file = format!("{BASE}.{}", writing.extension);
+        check(&file, &|stored| Some(stored.to_owned()), &text, &text);
+    }
+    for example in examples.iter().filter(|example| example.name != BASE) {
+        for ((writing, text), (_, of_base)) in renderings(example).into_iter().zip(renderings(base))
+        {
+            let file = format!("{}.{}", example.name, writing.extension);
+            let own = (writing.shorten)(&of_base, &text);
+            check(&file, &|stored| (writing.read)(&of_base, stored), &own, &text);
         }
     }
+    assert_eq!(unknown, BTreeSet::new(), "these belong to no example");
     assert!(examples.len() >= 20, "only {} examples", examples.len());
     assert!(
         differences.is_empty(),
@@ -152,6 +264,9 @@ fn examples_compile_to_exactly_this() {
         differences.join("\n")
     );
 }
+
+/// The example whose cage has the base layer and nothing else.
+const BASE: &str = "base";
 
 /// K30, K241: the same input gives the same Plan, and the hash depends on nothing that belongs to
 /// one start.

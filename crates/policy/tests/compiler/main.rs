@@ -8,4 +8,6 @@ mod fake_host;
 #[cfg(test)]
 mod golden;
 #[cfg(test)]
+mod own_part;
+#[cfg(test)]
 mod promises;
