@@ -127,7 +127,7 @@ fn abstract_sockets_of_the_host_are_out_of_reach() {
     assert_eq!(text, libc::EPERM.to_string());
 }
 
-/// T72: a crash is nobody's to keep. A limit of 1 keeps a helper of the host away as well.
+/// A crash is nobody's to keep. A limit of 1 keeps a helper of the host away as well.
 fn a_crash_leaves_no_dump() {
     if rustix::process::getrlimit(Resource::Core).maximum == Some(0) {
         println!("skipped: a_crash_leaves_no_dump: the caller's hard limit is lower already");
