@@ -5,7 +5,9 @@
 
 mod check;
 mod command;
+mod deadline;
 mod fuzz;
+mod left_out;
 mod setup;
 mod suite;
 mod tidy;
@@ -30,7 +32,9 @@ usage: cargo xtask COMMAND
   vm [--minutes N] -- COMMAND...
                          runs a command there, as root
   vm --bench [WORD...]   runs the benchmark of the daemon there, beside scopes of systemd
-  vm --shell             opens a shell there";
+  vm --shell             opens a shell there
+  walls [NAME...]        leaves out one wall after the other, in a build that is made for it, and says
+                         which tests notice";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -45,6 +49,7 @@ fn main() -> ExitCode {
         }),
         ["fuzz", options @ ..] => fuzz::run(&root, options),
         ["vm", options @ ..] => vm::run(&root, options),
+        ["walls", names @ ..] => left_out::run(&root, names),
         // The machine's own side of it.
         ["vm-guest"] => vm::run_inside(),
         ["vm-pass", name] => vm::run_pass_inside(name),

@@ -16,9 +16,9 @@ mod tests;
 
 use std::path::Path;
 
-pub(crate) use binaries::{Built, TestBinary, build_packages, build_released};
-pub(crate) use run::{Context, all_of};
-pub(crate) use stage::{copy_tree, give_away};
+pub(crate) use binaries::{Built, TestBinary, build_packages, build_packages_by, build_released};
+pub(crate) use run::{Context, Verdict, all_of, in_parallel, judged, list};
+pub(crate) use stage::{Stage, copy_tree, give_away};
 pub(crate) use totals::Totals;
 
 use crate::command::Failure;

@@ -11,6 +11,7 @@ mod purity;
 mod sizes;
 mod source;
 mod specification;
+mod standing;
 mod traces;
 mod tree;
 mod unsafety;
@@ -63,6 +64,7 @@ const RULES: &[Rule] = &[
     ("names", names::check),
     ("edges", edges::check),
     ("purity", purity::check),
+    ("standing", standing::check),
     ("unsafety", unsafety::check),
     ("markers", markers::check),
     ("documents", documents::check),

@@ -3,7 +3,6 @@
 //! no network, and whatever it writes is gone with it. Never touches the host's own systemd, control
 //! groups or settings.
 
-mod deadline;
 mod guest;
 mod image;
 mod machine;

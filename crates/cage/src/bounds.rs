@@ -10,6 +10,7 @@ use limits::{Degradation, Degraded, Group, Limiter, LimitsError, Usage};
 use plan::{LimitsPlan, Plan};
 use rustix::io::Errno;
 use rustix::process::Pid;
+use walls::Wall;
 
 use crate::outcome::{EndReason, Outcome, SpawnError};
 use crate::watchdog::{Ring, Watchdog};
@@ -63,6 +64,7 @@ impl Bounds {
     /// Lets the time begin.
     pub(crate) fn arm(&mut self) -> Result<(), Errno> {
         let walltime = self.limits.walltime_sec.map(Duration::from_secs);
+        let walltime = walltime.filter(|_| walls::stands(Wall::WallTime));
         self.watchdog = walltime.map(Watchdog::arm).transpose()?;
         Ok(())
     }

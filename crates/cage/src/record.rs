@@ -14,6 +14,7 @@ use gate::event::EventKind;
 use jail::End;
 use limits::{Degradation, Usage};
 use plan::{HostPath, LimitsPlan, Plan};
+use walls::Wall;
 
 use crate::gatekeeper::{NetworkEnd, NetworkOutcome};
 use crate::kind::{Kind, with_causes};
@@ -203,7 +204,11 @@ impl Recorder {
     pub(crate) fn intent(&self, plan: &Plan) -> Result<(), AuditError> {
         let hash = self.hash_of(plan);
         let described = self.log.append_once(&hash, || cage::description(&hash, plan))?;
-        self.log.record(&self.intent_of(plan))?;
+        let position = self.log.append(&self.intent_of(plan))?;
+        if !walls::stands(Wall::DurableRecord) {
+            return Ok(());
+        }
+        self.log.make_durable(position)?;
         if let Some(described) = described {
             // One that is not noted is recorded again.
             let _unnoted = self.log.keep(&described);

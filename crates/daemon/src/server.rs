@@ -15,6 +15,7 @@ use hyper::{Request, StatusCode};
 use hyper_util::rt::TokioTimer;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
+use walls::Wall;
 
 use crate::admission::{Admitted, Crowded};
 use crate::answer::{self, Answer};
@@ -199,7 +200,9 @@ fn let_in(
     match welcome {
         Welcome::Refused(problem) => Err(Problem::clone(problem)),
         Welcome::Served(admitted) => Ok(Arc::clone(admitted)),
-        Welcome::Asked(token, caller) if shows(token, request) => {
+        Welcome::Asked(token, caller)
+            if shows(token, request) || !walls::stands(Wall::DaemonToken) =>
+        {
             caller.enter(&daemon.admission).map_err(Problem::from)
         }
         Welcome::Asked(..) => {

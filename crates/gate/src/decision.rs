@@ -11,6 +11,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use plan::destination::Name;
+use walls::Wall;
 
 pub use denial::{Denial, DenialCode};
 
@@ -81,10 +82,12 @@ pub fn vet(
     if let Some(rule) = denying_any_form(rules, address, port) {
         return Err(Denial::by_rule(&address, rule, told()));
     }
-    let own = || host.contains(address).then_some(addresses::AddressClass::HostOwn);
+    let is_own = host.contains(address) && walls::stands(Wall::OwnAddresses);
+    let own = || is_own.then_some(addresses::AddressClass::HostOwn);
+    let special = addresses::class(address).filter(|_| walls::stands(Wall::SpecialAddresses));
     // An entry lifts the class for the form that is dialled and no other: `10.0.0.0/8` does not let
     // a translator be used to get there.
-    match addresses::class(address).or_else(own) {
+    match special.or_else(own) {
         Some(class) if rules.allowing_address(address, port).is_none() => {
             Err(Denial::of_class(address, class, told()))
         }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use plan::GatekeeperPlan;
 use plan::destination::{Destination, Hosts, Name};
+use walls::Wall;
 
 /// What one cage may reach.
 #[derive(Clone, Debug)]
@@ -56,15 +57,21 @@ impl Rules {
     }
 
     pub(crate) fn allowing_name(&self, name: &Name, port: u16) -> Option<&RuleId> {
-        first(&self.allow, |entry| entry.covers_name(name, port))
+        if !walls::stands(Wall::Ports) {
+            return self.allowing_some_port(name);
+        }
+        let is_any = !walls::stands(Wall::NamesAsked);
+        first(&self.allow, |entry| is_any || entry.covers_name(name, port))
     }
 
     pub(crate) fn denying_name(&self, name: &Name, port: u16) -> Option<&RuleId> {
-        first(&self.deny, |entry| entry.covers_name(name, port))
+        let rule = first(&self.deny, |entry| entry.covers_name(name, port));
+        rule.filter(|_| walls::stands(Wall::DeniedNames))
     }
 
     pub(crate) fn allowing_address(&self, address: IpAddr, port: u16) -> Option<&RuleId> {
-        first(&self.allow, |entry| entry.covers_address(address, port))
+        let is_any = !walls::stands(Wall::AddressesAsked);
+        first(&self.allow, |entry| is_any || entry.covers_address(address, port))
     }
 
     pub(crate) fn denying_address(&self, address: IpAddr, port: u16) -> Option<&RuleId> {

@@ -7,13 +7,15 @@ use plan::{HostIds, Identity, IdentityMap};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Gid, Pid, Uid};
+use walls::Wall;
 
 use crate::{SetupFailure, StartError, Step};
 
 /// Refuses a Plan that would let the program act as root on the host or inside.
 pub(crate) fn check(identity: &Identity) -> Result<(), StartError> {
     let ids = host_ids(identity);
-    if [identity.uid, identity.gid, ids.uid, ids.gid].contains(&0) {
+    let has_root = [identity.uid, identity.gid, ids.uid, ids.gid].contains(&0);
+    if has_root && walls::stands(Wall::RootUnmapped) {
         return Err(StartError::Unsupported("the plan maps an id to root".to_owned()));
     }
     Ok(())
@@ -35,7 +37,7 @@ pub(crate) fn map(process: Pid, identity: &Identity) -> Result<(), SetupFailure>
 /// Becomes the mapped user. Capabilities of the new user namespace stay until they are dropped.
 pub(crate) fn assume(identity: &Identity) -> Result<(), SetupFailure> {
     let failed = |errno| SetupFailure::kernel(Step::Identity, &identity.user, errno);
-    if matches!(identity.map, IdentityMap::Unowned(_)) {
+    if matches!(identity.map, IdentityMap::Unowned(_)) && walls::stands(Wall::Groups) {
         rustix::thread::set_thread_groups(&[]).map_err(failed)?;
     }
     let gid = Gid::from_raw(identity.gid);

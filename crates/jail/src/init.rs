@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, WaitStatus};
+use walls::Wall;
 
 use crate::control::{Channel, Departing, Order};
 use crate::departure::Departure;
@@ -43,6 +44,7 @@ impl<'a> Init<'a> {
         // But it can be stopped: from outside, or with a program that stops on the user's terminal
         // while its children go on.
         let walltime = plan.limits.walltime_sec.map(Duration::from_secs);
+        let walltime = walltime.filter(|_| walls::stands(Wall::WallTimeInside));
         let deadline = walltime
             .and_then(|time| Instant::now().checked_add(time.saturating_add(SUPERVISORS_TURN)));
         let program = launched.program;

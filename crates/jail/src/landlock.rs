@@ -7,6 +7,7 @@ use landlock::{
 };
 use plan::{Access, LandlockPlan};
 use rustix::fs::FileType;
+use walls::Wall;
 
 use crate::{LandlockState, SetupFailure, Step};
 
@@ -15,14 +16,15 @@ pub(crate) fn restrict(rules: &LandlockPlan) -> Result<LandlockState, SetupFailu
     let failed = |error: &dyn std::fmt::Display| {
         SetupFailure::found(Step::Landlock, "the file tree", error.to_string())
     };
-    let mut ruleset = Ruleset::default()
+    let mut attributes = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(WANTED))
-        .map_err(|error| failed(&error))?
-        .scope(Scope::from_all(WANTED))
-        .map_err(|error| failed(&error))?
-        .create()
         .map_err(|error| failed(&error))?;
+    if walls::stands(Wall::LandlockScopes) {
+        let scopes = Scope::from_all(WANTED);
+        attributes = attributes.scope(scopes).map_err(|error| failed(&error))?;
+    }
+    let mut ruleset = attributes.create().map_err(|error| failed(&error))?;
     for rule in &rules.rules {
         let path = PathFd::new(rule.at.as_path()).map_err(|error| failed(&error))?;
         let stat = rustix::fs::fstat(&path)

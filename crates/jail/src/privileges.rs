@@ -8,12 +8,16 @@ use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{DumpableBehavior, Resource, Rlimit, Signal};
 use rustix::thread::{CapabilitySet, CapabilitySets};
+use walls::Wall;
 
 use crate::{SetupFailure, Step};
 
 /// Lets this process die with the thread that bore it. Cleared by the kernel on every change of
 /// ids, so it comes after the last one.
 pub(crate) fn die_with_parent() -> Result<(), SetupFailure> {
+    if !walls::stands(Wall::DeathWithSupervisor) {
+        return Ok(());
+    }
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|errno| SetupFailure::kernel(Step::Settings, "the parent death signal", errno))
 }
@@ -28,9 +32,13 @@ pub(crate) fn drop_all() -> Result<(), SetupFailure> {
         permitted: CapabilitySet::empty(),
         inheritable: CapabilitySet::empty(),
     };
-    rustix::thread::set_capabilities(None, none).map_err(failed)?;
-    rustix::thread::set_no_new_privs(true)
-        .map_err(|errno| SetupFailure::kernel(Step::Privileges, "new privileges", errno))?;
+    if walls::stands(Wall::Capabilities) {
+        rustix::thread::set_capabilities(None, none).map_err(failed)?;
+    }
+    if walls::stands(Wall::NoNewPrivileges) {
+        rustix::thread::set_no_new_privs(true)
+            .map_err(|errno| SetupFailure::kernel(Step::Privileges, "new privileges", errno))?;
+    }
     check()
 }
 
@@ -42,7 +50,9 @@ pub(crate) fn hide_from_the_cage<T>(open: impl FnOnce() -> T) -> Result<T, Setup
     rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable).map_err(failed)?;
     let opened = open();
     erase_arguments().map_err(failed)?;
-    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(failed)?;
+    if walls::stands(Wall::FirstProcessHidden) {
+        rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(failed)?;
+    }
     Ok(opened)
 }
 
@@ -50,6 +60,9 @@ pub(crate) fn hide_from_the_cage<T>(open: impl FnOnce() -> T) -> Result<T, Setup
 /// keeps the kernel from handing the memory of a crashed program to a helper on the host (core(5)). The
 /// filters of cages leave it as it is.
 pub fn refuse_core_dumps() -> Result<(), SetupFailure> {
+    if !walls::stands(Wall::CoreLimit) {
+        return Ok(());
+    }
     // A caller whose hard limit is 0 cannot have it; then there are no dumps in files, and helpers are told
     // of the limit. The kernel has nothing stronger that outlasts the start of a program.
     let hard = rustix::process::getrlimit(Resource::Core).maximum;
@@ -102,6 +115,9 @@ fn find_arguments() -> Result<Range<u64>, Errno> {
 
 /// Leaves nothing in the bounding set. Of every capability it is read whether it is gone.
 fn empty_bounding_set() -> Result<(), SetupFailure> {
+    if !walls::stands(Wall::BoundingSet) {
+        return Ok(());
+    }
     let failed = |errno| SetupFailure::kernel(Step::Privileges, "capabilities", errno);
     let is_there = rustix::thread::capability_is_in_bounding_set;
     for number in 0..MOST_CAPABILITIES {

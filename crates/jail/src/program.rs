@@ -3,6 +3,7 @@
 
 use std::ffi::CString;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 
 use plan::{ByteString, Plan};
 use rustix::fs::Mode;
@@ -11,6 +12,7 @@ use rustix::process::Pid;
 use sys::exec::CStringArray;
 use sys::signal::SignalSet;
 use sys::stack::Stack;
+use walls::Wall;
 
 use crate::seccomp::Filter;
 use crate::{NotifyState, SetupFailure, Step};
@@ -58,6 +60,12 @@ impl Launch {
             let name = variable.name.as_bytes();
             c_string(&[name, b"=", variable.value.as_bytes()].concat())
         });
+        let inherited = (!walls::stands(Wall::Environment)).then(std::env::vars_os);
+        let inherited = inherited
+            .into_iter()
+            .flatten()
+            .map(|(name, value)| c_string(&[name.as_bytes(), b"=", value.as_bytes()].concat()));
+        let variables = variables.chain(inherited);
         let arguments = plan.argv.iter().map(|argument| c_string(argument.as_bytes()));
         Ok(Self {
             candidates: candidates(name, plan)?,
@@ -78,6 +86,9 @@ impl Launch {
     /// wait for its own answer, for good.
     pub(crate) fn enter_filter(&self) -> Result<Option<OwnedFd>, SetupFailure> {
         let failed = |errno| SetupFailure::kernel(Step::Seccomp, "the program", errno);
+        if !walls::stands(Wall::CallFilter) {
+            return Ok(None);
+        }
         match self.with_notify.install_with_listener() {
             Ok(listener) => Ok(Some(listener)),
             Err(Errno::BUSY) => self.without_notify.install().map(|()| None).map_err(failed),
@@ -171,7 +182,9 @@ fn take_streams(streams: &Streams<'_>) -> Result<(), Errno> {
     rustix::stdio::dup2_stdout(output)?;
     rustix::stdio::dup2_stderr(error)?;
     // The table is pid 1's up to here, which does not use these three itself.
-    sys::descriptors::leave_all_from(FIRST_BEYOND_STANDARD)?;
+    if walls::stands(Wall::Descriptors) {
+        sys::descriptors::leave_all_from(FIRST_BEYOND_STANDARD)?;
+    }
     sys::signal::restore_default(libc::SIGPIPE)?;
     sys::signal::set_mask(&SignalSet::empty()).map(drop)
 }

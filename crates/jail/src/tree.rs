@@ -11,6 +11,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::mount::{MoveMountFlags, OpenTreeFlags, UnmountFlags};
 use sys::mount::{Depth, MountAttributes};
+use walls::Wall;
 
 use crate::error::REPLACED;
 use crate::idmap::Arrivals;
@@ -123,8 +124,13 @@ impl Tree {
                 .map_err(mount_failed),
             MountOp::Mask { kind, .. } => self.mask(at, *kind).map_err(mount_failed),
             MountOp::Proc { .. } => self.mount_proc(at, attributes(operation)),
-            MountOp::SealReadOnly { .. } => self.seal_path(at).map_err(mount_failed),
-            MountOp::MaskIfPresent { .. } => self.mask_if_present(at).map_err(mount_failed),
+            MountOp::SealReadOnly { .. } if walls::stands(Wall::KernelSettings) => {
+                self.seal_path(at).map_err(mount_failed)
+            }
+            MountOp::MaskIfPresent { .. } if walls::stands(Wall::KernelFiles) => {
+                self.mask_if_present(at).map_err(mount_failed)
+            }
+            MountOp::SealReadOnly { .. } | MountOp::MaskIfPresent { .. } => Ok(()),
         }
     }
 
@@ -253,6 +259,9 @@ impl Tree {
         for mount in self.to_seal.drain(..) {
             sys::mount::set_attributes(mount.as_fd(), change, Depth::Single).map_err(failed)?;
         }
+        if !walls::stands(Wall::SealedRoot) {
+            return Ok(());
+        }
         sys::mount::set_attributes(self.root.as_fd(), change, Depth::Single).map_err(failed)
     }
 
@@ -295,10 +304,14 @@ pub(crate) fn attributes(operation: &MountOp) -> u64 {
         Access::ReadOnly => sys::mount::RDONLY,
         Access::ReadWrite => 0,
     };
+    let nosuid = if walls::stands(Wall::NoSetId) { sys::mount::NOSUID } else { 0 };
+    let nodev = if walls::stands(Wall::NoDevices) { sys::mount::NODEV } else { 0 };
     match operation {
         MountOp::Bind { access, execution, purpose, .. } => {
-            let devices = if *purpose == BindPurpose::Device { 0 } else { sys::mount::NODEV };
-            sys::mount::NOSUID | devices | refused(*execution) | read_only(*access)
+            let devices = if *purpose == BindPurpose::Device { 0 } else { nodev };
+            let is_open = *purpose == BindPurpose::Grant && !walls::stands(Wall::ReadOnlyGrants);
+            let read_only = if is_open { 0 } else { read_only(*access) };
+            nosuid | devices | refused(*execution) | read_only
         }
         MountOp::Tmpfs { execution, access, .. } => {
             sys::mount::NOSUID | sys::mount::NODEV | refused(*execution) | read_only(*access)
@@ -331,7 +344,8 @@ fn bind_source(
             let mount =
                 rustix::mount::open_tree(CWD, source.path.as_bytes(), flags).map_err(failed)?;
             let stat = rustix::fs::fstat(&mount).map_err(failed)?;
-            if (stat.st_dev, stat.st_ino) != (source.device, source.inode) {
+            let is_same = (stat.st_dev, stat.st_ino) == (source.device, source.inode);
+            if !is_same && walls::stands(Wall::SameObject) {
                 let path = source.path.to_string();
                 return Err(SetupFailure::found(Step::Mount, path, REPLACED));
             }
@@ -344,6 +358,9 @@ fn bind_source(
 /// Leaves the user namespace without the right to make another one. Done through the new process
 /// file system before any path of it is sealed.
 fn turn_off_nested_user_namespaces(proc: BorrowedFd<'_>) -> Result<(), SetupFailure> {
+    if !walls::stands(Wall::NestedNamespaces) {
+        return Ok(());
+    }
     let setting = "sys/user/max_user_namespaces";
     let write = || -> Result<(), Errno> {
         let flags = OFlags::WRONLY | OFlags::CLOEXEC;

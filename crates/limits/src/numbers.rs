@@ -3,6 +3,7 @@
 use std::fmt;
 
 use plan::LimitsPlan;
+use walls::Wall;
 
 #[cfg(test)]
 mod tests;
@@ -54,10 +55,16 @@ pub(crate) struct Numbers {
 impl Numbers {
     pub(crate) fn of(plan: &LimitsPlan) -> Self {
         Self {
-            memory: plan.memory_mb.map(|mebibytes| mebibytes.saturating_mul(MEBIBYTE)),
+            memory: plan
+                .memory_mb
+                .filter(|_| walls::stands(Wall::MemoryLimit))
+                .map(|mebibytes| mebibytes.saturating_mul(MEBIBYTE)),
             // Pid 1 of the cage is ours and is in the group as well. It makes no other process than
             // the program, so whoever asks for ten gets ten.
-            pids: plan.pids.map(|pids| u64::from(pids).saturating_add(OWN_TASKS)),
+            pids: plan
+                .pids
+                .filter(|_| walls::stands(Wall::ProcessLimit))
+                .map(|pids| u64::from(pids).saturating_add(OWN_TASKS)),
             weight: plan.cpu_weight.map(|weight| weight.clamp(1, 10_000)),
             quota: plan.cpu_millis.map(|millis| quota(millis, PERIOD)),
         }

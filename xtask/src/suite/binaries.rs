@@ -1,6 +1,7 @@
 //! Builds every test program of the workspace and reads from cargo's messages where they are.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -32,13 +33,18 @@ pub(crate) struct TestBinary {
 
 /// Builds everything that tests need. Compiler errors go to standard error.
 pub(super) fn build(root: &Path) -> Result<Built, Failure> {
-    build_selected(root, &["--workspace"])
+    build_selected(cargo(root), &["--workspace"])
 }
 
 /// Builds what the tests of the named packages need.
 pub(crate) fn build_packages(root: &Path, packages: &[&str]) -> Result<Built, Failure> {
+    build_packages_by(cargo(root), packages)
+}
+
+/// The same by a cargo that was told more.
+pub(crate) fn build_packages_by(cargo: Command, packages: &[&str]) -> Result<Built, Failure> {
     let selection: Vec<&str> = packages.iter().flat_map(|name| ["--package", name]).collect();
-    build_selected(root, &selection)
+    build_selected(cargo, &selection)
 }
 
 /// Builds the programs of packages as they are released, and tells where they are.
@@ -59,9 +65,9 @@ fn read_executables(text: &str) -> Result<Vec<PathBuf>, Failure> {
     Ok(executables)
 }
 
-fn build_selected(root: &Path, selection: &[&str]) -> Result<Built, Failure> {
+fn build_selected(mut cargo: Command, selection: &[&str]) -> Result<Built, Failure> {
     let arguments = ["test", "--no-run", "--locked", "--quiet"];
-    read_messages(&printed_by(cargo(root).args(arguments).args(selection).arg(FORMAT))?)
+    read_messages(&printed_by(cargo.args(arguments).args(selection).arg(FORMAT))?)
 }
 
 /// Picks the test programs and `stockade` out of cargo's messages.

@@ -6,14 +6,13 @@ use std::fs::File;
 use std::io::{Read, Seek};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group};
-
 use super::{Built, TestBinary, Totals};
 use crate::command::{Failure, start_failure};
+use crate::deadline;
 
 /// As whom and where tests run.
 pub(crate) struct Context {
@@ -25,6 +24,8 @@ pub(crate) struct Context {
     pub(crate) root: PathBuf,
     /// The complete environment, or none to hand ours on.
     pub(crate) environment: Option<Vec<(&'static str, PathBuf)>>,
+    /// A variable beside it.
+    pub(crate) variable: Option<(&'static str, &'static str)>,
     /// The `stockade` that tests start.
     pub(crate) stockade: Option<PathBuf>,
     /// The program that carries out attacks.
@@ -33,10 +34,11 @@ pub(crate) struct Context {
 
 impl Context {
     /// Tests as the one who runs us, in the project itself.
-    pub(super) fn of_caller(root: &Path, built: &Built) -> Self {
+    pub(crate) fn of_caller(root: &Path, built: &Built) -> Self {
         let (stockade, attacker) = (built.stockade.clone(), built.attacker.clone());
-        let (root, environment) = (root.to_path_buf(), None);
-        Self { label: "as caller", identity: None, root, environment, stockade, attacker }
+        let (label, environment, variable) = ("as caller", None, None);
+        let root = root.to_path_buf();
+        Self { label, identity: None, root, environment, variable, stockade, attacker }
     }
 
     fn command(&self, binary: &TestBinary) -> Command {
@@ -55,8 +57,8 @@ impl Context {
             .env("CARGO_PKG_NAME", &binary.package)
             .env("INSTA_UPDATE", "no")
             .env("INSTA_WORKSPACE_ROOT", &self.root)
-            .stdin(Stdio::null())
-            .process_group(0);
+            .envs(self.variable)
+            .stdin(Stdio::null());
         for (variable, program) in
             [("STOCKADE_BIN", &self.stockade), ("STOCKADE_ATTACKER_BIN", &self.attacker)]
         {
@@ -86,7 +88,10 @@ pub(crate) fn all_of(
     };
     let wanted: Vec<&String> = names.iter().filter(wanted).collect();
     let started = Instant::now();
-    let totals = in_parallel(&wanted, |name| one(binary, context, name));
+    let mut totals = Totals::default();
+    in_parallel(&wanted, |name| one(binary, context, name))
+        .into_iter()
+        .for_each(|one| totals += one);
     if !wanted.is_empty() {
         let seconds = started.elapsed().as_secs_f32();
         println!("{program} ({}): {totals} in {seconds:.1} s", context.label);
@@ -95,7 +100,7 @@ pub(crate) fn all_of(
 }
 
 /// The names of all tests in a program; those marked `#[ignore]` are not among them.
-fn list(binary: &TestBinary, context: &Context) -> Result<Vec<String>, Failure> {
+pub(crate) fn list(binary: &TestBinary, context: &Context) -> Result<Vec<String>, Failure> {
     let names = |ignored: &[&str]| {
         let mut command = context.command(binary);
         command.args(["--list", "--format", "terse"]).args(ignored);
@@ -114,47 +119,63 @@ fn list(binary: &TestBinary, context: &Context) -> Result<Vec<String>, Failure> 
 
 /// Runs one test and tells about it unless it passed.
 fn one(binary: &TestBinary, context: &Context, name: &str) -> Totals {
-    let mut command = context.command(binary);
-    command.args(["--exact", name, "--nocapture", "--test-threads=1"]);
-    let (status, text) = match finish(&mut command) {
-        Ok(finished) => finished,
-        Err(error) => return failed(binary, context, name, &format!("cannot run it: {error}")),
-    };
-    match verdict(name, status, &text) {
+    match judged(binary, context, name, longest()) {
         Verdict::Passed => Totals { passed: 1, ..Totals::default() },
         Verdict::Skipped(reasons) => {
             eprintln!("{}", reasons.join("\n"));
             Totals { skipped: 1, ..Totals::default() }
         }
-        Verdict::Failed(how) => failed(binary, context, name, &format!("{how}\n{text}")),
+        Verdict::Failed(how) => {
+            let TestBinary { package, target, .. } = binary;
+            eprintln!("FAILED {package}::{target} {name} ({}): {how}", context.label);
+            Totals { failed: 1, ..Totals::default() }
+        }
     }
 }
 
-fn failed(binary: &TestBinary, context: &Context, name: &str, how: &str) -> Totals {
-    let TestBinary { package, target, .. } = binary;
-    eprintln!("FAILED {package}::{target} {name} ({}): {how}", context.label);
-    Totals { failed: 1, ..Totals::default() }
+/// Runs one test and says how it ended. One that takes longer than `longest` is killed and has failed.
+pub(crate) fn judged(
+    binary: &TestBinary,
+    context: &Context,
+    name: &str,
+    longest: Duration,
+) -> Verdict {
+    let mut command = context.command(binary);
+    command.args(["--exact", name, "--nocapture", "--test-threads=1"]);
+    let (status, text) = match finish(&mut command, longest) {
+        Ok(finished) => finished,
+        Err(error) => return Verdict::Failed(format!("cannot run it: {error}")),
+    };
+    match verdict(name, status, &text, longest) {
+        Verdict::Failed(how) => Verdict::Failed(format!("{how}\n{text}")),
+        other => other,
+    }
 }
 
 /// How a test ended.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
     Passed,
     /// It said so, with its reasons.
     Skipped(Vec<String>),
-    /// What there is to say before its output.
+    /// How, and all that it said.
     Failed(String),
 }
 
 /// Judges a finished test by its exit status and by the lines with which it said that it was
 /// skipped. No status means that it was killed for taking too long.
-pub(super) fn verdict(name: &str, status: Option<ExitStatus>, text: &str) -> Verdict {
+pub(super) fn verdict(
+    name: &str,
+    status: Option<ExitStatus>,
+    text: &str,
+    longest: Duration,
+) -> Verdict {
     // By its name: what a test starts may have tests of its own.
     let mark = format!("skipped: {name}: ");
     let skipped = text.lines().filter_map(|line| line.find(&mark).and_then(|at| line.get(at..)));
     let skipped: Vec<String> = skipped.map(str::to_owned).collect();
     match status {
-        None => Verdict::Failed(format!("killed after {} s", longest().as_secs())),
+        None => Verdict::Failed(format!("killed after {} s", longest.as_secs())),
         Some(status) if !status.success() => Verdict::Failed(match status.signal() {
             Some(signal) => format!("died of signal {signal}"),
             None => format!("ended with {}", status.code().unwrap_or_default()),
@@ -164,59 +185,42 @@ pub(super) fn verdict(name: &str, status: Option<ExitStatus>, text: &str) -> Ver
     }
 }
 
-/// Waits for the test; kills it after [`longest`]. Its output goes to a file, not a pipe, so that
-/// a process which outlives it cannot keep us waiting.
-fn finish(command: &mut Command) -> std::io::Result<(Option<ExitStatus>, String)> {
+/// Waits for the test. Its output goes to a file, not a pipe, so that a process which outlives it cannot
+/// keep us waiting.
+fn finish(
+    command: &mut Command,
+    longest: Duration,
+) -> Result<(Option<ExitStatus>, String), Failure> {
     let mut output: File = tempfile::tempfile()?;
     command.stdout(output.try_clone()?).stderr(output.try_clone()?);
-    let mut child = command.spawn()?;
-    let status = wait(&mut child)?;
-    if status.is_none() {
-        if let Some(group) = Pid::from_raw(i32::try_from(child.id()).unwrap_or_default()) {
-            let _gone_already = kill_process_group(group, Signal::KILL);
-        }
-        child.wait()?;
-    }
+    let status = deadline::finish(command, longest)?;
     let mut bytes = Vec::new();
     output.rewind()?;
     output.read_to_end(&mut bytes)?;
     Ok((status, String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-fn wait(child: &mut Child) -> std::io::Result<Option<ExitStatus>> {
-    let deadline = Instant::now() + longest();
-    let mut pause = Duration::from_millis(1);
-    while Instant::now() < deadline {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
-        }
-        std::thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(50));
-    }
-    Ok(None)
-}
-
-/// Works through the names on every processor and sums up.
-fn in_parallel(names: &[&String], work: impl Fn(&str) -> Totals + Sync) -> Totals {
-    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(names.len());
+/// Works through a list on every processor. What comes of it is in no order.
+pub(crate) fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
     let next = AtomicUsize::new(0);
     let worker = || {
-        let mut totals = Totals::default();
-        while let Some(name) = names.get(next.fetch_add(1, Ordering::Relaxed)) {
-            totals += work(name);
+        let mut results = Vec::new();
+        while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+            results.push(work(item));
         }
-        totals
+        results
     };
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..workers).map(|_| scope.spawn(worker)).collect();
-        let mut totals = Totals::default();
+        let mut results = Vec::new();
         for thread in threads {
             match thread.join() {
-                Ok(part) => totals += part,
+                Ok(part) => results.extend(part),
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
-        totals
+        results
     })
 }
 

@@ -12,7 +12,7 @@ use super::run::Context;
 use crate::command::Failure;
 
 /// The staged copies; removed when dropped.
-pub(super) struct Stage {
+pub(crate) struct Stage {
     directory: tempfile::TempDir,
     /// Temporary files of the tests. A directory of its own with a short name: the address of a
     /// socket has room for 107 bytes of path.
@@ -23,7 +23,7 @@ pub(super) struct Stage {
 impl Stage {
     /// Copies the project and the program, and makes a home and a directory for temporary files
     /// that belong to the user without privilege.
-    pub(super) fn make(project: &Path, built: &Built) -> Result<Self, Failure> {
+    pub(crate) fn make(project: &Path, built: &Built) -> Result<Self, Failure> {
         let open = |prefix| {
             let permissions = Permissions::from_mode(0o755);
             tempfile::Builder::new().prefix(prefix).permissions(permissions).tempdir()
@@ -47,20 +47,21 @@ impl Stage {
     }
 
     /// Tests as the user without privilege, among the copies.
-    pub(super) fn context(&self) -> Context {
+    pub(crate) fn context(&self) -> Context {
         let temporary = self.temporary.path().to_path_buf();
         Context {
             label: "without privilege",
             identity: Some((USER, USER)),
             root: self.at(PROJECT),
             environment: Some(vec![("HOME", self.at(HOME)), ("TMPDIR", temporary)]),
+            variable: None,
             stockade: Some(self.at(PROGRAMS).join("stockade")),
             attacker: Some(self.at(PROGRAMS).join("attacker")),
         }
     }
 
     /// The same tests, run from a copy.
-    pub(super) fn staged(&self, binary: &TestBinary) -> Result<TestBinary, Failure> {
+    pub(crate) fn staged(&self, binary: &TestBinary) -> Result<TestBinary, Failure> {
         let name = binary.executable.file_name().unwrap_or_default();
         let executable = self.at(PROGRAMS).join(name);
         fs::copy(&binary.executable, &executable)?;

@@ -5,6 +5,7 @@ use std::os::unix::fs::symlink;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
+use std::time::Duration;
 
 use super::binaries::{Built, TestBinary, read_messages};
 use super::documentation::read_results;
@@ -35,7 +36,7 @@ fn a_test_is_judged_by_its_status_first() {
         (exit(0), "skipped: another: only for root", Verdict::Passed),
     ];
     for (status, text, expected) in cases {
-        assert_eq!(verdict("shell_works", status, text), expected);
+        assert_eq!(verdict("shell_works", status, text, Duration::from_secs(600)), expected);
     }
 }
 
@@ -43,7 +44,8 @@ fn a_test_is_judged_by_its_status_first() {
 fn the_line_before_a_skip_may_lack_its_end() {
     let text = "test shell_works ... skipped: shell_works: tmux is not installed\nok\n";
     let expected = vec!["skipped: shell_works: tmux is not installed".to_owned()];
-    let verdict = verdict("shell_works", Some(ExitStatus::from_raw(0)), text);
+    let verdict =
+        verdict("shell_works", Some(ExitStatus::from_raw(0)), text, Duration::from_secs(600));
     assert_eq!(verdict, Verdict::Skipped(expected));
 }
 

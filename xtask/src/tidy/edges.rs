@@ -8,18 +8,19 @@ use super::tree::Tree;
 
 /// Each crate of `crates/`, and the crates of ours that it may use.
 const EDGES: &[(&str, &[&str])] = &[
+    ("walls", &[]),
     ("plan", &[]),
     ("sys", &[]),
     ("audit", &[]),
     ("testing", &[]),
-    ("policy", &["plan"]),
-    ("jail", &["plan", "sys"]),
-    ("gate", &["plan", "sys"]),
-    ("limits", &["plan", "sys"]),
-    ("cage", &["audit", "gate", "jail", "limits", "plan", "policy", "sys"]),
+    ("policy", &["plan", "walls"]),
+    ("jail", &["plan", "sys", "walls"]),
+    ("gate", &["plan", "sys", "walls"]),
+    ("limits", &["plan", "sys", "walls"]),
+    ("cage", &["audit", "gate", "jail", "limits", "plan", "policy", "sys", "walls"]),
     ("attacks", &["sys"]),
     ("counsel", &["cage", "gate", "jail", "plan", "policy"]),
-    ("daemon", &["audit", "cage", "counsel", "jail", "plan", "policy", "sys"]),
+    ("daemon", &["audit", "cage", "counsel", "jail", "plan", "policy", "sys", "walls"]),
     (
         "cli",
         &[

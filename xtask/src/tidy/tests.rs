@@ -98,7 +98,9 @@ fn edges_are_those_of_the_architecture() {
     check(
         edges::check,
         &[("crates/jail/Cargo.toml", upward)],
-        &["crates/jail/Cargo.toml: `jail` may not use `policy`: of ours it may use plan, sys"],
+        &[
+            "crates/jail/Cargo.toml: `jail` may not use `policy`: of ours it may use plan, sys, walls",
+        ],
     );
     check(
         edges::check,
@@ -422,4 +424,31 @@ fn a_tree_is_read_without_what_git_ignores() {
     let paths: Vec<&str> = tree.all().map(|(path, _)| path).collect();
     assert_eq!(paths, [".gitignore", "a.rs", "fuzz/targets/b.rs"]);
     assert!(tree.has("fuzz/targets") && tree.has("") && !tree.has("fuzz/tar"));
+}
+
+#[test]
+fn each_wall_is_asked_about_once() {
+    let ask = |wall: &str| format!("if walls::stands(Wall::{wall}) {{\n}}\n");
+    let all: String = ::walls::Wall::ALL.iter().map(|wall| ask(wall.name())).collect();
+    let list = ("crates/walls/src/list.rs", "//! The list.\n");
+    check(standing::check, &[list, ("crates/jail/src/lib.rs", &all)], &[]);
+    // A test may ask as often as it likes, and words in a comment are no question.
+    let again = ask("Landlock");
+    let files = [list, ("crates/jail/src/lib.rs", &all), ("crates/jail/tests/a.rs", &again)];
+    check(standing::check, &files, &[]);
+    let files = [list, ("crates/cage/src/lib.rs", &all), ("crates/jail/src/lib.rs", &again)];
+    let message = "crates/jail/src/lib.rs:1: another place asks whether `Landlock` stands";
+    check(standing::check, &files, &[message]);
+    let fewer = all.replace(&again, &format!("// {again}"));
+    let message = "crates/walls/: nothing asks whether `Landlock` stands";
+    check(standing::check, &[list, ("crates/jail/src/lib.rs", &fewer)], &[message]);
+}
+
+#[test]
+fn the_build_without_a_wall_is_known_to_its_crate_alone() {
+    let text = format!("#[cfg({})]\n", ::walls::BUILD);
+    check(standing::check, &[("Cargo.toml", &text)], &[]);
+    for path in ["crates/jail/src/lib.rs", ".cargo/config.toml", "crates/jail/Cargo.toml"] {
+        places(standing::check, &[(path, &text)], &[(path, 1)]);
+    }
 }

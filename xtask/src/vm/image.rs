@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::deadline;
 use super::recipe::{FILES, Recipe};
 use crate::command::Failure;
+use crate::deadline;
 
 /// The files that a machine is started from.
 #[derive(Debug)]

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::deadline;
 use super::image::Image;
 use super::orders::Answer;
 use crate::command::{Failure, start_failure, succeeds};
+use crate::deadline;
 use crate::suite::Totals;
 
 /// The program that emulates the machine.

@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 
 use super::guest::{PAYLOAD, PROGRAMS, code, orders, slowness};
 use super::orders::{Answer, Orders};
-use super::{deadline, restrictions};
+use super::restrictions;
 use crate::command::{Failure, printed_by};
+use crate::deadline;
 use crate::suite::{self, Context, Totals};
 
 /// Packages with tests that depend on how control groups are set up.
@@ -118,6 +119,7 @@ pub(crate) fn run_one(name: &str) -> Result<bool, Failure> {
         identity: None,
         root: pass.project(),
         environment: None,
+        variable: None,
         stockade: Some(Path::new(PROGRAMS).join("stockade")),
         attacker: None,
     };

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use super::deadline;
 use super::orders::{Orders, StagedTests};
 use super::passes;
 use crate::command::Failure;
+use crate::deadline;
 use crate::suite::{self, Built};
 
 /// The disk; removed when dropped.

@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use plan::HostPath;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
+use walls::Wall;
 
 use super::PROJECT_FILE_NAME;
 
@@ -172,7 +173,8 @@ fn check_status(status: &Stat, directory_owner: Option<u32>) -> Result<(), Polic
     // Root may work in the project of the user who owns both the directory and the file in it. In
     // a directory that everybody may write to, such as `/tmp`, the two differ.
     let of_project = caller == 0 && directory_owner == Some(status.st_uid);
-    if ![caller, 0].contains(&status.st_uid) && !of_project {
+    let is_foreign = ![caller, 0].contains(&status.st_uid) && !of_project;
+    if is_foreign && walls::stands(Wall::PolicyOwner) {
         return Err(PolicyFileReason::ForeignOwner { owner: status.st_uid, caller });
     }
     let bytes = u64::try_from(status.st_size).unwrap_or(u64::MAX);

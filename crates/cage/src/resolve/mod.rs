@@ -38,6 +38,7 @@ use plan::{ByteString, HostPath, SourceIndex};
 use policy::access::AccessMap;
 use policy::facts::{FoundPath, HostFacts};
 use policy::{Commands, Policy, State};
+use walls::Wall;
 
 use crate::quarantine::{Index, Link, Listed};
 
@@ -87,15 +88,24 @@ pub fn resolve(policy: &Policy, surroundings: &Surroundings) -> Result<Resolved,
         Commands::Base | Commands::None => Vec::new(),
     };
     let stage = Stage { rules: &rules.placed, access: &access, places: &places, opener: &opener };
-    rules::refuse_loose_links(&policy.fs, &stage)?;
-    let mut secrets = secrets::find(&stage, &mut sources)?;
-    secrets.extend(sockets::find(&stage, &mut sources)?);
-    let protected::Protected { found: protected, links, directories, indexes } =
+    if walls::stands(Wall::LooseLinks) {
+        rules::refuse_loose_links(&policy.fs, &stage)?;
+    }
+    let mut secrets = Vec::new();
+    if walls::stands(Wall::Secrets) {
+        secrets = secrets::find(&stage, &mut sources)?;
+    }
+    if walls::stands(Wall::Sockets) {
+        secrets.extend(sockets::find(&stage, &mut sources)?);
+    }
+    let protected::Protected { found: mut protected, links, directories, indexes } =
         protected::find(&stage, &secrets, surroundings, &mut sources)?;
+    protected.retain(|_| walls::stands(Wall::ProtectedNames));
     let covered = second_names::Covered { secrets: &secrets, protected: &protected };
     second_names::refuse(&stage, &covered, &sources)?;
     let covered = secrets.iter().chain(&protected);
-    let between = between::find(&stage, covered, &mut sources)?;
+    let mut between = between::find(&stage, covered, &mut sources)?;
+    between.retain(|_| walls::stands(Wall::Pins));
     let scratch = open_scratch(policy.state, surroundings.scratch.as_ref(), &opener, &mut sources)?;
     let working_directory = opener
         .anywhere(&surroundings.working_directory)

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use audit::{Event, Reason};
 use cage::runner::{Confinement, Labels, Request, Uncaged, UncagedProgram, UncagedReason};
-use rustix::process::{Resource, Rlimit};
+use rustix::process::{Resource, Rlimit, WaitOptions};
+use sys::clone::{Forked, Namespaces, fork_into};
+use sys::seccomp::Instruction;
 
 use crate::support::{descendants, eventually, runner, runner_with, shell, small};
 
@@ -17,6 +19,7 @@ pub(crate) const TESTS: &[(&str, fn())] = &[
     ("a_failed_start_is_on_record", a_failed_start_is_on_record),
     ("an_uncaged_run_is_on_record", an_uncaged_run_is_on_record),
     ("nothing_starts_without_a_record", nothing_starts_without_a_record),
+    ("nothing_starts_before_its_record_is_durable", nothing_starts_before_its_record_is_durable),
 ];
 
 fn labels() -> Labels {
@@ -147,3 +150,44 @@ fn nothing_starts_without_a_record() {
     assert_eq!(runner.count(), 0);
     eventually("the cage is gone", || descendants() == started);
 }
+
+/// K171, K240: what was written and may be lost is no record. In a process of its own, because a
+/// system call filter stays.
+fn nothing_starts_before_its_record_is_durable() {
+    eventually("this is the only thread", || sys::clone::thread_count() == Ok(1));
+    let (child, handle) = match fork_into(Namespaces::NONE, None).unwrap() {
+        Forked::Parent { pid, pidfd } => (pid, pidfd),
+        Forked::Child => {
+            let runner = runner();
+            assert!(runner.spawn(shell("true")).unwrap().wait().is_success());
+            fail_to_store();
+            let refused = runner.spawn(shell("sleep 1000")).map(|_| ()).unwrap_err();
+            assert_eq!(refused.kind(), cage::Kind::RecordUnavailable, "{refused}");
+            assert_eq!(runner.count(), 0);
+            sys::exec::exit_now(0);
+        }
+    };
+    let status = rustix::process::waitpid(Some(child), WaitOptions::empty()).unwrap().unwrap().1;
+    drop(handle);
+    assert_eq!(status.exit_status(), Some(0), "{status:?}");
+}
+
+/// From here on the storage tells this thread that it has kept nothing.
+fn fail_to_store() {
+    let instruction = |code, jf, k| Instruction { code, jt: 0, jf, k };
+    let number = u32::try_from(libc::SYS_fdatasync).unwrap();
+    let failure = u32::try_from(libc::EIO).unwrap();
+    rustix::thread::set_no_new_privs(true).unwrap();
+    sys::seccomp::install(&[
+        instruction(LOAD, 0, 0),
+        instruction(JUMP_IF_EQUAL, 1, number),
+        instruction(RETURN, 0, libc::SECCOMP_RET_ERRNO | failure),
+        instruction(RETURN, 0, libc::SECCOMP_RET_ALLOW),
+    ])
+    .unwrap();
+}
+
+/// Of the call's number, which comes first in what a filter sees; see seccomp(2).
+const LOAD: u16 = 0x20;
+const JUMP_IF_EQUAL: u16 = 0x15;
+const RETURN: u16 = 0x06;

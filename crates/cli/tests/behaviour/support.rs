@@ -73,6 +73,7 @@ impl Place {
             .env("HOME", &self.home)
             .env("XDG_STATE_HOME", self.state())
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .envs(walls::handed_on())
             .stdin(Stdio::null());
         command
     }

@@ -2,6 +2,7 @@
 //! random points. Nothing opens, and nothing is left.
 
 use std::fs;
+use std::io::Read as _;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
@@ -66,6 +67,26 @@ fn gatekeeper_that_says_nothing_at_the_end() {
         (&false.into(), &true.into())
     );
     until(|| !std::path::Path::new(&format!("/proc/{}", gatekeeper.as_raw_nonzero())).exists());
+}
+
+/// K72: the process that reads what cages send has lost everything that it does not need for that.
+#[test]
+fn gatekeeper_has_nothing_to_lose() {
+    let Some(world) = World::new() else { return };
+    let mut command = world.caged(&["--net", "web.example"], &world.file("jailed.json"));
+    command.args(["--", "sh", "-c", "echo up; sleep 1000"]).stdout(Stdio::piped());
+    let mut cage = command.spawn().unwrap();
+    // The gate opens when the gatekeeper serves.
+    cage.stdout.as_mut().unwrap().read_exact(&mut [0; 3]).unwrap();
+    let name = |pid: Pid| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    until(|| gatekeeper_of(&cage).is_some_and(|pid| name(pid) == "stockade-gate\n"));
+    let gatekeeper = gatekeeper_of(&cage).expect("a gatekeeper");
+    let status = fs::read_to_string(format!("/proc/{gatekeeper}/status")).unwrap();
+    cage.kill().unwrap();
+    cage.wait().unwrap();
+    for line in ["NoNewPrivs:\t1\n", "Seccomp:\t2\n", "CapBnd:\t0000000000000000\n"] {
+        assert!(status.contains(line), "no {line:?} in {status}");
+    }
 }
 
 /// K100: a resolver that does not answer is an error of its own, and not a denial.

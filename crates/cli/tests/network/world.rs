@@ -185,6 +185,7 @@ impl World {
             .env("HOME", &self.place.home)
             .env("XDG_STATE_HOME", self.place.state())
             .env("PATH", PATH)
+            .envs(walls::handed_on())
             .stdin(Stdio::null());
         command
     }

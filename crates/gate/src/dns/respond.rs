@@ -9,6 +9,7 @@ use plan::destination::Name;
 use plan::network::Family;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
+use walls::Wall;
 
 use super::answer::{Answer, Carrier, MAX_SECONDS, encode};
 use super::cache::{Addresses, Resolver};
@@ -200,7 +201,9 @@ impl<C: CageNames> Responder<C> {
             // address that they see: neither answered nor worth an event.
             return Err(Answer::NoSuchName);
         }
-        if let Verdict::Deny(denial) = self.cage.decide(name) {
+        if let Verdict::Deny(denial) = self.cage.decide(name)
+            && walls::stands(Wall::NamesLookedUp)
+        {
             return Err(self.deny(name.to_string(), &denial));
         }
         match (question.wanted, self.cage.outside()) {

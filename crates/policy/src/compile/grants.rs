@@ -2,6 +2,7 @@
 //! what is protected, pins. The most specific path wins in both directions.
 
 use plan::{Access, BindPurpose, Execution, FileKind, GuestPath, HostPath, TmpfsSize};
+use walls::Wall;
 
 use super::areas::{Area, Areas, Reason, source};
 use super::base::{SCRATCH, is_home_private};
@@ -21,7 +22,10 @@ pub(super) fn lay(
     for (path, area) in areas.iter() {
         let at = GuestPath::same_as(path);
         match area.access {
-            FsAccess::Hide => hide(tree, areas, home, path, area),
+            FsAccess::Hide if walls::stands(Wall::HiddenPaths) => {
+                hide(tree, areas, home, path, area);
+            }
+            FsAccess::Hide => {}
             FsAccess::ReadOnly | FsAccess::ReadWrite => {
                 if let Some(conflict) = show(tree, facts, areas, at, path, area) {
                     conflicts.push(conflict);

@@ -21,6 +21,7 @@ use plan::{
     ByteString, GatekeeperPlan, HostIds, LimitsPlan, MountOp, NetworkPlan, PLAN_VERSION, Plan,
     SeccompPlan, Summary,
 };
+use walls::Wall;
 
 use crate::net::Destination;
 use crate::{HostFacts, Policy, Seccomp, State};
@@ -129,8 +130,8 @@ pub fn network(policy: &Policy) -> NetworkPlan {
 
 fn profile(seccomp: Seccomp) -> Profile {
     match seccomp {
-        Seccomp::Default => Profile::Default,
-        Seccomp::Relaxed => Profile::Relaxed,
+        Seccomp::Default if walls::stands(Wall::DefaultProfile) => Profile::Default,
+        Seccomp::Default | Seccomp::Relaxed => Profile::Relaxed,
     }
 }
 

@@ -6,6 +6,7 @@ use std::io;
 
 use plan::destination::Name;
 use tokio::net::TcpStream;
+use walls::Wall;
 
 use super::requests::Speaker;
 use super::{Ends, Stop};
@@ -68,7 +69,9 @@ async fn read_hello(
         match reader.feed(said.get(seen..).unwrap_or_default()) {
             Hello::NeedMore => {}
             hello => {
-                check_server_name(name, &hello).map_err(Stop::Denied)?;
+                if walls::stands(Wall::ServerNames) {
+                    check_server_name(name, &hello).map_err(Stop::Denied)?;
+                }
                 return Ok(Opening::Free(said.split_off(passed_on)));
             }
         }

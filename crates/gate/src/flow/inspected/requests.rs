@@ -3,6 +3,7 @@
 
 use plan::destination::Name;
 use tokio::net::TcpStream;
+use walls::Wall;
 
 use super::{Ends, Stop, read_more};
 use crate::decision::{Denial, DenialCode};
@@ -92,7 +93,9 @@ impl Speaker {
     /// Passes on the head that was read, if it is for the host.
     async fn pass_head(&mut self, ends: Ends<'_>, name: &Name, port: u16) -> Result<(), Stop> {
         let Some(head) = self.head.take() else { return Ok(()) };
-        check_request(name, port, &head).map_err(Stop::DeniedRequest)?;
+        if walls::stands(Wall::HttpHosts) {
+            check_request(name, port, &head).map_err(Stop::DeniedRequest)?;
+        }
         let words = head.bytes.get(std::mem::take(&mut self.passed_on)..).unwrap_or_default();
         send(ends.outside, words, Direction::Outward, ends.meter).await?;
         self.hold_back(ends.meter)

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use crate::command::{Failure, start_failure};
 
 /// Runs a program that must succeed in time, with our output as its output.
-pub(super) fn succeed(command: &mut Command, longest: Duration) -> Result<(), Failure> {
+pub(crate) fn succeed(command: &mut Command, longest: Duration) -> Result<(), Failure> {
     let program = command.get_program().to_string_lossy().into_owned();
     match finish(command, longest)? {
         Some(status) if status.success() => Ok(()),
@@ -21,7 +21,7 @@ pub(super) fn succeed(command: &mut Command, longest: Duration) -> Result<(), Fa
 
 /// Runs a program, with our output as its output unless the command says otherwise. No status means
 /// that it took too long.
-pub(super) fn finish(
+pub(crate) fn finish(
     command: &mut Command,
     longest: Duration,
 ) -> Result<Option<ExitStatus>, Failure> {
@@ -35,7 +35,7 @@ pub(super) fn finish(
 }
 
 /// Waits until a child ends or its time is over.
-pub(super) fn wait(child: &mut Child, longest: Duration) -> Result<Option<ExitStatus>, Failure> {
+pub(crate) fn wait(child: &mut Child, longest: Duration) -> Result<Option<ExitStatus>, Failure> {
     let deadline = Instant::now() + longest;
     let mut pause = Duration::from_millis(1);
     while Instant::now() < deadline {
@@ -43,13 +43,13 @@ pub(super) fn wait(child: &mut Child, longest: Duration) -> Result<Option<ExitSt
             return Ok(Some(status));
         }
         std::thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(100));
+        pause = (pause * 2).min(Duration::from_millis(50));
     }
     Ok(None)
 }
 
 /// Kills a child that leads a process group, and that group.
-pub(super) fn end(child: &mut Child) -> Result<(), Failure> {
+pub(crate) fn end(child: &mut Child) -> Result<(), Failure> {
     if let Some(group) = Pid::from_raw(i32::try_from(child.id()).unwrap_or_default()) {
         let _gone_already = kill_process_group(group, Signal::KILL);
     }
