@@ -4,6 +4,7 @@
 //! Holds no policy and makes no decision.
 #![allow(unsafe_code)]
 
+pub mod cable;
 pub mod clone;
 pub mod datagrams;
 pub mod descriptors;

@@ -49,6 +49,13 @@ impl Message {
         filled
     }
 
+    /// Adds a fixed header, which some nested attributes begin with.
+    pub(crate) fn header(mut self, header: &[u8]) -> Self {
+        self.bytes.extend(header);
+        self.align();
+        self
+    }
+
     fn begin(&mut self, kind: u16) -> usize {
         let start = self.bytes.len();
         self.bytes.extend(0_u16.to_ne_bytes());

@@ -41,11 +41,14 @@ pub fn make_every_address_own(reach: Reach) -> Result<(), RouteFailure> {
     let failed = |errno| RouteFailure { subject: "a route socket", errno };
     let socket = Netlink::open(Subsystem::Route).map_err(failed)?;
     let mut steps = vec![
-        ("address 192.0.0.8/32 dev lo", new_address(OWN_V4.into())),
+        ("address 192.0.0.8/32 dev lo", new_address(LOOPBACK_INDEX, OWN_V4.into(), 32)),
         ("local 0.0.0.0/0 dev lo", new_local_route(OWN_V4.into())),
     ];
     if reach == Reach::V4AndV6 {
-        steps.push(("address 100:0:0:1::1/128 dev lo", new_address(OWN_V6.into())));
+        steps.push((
+            "address 100:0:0:1::1/128 dev lo",
+            new_address(LOOPBACK_INDEX, OWN_V6.into(), 128),
+        ));
         steps.push(("local ::/0 dev lo", new_local_route(OWN_V6.into())));
     }
     let (subjects, messages): (Vec<_>, Vec<_>) = steps.into_iter().unzip();
@@ -137,11 +140,11 @@ fn address_from(bytes: &[u8]) -> Option<IpAddr> {
 }
 
 /// `RTM_NEWADDR` with a `struct ifaddrmsg`: family, prefix length, flags, scope, interface.
-fn new_address(address: IpAddr) -> Message {
+pub(crate) fn new_address(interface: u32, address: IpAddr, prefix_length: u8) -> Message {
     let (family, bytes) = family_and_bytes(address);
-    let length = u8::try_from(bytes.len() * 8).unwrap_or_default();
-    let [a, b, c, d] = LOOPBACK_INDEX.to_ne_bytes();
-    let header = [family, length, NO_DUPLICATE_DETECTION, libc::RT_SCOPE_UNIVERSE, a, b, c, d];
+    let [a, b, c, d] = interface.to_ne_bytes();
+    let header =
+        [family, prefix_length, NO_DUPLICATE_DETECTION, libc::RT_SCOPE_UNIVERSE, a, b, c, d];
     Message::new(libc::RTM_NEWADDR, REQUEST | ACK | CREATE | EXCLUSIVE, &header)
         .attribute(libc::IFA_LOCAL, &bytes)
         .attribute(libc::IFA_ADDRESS, &bytes)
@@ -172,7 +175,7 @@ fn new_local_route(source: IpAddr) -> Message {
         .attribute(libc::RTA_PREFSRC, &bytes)
 }
 
-fn family_and_bytes(address: IpAddr) -> (u8, Vec<u8>) {
+pub(crate) fn family_and_bytes(address: IpAddr) -> (u8, Vec<u8>) {
     match address {
         IpAddr::V4(address) => (FAMILY_V4, address.octets().to_vec()),
         IpAddr::V6(address) => (FAMILY_V6, address.octets().to_vec()),
