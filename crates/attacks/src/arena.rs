@@ -6,7 +6,6 @@
 mod build;
 mod harm;
 mod host;
-mod services;
 mod victim;
 
 use std::path::{Path, PathBuf};
@@ -16,7 +15,6 @@ use serde::{Deserialize, Serialize};
 pub use build::{Bait, SetUp};
 pub(crate) use harm::signal_arrived;
 pub use host::{ArenaError, HostArena};
-pub use services::Services;
 pub(crate) use victim::{PASSING_SOCKET, SECRET_VARIABLE, victim_main};
 
 /// What an attacking process knows about the field.
@@ -38,8 +36,6 @@ pub struct Arena {
     pub overseer: u32,
     /// The names of things that processes of one user share.
     pub names: SharedNames,
-    /// Services of the host on the network.
-    pub services: Services,
     /// What the host's file system calls the secret outside.
     pub secret_handle: Option<Handle>,
 }

@@ -27,6 +27,8 @@ pub struct Attack {
     pub proof: Proof,
     /// How it is tried.
     pub tries: Tries,
+    /// The network around it.
+    pub network: Network,
     /// Paths below the project that must be the same before and after: what it would change or
     /// plant there.
     pub guards: &'static [&'static [u8]],
@@ -62,6 +64,17 @@ pub enum Proof {
     Secret,
     /// The host saw its mark: a file changed, a connection came, a signal arrived.
     Harm,
+}
+
+/// The network around an attack, and what of it the attacked cage may reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Network {
+    /// That of the host; the cage has none of it.
+    Host,
+    /// A world of its own with servers and names; the cage has these words of a policy.
+    World(&'static str),
+    /// The same, with words for which there must be no cage.
+    Refused(&'static str),
 }
 
 /// How an attack is tried.
@@ -116,6 +129,7 @@ impl Attack {
             profiles: Profiles::Both,
             proof: Proof::OwnReport,
             tries: Tries::Function(function),
+            network: Network::Host,
             guards: &[],
         }
     }
@@ -130,6 +144,7 @@ impl Attack {
             profiles: Profiles::Both,
             proof: Proof::OwnReport,
             tries: Tries::Call(probe),
+            network: Network::Host,
             guards: &[],
         }
     }
@@ -151,6 +166,16 @@ impl Attack {
 
     pub(crate) const fn harms(mut self) -> Self {
         self.proof = Proof::Harm;
+        self
+    }
+
+    pub(crate) const fn in_world(mut self, net: &'static str) -> Self {
+        self.network = Network::World(net);
+        self
+    }
+
+    pub(crate) const fn in_refused_cage(mut self, net: &'static str) -> Self {
+        self.network = Network::Refused(net);
         self
     }
 
@@ -257,6 +282,10 @@ pub(crate) fn errno_name(errno: Errno) -> Option<&'static str> {
         (Errno::NOSPC, "ENOSPC"),
         (Errno::LOOP, "ELOOP"),
         (Errno::CONNREFUSED, "ECONNREFUSED"),
+        (Errno::CONNRESET, "ECONNRESET"),
+        (Errno::PIPE, "EPIPE"),
+        (Errno::NETUNREACH, "ENETUNREACH"),
+        (Errno::HOSTUNREACH, "EHOSTUNREACH"),
         (Errno::AFNOSUPPORT, "EAFNOSUPPORT"),
         (Errno::PROTONOSUPPORT, "EPROTONOSUPPORT"),
         (Errno::SOCKTNOSUPPORT, "ESOCKTNOSUPPORT"),

@@ -4,7 +4,6 @@
 mod batch;
 mod greed;
 mod one;
-mod reach;
 mod roles;
 mod stage;
 
@@ -19,6 +18,7 @@ use crate::{Arena, Outcome};
 
 pub(crate) use greed::EXCEEDED;
 pub(crate) use roles::KERNEL_REFUSES;
+pub(crate) use stage::map_ids;
 
 /// One line of a batch's output.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -49,8 +49,10 @@ pub fn child_main(arguments: &[OsString]) -> ExitCode {
         ["here", arena, names @ ..] => tell_batch(arena, names, Place::Here),
         ["twins", arena, names @ ..] => tell_batch(arena, names, Place::Twin),
         ["speak", socket, mark] => roles::speak(socket, mark),
-        ["reach", way, address, mark] => reach::reach(way, address, mark),
-        ["listed", mark, wanted] => reach::speak_to_listed(mark, wanted),
+        ["world", program, arguments @ ..] => crate::world::world_main(program, arguments),
+        ["listen", file] => roles::listen(file),
+        ["reach", address, mark] => roles::reach(address, mark),
+        ["listed", mark, wanted] => roles::speak_to_listed(mark, wanted),
         ["type", words] => roles::type_on_terminal(words),
         ["no-namespaces", program, arguments @ ..] => {
             roles::start_without_namespaces(program, arguments)

@@ -19,15 +19,18 @@ mod files;
 mod inside;
 mod ipc;
 mod kernel;
+mod network;
 mod processes;
 mod prove;
 mod report;
 mod siege;
 mod sieges;
+mod world;
 
-pub use arena::{Access, Arena, ArenaError, Bait, HostArena, Rule, Services, SetUp};
-pub use attack::{Attack, Outcome, Profiles, Proof, Refused, Scene, Tries, Twin};
+pub use arena::{Access, Arena, ArenaError, Bait, HostArena, Rule, SetUp};
+pub use attack::{Attack, Network, Outcome, Profiles, Proof, Refused, Scene, Tries, Twin};
 pub use catalog::{all, named, sieges};
+pub(crate) use catalog::{in_world, on_host};
 pub use inside::child_main;
 pub use prove::{
     CageRequest, Cages, CommandLineCages, Profile, ProveError, Settings, prove, twins,

@@ -1,6 +1,8 @@
 //! Runs every attack and siege, uncaged and caged, and judges them. Told how to start a cage; knows
 //! nothing about how one is built.
 
+mod in_world;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -33,6 +35,11 @@ impl Profile {
             Self::Default => "default",
             Self::Relaxed => "relaxed",
         }
+    }
+
+    /// Whether it must hold an attack off.
+    fn concerns(self, attack: &Attack) -> bool {
+        self == Self::Default || attack.profiles == Profiles::Both
     }
 }
 
@@ -140,15 +147,16 @@ pub(crate) struct Trial {
 /// Runs everything uncaged and in cages of every profile, and judges it.
 pub fn prove(settings: &Settings, cages: &dyn Cages) -> Result<Report, ProveError> {
     let set_up = settings.set_up()?;
-    let (twins, caged, siege_rows) = std::thread::scope(|scope| {
+    let (twins, caged, in_world, siege_rows) = std::thread::scope(|scope| {
         let twins = scope.spawn(|| run_twins(&set_up));
         let sieges = scope.spawn(|| run_sieges(&set_up, Some(cages), settings.is_interrupted));
+        let in_world = scope.spawn(|| in_world::caged(&set_up, cages, settings));
         let caged: Vec<_> = settings
             .profiles
             .iter()
             .map(|profile| run_caged(&set_up, cages, *profile).map(|run| (*profile, run)))
             .collect();
-        (joined(twins), caged, joined(sieges))
+        (joined(twins), caged, joined(in_world), joined(sieges))
     });
     // What came of attacks that were broken off says nothing.
     if (settings.is_interrupted)() {
@@ -157,10 +165,13 @@ pub fn prove(settings: &Settings, cages: &dyn Cages) -> Result<Report, ProveErro
     let twins = twins??;
     let mut report = Report::default();
     let caged: Vec<(Profile, CagedRun)> = caged.into_iter().collect::<Result<_, _>>()?;
+    let in_world = in_world??;
+    let on_host = caged.iter().map(|(profile, run)| (profile, &run.trials));
+    let all: Vec<_> = on_host.chain(in_world.iter().map(|(profile, run)| (profile, run))).collect();
     for (attack, twin) in &twins {
-        let cells = caged.iter().filter_map(|(profile, run)| {
-            let trial = run.trials.iter().find(|(tried, _)| tried.name == attack.name);
-            trial.map(|(_, trial)| (*profile, trial))
+        let cells = all.iter().filter_map(|(profile, trials)| {
+            let trial = trials.iter().find(|(tried, _)| tried.name == attack.name);
+            trial.map(|(_, trial)| (**profile, trial))
         });
         report.rows.push(Row::of_attack(attack, twin, cells));
     }
@@ -197,23 +208,23 @@ struct CagedRun {
 
 fn run_twins(set_up: &SetUp) -> Result<Trials, ProveError> {
     let mut host = HostArena::build(set_up, Bait::ForAttacks)?;
-    let attacks: Vec<&'static Attack> = crate::all().collect();
+    let attacks: Vec<&'static Attack> = crate::on_host().collect();
     let program = batch_words(&host, "twins", &attacks);
     let Some((first, rest)) = program.split_first() else {
         return Err(ProveError::Attacks("no attack to run".to_owned()));
     };
     let mut command = Command::new(first);
     command.args(rest);
-    let (trials, _) = run_batch(&mut host, command, &attacks)?;
+    let (mut trials, _) = run_batch(&mut host, command, &attacks)?;
+    trials.extend(in_world::uncaged(set_up)?);
     Ok(trials)
 }
 
 fn run_caged(set_up: &SetUp, cages: &dyn Cages, profile: Profile) -> Result<CagedRun, ProveError> {
     let mut host = HostArena::build(set_up, Bait::ForAttacks)?;
     host.set_overseer(1)?;
-    let concerned =
-        |attack: &&Attack| profile == Profile::Default || attack.profiles == Profiles::Both;
-    let attacks: Vec<&'static Attack> = crate::all().filter(concerned).collect();
+    let attacks: Vec<&'static Attack> =
+        crate::on_host().filter(|attack| profile.concerns(attack)).collect();
     let mut request = CageRequest::usual(host.arena(), batch_words(&host, "here", &attacks));
     request.profile = profile;
     let (trials, said) = run_batch(&mut host, cages.command(&request), &attacks)?;

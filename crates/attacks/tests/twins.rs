@@ -38,6 +38,10 @@ fn check(mut command: Command, field: &Path) {
     let said = String::from_utf8_lossy(&output.stdout);
     let complained = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}\n{said}\n{complained}", output.status);
+    // Where the network of their own cannot be made, attacks on the gatekeeper say so and count as
+    // tried nowhere. Here it can.
+    let shown = said.lines().find(|line| line.contains(" direct-connection "));
+    assert!(shown.is_some_and(|line| line.contains(" works ")), "{shown:?}");
 }
 
 /// K212: an attack that fails here says nothing of a cage.

@@ -7,7 +7,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 const STOCKADE: &str = env!("CARGO_BIN_EXE_stockade");
 
@@ -31,7 +30,6 @@ impl Drop for Field {
 }
 
 fn check(mut command: Command, field: &Path) {
-    let start = Instant::now();
     let output = command
         .arg("prove")
         .env("TMPDIR", field)
@@ -44,7 +42,11 @@ fn check(mut command: Command, field: &Path) {
     let complaints = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}\n{table}\n{complaints}", output.status);
     assert!(table.contains("attacks, "), "{table}");
-    assert!(start.elapsed() < LONGEST, "a proof took {:?}", start.elapsed());
+    // Where the network of their own cannot be made, attacks on the gatekeeper say so and count as
+    // tried nowhere. Here it can, and cages in it.
+    let shown = table.lines().find(|line| line.contains(" direct-connection "));
+    let words: Vec<&str> = shown.unwrap_or_default().split_whitespace().collect();
+    assert_eq!(words, ["T36", "direct-connection", "works", "held", "held"]);
 }
 
 /// K212
@@ -70,6 +72,3 @@ fn every_wall_holds_without_privileges() {
     command.uid(12345).gid(12345);
     check(command, &field.0);
 }
-
-/// What `prove` promises.
-const LONGEST: Duration = Duration::from_secs(20);

@@ -15,6 +15,7 @@ use crate::attack::SECRET_PREFIX;
 #[derive(Clone, Debug)]
 pub struct SetUp {
     directory: PathBuf,
+    original: PathBuf,
     attackers: Arc<Attackers>,
     secrets: Secrets,
 }
@@ -41,7 +42,12 @@ impl SetUp {
         let directory = fs::canonicalize(directory)
             .map_err(|source| ArenaError::at("realpath", directory, source))?;
         let attackers = Attackers::copy(&directory, executable)?;
-        Ok(Self { directory, attackers: Arc::new(attackers), secrets: Secrets::default() })
+        Ok(Self {
+            directory,
+            original: executable.to_owned(),
+            attackers: Arc::new(attackers),
+            secrets: Secrets::default(),
+        })
     }
 
     pub(super) fn directory(&self) -> &Path {
@@ -51,6 +57,12 @@ impl SetUp {
     /// The attacking program outside of every arena.
     pub(super) fn executable(&self) -> PathBuf {
         self.attackers.directory.join(ATTACKER)
+    }
+
+    /// The program that attackers are copies of. Some hosts let programs make namespaces by their
+    /// path.
+    pub(crate) fn original(&self) -> &Path {
+        &self.original
     }
 
     pub(super) fn secrets(&self) -> Secrets {
@@ -128,7 +140,7 @@ impl Secrets {
 impl Bait {
     fn names(self) -> Vec<&'static str> {
         match self {
-            Self::ForAttacks => crate::all().map(|attack| attack.name).collect(),
+            Self::ForAttacks => crate::on_host().map(|attack| attack.name).collect(),
             Self::ForSiege(name) => vec![name],
         }
     }

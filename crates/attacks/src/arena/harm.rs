@@ -64,7 +64,6 @@ impl HostArena {
                 self.seen.marks.push((place, mark));
             }
         }
-        self.seen.marks.extend(self.network.arrived());
         let mut buffer = [0_u8; 512];
         while let Ok(length) = self.datagrams.recv(&mut buffer) {
             self.seen.marks.push(("abstract datagram socket", text(&buffer, length)));

@@ -16,7 +16,6 @@ use sys::raw;
 
 use super::build::{self, Bait, Secrets, SetUp};
 use super::harm::{Before, Seen};
-use super::services::Listening;
 use super::victim::SECRET_VARIABLE;
 use super::{Arena, Handle, SharedNames, Victim};
 
@@ -43,7 +42,6 @@ pub struct HostArena {
     pub(super) victim: Child,
     pub(super) listeners: Vec<(&'static str, UnixListener)>,
     pub(super) datagrams: UnixDatagram,
-    pub(super) network: Listening,
     pub(super) fifo: OwnedFd,
     pub(super) before: Before,
     pub(super) seen: Seen,
@@ -115,8 +113,6 @@ impl HostArena {
             .map_err(|source| {
                 ArenaError::at("bind", Path::new(&names.abstract_datagram), source)
             })?;
-        let network = Listening::begin()
-            .map_err(|source| ArenaError::at("listen", Path::new("127.0.0.1"), source))?;
         let secret_handle = handle_of(&outside.join("secret"));
         let fifo = make_fifo(&outside)?;
         let arena = Arena {
@@ -128,7 +124,6 @@ impl HostArena {
             temporary_file,
             victim,
             names,
-            services: network.services(),
             secret_handle,
         };
         let environment_secret = secrets.issue("environment")?;
@@ -142,7 +137,6 @@ impl HostArena {
             victim: child,
             listeners,
             datagrams,
-            network,
             _base: base_litter,
             _temporary: temporary_litter,
             environment_secret,
@@ -176,6 +170,11 @@ impl HostArena {
             .env("DISPLAY", ":99")
             .env("AWS_SECRET_ACCESS_KEY", &self.environment_secret)
             .current_dir(&self.arena.project);
+    }
+
+    /// Writes the configuration of the arena's user.
+    pub(crate) fn configure(&self, text: &str) -> Result<(), ArenaError> {
+        build::put(&self.arena.home.join(".config/stockade/config.toml"), text)
     }
 
     /// The secret of this arena that a text holds.

@@ -4,6 +4,7 @@
 
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
+use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -16,12 +17,55 @@ use sys::raw::{Probe, TerminalTrick, UpperBits, play_terminal_trick};
 use sys::seccomp::Instruction;
 
 use super::fail;
+use crate::attack::Refused;
 
 /// Connects to a socket and leaves a mark there.
 pub(super) fn speak(socket: &str, mark: &str) -> ExitCode {
     let spoken = UnixStream::connect(Path::new(socket))
         .and_then(|mut stream| stream.write_all(format!("{mark};").as_bytes()));
     ended(spoken)
+}
+
+/// Speaks to an abstract socket if the kernel's own list names it. To no other: beside this one there
+/// may be arenas of other provers.
+pub(super) fn speak_to_listed(mark: &str, wanted: &str) -> ExitCode {
+    let list = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
+    let names = list.lines().filter_map(|line| line.split_once('@'));
+    let mut spoken = false;
+    for (_, name) in names.filter(|(_, name)| name.trim_end() == wanted) {
+        let name = name.trim_end();
+        let connected = std::os::unix::net::SocketAddr::from_abstract_name(name.as_bytes())
+            .and_then(|address| UnixStream::connect_addr(&address));
+        let sent = connected.and_then(|mut stream| stream.write_all(format!("{mark};").as_bytes()));
+        spoken |= sent.is_ok();
+    }
+    if spoken { ExitCode::SUCCESS } else { fail("no socket in the list") }
+}
+
+/// Listens on its own loopback, leaves the port in a file, and passes on what the first visitor says.
+pub(super) fn listen(file: &str) -> ExitCode {
+    let listen = || -> std::io::Result<()> {
+        let listener = std::net::TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0))?;
+        let unfinished = format!("{file}.unfinished");
+        std::fs::write(&unfinished, listener.local_addr()?.port().to_string())?;
+        std::fs::rename(unfinished, file)?;
+        let (mut visitor, _) = listener.accept()?;
+        let mut said = [0; 128];
+        let length = visitor.read(&mut said)?;
+        std::io::stdout().write_all(said.get(..length).unwrap_or_default())
+    };
+    ended(listen())
+}
+
+/// Leaves a mark at an address.
+pub(super) fn reach(address: &str, mark: &str) -> ExitCode {
+    let Ok(address) = address.parse() else {
+        return fail("not an address");
+    };
+    match crate::network::reach(address, mark) {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(Refused(how)) => fail(&how),
+    }
 }
 
 /// Types words on the terminal that is its standard input, as their user would.
@@ -58,7 +102,7 @@ fn fork_without_namespaces(program: &str, arguments: &[&str]) -> std::io::Result
     let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     match fork_into(Namespaces::USER, None)? {
         Forked::Parent { pid, pidfd: _ } => {
-            let mapped = super::stage::map_ids(pid, uid, gid);
+            let mapped = super::stage::map_ids(pid, (0, uid), (0, gid));
             drop((gate, opener));
             let status = waitpid(Some(pid), WaitOptions::empty())?;
             mapped?;

@@ -34,7 +34,7 @@ fn raise(attack: &'static Attack, arena: &Arena) -> std::io::Result<()> {
     let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     match fork_into(namespaces, None)? {
         Forked::Parent { pid, pidfd: _ } => {
-            let mapped = map_ids(pid, uid, gid);
+            let mapped = map_ids(pid, (0, uid), (0, gid));
             drop((gate, opener));
             waitpid(Some(pid), WaitOptions::empty())?;
             mapped
@@ -55,12 +55,13 @@ fn raise(attack: &'static Attack, arena: &Arena) -> std::io::Result<()> {
     }
 }
 
-/// Makes a child root of its new user namespace.
-pub(super) fn map_ids(child: Pid, uid: u32, gid: u32) -> std::io::Result<()> {
+/// Says who a child is in its new user namespace, and who that is outside.
+pub(crate) fn map_ids(child: Pid, user: (u32, u32), group: (u32, u32)) -> std::io::Result<()> {
+    let line = |(inside, outside): (u32, u32)| format!("{inside} {outside} 1");
     let child = child.as_raw_nonzero();
     std::fs::write(format!("/proc/{child}/setgroups"), "deny")?;
-    std::fs::write(format!("/proc/{child}/uid_map"), format!("0 {uid} 1"))?;
-    std::fs::write(format!("/proc/{child}/gid_map"), format!("0 {gid} 1"))
+    std::fs::write(format!("/proc/{child}/uid_map"), line(user))?;
+    std::fs::write(format!("/proc/{child}/gid_map"), line(group))
 }
 
 fn act(attack: &'static Attack, arena: &Arena) -> std::io::Result<Outcome> {

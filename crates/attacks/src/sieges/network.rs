@@ -1,84 +1,58 @@
-//! Ways past the gatekeeper to the host that it runs on: its loopback, its own address, its sockets
-//! without a path. The cage has network, with a destination that leads nowhere. Attacks that need
-//! names and servers of their own are tests of the command. T18, T36, T44, T45, T46
+//! Ways around the gatekeeper that need no network: sockets of the host without a path, and what
+//! another cage listens on. The cages have network, with a destination that leads nowhere. All other
+//! attacks on the gatekeeper are in [`crate::network`]. T18, T45
 
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::ffi::OsString;
+use std::process::Stdio;
 
 use crate::Arena;
-use crate::arena::Services;
 use crate::attack::{Outcome, Refused};
-use crate::siege::{Siege, SiegeScene};
+use crate::prove::CageRequest;
+use crate::siege::{Siege, SiegeScene, finish, until, wait_for};
 
 pub(crate) const SIEGES: &[Siege] = &[
-    Siege::new("T36", "direct-connection", "connects to an address of the host itself", |scene| {
-        reach(scene, "tcp", own)
-    }),
-    Siege::new(
-        "T44",
-        "mapped-connection",
-        "connects to an IPv4 address written as IPv6",
-        |scene| reach(scene, "tcp-mapped", own),
-    ),
-    Siege::new("T44", "datagram-to-host", "sends a datagram to the host's own address", |scene| {
-        reach(scene, "udp", own)
-    }),
-    Siege::new("T44", "datagram-to-loopback", "sends a datagram to the host's loopback", |scene| {
-        reach(scene, "udp", loopback)
-    }),
-    Siege::new("T45", "host-loopback", "connects to a service on the host's loopback", |scene| {
-        reach(scene, "tcp", loopback)
-    }),
-    Siege::new("T45", "host-loopback-v6", "the same by IPv6", |scene| {
-        reach(scene, "tcp", loopback_v6)
-    }),
-    Siege::new("T45", "host-loopback-by-name", "the same by the name `localhost`", |scene| {
-        reach(scene, "tcp-by-name", loopback)
-    }),
-    Siege::new("T46", "connection-by-child", "lets a child without variables connect", |scene| {
-        reach(scene, "tcp-from-child", own)
-    }),
     Siege::new(
         "T18",
         "listed-abstract-sockets",
         "speaks to the abstract sockets that the kernel lists",
         |scene| {
-            let name = scene.name;
             let wanted = scene.arena().names.abstract_stream.clone();
-            run(scene, &["listed", name, &wanted])
+            let request = with_network(scene, &["listed", scene.name, &wanted]);
+            scene.run_and_judge(&request)
         },
     ),
+    Siege::new("T45", "other-cage", "connects to what another cage listens on", other_cage),
 ];
 
-fn own(services: Services) -> Option<SocketAddr> {
-    services.own
-}
-
-fn loopback(services: Services) -> Option<SocketAddr> {
-    Some(SocketAddr::new(IpAddr::from([127, 0, 0, 1]), services.loopback))
-}
-
-fn loopback_v6(services: Services) -> Option<SocketAddr> {
-    services.loopback_v6.map(|port| SocketAddr::new(IpAddr::from(Ipv6Addr::LOCALHOST), port))
-}
-
-fn reach(
-    scene: &mut SiegeScene<'_>,
-    way: &str,
-    target: fn(Services) -> Option<SocketAddr>,
-) -> Result<Outcome, Refused> {
-    let Some(address) = target(scene.arena().services) else {
-        return Ok(Outcome::NotApplicable("the host has no such address".to_owned()));
+/// One cage listens, and a second one with the same project connects.
+fn other_cage(scene: &mut SiegeScene<'_>) -> Result<Outcome, Refused> {
+    let file = scene.workplace()?.join("port");
+    let listen = with_network(scene, &["listen", &file.to_string_lossy()]);
+    let mut listener = scene.command(&listen);
+    let mut listener = listener.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let is_there = until(|| file.exists() || matches!(listener.try_wait(), Ok(Some(_))));
+    let reached = || -> Result<(), Refused> {
+        let port = std::fs::read_to_string(&file)?;
+        let address = format!("127.0.0.1:{port}");
+        finish(scene.command(&with_network(scene, &["reach", &address, scene.name]))).map(drop)
     };
-    let name = scene.name;
-    run(scene, &["reach", way, &address.to_string(), name])
+    let reached = if is_there { reached() } else { Err(Refused("nobody listens".to_owned())) };
+    // It has ended already if it was reached.
+    let _ended = listener.kill();
+    let heard = wait_for(listener)?;
+    reached?;
+    match heard.stdout.contains(scene.name) {
+        true => Ok(Outcome::Succeeded("its mark arrived in the other cage".to_owned())),
+        false => Ok(Outcome::Failed("nothing arrived in the other cage".to_owned())),
+    }
 }
 
-fn run(scene: &mut SiegeScene<'_>, words: &[&str]) -> Result<Outcome, Refused> {
-    let attacker = Arena::attacker(&scene.arena().project);
-    let head = [attacker.into_os_string(), "__attack".into()];
-    let mut request = scene.request(head.into_iter().chain(words.iter().map(Into::into)));
+fn with_network(scene: &SiegeScene<'_>, words: &[&str]) -> CageRequest {
+    let attacker = Arena::attacker(&scene.arena().project).into_os_string();
+    let head = [attacker, "__attack".into()];
+    let mut request = scene.request(head.into_iter().chain(words.iter().map(OsString::from)));
     request.flags = vec!["--net".into(), NOWHERE.into()];
-    scene.run_and_judge(&request)
+    request
 }
 
 /// A name that never leads anywhere (RFC 2606).
