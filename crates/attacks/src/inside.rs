@@ -2,6 +2,7 @@
 //! code runs inside a cage and outside.
 
 mod batch;
+mod careless;
 mod greed;
 mod one;
 mod roles;
@@ -50,6 +51,8 @@ pub fn child_main(arguments: &[OsString]) -> ExitCode {
         ["twins", arena, names @ ..] => tell_batch(arena, names, Place::Twin),
         ["speak", socket, mark] => roles::speak(socket, mark),
         ["world", program, arguments @ ..] => crate::world::world_main(program, arguments),
+        ["careless-daemon", socket] => careless::serve(socket),
+        ["ask-daemon", who, socket] => roles::ask_daemon(who, socket),
         ["listen", file] => roles::listen(file),
         ["reach", address, mark] => roles::reach(address, mark),
         ["listed", mark, wanted] => roles::speak_to_listed(mark, wanted),

@@ -4,7 +4,7 @@
 mod in_world;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
@@ -92,6 +92,9 @@ pub trait Cages: Sync {
     /// The command that runs the request's program in the cage that it asks for, with standard
     /// input, output and error passed on.
     fn command(&self, request: &CageRequest) -> Command;
+
+    /// The command that serves cages on a socket until it is killed.
+    fn daemon(&self, socket: &Path) -> Command;
 }
 
 /// Starts cages by the command line of `stockade run`.
@@ -118,6 +121,12 @@ impl Cages for CommandLineCages {
             command.arg("--command").arg(name);
         }
         command.args(&request.flags).arg("--").args(&request.program);
+        command
+    }
+
+    fn daemon(&self, socket: &Path) -> Command {
+        let mut command = Command::new(&self.executable);
+        command.arg("serve").arg("--socket").arg(socket);
         command
     }
 }

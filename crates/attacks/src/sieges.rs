@@ -1,6 +1,7 @@
 //! Attacks on a cage from where it is started: races on its grants, its policy, its helpers, its
 //! death, its limits.
 
+mod daemon;
 mod death;
 mod grants;
 mod limits;
@@ -8,6 +9,8 @@ mod network;
 mod races;
 mod start;
 mod terminal;
+
+pub(crate) use daemon::ask;
 
 use crate::Siege;
 
@@ -19,5 +22,6 @@ pub(crate) const SIEGES: &[&[Siege]] = &[
     start::SIEGES,
     limits::SIEGES,
     network::SIEGES,
+    daemon::SIEGES,
     terminal::SIEGES,
 ];

@@ -4,7 +4,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use attacks::{Access, CageRequest, Cages, CommandLineCages, Profile, ProveError, Rule, Settings};
@@ -105,6 +105,10 @@ impl Cages for AttackedCages {
             request.flags.extend(["--env".into(), word]);
         }
         self.plain.command(&request)
+    }
+
+    fn daemon(&self, socket: &Path) -> Command {
+        self.plain.daemon(socket)
     }
 }
 

@@ -42,6 +42,31 @@ pub(super) fn speak_to_listed(mark: &str, wanted: &str) -> ExitCode {
     if spoken { ExitCode::SUCCESS } else { fail("no socket in the list") }
 }
 
+/// Asks a daemon for its cages, and prints the first line of its answer: as the caller (`plain`), as
+/// another user, or from another user namespace.
+pub(super) fn ask_daemon(who: &str, socket: &str) -> ExitCode {
+    let asked = match who {
+        "as-another-user" => {
+            // The path to this program may be closed to others.
+            let mut other = Command::new("/proc/self/exe");
+            other.args(["__attack", "ask-daemon", "plain", socket]).uid(OTHER).gid(OTHER);
+            other.status().map(drop)
+        }
+        "as-from-a-cage" => match fork_into(Namespaces::USER, None) {
+            Ok(Forked::Parent { pid, pidfd: _ }) => {
+                waitpid(Some(pid), WaitOptions::empty()).map(drop).map_err(std::io::Error::from)
+            }
+            Ok(Forked::Child) => return ask_daemon("plain", socket),
+            Err(errno) => Err(errno.into()),
+        },
+        _ => match crate::sieges::ask(Path::new(socket), "GET", "/v1/cages", "") {
+            Ok(line) => return super::tell_line(&line),
+            Err(Refused(how)) => Err(std::io::Error::other(how)),
+        },
+    };
+    ended(asked)
+}
+
 /// Listens on its own loopback, leaves the port in a file, and passes on what the first visitor says.
 pub(super) fn listen(file: &str) -> ExitCode {
     let listen = || -> std::io::Result<()> {
@@ -205,6 +230,8 @@ fn ended(result: std::io::Result<()>) -> ExitCode {
 /// is where `dev.tty.legacy_tiocsti` is 0.
 pub(crate) const KERNEL_REFUSES: &str = "the terminal itself takes no typing from users";
 
+/// Nobody in particular.
+const OTHER: u32 = 65533;
 const LOAD_WORD: u16 = 0x20;
 const JUMP_IF_EQUAL: u16 = 0x15;
 const RETURN: u16 = 0x06;

@@ -81,24 +81,36 @@ fn survive_kill(scene: &mut SiegeScene<'_>, beat: &str) -> Result<Outcome, Refus
     let request = scene.script(&script, &[&flag, &beats]);
     let mut command = scene.command(&request);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    let survived = works_on(&beats, || {
+        child.kill()?;
+        child.wait().map(drop)
+    })?;
+    fs::remove_file(&flag)?;
+    Ok(match survived {
+        Some(true) => Outcome::Succeeded("worked on".to_owned()),
+        Some(false) => Outcome::Failed("died with its supervisor".to_owned()),
+        None => Outcome::Broken("the grandchild never started".to_owned()),
+    })
+}
+
+/// Whether something that adds to a file now and then goes on after its supervisor was killed; nothing
+/// if it never began.
+pub(super) fn works_on(
+    beats: &Path,
+    kill: impl FnOnce() -> std::io::Result<()>,
+) -> Result<Option<bool>, Refused> {
     let began = Instant::now();
-    let alive = until(|| length(&beats) > 4);
+    let alive = until(|| length(beats) > 4);
     let took = began.elapsed();
-    child.kill()?;
-    child.wait()?;
+    kill()?;
     if !alive {
-        return Ok(Outcome::Broken("the grandchild never started".to_owned()));
+        return Ok(None);
     }
     // Whatever is on its way when the supervisor dies may still arrive.
     std::thread::sleep(GRACE);
-    let at_death = length(&beats);
+    let at_death = length(beats);
     std::thread::sleep(AFTER_THE_END + took * HOW_MUCH_SLOWER);
-    let survived = length(&beats) > at_death;
-    fs::remove_file(&flag)?;
-    match survived {
-        true => Ok(Outcome::Succeeded("worked on".to_owned())),
-        false => Ok(Outcome::Failed("died with its supervisor".to_owned())),
-    }
+    Ok(Some(length(beats) > at_death))
 }
 
 fn flood_through_death(scene: &mut SiegeScene<'_>) -> Result<Outcome, Refused> {

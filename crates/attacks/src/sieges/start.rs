@@ -1,13 +1,14 @@
 //! Steering the supervisor itself: by a project's policy, by variables, by programs with the names
-//! of its helpers; and starting it where a layer is missing. T50, T56
+//! of its helpers; changing its settings while a cage runs; and starting it where a layer is missing.
+//! T50, T55, T56
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::attack::{Outcome, Refused};
-use crate::siege::{Siege, SiegeScene, finish};
+use crate::siege::{Siege, SiegeScene, finish, until, wait_for};
 use crate::{Arena, Rule};
 
 pub(crate) const SIEGES: &[Siege] = &[
@@ -43,6 +44,12 @@ pub(crate) const SIEGES: &[Siege] = &[
         helper_on_path,
     ),
     Siege::new("T50", "preload", "preloads a library into whatever starts", preload),
+    Siege::new(
+        "T55",
+        "settings-changed-while-running",
+        "reads what a policy grants that was written during the run",
+        settings_changed,
+    ),
     Siege::new("T56", "no-namespaces-left", "starts where no namespace can be made", |scene| {
         let target = scene.target();
         let mut request = scene.script("printf ran-open > \"$1\"", &[&target]);
@@ -110,6 +117,27 @@ fn with_policy(scene: &mut SiegeScene<'_>, fs_line: &str) -> Result<Outcome, Ref
     command.current_dir(project);
     let finished = finish(command)?;
     Ok(scene.judge(&finished))
+}
+
+/// The project's own policy and the user's configuration grant the outside, once the program runs.
+fn settings_changed(scene: &mut SiegeScene<'_>) -> Result<Outcome, Refused> {
+    let place = scene.workplace()?;
+    let [ready, changed] = ["ready", "changed"].map(|name| place.join(name));
+    let secret = scene.arena().secret();
+    let script = "echo x > \"$1\"; until [ -e \"$2\" ]; do sleep 0.02; done; cat \"$3\"";
+    let mut command = scene.command(&scene.script(script, &[&ready, &changed, &secret]));
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let is_running = until(|| ready.exists());
+    let outside = scene.arena().outside.display();
+    let text = format!("version = 1\n[cage.default]\nfs = [{{ rw = \"{outside}\" }}]\n");
+    scene.host.configure(&text).map_err(|error| Refused(error.to_string()))?;
+    fs::write(scene.arena().project.join("stockade.toml"), text)?;
+    fs::write(&changed, "")?;
+    let finished = wait_for(child)?;
+    match is_running {
+        true => Ok(scene.judge(&finished)),
+        false => Ok(Outcome::Broken(finished.in_short())),
+    }
 }
 
 fn helper_on_path(scene: &mut SiegeScene<'_>) -> Result<Outcome, Refused> {
