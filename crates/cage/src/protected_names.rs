@@ -5,6 +5,7 @@
 pub(crate) mod git;
 mod git_config;
 
+use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use plan::HostPath;
@@ -13,20 +14,14 @@ use policy::protected::{Entry, Object, table};
 #[cfg(test)]
 mod tests;
 
-/// The table, arranged by the first component of its patterns. Every start of a cage with a
-/// writable grant arranges it, so that takes a microsecond or two and no more.
+/// The table, arranged by the first component of its patterns.
 pub(crate) struct ProtectedNames {
     entries: &'static [Entry],
-    /// The first entry in each bucket of names, and behind each entry the next in its bucket, in
-    /// the order of the table.
-    first_in: [Link; BUCKETS],
-    next_to: Vec<Link>,
-    /// Entries whose first component has a wildcard, which are in no bucket.
+    /// Positions of entries by their first component, in small letters.
+    by_first: HashMap<Vec<u8>, Vec<usize>>,
+    /// Positions of entries whose first component has a wildcard.
     first_is_wild: Vec<usize>,
 }
-
-/// The position of an entry, if there is one.
-type Link = Option<u16>;
 
 /// Which patterns have begun on the way down to a directory and are not complete there.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -56,33 +51,16 @@ impl ProtectedNames {
 
     fn new() -> Self {
         let entries = table();
-        let mut names = Self {
-            entries,
-            first_in: [None; BUCKETS],
-            next_to: vec![None; entries.len()],
-            first_is_wild: Vec::new(),
-        };
-        for (position, entry) in entries.iter().enumerate().rev() {
+        let mut names = Self { entries, by_first: HashMap::new(), first_is_wild: Vec::new() };
+        for (position, entry) in entries.iter().enumerate() {
             let first = component(entry, 0).unwrap_or_default();
             if first.contains(&b'*') {
-                names.first_is_wild.insert(0, position);
-                continue;
-            }
-            let bucket = names.first_in.get_mut(bucket_of(first));
-            if let (Some(bucket), Some(next)) = (bucket, names.next_to.get_mut(position)) {
-                *next = std::mem::replace(bucket, u16::try_from(position).ok());
+                names.first_is_wild.push(position);
+            } else {
+                names.by_first.entry(first.to_ascii_lowercase()).or_default().push(position);
             }
         }
         names
-    }
-
-    /// Entries whose first component may be a name.
-    fn candidates(&self, name: &[u8]) -> impl Iterator<Item = usize> {
-        let position = |link: Link| link.map(usize::from);
-        let first = self.first_in.get(bucket_of(name)).copied().flatten();
-        std::iter::successors(position(first), move |at| {
-            position(self.next_to.get(*at).copied().flatten())
-        })
     }
 
     /// What has begun in a directory, judged by the names above it and its own. A grant of `.git`
@@ -116,7 +94,8 @@ impl ProtectedNames {
         for position in begun.0.iter().copied() {
             self.advance(position, name, object, &mut step);
         }
-        for pattern in self.candidates(name) {
+        let candidates = self.by_first.get(&name.to_ascii_lowercase());
+        for pattern in candidates.into_iter().flatten().copied() {
             self.advance(Position { pattern, next: 0 }, name, object, &mut step);
         }
         for pattern in self.first_is_wild.iter().copied() {
@@ -175,14 +154,6 @@ pub(crate) fn is_git_data(name: &[u8]) -> bool {
 fn component(entry: &'static Entry, position: usize) -> Option<&'static [u8]> {
     entry.pattern.split('/').nth(position).map(str::as_bytes)
 }
-
-/// Where a name would be, in either case of its letters.
-fn bucket_of(name: &[u8]) -> usize {
-    let lower = |byte: Option<&u8>| byte.map_or(0, |byte| usize::from(byte.to_ascii_lowercase()));
-    (name.len() * 31 + lower(name.first()) + lower(name.last()) * 7) % BUCKETS
-}
-
-const BUCKETS: usize = 256;
 
 fn concerns(entry: Object, found: Object) -> bool {
     entry == Object::Any || found == Object::Any || entry == found

@@ -1,9 +1,9 @@
-//! The one place that opens granted host paths. Opens for reference (`O_PATH`), and directories to
+//! The one place that opens granted host paths. Opens for reference (`O_PATH`), and directories once more to
 //! read the names in them: nothing is written, triggered or waited for. Tells where the opened
 //! object really is, and never takes a path's word for it.
 
+use std::cell::Cell;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use plan::{FileKind, HostPath};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDirEntry, ResolveFlags, Stat};
@@ -19,7 +19,7 @@ pub(super) struct Opener {
     /// `/proc/self/fd`: looking a number up in it is cheaper than walking there every time.
     own_descriptors: OwnedFd,
     /// The process's limit of descriptors, if it had to be raised; put back in the end.
-    limit_before: Mutex<Option<Rlimit>>,
+    limit_before: Cell<Option<Rlimit>>,
 }
 
 /// A host object.
@@ -30,18 +30,6 @@ pub(super) struct Opened {
     pub(super) path: HostPath,
     /// What it is.
     pub(super) status: Status,
-    /// Whether the descriptor reads the names in the directory that it refers to.
-    lists: bool,
-}
-
-/// What an object is opened for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Purpose {
-    /// To refer to it (`O_PATH`).
-    Reference,
-    /// To refer to it and to look into it, if it is a directory that can be listed: one call less
-    /// than first the one and then the other, and every grant is looked into.
-    Listing,
 }
 
 /// What the kernel says about an object.
@@ -83,7 +71,7 @@ impl Opener {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let own_descriptors = rustix::fs::open("/proc/self/fd", flags, Mode::empty())
             .map_err(|errno| OpenFailure::Kernel { call: "open /proc/self/fd", errno })?;
-        Ok(Self { own_descriptors, limit_before: Mutex::new(None) })
+        Ok(Self { own_descriptors, limit_before: Cell::new(None) })
     }
 
     /// Opens a path from the root of the host, through any symlink but those of `/proc`.
@@ -111,28 +99,17 @@ impl Opener {
     /// The kernel refuses a step that leaves, also when somebody renames directories meanwhile;
     /// afterwards the object's place is compared once more, because it can have been moved out
     /// after the walk.
-    pub(super) fn beneath(
-        &self,
-        root: &Opened,
-        relative: &[u8],
-        purpose: Purpose,
-    ) -> Result<Opened, OpenFailure> {
+    pub(super) fn beneath(&self, root: &Opened, relative: &[u8]) -> Result<Opened, OpenFailure> {
         let relative = if relative.is_empty() { b"." } else { relative };
         let without_links = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         let with_links = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
         let start = root.descriptor.as_fd();
-        let place = || {
-            let below = if relative == b"." { b"" } else { relative };
-            root.path.join(below).map_err(|_| OpenFailure::TooLong)
-        };
-        if purpose == Purpose::Listing
-            && let Ok(descriptor) = self.open(start, relative, TO_LIST, without_links)
-        {
-            return Ok(Opened { lists: true, ..Opened::new(descriptor, place()?)? });
-        }
-        // No directory, or one that may not be listed, or nothing: told now.
         match self.reference(start, relative, without_links) {
-            Ok(descriptor) => Opened::new(descriptor, place()?),
+            Ok(descriptor) => {
+                let below = if relative == b"." { b"" } else { relative };
+                let place = root.path.join(below).map_err(|_| OpenFailure::TooLong)?;
+                Opened::new(descriptor, place)
+            }
             Err(Errno::LOOP) => {
                 let opened = self.through_links(start, relative, with_links)?;
                 if opened.path.is_within(&root.path) {
@@ -156,9 +133,6 @@ impl Opener {
         directory: &Opened,
         read: impl FnOnce(&OwnedFd) -> R,
     ) -> Result<R, Errno> {
-        if directory.lists {
-            return Ok(read(&directory.descriptor));
-        }
         let held = directory.descriptor.as_fd();
         self.open(held, b".", TO_LIST, ResolveFlags::NO_SYMLINKS).map(|opened| read(&opened))
     }
@@ -166,7 +140,7 @@ impl Opener {
     /// Gives the caller room below its own limit: that is a limit on the numbers of descriptors, and
     /// whoever holds these has to open something, too. A few are enough to have no need of it.
     pub(super) fn leave_room(&self, descriptors: &mut [OwnedFd]) {
-        let before = *self.limit_before();
+        let before = self.limit_before.get();
         if before.is_none() && descriptors.len() < FEW {
             return;
         }
@@ -266,24 +240,18 @@ impl Opener {
     }
 
     /// The usual soft limit is 1024 descriptors, and every grant needs one. Says whether it is higher
-    /// than it was, by this thread or another.
+    /// than it was.
     fn raise_descriptor_limit(&self) -> bool {
-        let mut limit_before = self.limit_before();
         let before = rustix::process::getrlimit(Resource::Nofile);
         if before.current == before.maximum {
-            return limit_before.is_some();
+            return self.limit_before.get().is_some();
         }
         let raised = Rlimit { current: before.maximum, maximum: before.maximum };
         let done = rustix::process::setrlimit(Resource::Nofile, raised).is_ok();
         if done {
-            *limit_before = Some(before);
+            self.limit_before.set(Some(before));
         }
         done
-    }
-
-    fn limit_before(&self) -> MutexGuard<'_, Option<Rlimit>> {
-        // Nothing in here panics half-way through a change.
-        self.limit_before.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -291,7 +259,7 @@ impl Opener {
 /// it stay open.
 impl Drop for Opener {
     fn drop(&mut self) {
-        if let Some(before) = self.limit_before().take() {
+        if let Some(before) = self.limit_before.take() {
             // Lowering a soft limit is always allowed; were it refused, the higher one would do no
             // harm here.
             let _ = rustix::process::setrlimit(Resource::Nofile, before);
@@ -303,7 +271,7 @@ impl Opened {
     fn new(descriptor: OwnedFd, path: HostPath) -> Result<Self, OpenFailure> {
         let status = rustix::fs::fstat(&descriptor)
             .map_err(|errno| OpenFailure::Kernel { call: "fstat", errno })?;
-        Ok(Self { descriptor, path, status: Status::from(&status), lists: false })
+        Ok(Self { descriptor, path, status: Status::from(&status) })
     }
 }
 

@@ -9,7 +9,7 @@ use policy::{FsAccess, FsRule, Reach, ungrantable};
 use rustix::fs::FileType;
 
 use super::error::{PathProblem, RuleProblem};
-use super::open::{OpenFailure, Opened, Opener, Purpose, Status, is_shortage};
+use super::open::{OpenFailure, Opened, Opener, Status, is_shortage};
 use super::similar::{most_similar, names_in};
 use super::sockets::Listing;
 use super::sources::Sources;
@@ -130,14 +130,10 @@ fn open(
     places: &Places<'_>,
     opener: &Opener,
 ) -> Result<Option<Opened>, PathProblem> {
-    let purpose = match rule.access {
-        FsAccess::Hide => Purpose::Reference,
-        _ => Purpose::Listing,
-    };
     // A path in the project stays in it whoever named it: an earlier cage may have put a link
     // there, and the user who names it again means what it was before.
     let opened = match (below(&rule.path, places.project_as_given), rule.reach) {
-        (Some(relative), _) => opener.beneath(places.project, relative, purpose),
+        (Some(relative), _) => opener.beneath(places.project, relative),
         (None, Reach::Anywhere) => opener.anywhere(&rule.path),
         (None, Reach::BeneathProject) => Err(OpenFailure::Leaves),
     };
