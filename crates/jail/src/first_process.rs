@@ -25,15 +25,15 @@ use crate::{
     program, tree, verify,
 };
 
-/// The whole life of the cage's first process, which has at most this many descriptors open until the cage is
-/// built.
+/// The whole life of the cage's first process. It begins with the raised limit of its supervisor, which is put
+/// back for the program.
 pub(crate) fn be_pid_one(
     plan: &Plan,
     streams: ProgramStreams,
     control: Channel,
-    descriptors: usize,
+    limit: &DescriptorLimit,
 ) -> ! {
-    let (failure, control) = live(plan, streams, control, descriptors);
+    let (failure, control) = live(plan, streams, control, limit);
     // A supervisor that is gone has no use for the report.
     let _told = control.send(&Report::Failed(failure), &[]);
     sys::exec::exit_now(1)
@@ -45,9 +45,9 @@ fn live(
     plan: &Plan,
     streams: ProgramStreams,
     control: Channel,
-    descriptors: usize,
+    limit: &DescriptorLimit,
 ) -> (SetupFailure, Channel) {
-    match build_and_launch(plan, streams, &control, descriptors) {
+    match build_and_launch(plan, streams, &control, limit) {
         Ok(ready) => {
             let Ready { launched, children, inward, departure, layers } = ready;
             let _told = control.send(&Report::Started(layers), &[]);
@@ -73,10 +73,9 @@ fn build_and_launch(
     plan: &Plan,
     streams: ProgramStreams,
     control: &Channel,
-    descriptors: usize,
+    limit: &DescriptorLimit,
 ) -> Result<Ready, SetupFailure> {
     let settings = |errno| SetupFailure::kernel(Step::Settings, "signals", errno);
-    let limit = DescriptorLimit::make_room_for(descriptors).map_err(settings)?;
     sys::signal::restore_default(libc::SIGCHLD).map_err(settings)?;
     let children = sys::signal::descriptor(&SignalSet::of(&[libc::SIGCHLD])).map_err(settings)?;
     rustix::system::sethostname(plan.identity.hostname.as_bytes())
@@ -104,7 +103,6 @@ fn build_and_launch(
     tell_built(control)?;
     verify::verify_view(plan)?;
     privileges::refuse_core_dumps()?;
-    limit.restore().map_err(settings)?;
     let oom_order = privileges::hide_from_the_cage(|| OomOrder::open(plan))?;
     privileges::drop_all()?;
     let landlock = match walls::stands(Wall::Landlock) {
@@ -116,6 +114,8 @@ fn build_and_launch(
     let filter = launch.enter_filter()?;
     // While the supervisor waits for the storage.
     drop(spent);
+    // From here on nothing is opened.
+    limit.restore().map_err(settings)?;
     let departing = wait_for_go(control)?;
     refuse_orphanhood(control)?;
     let streams = program::borrow_streams(&streams, terminal.as_ref());

@@ -50,7 +50,7 @@ pub(crate) enum Origin<'a> {
 
 impl Origin<'_> {
     /// Starts the first process, whose whole life is `life`; all its signals are blocked. Its ids are not
-    /// mapped and its loopback is down. Returns what held the namespaces until now, to be reaped.
+    /// mapped, and its loopback may be down. Returns what held the namespaces until now, to be reaped.
     pub(crate) fn start_first_process(
         self,
         identity: &Identity,

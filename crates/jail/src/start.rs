@@ -110,7 +110,7 @@ pub(crate) fn start_in(
     check(plan, sources, limits)?;
     let sockets = network::descriptors(&plan.network);
     let descriptors = sources.len().saturating_mul(2).saturating_add(sockets);
-    let _limit = DescriptorLimit::make_room_for(descriptors)
+    let limit = DescriptorLimit::make_room_for(descriptors)
         .map_err(|errno| SetupFailure::kernel(Step::Settings, "the descriptor limit", errno))?;
     let (control, inside) = Channel::pair().map_err(namespaces::failed)?;
     let mut control = Some(control);
@@ -123,7 +123,7 @@ pub(crate) fn start_in(
         // A channel must have one other end only.
         drop(control.take());
         if let Some((streams, inside)) = inside.take() {
-            be_pid_one(plan, streams, inside, descriptors);
+            be_pid_one(plan, streams, inside, &limit);
         }
     };
     let (pid, pidfd, holder) = origin.start_first_process(&plan.identity, birthplace, &mut life)?;

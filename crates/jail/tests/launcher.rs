@@ -17,7 +17,7 @@ use std::sync::Barrier;
 use jail::launcher::Launcher;
 use jail::{End, LimitsHolder, ProgramStreams, Report, Stream};
 use plan::{Access, MountOp};
-use rustix::process::WaitOptions;
+use rustix::process::{Resource, Rlimit, WaitOptions};
 use support::Prepared;
 use sys::clone::{Forked, Namespaces, fork_into};
 
@@ -138,15 +138,19 @@ fn a_launcher_has_its_standard_streams_taken() {
     }
 }
 
-/// T51: more sources than fit in one packet arrive in order.
+/// T51, K237: more sources than fit in one packet arrive in order, and more than the caller may have
+/// descriptors for; the program gets the caller's limit.
 fn many_grants_arrive_in_order() {
+    let before = rustix::process::getrlimit(Resource::Nofile);
+    let limit = Rlimit { current: Some(1000), ..before };
+    rustix::process::setrlimit(Resource::Nofile, limit).unwrap();
     let launcher = Launcher::start(None).unwrap();
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().canonicalize().unwrap();
     let mut prepared = Prepared::new(&[
         "sh",
         "-c",
-        &format!("cat {}/*/name | sort -n | uniq | wc -l", root.display()),
+        &format!("cat {}/*/name | sort -n | uniq | wc -l; ulimit -Sn", root.display()),
     ]);
     for number in 0..600 {
         let own = root.join(number.to_string());
@@ -154,7 +158,8 @@ fn many_grants_arrive_in_order() {
         std::fs::write(own.join("name"), format!("{number}\n")).unwrap();
         prepared.grant(&own, Access::ReadOnly);
     }
-    assert_eq!(run(&launcher, &prepared), (End::Exited(0), "600\n".to_owned()));
+    assert_eq!(run(&launcher, &prepared), (End::Exited(0), "600\n1000\n".to_owned()));
+    rustix::process::setrlimit(Resource::Nofile, before).unwrap();
 }
 
 /// K185: a cage cannot be told from those that its launcher started before.

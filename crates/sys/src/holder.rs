@@ -165,7 +165,7 @@ extern "C" fn hold(argument: *mut libc::c_void) -> libc::c_int {
     // SAFETY: the pointer must be to a `Shared` that outlives this process: it is that of
     // `NamespaceHolder::start`, which is freed after this process was waited for.
     let shared = unsafe { &*argument.cast::<Shared>() };
-    let state = match die_with(shared.owner).and_then(|()| shared.namespaces.enter()) {
+    let state = match make(shared) {
         Ok(()) => MADE,
         Err(errno) => errno.raw_os_error().cast_unsigned(),
     };
@@ -176,6 +176,16 @@ extern "C" fn hold(argument: *mut libc::c_void) -> libc::c_int {
         // blocked, and so sets no `errno`.
         unsafe { libc::pause() };
     }
+}
+
+fn make(shared: &Shared) -> Result<(), Errno> {
+    die_with(shared.owner)?;
+    shared.namespaces.enter()?;
+    if shared.namespaces.contains(Namespaces::NET) {
+        // Who lives there does so again, and says what is wrong.
+        let _up_later = crate::loopback::bring_up();
+    }
+    Ok(())
 }
 
 /// An owner that is killed must not leave this process behind: it asks to be killed too, and looks whether
