@@ -6,6 +6,9 @@ use std::fmt;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
+#[cfg(test)]
+mod tests;
+
 /// Why a cage was not born.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {

@@ -78,7 +78,11 @@ fn replace_supervisor(scene: &mut SiegeScene<'_>, script: &str) -> Result<Outcom
         true => PathBuf::from(usual.get_program()),
         false => PathBuf::from("/bin/sh"),
     };
-    fs::copy(&program, &own)?;
+    // By another process: a descriptor of this one that is open for writing goes along when a thread beside this
+    // one starts something, and a program that somebody may write to cannot be started.
+    let mut copy = Command::new("cp");
+    copy.arg(&program).arg(&own);
+    finish(copy)?;
     fs::hard_link(&own, own.with_file_name("supervisor-second"))?;
     let mut command = match scene.is_caged() {
         true => Command::new(&own),

@@ -103,6 +103,8 @@ impl<'bytes> Index<'bytes> {
     fn each_entry(&self, mut look: impl FnMut(&Entry<'_>) -> Option<()>) -> Option<usize> {
         let mut path = Vec::new();
         let mut offset = HEADER_BYTES;
+        // Short entries can stand for long paths: whoever looks at these must not have to pay for that.
+        let mut path_bytes_left = self.bytes.len().saturating_mul(MOST_PATH_BYTES_FOR_A_BYTE);
         for _ in 0..self.count {
             let mode = number(self.bytes, offset + MODE_OFFSET)?;
             let flags_at = offset + STATUS_BYTES + self.hash_bytes;
@@ -130,6 +132,7 @@ impl<'bytes> Index<'bytes> {
             if !is_told || path.len() > MOST_PATH_BYTES {
                 return None;
             }
+            path_bytes_left = path_bytes_left.checked_sub(path.len())?;
             let kind = kind_of(mode)?;
             look(&Entry { offset, path: &path, kind, is_written_out })?;
             let next = at + end + 1;
@@ -234,5 +237,8 @@ const EXTENDED: u16 = 0x4000;
 const LENGTH: u16 = 0x0fff;
 /// As many as the kernel takes.
 const MOST_PATH_BYTES: usize = 4096;
+/// An entry has 62 bytes and what its path does not share with the one before: paths of a thousand bytes are no
+/// project's.
+const MOST_PATH_BYTES_FOR_A_BYTE: usize = 16;
 /// No path is longer than four of them say.
 const MOST_VARINT_BYTES: usize = 4;

@@ -161,9 +161,9 @@ impl<'a> Sweep<'a> {
 
     /// Looks into what waits, and into what that leads to.
     fn search(&mut self, top: &OwnedFd, root: &HostPath, waiting: &mut VecDeque<Directory>) {
-        self.visit_all(top, waiting);
+        self.visit_all(top, root, waiting);
         // What is named can be a directory of hooks, to be looked into in its turn.
-        while !self.leads.is_empty() || !self.indexes.is_empty() {
+        while !self.leads.is_empty() {
             for lead in std::mem::take(&mut self.leads) {
                 if let Some(why) = self.allowance.is_over() {
                     self.tell_over(lead.path().clone(), why);
@@ -171,8 +171,7 @@ impl<'a> Sweep<'a> {
                 }
                 self.follow(top, root, &lead, waiting);
             }
-            self.look_at_indexes(top, root, waiting);
-            self.visit_all(top, waiting);
+            self.visit_all(top, root, waiting);
         }
         for (path, errno) in self.reader.take_unread() {
             let why = match errno {
@@ -199,7 +198,7 @@ impl<'a> Sweep<'a> {
         (self.allowance, self.is_over) = (before, was_over);
     }
 
-    fn visit_all(&mut self, top: &OwnedFd, waiting: &mut VecDeque<Directory>) {
+    fn visit_all(&mut self, top: &OwnedFd, root: &HostPath, waiting: &mut VecDeque<Directory>) {
         while let Some(directory) = waiting.pop_front() {
             if let Some(why) = self.allowance.is_over() {
                 self.tell_over(directory.path, why);
@@ -207,6 +206,8 @@ impl<'a> Sweep<'a> {
                 return;
             }
             self.visit(top, &directory, waiting);
+            // Before what it names is come upon by its own names, which say less of it.
+            self.look_at_indexes(top, root, waiting);
         }
     }
 

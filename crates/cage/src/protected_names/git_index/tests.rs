@@ -194,3 +194,20 @@ fn what_could_be_read_in_two_ways_is_refused() {
         assert!(whole(&full[..length]).is_err(), "{length}");
     }
 }
+
+/// T76: a short index that stands for long paths.
+#[test]
+fn paths_that_are_shared_without_end_are_refused() {
+    let first = [b"x".repeat(4000).as_slice(), b"\0"].concat();
+    let mut bytes = [b"DIRC".as_slice(), &4_u32.to_be_bytes(), &1000_u32.to_be_bytes()].concat();
+    for number in 0..1000 {
+        let mut entry = vec![0; STATUS_BYTES + 20];
+        entry[MODE_OFFSET..MODE_OFFSET + 4].copy_from_slice(&0o100_644_u32.to_be_bytes());
+        entry.extend(4000_u16.to_be_bytes());
+        entry.push(0);
+        entry.extend(if number == 0 { first.as_slice() } else { b"\0" });
+        bytes.extend(entry);
+    }
+    bytes.extend([0; 20]);
+    assert_eq!(read_all(&bytes, ObjectNames::Sha1).unwrap_err(), Damaged);
+}

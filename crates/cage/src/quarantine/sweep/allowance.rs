@@ -30,7 +30,7 @@ impl Default for Limits {
             index_bytes: 128 << 20,
             time: Duration::from_secs(10),
             names_among_packages: 300_000,
-            time_among_packages: Duration::from_secs(1),
+            time_among_packages: Duration::from_secs(2),
         }
     }
 }

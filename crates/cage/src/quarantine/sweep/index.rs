@@ -103,9 +103,10 @@ impl Sweep<'_> {
         let Some(repository) = path.parent() else { return };
         let work_trees = git::work_trees(&repository, &mut self.reader);
         for gitlink in now.gitlinks.iter().take(MOST_GITLINKS) {
-            let suspicion = match before.has_gitlink(gitlink) {
-                true => Suspicion::Usual,
-                false => Suspicion::Strict,
+            let suspicion = match before {
+                _ if before.has_gitlink(gitlink) => Suspicion::Usual,
+                Before::Unknown(_) => Suspicion::Wary,
+                Before::Known(_) | Before::Absent => Suspicion::Strict,
             };
             for place in work_trees.iter().filter_map(|tree| git::resolve(tree, gitlink)) {
                 self.judge_gitlink(top, root, &place, suspicion, waiting);

@@ -12,7 +12,7 @@ use rustix::fs::{AtFlags, FileType};
 
 use super::directory::below;
 use super::novelty::Novelty;
-use super::{Directory, Judged, Listing, Name, Suspect, Sweep, bare_entry, join};
+use super::{Dating, Directory, Judged, Listing, Name, Suspect, Sweep, bare_entry, join};
 use crate::protected_names::git::{self, NamedPath, Role};
 use crate::protected_names::reader::Reader;
 
@@ -42,7 +42,9 @@ impl Lead {
 pub(super) enum Suspicion {
     /// As all that has a protected name.
     Usual,
-    /// It came to be named during the run: it stays only if it certainly was as it is.
+    /// It may have come to be named during the run: it stays only if it has not changed.
+    Wary,
+    /// It came to be named during the run: it stays only if it certainly was as it is, and where it is.
     Strict,
 }
 
@@ -136,11 +138,15 @@ impl Sweep<'_> {
             return;
         }
         let listing = self.listing(above, descriptor);
-        let novelty = match suspicion {
-            Suspicion::Strict if !self.is_surely_old(&listing, name) => Novelty::UnlessCovered,
-            _ => Novelty::Known,
+        let (is_dated, was_there) =
+            (self.dating != Dating::Untold, above.novelty == Novelty::Known);
+        let stays = match suspicion {
+            Suspicion::Usual => true,
+            Suspicion::Wary => !is_dated || self.is_unchanged(&listing, name),
+            Suspicion::Strict => is_dated && was_there && self.is_unchanged(&listing, name),
         };
-        let suspect = Suspect { name, path, entry, novelty: above.novelty.max(novelty) };
+        let least = if stays { Novelty::Known } else { Novelty::UnlessCovered };
+        let suspect = Suspect { name, path, entry, novelty: above.novelty.max(least) };
         let judged = self.judge(&listing, &suspect);
         if judged == Judged::Stays && is_directory {
             let is_named = self.is_named(&listing, path);

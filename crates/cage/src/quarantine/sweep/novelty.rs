@@ -58,16 +58,13 @@ impl Sweep<'_> {
         }
     }
 
-    /// Whether a name is as it was and where it was, with all that is in it, as far as dates can tell.
-    pub(super) fn is_surely_old(&mut self, listing: &Listing<'_>, name: &Name) -> bool {
+    /// Whether a name is as it was, with all that is in it, as its dates tell.
+    pub(super) fn is_unchanged(&mut self, listing: &Listing<'_>, name: &Name) -> bool {
         let dating = self.dating;
         let is_old = |directory: &OwnedFd, name: &[u8]| {
             times(directory, name).is_ok_and(|times| !dating.is_recent(times.stx_ctime))
         };
-        if dating == Dating::Untold
-            || listing.directory.novelty != Novelty::Known
-            || !is_old(listing.descriptor, &name.bytes)
-        {
+        if !is_old(listing.descriptor, &name.bytes) {
             return false;
         }
         if name.file_type != FileType::Directory {

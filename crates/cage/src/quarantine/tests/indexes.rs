@@ -143,3 +143,25 @@ fn an_index_of_which_not_all_is_known_is_told() {
     write(&grant.top.join(".git/refs/heads/index"));
     assert!(grant.sweep().is_empty());
 }
+
+/// T67: where it is not known what an index named, what has not changed is left alone, wherever it was.
+#[test]
+fn repositories_of_an_unknown_index_stay_unless_they_have_changed() {
+    let setting = || {
+        let files = ["a/b/c/d/.git/HEAD", "a/b/c/d/x/.git/config", "a/b/c/d/y/.git/config"];
+        let grant = Grant::with(&files);
+        let entries = [("x", GITLINK), ("y", GITLINK)];
+        // Ordinary work around it.
+        write(&grant.top.join("a/b/c/new"));
+        write(&grant.top.join("a/b/c/d/new"));
+        write(&grant.top.join("a/b/c/d/x/new"));
+        index(&grant.top.join("a/b/c/d/.git/index"), &entries, b"");
+        grant
+    };
+    let moved = |lines: Vec<String>| lines.into_iter().filter(|line| line.starts_with("moved"));
+    assert_eq!(moved(setting().sweep()).count(), 0);
+    let grant = setting();
+    std::fs::write(grant.top.join("a/b/c/d/x/.git/config"), "changed").unwrap();
+    let lines: Vec<String> = moved(grant.sweep()).collect();
+    assert_eq!(lines, ["moved a/b/c/d/x/.git/config"]);
+}
