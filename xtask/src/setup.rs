@@ -170,6 +170,7 @@ const NEEDS: &[Need] = &[
     program("dig", "bind9-dnsutils"),
     program("getent", "libc-bin"),
     program("git", "git"),
+    program("gpg", "gnupg"),
     program("htop", "htop"),
     program("ip", "iproute2"),
     program("java", "default-jdk-headless"),
