@@ -48,6 +48,35 @@ pub(crate) struct EverywhereArguments {
     pub(crate) color: Colour,
 }
 
+impl Arguments {
+    /// Reads the words of this process. Describing every command to the parser takes longer than reading
+    /// the words, so a `run` is tried with the description of that command alone.
+    pub(crate) fn read(words: &[OsString]) -> Result<Self, clap::Error> {
+        if words.get(1).is_some_and(|word| word == RUN)
+            && let Ok(RunAlone { everywhere, command }) = RunAlone::try_parse_from(words)
+        {
+            let CommandAlone::Run(arguments) = command;
+            return Ok(Self { everywhere, command: Command::Run(arguments) });
+        }
+        Self::try_parse_from(words)
+    }
+}
+
+/// [`Arguments`] with one command.
+#[derive(Debug, Parser)]
+#[command(disable_help_flag = true, disable_version_flag = true, disable_help_subcommand = true)]
+struct RunAlone {
+    #[command(flatten)]
+    everywhere: EverywhereArguments,
+    #[command(subcommand)]
+    command: CommandAlone,
+}
+
+#[derive(Debug, Subcommand)]
+enum CommandAlone {
+    Run(Box<RunArguments>),
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run a program in a cage

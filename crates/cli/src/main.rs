@@ -37,7 +37,6 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use arguments::{Arguments, Command, RUN};
-use clap::Parser as _;
 use jail::Premade;
 use message::Messages;
 
@@ -52,7 +51,7 @@ fn main() -> ExitCode {
     }
     // First of all: making namespaces takes longer than finding out what goes into them.
     let premade = words.get(1).is_some_and(|word| word == RUN).then(Premade::begin);
-    let arguments = match Arguments::try_parse_from(&words) {
+    let arguments = match Arguments::read(&words) {
         Ok(arguments) => arguments,
         Err(error) => {
             drop(premade);

@@ -14,7 +14,7 @@ use sys::signal::SignalSet;
 use crate::bare_mounts::BareMounts;
 use crate::start::{Born, LimitsHolder, start_in};
 use crate::streams::ProgramStreams;
-use crate::{SetupFailure, StartError, Step};
+use crate::{SetupFailure, StartError, Step, identity};
 
 /// Namespaces of one cage that are being made, or are made and empty. They are the same for every Plan.
 /// Dropping it gives them back.
@@ -49,8 +49,16 @@ pub(crate) enum Origin<'a> {
 }
 
 impl Origin<'_> {
-    /// Starts the first process, whose whole life is `life`; all its signals are blocked. Its ids are not
-    /// mapped, and its loopback may be down. Returns what held the namespaces until now, to be reaped.
+    /// Maps the ids of namespaces that exist before anybody lives in them, and says whether it did.
+    pub(crate) fn map_ids(&self, identity: &Identity) -> Result<bool, SetupFailure> {
+        let Self::Premade(holder) = self else { return Ok(false) };
+        holder.wait().map_err(failed)?;
+        identity::map(holder.pid(), identity)?;
+        Ok(true)
+    }
+
+    /// Starts the first process, whose whole life is `life`; all its signals are blocked, and its loopback
+    /// may be down. Returns what held the namespaces until now, to be reaped.
     pub(crate) fn start_first_process(
         self,
         identity: &Identity,

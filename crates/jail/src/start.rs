@@ -113,6 +113,10 @@ pub(crate) fn start_in(
     let limit = DescriptorLimit::make_room_for(descriptors)
         .map_err(|errno| SetupFailure::kernel(Step::Settings, "the descriptor limit", errno))?;
     let (control, inside) = Channel::pair().map_err(namespaces::failed)?;
+    let is_mapped = origin.map_ids(&plan.identity)?;
+    if is_mapped {
+        control.send(&Order::Mapped, &[]).map_err(namespaces::failed)?;
+    }
     let mut control = Some(control);
     let mut inside = Some((streams, inside));
     let birthplace = match limits {
@@ -141,10 +145,12 @@ pub(crate) fn start_in(
         departing: Departing::AtOnce,
         leftovers: holder.into_iter().collect(),
     };
-    // One that is gone has said why.
-    identity::map(pid, &plan.identity)
-        .and_then(|()| born.send(&Order::Mapped).map_err(namespaces::failed))
-        .map_err(|failure| born.told_failure().unwrap_or(failure))?;
+    if !is_mapped {
+        // One that is gone has said why.
+        identity::map(pid, &plan.identity)
+            .and_then(|()| born.send(&Order::Mapped).map_err(namespaces::failed))
+            .map_err(|failure| born.told_failure().unwrap_or(failure))?;
+    }
     if namespaces::is_built_from_outside(&plan.identity) {
         born.leftovers.extend(idmap::send_binds(plan, sources, &born.control)?);
     }

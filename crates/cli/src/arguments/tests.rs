@@ -1,5 +1,7 @@
 //! Tests of the command line itself, and of the manual that describes it.
 
+use std::ffi::OsString;
+
 use clap::CommandFactory as _;
 use clap::Parser as _;
 
@@ -15,6 +17,32 @@ const MANUAL: &str =
 #[test]
 fn the_definition_is_sound() {
     Arguments::command().debug_assert();
+}
+
+/// A `run` that is read by itself means what it means among all commands.
+#[test]
+fn a_run_is_read_alone_as_among_others() {
+    for line in [
+        "run -- true",
+        "run true --version",
+        "run --ro a --rw=b --hide c --color never -- sh -c x",
+        "run --json=f -q --no-net -- x -q --color always",
+        "run",
+        "run --help",
+        "run --version",
+        "run --nonsense",
+        "run --time",
+    ] {
+        let words: Vec<OsString> =
+            ["stockade"].into_iter().chain(line.split(' ')).map(OsString::from).collect();
+        let (alone, among) = (Arguments::read(&words), Arguments::try_parse_from(&words));
+        let told = |error: clap::Error| error.to_string();
+        assert_eq!(
+            alone.map(|read| format!("{read:?}")).map_err(told),
+            among.map(|read| format!("{read:?}")).map_err(told),
+            "{line}"
+        );
+    }
 }
 
 /// Every command and flag is in the manual.
