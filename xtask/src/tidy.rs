@@ -10,7 +10,7 @@ mod openings;
 mod purity;
 mod sizes;
 mod source;
-mod threats;
+mod specification;
 mod traces;
 mod tree;
 mod unsafety;
@@ -67,7 +67,7 @@ const RULES: &[Rule] = &[
     ("markers", markers::check),
     ("documents", documents::check),
     ("links", links::check),
-    ("threats", threats::check),
+    ("specification", specification::check),
     ("traces", traces::check),
 ];
 

@@ -13,7 +13,7 @@ use crate::Arena;
 /// One way to break out, tried from inside.
 #[derive(Debug)]
 pub struct Attack {
-    /// The line of the list of attacks that it belongs to.
+    /// The line of SPECIFICATION.md that it belongs to.
     pub id: &'static str,
     /// Unique among all attacks; also the mark that it leaves where it gets through.
     pub name: &'static str,

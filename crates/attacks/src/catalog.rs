@@ -1,4 +1,4 @@
-//! All attacks and sieges in one list, in the order of the list of attacks.
+//! All attacks and sieges in one list, in the order of SPECIFICATION.md.
 
 use crate::{Attack, Siege, configuration, files, ipc, kernel, processes};
 

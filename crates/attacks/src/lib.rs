@@ -19,7 +19,6 @@ mod files;
 mod inside;
 mod ipc;
 mod kernel;
-mod later;
 mod processes;
 mod prove;
 mod report;
@@ -30,7 +29,6 @@ pub use arena::{Access, Arena, ArenaError, Bait, HostArena, Rule, Services, SetU
 pub use attack::{Attack, Outcome, Profiles, Proof, Refused, Scene, Tries, Twin};
 pub use catalog::{all, named, sieges};
 pub use inside::child_main;
-pub use later::{ELSEWHERE, Elsewhere, LATER, Later};
 pub use prove::{
     CageRequest, Cages, CommandLineCages, Profile, ProveError, Settings, prove, twins,
 };

@@ -21,7 +21,7 @@ pub struct Report {
 /// One attack.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// The line of the list of attacks that it belongs to.
+    /// The line of SPECIFICATION.md that it belongs to.
     pub id: &'static str,
     /// Its name.
     pub name: &'static str,

@@ -14,7 +14,7 @@ use crate::{Arena, HostArena};
 /// One way to break a cage from its start or its surroundings.
 #[derive(Debug)]
 pub struct Siege {
-    /// The line of the list of attacks that it belongs to.
+    /// The line of SPECIFICATION.md that it belongs to.
     pub id: &'static str,
     /// Unique among all attacks and sieges.
     pub name: &'static str,

@@ -40,7 +40,7 @@ fn check(mut command: Command, field: &Path) {
     assert!(output.status.success(), "{}\n{said}\n{complained}", output.status);
 }
 
-/// T1 to T35 and T50 to T66
+/// K212: an attack that fails here says nothing of a cage.
 #[test]
 fn twins_work_as_the_caller() {
     let field = Field::new("twins");
@@ -48,7 +48,7 @@ fn twins_work_as_the_caller() {
     assert_eq!(field.names(), Vec::<PathBuf>::new(), "arenas are left behind");
 }
 
-/// T1 to T35 and T50 to T66
+/// K212: an attack that fails here says nothing of a cage.
 #[test]
 fn twins_work_without_privileges() {
     if !rustix::process::geteuid().is_root() {

@@ -8,6 +8,8 @@ use rustix::io::Errno;
 use crate::commit::Commit;
 use crate::error::AuditError;
 use crate::event::Event;
+use crate::once::Once;
+use crate::text::Name;
 use crate::writer::Writer;
 
 #[cfg(test)]
@@ -79,6 +81,31 @@ impl Log {
         // Under the writer's lock, so that what was written last is noted last.
         self.commit.note_written(written);
         Ok(position)
+    }
+
+    /// Adds records that are to stand once in every file of the log under this name; none if they do.
+    pub fn append_once(
+        &self,
+        name: &Name,
+        events: impl FnOnce() -> Vec<Event>,
+    ) -> Result<Option<Once>, AuditError> {
+        let file = {
+            let mut writer = self.writer();
+            let file = writer.end()?.reached.file;
+            if writer.is_noted(file, name)? {
+                return Ok(None);
+            }
+            file
+        };
+        for event in events() {
+            self.append(&event)?;
+        }
+        Ok(Some(Once { file, name: name.clone() }))
+    }
+
+    /// Notes that such records are durable, so that they are not added again.
+    pub fn keep(&self, once: &Once) -> Result<(), AuditError> {
+        self.writer().keep(once)
     }
 
     /// Begins to make durable what was added last, for a caller who has something else to do before it

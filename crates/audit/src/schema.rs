@@ -1,15 +1,15 @@
-//! The schema of a record: every event, every field, what it means. One table, from which the JSON
-//! schema is made and which the manual is held to.
-
-mod table;
+//! The schema of a record: every event, every field, what it means. Made from the list of events,
+//! which the manual is held to as well.
 
 #[cfg(test)]
 mod tests;
 
+use std::net::IpAddr;
+
 use serde_json::{Map, Value, json};
 
-use table::EVENTS;
-pub use table::USAGE;
+use crate::event::{EVENTS, USAGE};
+use crate::text::{LongText, Name, Text};
 
 /// An event of the schema.
 #[derive(Clone, Copy, Debug)]
@@ -64,6 +64,93 @@ pub enum Kind {
     Usage,
     /// A number from 0 on, or an escaped text of at most 128 characters.
     CountOrName,
+    /// Several escaped texts of at most 1,024 characters each.
+    Texts,
+}
+
+/// A type that can be the field of an event.
+pub(crate) trait Described {
+    const KIND: Kind;
+}
+
+/// Declares the type of all events, and the table of their schema beside it.
+macro_rules! declare_events {
+    ($(
+        $(#[doc = $meaning:literal])+
+        $name:literal $variant:ident {
+            $($(#[doc = $about:literal])+ $field:ident: $type:ty,)*
+        }
+    )+) => {
+        /// Something that happened.
+        ///
+        /// Built from what the supervisor knows; every text that somebody else chose goes through
+        /// [`Bounded`](crate::Bounded), so that it cannot be anything else in the log than a text.
+        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(tag = "event", deny_unknown_fields)]
+        pub enum Event {
+            $(
+                $(#[doc = $meaning])+
+                #[serde(rename = $name)]
+                $variant {
+                    $($(#[doc = $about])+ $field: $type,)*
+                },
+            )+
+        }
+
+        /// Every event, as the schema tells it.
+        pub(crate) const EVENTS: &[$crate::schema::EventSchema] = &[$(
+            $crate::schema::EventSchema {
+                name: $name,
+                meaning: concat!($($meaning),+).trim_ascii_start(),
+                fields: &[$($crate::schema::FieldSchema {
+                    name: stringify!($field),
+                    kind: <$type as $crate::schema::Described>::KIND,
+                    meaning: concat!($($about),+).trim_ascii_start(),
+                },)*],
+            },
+        )+];
+    };
+}
+pub(crate) use declare_events;
+
+/// Declares a type whose values are words, and its kind in the schema.
+macro_rules! declare_words {
+    ($(#[$about:meta])+ $name:ident { $($(#[$meaning:meta])+ $variant:ident = $word:literal,)+ }) => {
+        $(#[$about])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub enum $name {
+            $($(#[$meaning])+ #[serde(rename = $word)] $variant,)+
+        }
+
+        impl Described for $name {
+            const KIND: Kind = Kind::Word(&[$($word),+]);
+        }
+    };
+}
+pub(crate) use declare_words;
+
+macro_rules! described {
+    ($($type:ty => $kind:ident,)+) => {
+        $(impl Described for $type {
+            const KIND: Kind = Kind::$kind;
+        })+
+    };
+}
+
+described! {
+    Name => Name,
+    Option<Name> => NameOrNull,
+    Text => Text,
+    Option<Text> => TextOrNull,
+    LongText => LongText,
+    Vec<Text> => Texts,
+    u64 => Count,
+    u32 => Count,
+    u16 => Port,
+    i32 => Number,
+    Option<i32> => NumberOrNull,
+    bool => Flag,
+    IpAddr => Address,
 }
 
 /// Every event.
@@ -142,9 +229,10 @@ fn kind_schema(kind: Kind) -> Value {
         Kind::Usage => {
             let count = json!({ "type": "integer", "minimum": 0 });
             let counts: Map<String, Value> =
-                USAGE.iter().map(|(name, _)| ((*name).to_owned(), count.clone())).collect();
+                USAGE.iter().map(|name| ((*name).to_owned(), count.clone())).collect();
             json!({ "type": "object", "properties": counts, "additionalProperties": false })
         }
+        Kind::Texts => json!({ "type": "array", "items": text(1024) }),
         Kind::CountOrName => json!({
             "type": ["integer", "string"], "minimum": 0, "maxLength": 150, "pattern": "^[ -~]*$"
         }),

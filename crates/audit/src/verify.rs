@@ -4,6 +4,7 @@
 
 mod fault;
 mod search;
+mod verdict;
 
 #[cfg(test)]
 mod tests;

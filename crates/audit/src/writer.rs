@@ -19,6 +19,7 @@ use crate::head::{HEAD_FILE, Head, HeadFile, Reached, read_at};
 use crate::key::Key;
 use crate::line;
 use crate::lines::Part;
+use crate::once::{self, Once};
 use crate::record::Record;
 use crate::seal::{self, After};
 use crate::tail::{self, Followed, Last, Tail};
@@ -82,6 +83,16 @@ impl Writer {
         self.tail = Some(tail);
         drop(locked);
         Ok(written)
+    }
+
+    /// Whether records of this name are noted to stand in a file.
+    pub(crate) fn is_noted(&self, file: u32, name: &Name) -> Result<bool, AuditError> {
+        once::is_noted(&self.directory, file, name)
+    }
+
+    /// Notes that they do.
+    pub(crate) fn keep(&self, once: &Once) -> Result<(), AuditError> {
+        once::keep(&self.directory, once)
     }
 
     /// The statement that the log is durable so far, to be made when it is; none if this process has

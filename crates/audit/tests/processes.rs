@@ -201,6 +201,7 @@ fn long_event(token: &str) -> Event {
         cage_summary: "\\".repeat(4000).into(),
         effective_cage_hash: "00".into(),
         pid: 1,
+        reduced_isolation: None,
     }
 }
 

@@ -6,10 +6,10 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use audit::{AuditError, Event, Limit, LimitValue, Log, Name, Position, UncagedReason};
+use audit::{AuditError, Event, Limit, LimitValue, Log, Name, Once, Position, UncagedReason};
 use gate::event::EventKind;
 use jail::End;
 use limits::{Degradation, Usage};
@@ -22,6 +22,7 @@ use crate::session::Session;
 use crate::state::{Directory, StateError};
 use crate::sweep::{Swept, record_swept};
 
+mod cage;
 mod network;
 #[cfg(test)]
 mod tests;
@@ -71,6 +72,8 @@ pub struct Recorder {
     labels: Labels,
     cage_hash: OnceLock<Name>,
     network_records: AtomicU64,
+    /// The description of the cage, if this start was the one to record it.
+    description: Mutex<Option<Once>>,
 }
 
 /// How a program ended, as far as it is recorded.
@@ -157,6 +160,7 @@ impl Recorder {
             labels,
             cage_hash: OnceLock::new(),
             network_records: AtomicU64::new(0),
+            description: Mutex::default(),
         }
     }
 
@@ -197,11 +201,15 @@ impl Recorder {
 
     /// A program is about to start in a cage. Durable when this returns.
     pub(crate) fn intent(&self, plan: &Plan) -> Result<(), AuditError> {
-        self.log.record(&self.intent_of(plan)).map(drop)
+        let position = self.append_intent(plan)?;
+        self.make_durable(position)
     }
 
     /// The same, to be made durable by [`Self::make_durable`].
     pub(crate) fn append_intent(&self, plan: &Plan) -> Result<Position, AuditError> {
+        let hash = self.hash_of(plan);
+        let description = self.log.append_once(&hash, || cage::description(&hash, plan))?;
+        *self.description() = description;
         self.log.append(&self.intent_of(plan))
     }
 
@@ -214,7 +222,16 @@ impl Recorder {
 
     /// Returns when a record and all before it are durable.
     pub(crate) fn make_durable(&self, position: Position) -> Result<(), AuditError> {
-        self.log.make_durable(position)
+        self.log.make_durable(position)?;
+        if let Some(described) = self.description().take() {
+            // One that is not noted is recorded again.
+            let _unnoted = self.log.keep(&described);
+        }
+        Ok(())
+    }
+
+    fn description(&self) -> MutexGuard<'_, Option<Once>> {
+        self.description.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn intent_of(&self, plan: &Plan) -> Event {
@@ -263,6 +280,10 @@ impl Recorder {
             cage_summary: plan.summary.line.as_str().into(),
             effective_cage_hash: self.hash_of(plan),
             pid: pid.as_raw_nonzero().get().unsigned_abs(),
+            reduced_isolation: match plan.summary.reduced_isolation.as_slice() {
+                [] => None,
+                sentences => Some(sentences.join("; ").as_str().into()),
+            },
         })
     }
 

@@ -1,5 +1,5 @@
 //! Which texts of which project files the user has approved: one small file per approval in the
-//! user's own state directory. Never follows a link inside the store, never reads a store that
+//! user's own state directory. An approval, and its end, is on record before it holds. Never follows a link inside the store, never reads a store that
 //! somebody else could have written, and pins the text by its hash and not by its time or size.
 
 use std::fmt::Write as _;
@@ -7,6 +7,7 @@ use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
+use audit::{AuditError, Event, Log};
 use plan::HostPath;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -59,6 +60,9 @@ pub enum TrustError {
         /// What is wrong with it.
         why: String,
     },
+    /// It cannot be recorded, so it was not done.
+    #[error("the approval cannot be recorded")]
+    Record(#[from] AuditError),
 }
 
 impl Trust {
@@ -90,6 +94,8 @@ impl Trust {
             TrustError::Malformed { path: self.approval_path(path), why: error.to_string() }
         })?;
         contents.push(b'\n');
+        let sha256 = approval.sha256.into();
+        self.record(&Event::PolicyAllowed { path: path.as_bytes().into(), sha256 })?;
         self.replace(&directory, path, &contents)
     }
 
@@ -98,6 +104,10 @@ impl Trust {
         let Some(directory) = self.existing_directory()? else {
             return Ok(false);
         };
+        if self.read(&directory, path).is_ok_and(|approval| approval.is_none()) {
+            return Ok(false);
+        }
+        self.record(&Event::PolicyDenied { path: path.as_bytes().into() })?;
         match rustix::fs::unlinkat(&directory, approval_name(path), AtFlags::empty()) {
             Ok(()) => {
                 rustix::fs::fsync(&directory).map_err(self.failed("fsync", TRUST_DIRECTORY))?;
@@ -106,6 +116,13 @@ impl Trust {
             Err(Errno::NOENT) => Ok(false),
             Err(errno) => Err(self.failed("unlink", &approval_file(path))(errno)),
         }
+    }
+
+    /// Returns when the event is durable.
+    fn record(&self, event: &Event) -> Result<(), TrustError> {
+        let log = Log::open(&self.state_directory.join(AUDIT_DIRECTORY))?;
+        log.record(event)?;
+        Ok(log.checkpoint()?)
     }
 
     fn existing_directory(&self) -> Result<Option<OwnedFd>, TrustError> {
@@ -279,6 +296,7 @@ fn hexadecimal_hash(bytes: &[u8]) -> String {
 
 const APPROVAL_VERSION: u32 = 1;
 const TRUST_DIRECTORY: &str = "trust";
+const AUDIT_DIRECTORY: &str = "audit";
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 

@@ -152,7 +152,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
     /// Run the program WITHOUT ANY CAGE, as `cage = "disabled"` does; only its time limit holds
-    #[arg(long, conflicts_with = "capability")]
+    #[arg(long, conflicts_with_all = ["capability", "degraded_limits", "backend"])]
     pub(crate) no_sandbox: bool,
     /// What builds the cage
     #[arg(long, value_enum, default_value_t)]

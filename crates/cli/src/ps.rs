@@ -42,7 +42,16 @@ fn row(cage: &Value) -> [String; COLUMNS] {
         None => text("state"),
     };
     let started: String = text("started_at").chars().take(SECONDS).collect();
-    [text("id"), state, cage_name, text("pid"), started, text("project"), shown(argv.join(" "))]
+    let command = shortened(shown(argv.join(" ")));
+    [text("id"), state, cage_name, text("pid"), started, text("project"), command, text("summary")]
+}
+
+/// A command of many words would push what follows it off the screen.
+fn shortened(command: String) -> String {
+    match command.char_indices().nth(LONGEST_COMMAND) {
+        Some((end, _)) => format!("{}…", command.get(..end).unwrap_or_default()),
+        None => command,
+    }
 }
 
 /// Columns as wide as what is in them; the last one as it comes.
@@ -65,8 +74,12 @@ fn table(rows: &[[String; COLUMNS]]) -> String {
     text
 }
 
-const COLUMNS: usize = 7;
-const HEADS: [&str; COLUMNS] = ["ID", "STATE", "CAGE", "PID", "STARTED", "PROJECT", "COMMAND"];
+const COLUMNS: usize = 8;
+const HEADS: [&str; COLUMNS] =
+    ["ID", "STATE", "CAGE", "PID", "STARTED", "PROJECT", "COMMAND", "SUMMARY"];
+
+/// Characters of a command; `--json` has all of it.
+const LONGEST_COMMAND: usize = 40;
 
 /// `2026-01-31T12:00:00` of a moment.
 const SECONDS: usize = 19;

@@ -6,14 +6,12 @@ mod uncaged;
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::time::Duration;
 
 use audit::AuditError;
 use cage::prepare::{Name, Selected, UncagedSelection};
 use cage::project::Locations;
 use cage::quarantine::Finding;
-use cage::resolve::Surroundings;
-use cage::runner::{UncagedProgram, UncagedReason};
+use cage::runner::UncagedProgram;
 use cage::session::Session;
 use cage::{
     AttachedRun, Attended, Bounds, Degraded, DeniedCall, Gatekeeper, Outcome, RecordError,
@@ -23,7 +21,7 @@ use counsel::aftermath::{Aftermath, Findings, Note};
 use jail::{Nursery, StartError};
 use plan::{ByteString, Plan};
 use policy::shown::shown;
-use policy::{EnvironmentRule, Limits, Policy, RuleOrigin, State};
+use policy::{EnvironmentRule, Policy, RuleOrigin, State};
 
 use crate::ahead::Ahead;
 use crate::arguments::{self, Backend, RunArguments};
@@ -33,7 +31,7 @@ use crate::message::Messages;
 use crate::network;
 use crate::prepare::Prepared;
 use crate::result::{Destination, RunResult};
-use crate::selection::{FlagArguments, Selection, TooBroad, select_any};
+use crate::selection::{FlagArguments, Sandbox, Selection, TooBroad, select_any};
 use crate::session;
 use crate::way_out::WayOut;
 use uncaged::Uncaged;
@@ -102,11 +100,15 @@ fn choose(
     locations: &Locations,
     start: &mut Start,
 ) -> Result<Chosen, Failure> {
-    let too_broad = if arguments.no_sandbox { TooBroad::GrantNothing } else { TooBroad::Refuse };
+    let (sandbox, too_broad) = match arguments.no_sandbox {
+        true => (Sandbox::Off, TooBroad::GrantNothing),
+        false => (Sandbox::On, TooBroad::Refuse),
+    };
     let flags = FlagArguments {
         files: Some(&arguments.files),
         program: Some(&arguments.program),
         network: Some(&arguments.network),
+        sandbox,
         too_broad,
         ..FlagArguments::default()
     };
@@ -118,8 +120,8 @@ fn choose(
     start.recording.labels.project_id = project.to_string();
     start.recording.labels.subagent_name.clone_from(&arguments.choice.agent);
     let state = match &selected {
-        Selected::Caged(selection) if !arguments.no_sandbox => selection.policy.state,
-        Selected::Caged(_) | Selected::Uncaged(_) => State::Ephemeral,
+        Selected::Caged(selection) => selection.policy.state,
+        Selected::Uncaged(_) => State::Ephemeral,
     };
     if let Some((session, swept)) = session::enter(locations, arguments.session.as_deref(), state)?
     {
@@ -128,45 +130,25 @@ fn choose(
         start.swept = swept;
     }
     match selected {
-        Selected::Caged(mut selection) if !arguments.no_sandbox => {
+        Selected::Caged(mut selection) => {
             let scratch = start.session.as_ref().map(|session| session.scratch().clone());
             selection.surroundings.scratch = scratch;
             Ok(Chosen::Caged(selection))
         }
-        Selected::Caged(selection) => {
-            let Selection { policy, agent_command, surroundings, .. } = *selection;
-            let reason = UncagedReason::DaemonNoSandbox;
-            let argv = command(&arguments.command, &agent_command)?;
-            Ok(uncaged_of(argv, surroundings, policy.limits, reason, None))
-        }
         Selected::Uncaged(selection) => {
-            let UncagedSelection { limits, origin, agent_command, surroundings, .. } = *selection;
-            let reason = match arguments.no_sandbox {
-                true => UncagedReason::DaemonNoSandbox,
-                false => UncagedReason::DslDisabled,
+            let argv = command(&arguments.command, &selection.agent_command)?;
+            let (because, reason) = (selection.because(), selection.reason());
+            let UncagedSelection { walltime, surroundings, .. } = *selection;
+            let program = UncagedProgram {
+                argv,
+                environment: surroundings.environment.to_vec(),
+                working_directory: surroundings.working_directory.as_path().to_owned(),
+                walltime,
+                reason,
             };
-            let argv = command(&arguments.command, &agent_command)?;
-            Ok(uncaged_of(argv, surroundings, limits, reason, Some(&origin)))
+            Ok(Chosen::Uncaged(Box::new(Uncaged { program, because })))
         }
     }
-}
-
-fn uncaged_of(
-    argv: Vec<OsString>,
-    surroundings: Surroundings,
-    limits: Limits,
-    reason: UncagedReason,
-    origin: Option<&RuleOrigin>,
-) -> Chosen {
-    let program = UncagedProgram {
-        argv,
-        environment: surroundings.environment.to_vec(),
-        working_directory: surroundings.working_directory.as_path().to_owned(),
-        walltime: limits.walltime_sec.map(Duration::from_secs),
-        reason,
-    };
-    let because = uncaged::because(reason, origin);
-    Chosen::Uncaged(Box::new(Uncaged { program, because }))
 }
 
 fn run_caged(

@@ -11,7 +11,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::message::Messages;
 
-pub(crate) use cage::prepare::{Selection, TooBroad};
+pub(crate) use cage::prepare::{Sandbox, Selection, TooBroad};
 
 /// The command line's own rules, as far as a command has them.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,6 +24,8 @@ pub(crate) struct FlagArguments<'a> {
     pub(crate) network: Option<&'a NetworkArguments>,
     /// `--seccomp` of a command that has no other.
     pub(crate) seccomp: Option<Seccomp>,
+    /// `--no-sandbox`.
+    pub(crate) sandbox: Sandbox,
     /// Without a policy, in a directory that is too broad to be granted without being named.
     pub(crate) too_broad: TooBroad,
 }
@@ -39,8 +41,8 @@ pub(crate) fn select(
         Selected::Uncaged(uncaged) => Err(Failure::new(
             Exit::CannotBuild,
             format!(
-                "the cage is disabled ({}): its program runs without one, so there is none to look at",
-                uncaged.origin
+                "{}: its program runs without a cage, so there is none to look at",
+                uncaged.because()
             ),
         )
         .help("give it a cage, or name another one with `--cage`")),
@@ -64,14 +66,12 @@ pub(crate) fn select_any(
         cage: cage.clone(),
         agent: agent.clone(),
         capabilities: capability.clone(),
+        sandbox: arguments.sandbox,
     };
-    let mut selected = cage::prepare::select(&caller, &choice, &flags, arguments.too_broad)?;
-    if let Selected::Caged(selection) = &mut selected {
+    let selected = cage::prepare::select(&caller, &choice, &flags, arguments.too_broad)?;
+    if let Selected::Caged(selection) = &selected {
         for note in counsel::notes::of_flags(selection) {
             messages.note(&note);
-        }
-        if arguments.network.is_some_and(|network| network.no_net) {
-            selection.policy.net.disconnect();
         }
     }
     Ok(selected)
@@ -93,7 +93,8 @@ impl FlagArguments<'_> {
         if let Some(program) = self.program {
             add_program(&mut words, program)?;
         }
-        if let Some(NetworkArguments { net, no_net: _, host_port, publish }) = self.network {
+        if let Some(NetworkArguments { net, no_net, host_port, publish }) = self.network {
+            words.no_net = *no_net;
             words.net.clone_from(net);
             words.host_ports.clone_from(host_port);
             words.publish.clone_from(publish);

@@ -20,6 +20,7 @@ pub(crate) fn why(arguments: WhyArguments, messages: Messages) -> Result<Exit, F
         network: Some(&arguments.network),
         seccomp: arguments.seccomp,
         too_broad: question.too_broad(),
+        ..FlagArguments::default()
     };
     let mut selection = select(&arguments.choice, flags, messages)?;
     let _session = session::for_a_look(&mut selection)?;

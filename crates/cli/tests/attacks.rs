@@ -47,7 +47,7 @@ fn check(mut command: Command, field: &Path) {
     assert!(start.elapsed() < LONGEST, "a proof took {:?}", start.elapsed());
 }
 
-/// T1 to T35, T50 to T68, T73, T74, T78
+/// K212
 #[test]
 fn every_wall_holds_for_the_caller() {
     let field = Field::new("prove");
@@ -56,7 +56,7 @@ fn every_wall_holds_for_the_caller() {
     assert!(left.is_empty(), "{left:?} is left behind");
 }
 
-/// T1 to T35, T50 to T68, T73, T74, T78
+/// K212
 #[test]
 fn every_wall_holds_without_privileges() {
     if !rustix::process::geteuid().is_root() {

@@ -177,6 +177,9 @@ impl From<SelectionError> for Failure {
             SelectionError::Capabilities(_) => Self::new(Fault::BadPolicy, sentence),
             SelectionError::PluginBeyondCeiling(_) => Self::new(Fault::Refused, sentence)
                 .help("raise `[ceiling]` in your own configuration to let plugins have it"),
+            SelectionError::PluginWithoutCage => Self::new(Fault::Refused, sentence),
+            SelectionError::NeedsCage { .. } => Self::new(Fault::Usage, sentence)
+                .help("leave it out, or let the program have a cage"),
             SelectionError::TooManyPorts { .. } => Self::new(Fault::Usage, sentence),
         }
     }

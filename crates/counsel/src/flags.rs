@@ -48,6 +48,8 @@ pub struct Words {
     pub host_ports: Vec<String>,
     /// Ports of the program that are offered on the host's loopback.
     pub publish: Vec<String>,
+    /// Whether the policy's network is taken away.
+    pub no_net: bool,
 }
 
 impl Words {
@@ -74,6 +76,9 @@ impl Words {
         }
         for ports in &self.publish {
             flags.publish(ports).map_err(refused)?;
+        }
+        if self.no_net {
+            flags.no_net();
         }
         Ok(flags)
     }

@@ -27,11 +27,33 @@ pub(crate) async fn json<T: DeserializeOwned>(request: Request<Incoming>) -> Res
         return Err(problem.help("`/v1/openapi.json` has the schema"));
     }
     let unique: Result<Unique, _> = serde_json::from_slice(bytes);
-    unique.and_then(|_| serde_json::from_slice(bytes)).map_err(|error| {
-        let message = policy::shown::shown(&error);
-        let problem = Problem::new(Code::BadRequest, format!("the body is wrong: {message}"));
-        problem.help("`/v1/openapi.json` has the schema")
-    })
+    unique.and_then(|_| serde_json::from_slice(bytes)).map_err(|error| wrong(&error, &[]))
+}
+
+/// A body that does not have the form that is asked for. An unknown field is answered with the one that was
+/// meant, among those that its place has and those that it could have `beside` them.
+pub(crate) fn wrong(error: &serde_json::Error, beside: &[&str]) -> Problem {
+    let message = error.to_string();
+    let problem = Problem::new(
+        Code::BadRequest,
+        format!("the body is wrong: {}", policy::shown::shown(&message)),
+    );
+    let meant = unknown_field(&message).and_then(|(unknown, known)| {
+        let candidates = known.iter().copied().chain(beside.iter().copied());
+        policy::text::words::meant(unknown, candidates).map(str::to_owned)
+    });
+    let problem = match meant {
+        Some(meant) => problem.help(format!("did you mean `{meant}`?")),
+        None => problem,
+    };
+    problem.help("`/v1/openapi.json` has the schema")
+}
+
+/// The field that serde does not know, and those that it does, from what it says of them.
+fn unknown_field(message: &str) -> Option<(&str, Vec<&str>)> {
+    let rest = message.strip_prefix("unknown field `")?;
+    let (unknown, known) = rest.split_once("`, expected ")?;
+    Some((unknown, known.split('`').skip(1).step_by(2).collect()))
 }
 
 /// A field that is an object: a list would else be taken for the fields in their order.

@@ -61,6 +61,9 @@ pub fn serve(settings: Settings) -> Result<Stopped, ServeError> {
     };
     let way_out = way_out(&caller)?;
     let runner = start_runner(state.path(), way_out)?;
+    if let Some(reason) = runner.limits_not_enforced() {
+        log::warning(reason);
+    }
     let log = Arc::clone(runner.log());
     // After the fork of the launcher: what cages may have open is not what the daemon may.
     raise_descriptor_limit();

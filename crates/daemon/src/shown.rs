@@ -32,7 +32,35 @@ pub(crate) struct ShownCage {
     terminal: bool,
     stdout: Option<ShownOutput>,
     stderr: Option<ShownOutput>,
+    /// None without a network.
+    traffic: Option<Traffic>,
     end: Option<ShownEnd>,
+}
+
+/// What went through a cage's network so far, and what did not.
+#[derive(Debug, Serialize)]
+struct Traffic {
+    /// Connections.
+    allowed: u64,
+    /// Connections, names and datagrams.
+    denied: u64,
+    bytes_in: u64,
+    bytes_out: u64,
+}
+
+impl Traffic {
+    fn of(cage: &Cage, end: Option<&End>) -> Option<Self> {
+        let counters = match end {
+            Some(end) => end.ended.network.as_ref()?.account.counters,
+            None => cage.handle.network()?,
+        };
+        Some(Self {
+            allowed: counters.tcp_allowed,
+            denied: counters.tcp_denied + counters.dns_denied + counters.udp_denied,
+            bytes_in: counters.bytes_in,
+            bytes_out: counters.bytes_out,
+        })
+    }
 }
 
 /// How much of an output there is.
@@ -87,6 +115,7 @@ impl From<&Cage> for ShownCage {
             terminal: facts.terminal,
             stdout: cage.output(Stream::Stdout).map(|output| (&**output).into()),
             stderr: cage.output(Stream::Stderr).map(|output| (&**output).into()),
+            traffic: Traffic::of(cage, end.as_deref()),
             end: end.as_deref().map(|end| ShownEnd::of(end, limits)),
         }
     }

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use cage::prepare::{Caller, Choice, PolicyFiles, Selected, Selection, TooBroad, select_from};
+use cage::prepare::{
+    Caller, Choice, PolicyFiles, Sandbox, Selected, Selection, TooBroad, select_from,
+};
 use cage::project::PROJECT_FILE_NAME;
 use counsel::flags::Words;
 use counsel::{Failure, Fault};
@@ -14,8 +16,8 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use crate::problem::{Code, Problem};
-use crate::request::object;
+use crate::problem::Problem;
+use crate::request::{object, wrong};
 
 #[cfg(test)]
 mod tests;
@@ -114,27 +116,12 @@ pub(crate) fn split<Rest: DeserializeOwned>(
 ) -> Result<(Subject, Rest), Problem> {
     let subject: Map<String, Value> =
         FIELDS.iter().filter_map(|name| fields.remove_entry(*name)).collect();
-    let meant = meant_of(&fields);
-    let rest = read(fields).map_err(|problem| match meant {
-        Some(meant) => problem.help(format!("did you mean `{meant}`?")),
-        None => problem,
-    })?;
-    Ok((read(subject)?, rest))
-}
-
-/// The field that is almost the name of one in a request: the reader of the rest does not know these.
-fn meant_of(rest: &Map<String, Value>) -> Option<&'static str> {
-    rest.keys().find_map(|name| {
-        let meant = policy::text::words::meant(name, FIELDS.iter().copied())?;
-        FIELDS.into_iter().find(|field| *field == meant)
-    })
-}
-
-fn read<T: DeserializeOwned>(fields: Map<String, Value>) -> Result<T, Problem> {
-    serde_json::from_value(Value::Object(fields)).map_err(|error| {
-        let message = format!("the body is wrong: {}", policy::shown::shown(&error));
-        Problem::new(Code::BadRequest, message).help("`/v1/openapi.json` has the schema")
-    })
+    // The reader of the rest does not know the fields of a subject.
+    let rest =
+        serde_json::from_value(Value::Object(fields)).map_err(|error| wrong(&error, &FIELDS))?;
+    let subject =
+        serde_json::from_value(Value::Object(subject)).map_err(|error| wrong(&error, &[]))?;
+    Ok((subject, rest))
 }
 
 impl Subject {
@@ -171,7 +158,12 @@ impl Subject {
     }
 
     /// What holds for it.
-    pub(crate) fn select(&self, caller: &Caller, too_broad: TooBroad) -> Result<Selected, Failure> {
+    pub(crate) fn select(
+        &self,
+        caller: &Caller,
+        sandbox: Sandbox,
+        too_broad: TooBroad,
+    ) -> Result<Selected, Failure> {
         if self.is_plugin() && (self.cage.is_some() || self.agent.is_some()) {
             let message = "`capabilities` stand in place of a cage, and another one is named";
             return Err(Failure::new(Fault::Usage, message)
@@ -194,14 +186,9 @@ impl Subject {
             cage: self.cage.clone(),
             agent: self.agent.clone(),
             capabilities: self.capabilities.clone(),
+            sandbox,
         };
-        let mut selected = select_from(files, caller, &choice, &flags, too_broad)?;
-        if let Selected::Caged(selection) = &mut selected
-            && self.rules.no_net
-        {
-            selection.policy.net.disconnect();
-        }
-        Ok(selected)
+        Ok(select_from(files, caller, &choice, &flags, too_broad)?)
     }
 
     /// What holds for it, where only a cage will do.
@@ -210,11 +197,11 @@ impl Subject {
         caller: &Caller,
         too_broad: TooBroad,
     ) -> Result<Selection, Failure> {
-        match self.select(caller, too_broad)? {
+        match self.select(caller, Sandbox::On, too_broad)? {
             Selected::Caged(selection) => Ok(*selection),
             Selected::Uncaged(uncaged) => {
-                let origin = policy::shown::shown(&uncaged.origin);
-                Err(Failure::new(Fault::BadPolicy, format!("the cage is disabled ({origin})")))
+                let because = policy::shown::shown(uncaged.because());
+                Err(Failure::new(Fault::BadPolicy, format!("there is no cage: {because}")))
             }
         }
     }
@@ -257,6 +244,7 @@ impl Rules {
             net: self.net.clone(),
             host_ports: texts(&self.host_ports),
             publish: texts(&self.publish),
+            no_net: self.no_net,
         }
     }
 }

@@ -20,7 +20,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::account::Account;
-use crate::event::Event;
+use crate::event::{Counters, Event};
 use crate::settings::Settings;
 
 /// What a supervisor tells the process.
@@ -70,9 +70,7 @@ pub struct Registration {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum CageOrder {
-    /// Tell the account.
-    Count,
-    /// End every connection and tell the account for the last time.
+    /// End every connection and tell the account.
     Unregister,
 }
 
@@ -89,7 +87,9 @@ pub enum CageReport {
     },
     /// Something happened.
     Event(Event),
-    /// The account that was asked for.
+    /// What went through so far and what did not, now and then while it changes.
+    Progress(Counters),
+    /// The account, at the end.
     Account(Account),
 }
 

@@ -87,3 +87,6 @@ pub const IDLE: Duration = Duration::from_secs(600);
 pub const LAST_WORDS: Duration = Duration::from_secs(2);
 /// How long the supervisor may take to read the account of a cage that is let go.
 pub const ACCOUNT: Duration = Duration::from_secs(2);
+
+/// How often a supervisor is told how much went through a cage's network, while that changes.
+pub(crate) const PROGRESS: Duration = Duration::from_secs(1);

@@ -10,13 +10,14 @@ use plan::network::SocketKind;
 use serde::de::DeserializeOwned;
 use tokio::io::Interest;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{MissedTickBehavior, timeout};
 
 use crate::cage::{Cage, Shared};
 use crate::control::{
     self, CageOrder, CageReport, Channel, Order, Registration, Waiting, read_plan,
 };
 use crate::dns::{self, Resolver};
+use crate::event::Counters;
 use crate::flow::{self, Sockets};
 use crate::limits;
 use crate::places::{Division, Places, Serves};
@@ -105,20 +106,33 @@ async fn serve_cage(registration: Registration, descriptors: Vec<OwnedFd>, share
     if cage.record.report(&CageReport::Registered).is_err() {
         return;
     }
-    loop {
+    let order = tokio::select! {
+        order = next::<CageOrder>(&channel) => order,
+        () = tell_progress(&cage) => return,
+    };
+    match order {
+        Ok(Some((CageOrder::Unregister, _))) => {}
         // An end without a word is the supervisor's own.
-        match next::<CageOrder>(&channel).await {
-            Ok(Some((CageOrder::Count, _))) => {
-                let _full = cage.record.report(&CageReport::Account(cage.record.account()));
-            }
-            Ok(Some((CageOrder::Unregister, _))) => break,
-            Ok(None) | Err(_) => return,
-        }
+        Ok(None) | Err(_) => return,
     }
     // Connections hold the cage as well, so that what they moved last is counted.
     drop(listeners);
     tokio::task::yield_now().await;
     let _gone = timeout(limits::ACCOUNT, tell_account(&cage, &channel)).await;
+}
+
+/// Tells now and then what has changed. Never ends: a supervisor that has no room hears of it later.
+async fn tell_progress(cage: &Cage) {
+    let mut told = Counters::default();
+    let mut beat = tokio::time::interval(limits::PROGRESS);
+    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        beat.tick().await;
+        let counters = cage.record.counters();
+        if counters != told && cage.record.report(&CageReport::Progress(counters)).is_ok() {
+            told = counters;
+        }
+    }
 }
 
 async fn tell_account(cage: &Cage, channel: &Watched) -> io::Result<()> {

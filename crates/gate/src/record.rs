@@ -90,17 +90,26 @@ impl Record {
         self.out_of_descriptors.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// How much of everything there was so far.
+    pub(crate) fn counters(&self) -> Counters {
+        self.counters_of(&self.told.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn counters_of(&self, told: &Told) -> Counters {
+        Counters {
+            bytes_in: self.inward.load(Ordering::Relaxed),
+            bytes_out: self.outward.load(Ordering::Relaxed),
+            ..told.counters
+        }
+    }
+
     /// Everything so far.
     pub(crate) fn account(&self) -> Account {
         let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         let mut denials: Vec<DeniedTarget> = told.denials.values().cloned().collect();
         denials.sort_by_key(|denial| std::cmp::Reverse(denial.count));
         Account {
-            counters: Counters {
-                bytes_in: self.inward.load(Ordering::Relaxed),
-                bytes_out: self.outward.load(Ordering::Relaxed),
-                ..told.counters
-            },
+            counters: self.counters_of(&told),
             denials,
             unlisted_denials: told.unlisted_denials,
             out_of_descriptors: self.out_of_descriptors.load(Ordering::Relaxed),

@@ -71,7 +71,7 @@ impl Drop for Attendant {
     }
 }
 
-/// K206
+/// K72
 fn it_has_no_files_and_no_power() {
     let mut attendant = attendant(|layers| {
         let tries = [

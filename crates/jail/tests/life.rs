@@ -244,7 +244,7 @@ fn a_nursery_for_another_is_not_used() {
     assert_eq!(words, [ids.uid, ids.uid, host, 1].map(|number| number.to_string()));
 }
 
-/// K141: who makes namespaces ahead has become the cage's user, who may put nothing into a group of root's.
+/// K146: who makes namespaces ahead has become the cage's user, who may put nothing into a group of root's.
 fn a_furnished_cage_is_born_in_its_group() {
     let Some(group) = own_group() else {
         println!("skipped: no control group of version 2 can be made here");
@@ -288,7 +288,7 @@ fn every_namespace_is_new() {
     }
 }
 
-/// K145: counters that go with the last process of a cage are read before that goes.
+/// K188: counters that go with the last process of a cage are read before that goes.
 fn the_first_process_stays_until_it_is_dismissed() {
     let is_gone = |born: &Born, milliseconds: i64| {
         let time = Timespec { tv_sec: 0, tv_nsec: milliseconds * 1_000_000 };

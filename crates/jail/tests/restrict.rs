@@ -98,7 +98,7 @@ fn a_narrowed_directory_is_truly_read_only() {
     assert_eq!(fs::read_to_string(root.join("file")).unwrap(), "contents");
 }
 
-/// V3
+/// V3, V4
 fn again_narrows_further_and_never_widens() {
     let (_directory, root) = fixture();
     in_own_namespace(|| {

@@ -35,6 +35,14 @@ pub struct Layer {
     pub fix: Option<String>,
 }
 
+impl Layer {
+    /// Which limits are not held here, and why, in a sentence; none where all are.
+    pub fn shortfall(&self) -> Option<String> {
+        let missing = listed(&self.missing);
+        (!self.missing.is_empty()).then(|| format!("no limit on {missing} is held: {}", self.why))
+    }
+}
+
 /// A way of holding limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mechanism {

@@ -23,7 +23,7 @@ fn prepare(plan: &LimitsPlan) -> Option<limits::Group> {
     Some(limiter.prepare(plan, &invocation(), Degraded::Refuse).unwrap())
 }
 
-/// K53, K144, K145, K147, K188, K215
+/// K53, K141, K144, K145, K147, K188, K215
 #[test]
 fn too_much_memory_is_the_end() {
     let plan = LimitsPlan { memory_mb: Some(32), ..LimitsPlan::default() };

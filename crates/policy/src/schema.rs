@@ -2,23 +2,30 @@
 //! same list of words as the decoder, so that none can be missing. Describes shapes; what only
 //! the decoder can judge (paths, destinations, `extends`) is said in the descriptions.
 
-use plan::network::GATEKEEPER_PORTS;
+use plan::MAX_PATH_BYTES;
+use plan::network::{GATEKEEPER_PORTS, MOST_PORTS};
 use serde_json::{Map, Value, json};
 
+use crate::text::limits::{
+    Bounds, CPU_MILLIS, CPU_SHARES, CPU_WEIGHT, MEMORY_MB, PIDS, WALLTIME_SEC,
+};
 use crate::text::words::{self, Word};
-use crate::text::{LANGUAGE_VERSION, MAX_NETWORK_ENTRIES, MAX_REASON_CHARACTERS, MAX_RULES};
+use crate::text::{
+    Author, LANGUAGE_VERSION, MAX_NETWORK_ENTRIES, MAX_REASON_CHARACTERS, MAX_RULES,
+};
 
 /// The schema of a project's `stockade.toml`.
 pub fn project() -> Value {
-    document("stockade.toml", words::PROJECT)
+    document("stockade.toml", words::PROJECT, Author::Project)
 }
 
 /// The schema of the user's `config.toml`.
 pub fn user() -> Value {
-    document("stockade's config.toml", words::USER)
+    document("stockade's config.toml", words::USER, Author::User)
 }
 
-fn document(title: &str, top: &[Word]) -> Value {
+fn document(title: &str, top: &[Word], author: Author) -> Value {
+    let cage_word = |word: &str| cage_word(word, author);
     let mut schema = table(top, |word| match word {
         "version" => json!({ "const": LANGUAGE_VERSION }),
         "defaults" => table(words::DEFAULTS, cage_word),
@@ -26,7 +33,10 @@ fn document(title: &str, top: &[Word]) -> Value {
             "oneOf": [{ "const": words::DISABLED }, table(words::CAGE, cage_word)],
         })),
         "agent" => named(agent()),
-        "ceiling" => table(words::CEILING, ceiling_word),
+        "ceiling" => table(words::CEILING, |word| match word {
+            "env" => names("^([A-Za-z_][A-Za-z0-9_]*\\*?|\\*)$"),
+            other => cage_word(other),
+        }),
         "network" => network(),
         _ => Value::Bool(false),
     });
@@ -61,10 +71,10 @@ fn named(shape: Value) -> Value {
     })
 }
 
-fn cage_word(word: &str) -> Value {
+fn cage_word(word: &str, author: Author) -> Value {
     match word {
         "extends" => json!({ "type": "string" }),
-        "fs" => fs(),
+        "fs" => fs(author),
         "commands" => commands(),
         "env" => json!({ "oneOf": [names(VARIABLE), {
             "type": "object",
@@ -79,15 +89,18 @@ fn cage_word(word: &str) -> Value {
     }
 }
 
-fn ceiling_word(word: &str) -> Value {
-    match word {
-        "env" => names("^([A-Za-z_][A-Za-z0-9_]*\\*?|\\*)$"),
-        other => cage_word(other),
-    }
-}
-
-fn fs() -> Value {
-    let path = json!({ "type": "string", "minLength": 1 });
+fn fs(author: Author) -> Value {
+    let beginning = match author {
+        Author::Project => "^[/~$]",
+        Author::User => "^(\\$|~[^/])",
+    };
+    let path = json!({
+        "type": "string",
+        "minLength": 1,
+        "maxLength": MAX_PATH_BYTES,
+        "pattern": "^[^*\\u0000-\\u001f\\u007f-\\u009f]+$",
+        "not": { "anyOf": [{ "pattern": beginning }, { "pattern": "(^|/)\\.\\.(/|$)" }] },
+    });
     let mut rule = table(words::RULE, |_| path.clone());
     if let Some(rule) = rule.as_object_mut() {
         rule.insert("minProperties".to_owned(), json!(1));
@@ -102,9 +115,9 @@ fn commands() -> Value {
 
 fn net() -> Value {
     let list =
-        |items: Value| json!({ "type": "array", "items": items, "maxItems": MAX_NETWORK_ENTRIES });
+        |items: Value, most: usize| json!({ "type": "array", "items": items, "maxItems": most });
     table(words::NET, |word| match word {
-        "allow" | "deny" => list(json!({ "type": "string", "minLength": 1 })),
+        "allow" | "deny" => list(json!({ "type": "string", "minLength": 1 }), MAX_NETWORK_ENTRIES),
         "reasons" => json!({
             "type": "object",
             "propertyNames": { "minLength": 1 },
@@ -115,12 +128,15 @@ fn net() -> Value {
             },
             "maxProperties": MAX_NETWORK_ENTRIES,
         }),
-        _ => list(json!({
-            "type": "integer",
-            "minimum": 1,
-            "maximum": u16::MAX,
-            "not": { "enum": GATEKEEPER_PORTS },
-        })),
+        _ => {
+            let port = json!({
+                "type": "integer",
+                "minimum": 1,
+                "maximum": u16::MAX,
+                "not": { "enum": GATEKEEPER_PORTS },
+            });
+            list(port, MOST_PORTS)
+        }
     })
 }
 
@@ -133,13 +149,19 @@ fn network() -> Value {
 }
 
 fn limits() -> Value {
+    let whole = |bounds: &Bounds| json!({ "type": "integer", "minimum": bounds.least, "maximum": bounds.most });
+    let thousandths = |bound: i64| bound as f64 / 1000.0;
     let mut limits = table(words::LIMITS, |word| match word {
-        "memory_mb" => json!({ "type": "integer", "minimum": 16 }),
-        "cpu_shares" => json!({ "type": "integer", "minimum": 2, "maximum": 262_144 }),
-        "cpu_weight" => json!({ "type": "integer", "minimum": 1, "maximum": 10_000 }),
-        "cpus" => json!({ "type": "number", "minimum": 0.01, "maximum": 1000 }),
-        "pids" => json!({ "type": "integer", "minimum": 1, "maximum": 4_194_304 }),
-        _ => json!({ "type": "integer", "minimum": 1 }),
+        "memory_mb" => whole(&MEMORY_MB),
+        "cpu_shares" => whole(&CPU_SHARES),
+        "cpu_weight" => whole(&CPU_WEIGHT),
+        "cpus" => json!({
+            "type": "number",
+            "minimum": thousandths(CPU_MILLIS.least),
+            "maximum": thousandths(CPU_MILLIS.most),
+        }),
+        "pids" => whole(&PIDS),
+        _ => whole(&WALLTIME_SEC),
     });
     if let Some(limits) = limits.as_object_mut() {
         limits.insert("not".to_owned(), json!({ "required": ["cpu_shares", "cpu_weight"] }));

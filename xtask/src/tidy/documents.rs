@@ -8,6 +8,7 @@ const REQUIRED: &[&str] = &[
     "README.md",
     "ARCHITECTURE.md",
     "SECURITY.md",
+    "SPECIFICATION.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
     "LICENSE-APACHE",

@@ -226,6 +226,7 @@ fn documents_exist_and_the_map_names_each_crate() {
         "README.md",
         "ARCHITECTURE.md",
         "SECURITY.md",
+        "SPECIFICATION.md",
         "CONTRIBUTING.md",
         "CHANGELOG.md",
         "LICENSE-APACHE",
@@ -272,19 +273,100 @@ fn links_lead_somewhere() {
     check(links::check, &[("docs/a.md", "[up](../README.md)"), ("README.md", "")], &[]);
 }
 
+/// The specification rule on a list and one more file.
+#[track_caller]
+fn specified(list: &str, file: (&str, &str), expected: &[&str]) {
+    check(specification::check, &[("SPECIFICATION.md", list), file], expected);
+}
+
+/// K213
 #[test]
-fn every_attack_of_the_list_is_named() {
-    let numbers = (1..=68).chain([73, 74, 76, 78]);
-    let all: Vec<String> = numbers.map(|number| format!("\"T{number}\"")).collect();
-    let path = "crates/attacks/src/list.rs";
-    check(threats::check, &[(path, &all.join(", "))], &[]);
-    check(
-        threats::check,
-        &[(path, &all[1..].join(", "))],
-        &["crates/attacks/src/: no attack has the id \"T1\""],
+fn a_line_that_holds_is_named_by_a_test_or_an_attack() {
+    let list = "# T\n- **T1** A link leads outside.\n";
+    let shown = [
+        ("crates/a/src/links/tests.rs", "/// T1\n#[test]\nfn a() {}\n"),
+        ("crates/a/src/tests/links.rs", "/// K-like words aside, T1: never outside.\nfn a() {}\n"),
+        ("crates/a/tests/links.rs", "fn a() {\n    // T1\n}\n"),
+        ("crates/attacks/src/files.rs", "Attack::new(\"T1\", \"link\", \"writes\", link)\n"),
+    ];
+    for file in shown {
+        specified(list, file, &[]);
+    }
+    let not_shown = [
+        ("crates/a/src/links.rs", "/// T1\nfn a() {}\n"),
+        ("crates/a/src/tests.rs", "//! All of T1.\n"),
+        ("crates/a/src/tests.rs", "fn a() { assert!(\"T1\" != b); }\n"),
+        ("crates/a/src/tests.rs", "/// T11x, AT1, T1_ and t1\nfn a() {}\n"),
+        ("crates/attacks/src/tests.rs", "let id = \"T1\";\n"),
+        ("crates/other/src/files.rs", "let id = \"T1\";\n"),
+        ("README.md", "`T1` holds.\n"),
+    ];
+    let missing = "SPECIFICATION.md:2: no test and no attack names `T1`: name it where it is shown, or mark the line";
+    for file in not_shown {
+        specified(list, file, &[missing]);
+    }
+}
+
+#[test]
+fn a_mark_says_what_a_line_needs() {
+    let tested = ("a/tests.rs", "/// K5\n");
+    let silent = ("a/tests.rs", "");
+    let named = "SPECIFICATION.md:1: `K5` has a mark, and a/tests.rs:1 names it";
+    let unknown =
+        "SPECIFICATION.md:1: `K5`: the marks are in the table at the top of SPECIFICATION.md";
+    let cases: &[(&str, (&str, &str), &[&str])] = &[
+        ("*(not built yet)*", silent, &[]),
+        ("*(not built yet)*", tested, &[named]),
+        ("*(no test: a document)*", silent, &[]),
+        ("*(no test: a document)*", tested, &[named]),
+        ("*(partly built: no link is followed: yet)*", silent, &[]),
+        ("*(partly built: no link is followed)*", tested, &[]),
+        ("*(partly built: )*", tested, &[unknown]),
+        ("*(no test)*", silent, &[unknown]),
+        ("*(not built)*", silent, &[unknown]),
+        ("*(not built yet)* and more", silent, &[unknown]),
+    ];
+    for (mark, file, expected) in cases {
+        specified(&format!("- **K5** It holds. {mark}\n"), *file, expected);
+    }
+}
+
+#[test]
+fn an_id_has_one_line_and_every_use_leads_there() {
+    let list = "- **K1** One. *(not built yet)*\n- **K1** Two. *(not built yet)*\n";
+    specified(list, ("a.rs", ""), &["SPECIFICATION.md:2: `K1` is defined twice"]);
+    let line = "SPECIFICATION.md:1: a line begins with `- **ID** `, such as `- **K37** `";
+    specified("- **K01** One.\n", ("a.rs", ""), &[line]);
+    specified("- **Bold** words. See V4.\n- **V4** x *(not built yet)*\n", ("a.rs", ""), &[]);
+    let undefined = [
+        (("a.rs", "//! For K7.\n"), "a.rs:1: `K7` is not a line of SPECIFICATION.md"),
+        (("a/tests.rs", "\n/// T9\n"), "a/tests.rs:2: `T9` is not a line of SPECIFICATION.md"),
+        (("docs/a.md", "As (M3) says.\n"), "docs/a.md:1: `M3` is not a line of SPECIFICATION.md"),
+        (
+            ("crates/attacks/src/a.rs", "\"T99\"\n"),
+            "crates/attacks/src/a.rs:1: `T99` is not a line of SPECIFICATION.md",
+        ),
+    ];
+    for (file, expected) in undefined {
+        specified("", file, &[expected]);
+    }
+    specified("", ("a.rs", "let v4 = Address::V4(\"K7\");\n// K0, AK47, K7b\n"), &[]);
+    specified(
+        "See K7.\n",
+        ("a.rs", ""),
+        &["SPECIFICATION.md:1: `K7` is not a line of SPECIFICATION.md"],
     );
-    let tested = "crates/attacks/src/tests.rs";
-    assert_eq!(threats::check(&Tree::of(ROOT, &[(tested, &all.join(", "))])).len(), all.len());
+}
+
+#[test]
+fn a_range_of_ids_cannot_be_searched_for() {
+    let list = "- **K1** One.\n- **K3** Three.\n";
+    for between in [" to ", "–", "-", " - ", " through "] {
+        let comment = format!("/// K1{between}K3\n");
+        let expected = format!("a/tests.rs:1: `K1{between}K3` hides the ids in between: name each");
+        specified(list, ("a/tests.rs", &comment), &[&expected]);
+    }
+    specified(list, ("a/tests.rs", "/// K1, K3 and to K3: K1 is to be read.\n"), &[]);
 }
 
 #[test]

@@ -5,32 +5,7 @@ use std::collections::BTreeSet;
 use sys::raw::Probe;
 
 use crate::processes::{EFFECTS, KILL_EVERYTHING};
-use crate::{ELSEWHERE, LATER, Tries, Twin, all, named, sieges};
-
-/// Every line is attacked here or elsewhere, or says what it waits for.
-#[test]
-fn every_line_has_an_attack_or_a_reason() {
-    let attacked: BTreeSet<&str> =
-        all().map(|attack| attack.id).chain(sieges().map(|siege| siege.id)).collect();
-    let waiting: BTreeSet<&str> = LATER.iter().map(|later| later.id).collect();
-    let elsewhere: BTreeSet<&str> = ELSEWHERE.iter().map(|line| line.id).collect();
-    for number in (1..=68).chain([73, 74, 76, 78]) {
-        let id = format!("T{number}");
-        let known = [&attacked, &waiting, &elsewhere].iter().any(|set| set.contains(id.as_str()));
-        assert!(known, "{id} is neither attacked nor waiting");
-    }
-}
-
-/// A line that is said to be attacked elsewhere is.
-#[test]
-fn other_tests_name_their_lines() {
-    let package = std::env::var_os("CARGO_MANIFEST_DIR").expect("the package");
-    for line in ELSEWHERE {
-        let file = std::path::Path::new(&package).join("..").join(line.file);
-        let text = std::fs::read_to_string(&file).expect(line.file);
-        assert!(text.contains(line.id), "{} is not in {}", line.id, line.file);
-    }
-}
+use crate::{Tries, Twin, all, named, sieges};
 
 /// A name is the mark that an attack leaves: two with the same could not be told apart.
 #[test]

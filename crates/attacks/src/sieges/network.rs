@@ -1,6 +1,6 @@
 //! Ways past the gatekeeper to the host that it runs on: its loopback, its own address, its sockets
 //! without a path. The cage has network, with a destination that leads nowhere. Attacks that need
-//! names and servers of their own stand in [`crate::ELSEWHERE`]. T18, T36, T44, T45, T46
+//! names and servers of their own are tests of the command. T18, T36, T44, T45, T46
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 

@@ -23,6 +23,7 @@ fn the_longest_events_fit_into_a_record() {
             cage_summary: worst(),
             effective_cage_hash: worst(),
             pid: u32::MAX,
+            reduced_isolation: Some(worst()),
         },
         Event::GatekeeperTcpDenied {
             invocation_id: worst(),
@@ -97,6 +98,7 @@ pub(crate) fn samples() -> Vec<Event> {
             cage_summary: "cage[default@01ARZ3ND] fs=none".into(),
             effective_cage_hash: name("00"),
             pid: 7,
+            reduced_isolation: Some(text("the relaxed profile lets a program trace others")),
         },
         Event::SubagentSpawnUncaged {
             invocation_id: invocation_id(),
@@ -167,6 +169,12 @@ pub(crate) fn samples() -> Vec<Event> {
             events_lost: 8,
         },
         Event::GatekeeperLost { details: text("killed by signal 9"), cages: 3 },
+        Event::SandboxCage {
+            effective_cage_hash: name("00"),
+            part: 1,
+            parts: 1,
+            entries: vec![text("read-only /usr"), text("allow example.com:443")],
+        },
         Event::SandboxCompileError {
             invocation_id: invocation_id(),
             error_code: name("path_missing"),
@@ -185,6 +193,8 @@ pub(crate) fn samples() -> Vec<Event> {
             value: LimitValue::Number(1 << 26),
             count: 1,
         },
+        Event::PolicyAllowed { path: text("/srv/app/stockade.toml"), sha256: name("00") },
+        Event::PolicyDenied { path: text("/srv/app/stockade.toml") },
         Event::SessionBegun { session_id: name("s"), project_id: text("/srv/app") },
         Event::SessionEnded { session_id: name("s"), killed: 0 },
         Event::Sweep { what: name("cgroup"), subject: text("/x"), invocation_id: None },

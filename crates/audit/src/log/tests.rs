@@ -268,3 +268,35 @@ fn a_log_without_one_of_its_files_takes_no_more() {
     }
     Log::open(&path).unwrap().record(&begun("more")).unwrap();
 }
+
+/// K29, V18
+#[test]
+fn records_that_stand_once_in_a_file_are_added_again_in_the_next() {
+    let (_parent, directory) = place();
+    let log = Log::open_with_file_limit(&directory, 2000).unwrap();
+    let name = Name::from("../of a cage");
+    let described = || vec![begun("described")];
+    let added = |log: &Log| {
+        let once = log.append_once(&name, described).unwrap();
+        if let Some(once) = &once {
+            log.keep(once).unwrap();
+        }
+        once.is_some()
+    };
+    assert!(added(&log));
+    assert!(!added(&log));
+    // Another process sees the same notes.
+    let other = Log::open_with_file_limit(&directory, 2000).unwrap();
+    assert!(!added(&other));
+    // One that was not noted, because its record may be lost, is added again.
+    let lost = Name::from("lost");
+    for _ in 0..2 {
+        assert!(log.append_once(&lost, described).unwrap().is_some());
+    }
+    for _ in 0..20 {
+        log.append(&begun("filling")).unwrap();
+    }
+    assert!(added(&log));
+    assert!(!added(&log));
+    assert!(crate::verify(&directory, &crate::Expected::default()).is_ok());
+}

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use gate::account::Account;
 use gate::control::{CageOrder, CageReport, Channel, Waiting};
-use gate::event::EventKind;
+use gate::event::{Counters, EventKind};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
@@ -23,7 +23,8 @@ pub struct Registration {
 pub struct NetworkOutcome {
     /// How its network ended.
     pub end: NetworkEnd,
-    /// What went through and what did not; empty where the gatekeeper could not tell.
+    /// What went through and what did not. Where the gatekeeper ended first, the counters as it last told
+    /// them.
     pub account: Account,
     /// That no resolver answered, and which were tried.
     pub upstream_unreachable: Option<String>,
@@ -42,6 +43,7 @@ pub enum NetworkEnd {
 
 #[derive(Debug, Default)]
 struct Heard {
+    progress: Counters,
     account: Option<Account>,
     unreachable: Option<String>,
     events: Vec<EventKind>,
@@ -101,6 +103,12 @@ impl Registration {
         std::mem::take(&mut heard.events)
     }
 
+    /// What went through so far and what did not, as the gatekeeper last told it. K220
+    pub fn counters(&self) -> Counters {
+        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.account().counters
+    }
+
     /// Ends the cage's network and tells what became of it.
     pub(crate) fn finish(&self) -> NetworkOutcome {
         let asked = self.begin_finish();
@@ -140,12 +148,14 @@ impl Registration {
 
 impl Heard {
     fn account(&self) -> Account {
-        let account = self.account.clone().unwrap_or_default();
+        let unfinished = || Account { counters: self.progress, ..Account::default() };
+        let account = self.account.clone().unwrap_or_else(unfinished);
         Account { events_lost: account.events_lost.saturating_add(self.untaken), ..account }
     }
 
     fn take(&mut self, report: CageReport) {
         match report {
+            CageReport::Progress(counters) => self.progress = counters,
             CageReport::Account(account) => self.account = Some(account),
             CageReport::Event(event) => {
                 if let EventKind::UpstreamUnreachable { error } = &event.kind {

@@ -2,7 +2,7 @@
 
 use super::resolvers::listed;
 
-/// K100's upstream: what the C library would ask.
+/// K69: what the C library would ask.
 #[test]
 fn resolvers_are_read_as_the_c_library_reads_them() {
     let cases: [(&str, &[&str]); 5] = [

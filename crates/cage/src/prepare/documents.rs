@@ -22,6 +22,18 @@ pub struct Choice {
     /// Capabilities of a plugin, see [`policy::capabilities`]. If there are any, they are the policy,
     /// under the user's ceiling, and no cage of the files is.
     pub capabilities: Vec<String>,
+    /// Whether there is to be a cage at all.
+    pub sandbox: Sandbox,
+}
+
+/// Whether programs get cages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sandbox {
+    /// Unless a policy of the user's, or one that the user approved, disables a cage.
+    #[default]
+    On,
+    /// Never, whatever a policy says: the operator's `--no-sandbox`. K157
+    Off,
 }
 
 /// What the policy files say.

@@ -67,6 +67,15 @@ pub enum SelectionError {
     /// What a plugin was given is more than the user's ceiling, which no approval lifts.
     #[error("a plugin cannot have this: {0}")]
     PluginBeyondCeiling(Excess),
+    /// A plugin is always caged. K209
+    #[error("a plugin is always caged, and programs run without a cage here")]
+    PluginWithoutCage,
+    /// A flag asks for what only a cage can hold, and there is none.
+    #[error("`{}` means nothing for a program without a cage, of which only the time is limited", shown(.flag))]
+    NeedsCage {
+        /// The flag, as it was given.
+        flag: String,
+    },
     /// With the caller's own rules there are more ports than a cage can be given.
     #[error(
         "with these flags the cage has more than {} ports in `{list}`",

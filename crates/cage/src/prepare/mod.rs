@@ -28,7 +28,7 @@ use crate::quarantine::{AtStart, Index, Link, Listed};
 use crate::resolve::{ResolveError, Resolved};
 
 pub use caller::Caller;
-pub use documents::{Choice, Documents};
+pub use documents::{Choice, Documents, Sandbox};
 pub use error::{Approvals, Definition, PrepareError, SelectionError};
 pub use invocation::Name;
 pub use policy_files::PolicyFiles;

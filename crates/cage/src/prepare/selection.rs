@@ -1,11 +1,14 @@
 //! Which policy holds: the project's file, the user's configuration, or what is built in; which cage
 //! of it; and whether the user's ceiling or approval covers it.
 
+use std::time::Duration;
+
+use audit::UncagedReason;
 use policy::text::Flags;
-use policy::{Cage, Ceiling, Limits, NetworkSettings, Place, Policy, RuleOrigin, capabilities};
+use policy::{Cage, Ceiling, NetworkSettings, Place, Policy, RuleOrigin, capabilities};
 
 use super::caller::Caller;
-use super::documents::{Choice, Documents};
+use super::documents::{Choice, Documents, Sandbox};
 use super::error::SelectionError;
 use super::policy_files::{Permitted, PolicyFiles};
 use crate::resolve::Surroundings;
@@ -36,19 +39,37 @@ pub struct Selection {
     pub network: NetworkSettings,
 }
 
-/// A disabled cage: the operator's opt-out, which keeps the time limit alone.
+/// No cage: the operator's opt-out, which keeps the time limit alone.
 #[derive(Debug)]
 pub struct UncagedSelection {
     /// The cage's name, or the agent's where it has none.
     pub name: String,
-    /// Of which the time limit holds. K162
-    pub limits: Limits,
-    /// Where it was disabled.
-    pub origin: RuleOrigin,
+    /// The longest life of the program. K162
+    pub walltime: Option<Duration>,
+    /// Where the cage was disabled; none where programs run without cages whatever a policy says.
+    pub disabled: Option<RuleOrigin>,
     /// The command of the agent that was asked for.
     pub agent_command: Vec<String>,
     /// Where the program starts, and what its environment is.
     pub surroundings: Surroundings,
+}
+
+impl UncagedSelection {
+    /// Who said so, as the record has it.
+    pub fn reason(&self) -> UncagedReason {
+        match self.disabled {
+            Some(_) => UncagedReason::DslDisabled,
+            None => UncagedReason::DaemonNoSandbox,
+        }
+    }
+
+    /// The same for a person.
+    pub fn because(&self) -> String {
+        match &self.disabled {
+            Some(origin) => format!("its cage is disabled ({origin})"),
+            None => "`--no-sandbox` was given".to_owned(),
+        }
+    }
 }
 
 /// What becomes of a working directory that is too broad to be granted without being named.
@@ -83,6 +104,9 @@ pub fn select_from(
 ) -> Result<Selected, SelectionError> {
     let documents = files.parse()?;
     let is_plugin = !choice.capabilities.is_empty();
+    if is_plugin && choice.sandbox == Sandbox::Off {
+        return Err(SelectionError::PluginWithoutCage);
+    }
     let chosen = if is_plugin { None } else { documents.choose(choice)? };
     let agent = chosen.as_ref().and_then(|chosen| chosen.agent);
     let agent_command = agent.map(|agent| agent.command.clone()).unwrap_or_default();
@@ -96,16 +120,25 @@ pub fn select_from(
     };
     let surroundings = caller.surroundings(files.project.root.clone());
     let Permitted { cage, ceiling } = permitted;
+    let mut disabled = None;
     let policy = match cage {
         Cage::Enabled(policy) => policy.with_user_flags(flags),
         Cage::Disabled { limits, origin } => {
             let name = chosen.as_ref().map(|chosen| chosen.name.to_owned()).unwrap_or_default();
-            let bounded = Policy { limits, ..Policy::closed(&name) }.with_user_flags(flags);
-            let limits = bounded.limits;
-            let uncaged = UncagedSelection { name, limits, origin, agent_command, surroundings };
-            return Ok(Selected::Uncaged(Box::new(uncaged)));
+            disabled = Some(origin);
+            Policy { limits, ..Policy::closed(&name) }.with_user_flags(flags)
         }
     };
+    if disabled.is_some() || choice.sandbox == Sandbox::Off {
+        if let Some(flag) = flags.that_needs_a_cage() {
+            return Err(SelectionError::NeedsCage { flag });
+        }
+        let Policy { name, limits, .. } = policy;
+        let walltime = limits.walltime_sec.map(Duration::from_secs);
+        let disabled = disabled.filter(|_| choice.sandbox == Sandbox::On);
+        let uncaged = UncagedSelection { name, walltime, disabled, agent_command, surroundings };
+        return Ok(Selected::Uncaged(Box::new(uncaged)));
+    }
     if let Some(list) = policy.net.list_with_too_many_ports() {
         return Err(SelectionError::TooManyPorts { list });
     }

@@ -103,7 +103,7 @@ fn kernel_versions_are_compared_as_numbers() {
     assert_eq!(kernel::version_layer(None).state, LayerState::Degraded);
 }
 
-/// K149
+/// K179
 #[test]
 fn limits_are_held_in_full_in_part_or_not_at_all() {
     use ::limits::{Limit, Mechanism};
@@ -128,7 +128,7 @@ fn limits_are_held_in_full_in_part_or_not_at_all() {
     }
 }
 
-/// K181
+/// K179
 #[test]
 fn the_network_is_judged_by_a_trial() {
     use jail::{NetworkProbe, NetworkState, SetupFailure, Step};

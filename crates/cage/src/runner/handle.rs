@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll};
 
+use gate::event::Counters;
 use limits::Degradation;
 use plan::Plan;
 use rustix::io::Errno;
@@ -17,6 +18,7 @@ use super::kept::Kept;
 use super::output::OutputBuffer;
 use super::pump::Pump;
 use super::request::TerminalSize;
+use crate::gatekeeper::Registration;
 use crate::outcome::EndReason;
 use crate::record::Labels;
 
@@ -103,6 +105,13 @@ impl Handle {
     /// What the program has written to standard error; none if it is not kept.
     pub fn stderr(&self) -> Option<&Arc<OutputBuffer>> {
         self.kept.stderr.as_ref().map(|pump| &pump.buffer)
+    }
+
+    /// What went through the cage's network so far and what did not, at most a second old; none without a
+    /// network, and after the end, which tells it. K220
+    pub fn network(&self) -> Option<Counters> {
+        let body = self.kept.body()?;
+        body.network().map(Registration::counters)
     }
 
     /// Gives the program's terminal another size. `ENOTTY` where it has none, `ESRCH` where the program

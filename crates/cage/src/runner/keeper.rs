@@ -349,7 +349,8 @@ impl Keeper {
         }
     }
 
-    /// Lets go of a program of which nothing is left, and tells whoever waits. K173 to K178
+    /// Lets go of a program of which nothing is left, and tells whoever waits. K173, K174,
+    /// K175, K176, K177, K178
     fn conclude_if_done(self: &Arc<Self>, kept: &Arc<Kept>, scratch: &mut [u8]) {
         let life = kept.life();
         let (Some(program), true, true) = (life.end.clone(), life.gone, life.network_is_told)

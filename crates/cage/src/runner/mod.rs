@@ -45,11 +45,11 @@ mod start;
 mod uncaged;
 mod watch;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
-use audit::Log;
+use audit::{Event, Log};
 use jail::launcher::Launcher;
 use limits::{Degraded, Limiter};
 use plan::HostPath;
@@ -190,8 +190,8 @@ pub struct Runner {
     thread: Option<JoinHandle<()>>,
     uncaged: Uncaged,
     degraded_limits: Degraded,
-    /// Found when the first cage with limits comes.
-    limiter: OnceLock<Limiter>,
+    limiter: Limiter,
+    limits_not_enforced: Option<String>,
     before_step: Option<StepHook>,
     /// Starts that were announced and have not come to an end.
     underway: Arc<AtomicUsize>,
@@ -220,6 +220,11 @@ impl Runner {
         let launchers = Launchers::start()?;
         let state = Directory::open(&state_directory).map_err(RecordError::from)?;
         let log = Arc::new(Log::open(&state.audit())?);
+        let limiter = Limiter::discover();
+        let limits_not_enforced = limiter.layer().shortfall();
+        if let Some(reason) = &limits_not_enforced {
+            log.append(&Event::SandboxLimitsNotEnforced { reason: reason.into() })?;
+        }
         let watch = Arc::new(Watch::new().map_err(kernel("make an epoll descriptor"))?);
         let gatekeepers = Gatekeepers::new(for_gatekeepers, way_out);
         let clerk = Clerk::start(Arc::clone(&log)).map_err(kernel("start a thread"))?;
@@ -229,9 +234,16 @@ impl Runner {
             start_thread("stockade-keeper", move || keeper.run())
         };
         let thread = thread.map_err(kernel("start a thread"))?;
-        let (thread, limiter) = (Some(thread), OnceLock::new());
-        let underway = Arc::default();
-        Ok(Self { keeper, thread, uncaged, degraded_limits, limiter, before_step, underway })
+        Ok(Self {
+            keeper,
+            thread: Some(thread),
+            uncaged,
+            degraded_limits,
+            limiter,
+            limits_not_enforced,
+            before_step,
+            underway: Arc::default(),
+        })
     }
 
     /// Starts a program and returns when it runs. Any number of threads may do so at once. When it
@@ -299,6 +311,11 @@ impl Runner {
     /// The log in which everything is recorded.
     pub fn log(&self) -> &Arc<Log> {
         &self.keeper.log
+    }
+
+    /// Which limits no mechanism of this machine holds, and why; none where all are held. K149
+    pub fn limits_not_enforced(&self) -> Option<&str> {
+        self.limits_not_enforced.as_deref()
     }
 
     /// How many programs run.

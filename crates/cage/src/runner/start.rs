@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use audit::Position;
 use jail::{Born, Layers, LimitsHolder, ProgramStreams, Report, StartError, Stream};
-use limits::{Degraded, Group, Limiter};
+use limits::{Degraded, Group};
 use plan::{Hasher, LimitsPlan, Plan};
 use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
@@ -204,8 +204,7 @@ impl Runner {
         if (LimitsPlan { walltime_sec: None, ..plan.limits }) == LimitsPlan::default() {
             return Ok(None);
         }
-        let limiter = self.limiter.get_or_init(Limiter::discover);
-        let group = limiter.prepare(&plan.limits, &plan.invocation, degraded)?;
+        let group = self.limiter.prepare(&plan.limits, &plan.invocation, degraded)?;
         Ok(Some(group))
     }
 

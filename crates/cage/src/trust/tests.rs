@@ -162,3 +162,39 @@ fn an_approval_under_a_foreign_name_does_not_count() {
     std::fs::copy(state.join(approval_file(&path)), state.join(approval_file(&other))).unwrap();
     assert!(!trust.is_allowed(&other, b"one").unwrap());
 }
+
+/// T50, K193
+#[test]
+fn approvals_and_their_ends_are_on_record() {
+    let (directory, trust) = store();
+    let path = project_file("/srv/project/stockade.toml");
+    trust.deny(&path).unwrap();
+    trust.allow(&path, b"one").unwrap();
+    trust.deny(&path).unwrap();
+    let log = directory.path().join("state/stockade/audit");
+    let reader = audit::Reader::open(&log).unwrap();
+    let events: Vec<Event> = reader
+        .records(audit::Filter::default())
+        .filter_map(|record| record.unwrap().event())
+        .collect();
+    let path = || "/srv/project/stockade.toml".into();
+    let [Event::LogBegun { .. }, allowed, denied] = events.as_slice() else {
+        panic!("{events:?}");
+    };
+    let sha256 = hexadecimal_hash(b"one").as_str().into();
+    assert_eq!(*allowed, Event::PolicyAllowed { path: path(), sha256 });
+    assert_eq!(*denied, Event::PolicyDenied { path: path() });
+}
+
+/// K240
+#[test]
+fn what_cannot_be_recorded_is_not_approved() {
+    let (directory, trust) = store();
+    let path = project_file("/srv/project/stockade.toml");
+    let log = directory.path().join("state/stockade/audit");
+    std::fs::create_dir_all(log.parent().unwrap()).unwrap();
+    std::fs::set_permissions(log.parent().unwrap(), PermissionsExt::from_mode(0o700)).unwrap();
+    std::fs::write(&log, b"not a directory").unwrap();
+    assert!(matches!(trust.allow(&path, b"one"), Err(TrustError::Record(_))));
+    assert!(!trust.is_allowed(&path, b"one").unwrap());
+}

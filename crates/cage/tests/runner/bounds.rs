@@ -26,7 +26,7 @@ pub(crate) fn limits_can_be_held() -> bool {
     limits::Limiter::discover().layer().missing.is_empty()
 }
 
-/// K188, K196, K204
+/// K169, K188, K196, K204
 fn want_of_memory_ends_the_whole_cage() {
     if !limits_can_be_held() {
         return refused_without_limits();
@@ -160,7 +160,7 @@ fn greeting(runner: &Runner, port: u16) -> String {
     stdout_of(&handle)
 }
 
-/// K15, K197 to K200
+/// K15, K176, K198
 fn one_gatekeeper_serves_all_cages() {
     let runner = runner();
     let greeter = Greeter::start();
@@ -189,7 +189,7 @@ fn one_gatekeeper_serves_all_cages() {
     assert_eq!(events.iter().filter(accounts).count(), 10);
 }
 
-/// K192, T54
+/// K192, K220, T54
 fn another_gatekeeper_follows_a_dead_one() {
     let runner = runner();
     let greeter = Greeter::start();
@@ -202,6 +202,9 @@ fn another_gatekeeper_follows_a_dead_one() {
     request.streams = crate::output::with_input();
     let handle = runner.spawn(request).unwrap();
     eventually("it was greeted", || handle.stdout().unwrap().kept().end == 6);
+    // Told while it runs, and not lost with the gatekeeper.
+    let bytes = || handle.network().unwrap().bytes_in;
+    eventually("its traffic is told", || bytes() == 6);
     let dead = runner.gatekeeper_pid().unwrap();
     sys::signal::send(dead, libc::SIGKILL).unwrap();
     assert_eq!(greeting(&runner, port), "hello\n");
@@ -210,8 +213,16 @@ fn another_gatekeeper_follows_a_dead_one() {
     input.write_all(b"\n").unwrap();
     let ended = handle.wait();
     assert_eq!(stdout_of(&handle), "hello\nlost\n");
-    assert_eq!(ended.network.as_ref().unwrap().end, cage::NetworkEnd::GatekeeperGone);
+    let network = ended.network.as_ref().unwrap();
+    assert_eq!(network.end, cage::NetworkEnd::GatekeeperGone);
+    let counters = network.account.counters;
+    assert_eq!((counters.tcp_allowed, counters.bytes_in), (1, 6));
     let events = runner.close();
+    let account = |event: &Event| {
+        matches!(event, Event::GatekeeperAccount { invocation_id, bytes_in: 6, .. }
+            if invocation_id.as_str() == handle.invocation_id())
+    };
+    assert!(events.iter().any(account), "{events:?}");
     let lost = |event: &&Event| matches!(event, Event::GatekeeperLost { cages: 1.., .. });
     assert_eq!(events.iter().filter(lost).count(), 1, "{events:?}");
 }

@@ -4,16 +4,21 @@
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use cage::runner::{Handle, Request};
+use cage::runner::{Confinement, Handle, Request};
+use cage::session::Sessions;
 use jail::End;
-use plan::LimitsPlan;
+use plan::{HostPath, LimitsPlan};
 use rustix::process::Pid;
 
+use crate::bounds::{Greeter, limits_can_be_held, networked};
+use crate::starts::own_groups;
 use crate::support::{descendants, eventually, is_alive, runner, shell, small, stdout_of};
 
 pub(crate) const TESTS: &[(&str, fn())] = &[
     ("a_program_is_asked_to_end_and_then_killed", a_program_is_asked_to_end_and_then_killed),
     ("a_program_has_its_time_and_no_more", a_program_has_its_time_and_no_more),
+    ("nothing_is_left_of_an_ended_cage", nothing_is_left_of_an_ended_cage),
+    ("closing_takes_over_from_the_timer", closing_takes_over_from_the_timer),
     ("a_dropped_handle_ends_its_cage", a_dropped_handle_ends_its_cage),
     ("a_dropped_runner_ends_all", a_dropped_runner_ends_all),
     ("draining_lets_programs_finish", draining_lets_programs_finish),
@@ -43,7 +48,7 @@ fn a_program_is_asked_to_end_and_then_killed() {
     assert!(started.elapsed() >= cage::GRACE);
 }
 
-/// K162, K188's neighbour: time is over for the whole tree.
+/// K151, K155: time is over for the whole tree.
 fn a_program_has_its_time_and_no_more() {
     let runner = runner();
     let mut prepared = small(&["sh", "-c", "sleep 1000 & sleep 1000"]);
@@ -56,6 +61,46 @@ fn a_program_has_its_time_and_no_more() {
     let time = Duration::from_secs(1);
     assert!(took >= time && took < time + cage::GRACE, "{took:?}");
     assert!(!is_alive(handle.pid().as_raw_nonzero().get()));
+}
+
+/// K143, K154, K175, K176, K177: whoever ends it, the network, the group and the scratch of a cage go with it.
+fn nothing_is_left_of_an_ended_cage() {
+    let runner = runner();
+    let state = HostPath::new(runner.state.path().canonicalize().unwrap().into_os_string());
+    let sessions = Sessions::open(&state.unwrap()).unwrap();
+    let greeter = Greeter::start();
+    for (walltime_sec, reason) in [(None, "cancelled"), (Some(1), "walltime_exceeded")] {
+        let mut request = networked(greeter.port, "sleep 1000");
+        request.session = Some(sessions.begin_for_one_run().unwrap());
+        let memory_mb = limits_can_be_held().then_some(64);
+        if let Confinement::Caged { plan, .. } = &mut request.confinement {
+            let limits = LimitsPlan { memory_mb, walltime_sec, ..LimitsPlan::default() };
+            std::sync::Arc::make_mut(plan).limits = limits;
+        }
+        let handle = runner.spawn(request).unwrap();
+        assert_eq!(own_groups().is_empty(), memory_mb.is_none());
+        assert_eq!(sessions.list().unwrap().len(), 1);
+        let ended = if walltime_sec.is_some() { handle.wait() } else { handle.close() };
+        assert_eq!(ended.reason.word(), reason);
+        assert_eq!(ended.network.as_ref().unwrap().end, cage::NetworkEnd::WithCage);
+        assert_eq!(own_groups(), Vec::<std::path::PathBuf>::new());
+        assert_eq!(runner.count(), 0);
+        eventually("its session is gone", || sessions.list().unwrap().is_empty());
+    }
+}
+
+/// K173: the time that is over during the grace is not why it ended.
+fn closing_takes_over_from_the_timer() {
+    let runner = runner();
+    let mut deaf = small(&["sh", "-c", "trap '' TERM; echo deaf; while :; do sleep 0.1; done"]);
+    deaf.plan.limits = LimitsPlan { walltime_sec: Some(2), ..LimitsPlan::default() };
+    let handle = runner.spawn(deaf.into()).unwrap();
+    eventually("it hears no more", || handle.stdout().unwrap().kept().end == 5);
+    let ended = handle.close();
+    assert_eq!((ended.end, ended.reason.word()), (End::Signalled(libc::SIGKILL), "cancelled"));
+    let told = |event: &audit::Event| matches!(event, audit::Event::PolicyViolation { .. });
+    let events = runner.close();
+    assert!(!events.iter().any(told), "{events:?}");
 }
 
 fn a_dropped_handle_ends_its_cage() {

@@ -1,13 +1,19 @@
 //! What is on record of every start, and that nothing starts without.
 
+use std::sync::Arc;
+
 use audit::{Event, Reason};
-use cage::runner::{Labels, Request, Uncaged, UncagedProgram, UncagedReason};
+use cage::runner::{Confinement, Labels, Request, Uncaged, UncagedProgram, UncagedReason};
 use rustix::process::{Resource, Rlimit};
 
 use crate::support::{descendants, eventually, runner, runner_with, shell, small};
 
 pub(crate) const TESTS: &[(&str, fn())] = &[
     ("a_run_is_on_record_from_intent_to_end", a_run_is_on_record_from_intent_to_end),
+    (
+        "a_cage_is_described_once_and_a_relaxed_one_stands_out",
+        a_cage_is_described_once_and_a_relaxed_one_stands_out,
+    ),
     ("a_failed_start_is_on_record", a_failed_start_is_on_record),
     ("an_uncaged_run_is_on_record", an_uncaged_run_is_on_record),
     ("nothing_starts_without_a_record", nothing_starts_without_a_record),
@@ -21,7 +27,7 @@ fn labels() -> Labels {
     }
 }
 
-/// K170, K171, K178, K193, K195, K241
+/// K29, K170, K171, K178, K193, K195, K241, V18
 fn a_run_is_on_record_from_intent_to_end() {
     let runner = runner();
     let request = Request { labels: labels(), ..shell("exit 3") };
@@ -31,8 +37,15 @@ fn a_run_is_on_record_from_intent_to_end() {
     let id = handle.invocation_id().to_owned();
     let events = runner.close();
     let [
+        Event::SandboxCage { effective_cage_hash: described, part: 1, parts: 1, entries },
         Event::SubagentIntent { invocation_id, project_id, session_id, caged: true, .. },
-        Event::SubagentSpawn { effective_cage_hash, cage_summary, subagent_name, .. },
+        Event::SubagentSpawn {
+            effective_cage_hash,
+            cage_summary,
+            subagent_name,
+            reduced_isolation: None,
+            ..
+        },
         Event::SubagentExit { exit_code: 3, signal: None, reason: Reason::Exited, .. },
     ] = events.as_slice()
     else {
@@ -43,6 +56,36 @@ fn a_run_is_on_record_from_intent_to_end() {
     assert_eq!(subagent_name.as_ref().unwrap().as_str(), "tester");
     assert_eq!(effective_cage_hash.as_str(), hash.as_str());
     assert!(cage_summary.as_str().starts_with("cage[test@"), "{cage_summary}");
+    assert_eq!(described, effective_cage_hash);
+    let entries: Vec<&str> = entries.iter().map(|entry| entry.as_str()).collect();
+    assert!(entries.contains(&"base ro /usr"), "{entries:#?}");
+    assert_eq!(entries.last(), Some(&"network: loopback"));
+}
+
+/// K29, K139, V18: the second start of a cage says nothing new about it, another cage does.
+fn a_cage_is_described_once_and_a_relaxed_one_stands_out() {
+    let runner = runner();
+    for _ in 0..2 {
+        assert!(runner.spawn(shell("true")).unwrap().wait().is_success());
+    }
+    let mut relaxed = shell("true");
+    let Confinement::Caged { plan, .. } = &mut relaxed.confinement else { panic!("caged") };
+    let plan = Arc::make_mut(plan);
+    plan.seccomp = plan::SeccompPlan::native(plan::seccomp::Profile::Relaxed);
+    plan.summary.reduced_isolation = vec!["the filter is relaxed".to_owned()];
+    assert!(runner.spawn(relaxed).unwrap().wait().is_success());
+    let events = runner.close();
+    let described = events.iter().filter(|event| matches!(event, Event::SandboxCage { .. }));
+    assert_eq!(described.count(), 2, "{events:#?}");
+    let reduced: Vec<_> = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::SubagentSpawn { reduced_isolation, .. } => Some(reduced_isolation.as_ref()),
+            _ => None,
+        })
+        .map(|reduced| reduced.map(|text| text.as_str()))
+        .collect();
+    assert_eq!(reduced, [None, None, Some("the filter is relaxed")]);
 }
 
 /// K183, K185
@@ -50,8 +93,11 @@ fn a_failed_start_is_on_record() {
     let runner = runner();
     runner.spawn(small(&["/nowhere/at/all"]).into()).unwrap_err();
     let events = runner.close();
-    let [Event::SubagentIntent { .. }, Event::SubagentSpawnFailed { error_code, details, .. }] =
-        events.as_slice()
+    let [
+        Event::SandboxCage { .. },
+        Event::SubagentIntent { .. },
+        Event::SubagentSpawnFailed { error_code, details, .. },
+    ] = events.as_slice()
     else {
         panic!("{events:?}");
     };

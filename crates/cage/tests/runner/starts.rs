@@ -22,6 +22,7 @@ pub(crate) const TESTS: &[(&str, fn())] = &[
     ("a_program_runs_and_its_end_is_told", a_program_runs_and_its_end_is_told),
     ("many_starts_at_once_are_kept_apart", many_starts_at_once_are_kept_apart),
     ("only_a_lone_start_is_made_ready_for", only_a_lone_start_is_made_ready_for),
+    ("the_steps_come_in_their_order", the_steps_come_in_their_order),
     ("a_failed_step_leaves_nothing", a_failed_step_leaves_nothing),
     ("what_cannot_start_is_told_by_kind", what_cannot_start_is_told_by_kind),
     ("a_runner_is_refused_beside_threads", a_runner_is_refused_beside_threads),
@@ -84,6 +85,20 @@ fn only_a_lone_start_is_made_ready_for() {
     }
 }
 
+/// K165
+fn the_steps_come_in_their_order() {
+    let taken = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&taken);
+    let note = Arc::new(move |step: StartStep| {
+        noted.lock().unwrap().push(step);
+        Ok(())
+    });
+    let runner = runner_with(|options| options.before_step = Some(note));
+    let greeter = Greeter::start();
+    assert!(runner.spawn(networked(greeter.port, "true")).unwrap().wait().is_success());
+    assert_eq!(*taken.lock().unwrap(), StartStep::ALL);
+}
+
 /// K185: whichever step fails, no process, descriptor, control group or session of the start is
 /// left.
 fn a_failed_step_leaves_nothing() {
@@ -130,7 +145,7 @@ fn a_failed_step_leaves_nothing() {
 }
 
 /// Control groups that this process has made.
-fn own_groups() -> Vec<PathBuf> {
+pub(crate) fn own_groups() -> Vec<PathBuf> {
     let mine = format!("stockade-{}-", std::process::id());
     let is_mine = |path: &PathBuf| {
         path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&mine))

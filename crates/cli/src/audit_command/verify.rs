@@ -5,7 +5,6 @@ use std::path::Path;
 
 use audit::{Expected, Head, Verified, VerifyError};
 use policy::shown::shown;
-use serde_json::{Value, json};
 
 use super::arguments::VerifyArguments;
 use super::{place, unreadable};
@@ -25,7 +24,7 @@ pub(super) fn verify(arguments: &VerifyArguments) -> Result<Exit, Failure> {
     match audit::verify(&path, &expected) {
         Ok(verified) => {
             if arguments.json {
-                print_json(&as_json(&verified))?;
+                print_json(&verified.to_json())?;
             } else {
                 print(&describe(&verified))?;
             }
@@ -33,14 +32,7 @@ pub(super) fn verify(arguments: &VerifyArguments) -> Result<Exit, Failure> {
         }
         Err(VerifyError::Broken(broken)) => {
             if arguments.json {
-                print_json(&json!({
-                    "whole": false,
-                    "fault": broken.fault.code(),
-                    "file": broken.file,
-                    "line": broken.line,
-                    "sequence": broken.sequence,
-                    "message": broken.to_string(),
-                }))?;
+                print_json(&broken.to_json())?;
             } else {
                 print(&format!("the log is not what was written: {}\n", shown(&broken)))?;
             }
@@ -93,26 +85,6 @@ fn describe(verified: &Verified) -> String {
         ));
     }
     text
-}
-
-fn as_json(verified: &Verified) -> Value {
-    let time = |time: Option<audit::Timestamp>| time.map(|time| time.to_string());
-    let recovered = verified
-        .recovered
-        .iter()
-        .map(|one| json!({ "sequence": one.sequence, "file": one.file, "bytes": one.bytes }));
-    json!({
-        "whole": true,
-        "records": verified.records,
-        "files": verified.files,
-        "checkpoints": verified.checkpoints,
-        "first": time(verified.first),
-        "last": time(verified.last),
-        "public_key": verified.public_key,
-        "covered": verified.covered,
-        "recovered": recovered.collect::<Vec<_>>(),
-        "unfinished_bytes": verified.unfinished,
-    })
 }
 
 /// A head has some 400 bytes.

@@ -16,7 +16,7 @@ fn denied(target: &str, port: Option<u16>, code: &str, rule: Option<&str>) -> De
     }
 }
 
-/// K107, K189: what was refused, how often, why, and what would allow it if a flag can.
+/// K189: what was refused, how often, why, and what would allow it if a flag can.
 #[test]
 fn a_refused_target_is_one_line() {
     let cases = [

@@ -2,7 +2,7 @@
 //! time limit.
 
 use cage::prepare::Name;
-use cage::runner::{UncagedProgram, UncagedReason};
+use cage::runner::UncagedProgram;
 use cage::session::Session;
 use cage::{SpawnError, UncagedOutcome, UncagedRun};
 use plan::LimitsPlan;
@@ -70,13 +70,4 @@ fn not_started(error: SpawnError) -> Failure {
 fn no_random_bytes(errno: Errno) -> Failure {
     let message = format!("the kernel gives no random bytes: {}", std::io::Error::from(errno));
     Failure::new(Exit::CannotBuild, message)
-}
-
-/// Who let a program run without a cage, in words.
-pub(super) fn because(reason: UncagedReason, origin: Option<&policy::RuleOrigin>) -> String {
-    match (reason, origin) {
-        (UncagedReason::DslDisabled, Some(origin)) => format!("its cage is disabled ({origin})"),
-        (UncagedReason::DslDisabled, None) => "its cage is disabled".to_owned(),
-        (UncagedReason::DaemonNoSandbox, _) => "`--no-sandbox` was given".to_owned(),
-    }
 }

@@ -41,7 +41,7 @@ fn what_it_cannot_do_is_refused() {
     place.shell(&flags, "true").expect_code(122).says("bwrap");
 }
 
-/// T54: it gets the standard streams and no other descriptor, and none that is a directory.
+/// T9: it gets the standard streams and no other descriptor, and none that is a directory.
 #[test]
 fn descriptors_of_the_caller_stay_outside() {
     if !has("bwrap") {

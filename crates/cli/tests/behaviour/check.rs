@@ -2,7 +2,7 @@
 
 use super::support::{Place, has};
 
-/// K29, K221
+/// K57, K221
 #[test]
 fn for_a_person() {
     let place = Place::new();
@@ -10,11 +10,12 @@ fn for_a_person() {
     place.default_cage("fs = [{ ro = \".\" }, { hide = \"secrets\" }]");
     let ended = place.ask(["check"]);
     ended.expect_code(0).prints("read-only").prints("hidden").prints("/usr").prints("loopback");
+    ended.prints("summary     cage[default@");
     let ended = place.ask(["check", "--", "sh", "-c", "echo 'x y'"]);
     ended.expect_code(0).prints("sh -c");
 }
 
-/// K25, K57, K79: what is reached, in both directions, and by which way out.
+/// K25, K57, K70: what is reached, in both directions, and by which way out.
 #[test]
 fn the_network_section() {
     let place = Place::new();
@@ -84,7 +85,7 @@ fn a_policy_that_cannot_be_used_is_refused_here_too() {
     place.ask(["check"]).expect_code(123).says("it does not exist");
 }
 
-/// K11, K241: whoever asked for JSON gets the error as JSON as well, and a person still the text.
+/// K11: whoever asked for JSON gets the error as JSON as well, and a person still the text.
 #[test]
 fn an_error_is_told_in_the_form_that_was_asked_for() {
     let place = Place::new();

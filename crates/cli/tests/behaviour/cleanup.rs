@@ -47,7 +47,7 @@ fn nothing_is_left_of_a_start_that_is_killed_as_it_begins() {
     assert_gone(&marker);
 }
 
-/// T28, T62, V37: what the program leaves running ends with it.
+/// T28, T62: what the program leaves running ends with it.
 #[test]
 fn daemons_end_with_the_program() {
     let place = Place::new();
@@ -167,7 +167,7 @@ impl Surroundings {
     }
 }
 
-/// K173: bait is taken in when the attacks are broken off.
+/// Bait is taken in when the attacks are broken off.
 #[test]
 fn an_interrupted_proof_leaves_nothing() {
     let place = Place::new();

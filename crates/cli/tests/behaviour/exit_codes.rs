@@ -13,7 +13,7 @@ fn the_programs_own_status() {
     }
 }
 
-/// K186, K187
+/// K186
 #[test]
 fn a_signal_is_told_as_shells_do() {
     let place = Place::new();
@@ -73,7 +73,7 @@ fn a_script_whose_interpreter_is_not_there() {
     place.ask(["run", "--", "./script"]).expect_code(127).says("/opt/no/such/interpreter");
 }
 
-/// K57, K187, K241
+/// K187, K241
 #[test]
 fn the_result_as_json() {
     let place = Place::new();

@@ -16,7 +16,7 @@ fn without_a_policy_the_working_directory_is_read_only() {
     assert!(!place.project.join("new").exists());
 }
 
-/// K34, K36, V10
+/// K7, K34, K36, V10
 #[test]
 fn only_grants_and_private_directories_take_new_files() {
     let place = Place::new();
@@ -103,7 +103,7 @@ fn what_is_not_granted_does_not_exist() {
     }
 }
 
-/// K32, K184
+/// K32, V7
 #[test]
 fn a_link_of_the_project_leads_nowhere_inside() {
     let place = Place::new();
@@ -318,7 +318,7 @@ print('held')";
     assert_eq!(mode & 0o6000, 0);
 }
 
-/// K237: more grants than the caller may have descriptors; the program gets the caller's limit.
+/// More grants than the caller may have descriptors; the program gets the caller's limit.
 #[test]
 fn grants_are_not_bounded_by_the_limit_of_descriptors() {
     let place = Place::new();
@@ -350,7 +350,7 @@ fn by_shell(place: &Place, line: &str) -> Ended {
     Ended::of(command.output().unwrap())
 }
 
-/// K237: a limit that leaves no room for a cage is what is told, whichever step meets it.
+/// A limit that leaves no room for a cage is what is told, whichever step meets it.
 #[test]
 fn too_few_descriptors_are_told() {
     let place = Place::new();
@@ -366,7 +366,7 @@ fn too_few_descriptors_are_told() {
     }
 }
 
-/// K237: the same with more grants than descriptors: once, and not as a fault of the policy.
+/// The same with more grants than descriptors: once, and not as a fault of the policy.
 #[test]
 fn too_few_descriptors_for_the_grants_are_told_once() {
     let place = Place::new();

@@ -16,7 +16,7 @@ fn the_program_is_an_ordinary_user_of_another_machine() {
     assert_eq!(lines[5..], [home, "agent", home]);
 }
 
-/// K131, K229, K230, K232
+/// K9, K131, K229, K230
 #[test]
 fn there_is_no_privilege_left() {
     let place = Place::new();
@@ -30,7 +30,7 @@ fn there_is_no_privilege_left() {
     }
 }
 
-/// K41, K231, T23
+/// K130, K231, T23
 #[test]
 fn no_namespace_can_be_made_inside() {
     let place = Place::new();
@@ -50,6 +50,18 @@ fn only_its_own_processes_are_seen() {
     let ended = place.shell(&[], "ls /proc | grep -c '^[0-9]'; kill -0 1 && echo reached; true");
     let count: u32 = ended.stdout.lines().next().unwrap().parse().unwrap();
     assert!(count <= 4, "{}", ended.stdout);
+}
+
+/// K44, K228, V14
+#[test]
+fn the_program_leads_a_session_of_its_own() {
+    let place = Place::new();
+    // Process, group and session: the fields of proc_pid_stat(5) behind the name.
+    let line = "read -r stat < /proc/$$/stat; set -- ${stat##*) }; echo $$ $3 $4";
+    let ended = place.shell(&[], line);
+    let ids: Vec<&str> = ended.expect_code(0).stdout.split_whitespace().collect();
+    // A session that began outside would be 0 here.
+    assert!(ids[0] != "0" && ids == [ids[0]; 3], "{ids:?}");
 }
 
 /// K6, K47

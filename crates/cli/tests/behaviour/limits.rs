@@ -180,7 +180,7 @@ fn processor_time() {
     assert!(result["usage"]["throttled_us"].as_u64().unwrap() > 0, "{result}");
 }
 
-/// K188: what was used is told also where the end of the network is waited for.
+/// What was used is told also where the end of the network is waited for.
 #[test]
 fn what_a_cage_with_a_network_has_used_under_limits() {
     let place = Place::new();
@@ -234,7 +234,7 @@ fn limits_of_a_policy() {
     place.ask(more).expect_code(0);
 }
 
-/// K148, K149, K182: where limits cannot be held a cage is refused, unless that is allowed.
+/// K148, K182: where limits cannot be held a cage is refused, unless that is allowed.
 #[test]
 fn limits_that_cannot_be_held() {
     let place = Place::new();

@@ -2,7 +2,7 @@
 
 use super::support::{Place, has};
 
-/// K183: a flag that does nothing is not silent; a policy may hide what one day will exist.
+/// A flag that does nothing is not silent; a policy may hide what one day will exist.
 #[test]
 fn there_is_nothing_to_hide() {
     let place = Place::new();
@@ -32,7 +32,7 @@ fn what_is_hidden_too_late_is_told() {
     assert_eq!(ended.expect_code(1).stderr.lines().count(), 1, "{}", ended.stderr);
 }
 
-/// K183: what a cage has of its own is not the host's and cannot be hidden.
+/// What a cage has of its own is not the host's and cannot be hidden.
 #[test]
 fn what_every_cage_has_is_not_hidden() {
     let place = Place::new();
@@ -46,7 +46,7 @@ fn what_every_cage_has_is_not_hidden() {
     assert_eq!((usr.stdout.as_str(), usr.stderr.as_str()), ("", ""));
 }
 
-/// K183: an address that is the cage's own, unless a name that is allowed may lead there.
+/// An address that is the cage's own, unless a name that is allowed may lead there.
 #[test]
 fn a_loopback_that_is_allowed_leads_nowhere() {
     let place = Place::new();
@@ -59,7 +59,7 @@ fn a_loopback_that_is_allowed_leads_nowhere() {
     place.ask(["check", "--publish", "8080:80"]).expect_code(2).says("one number is expected");
 }
 
-/// K183: a variable that is passed on and not set.
+/// A variable that is passed on and not set.
 #[test]
 fn there_is_nothing_to_pass_on() {
     let place = Place::new();
@@ -70,7 +70,7 @@ fn there_is_nothing_to_pass_on() {
     assert_eq!(place.shell(&[], "true").stderr, "");
 }
 
-/// K183: the flag that the note names is the one that makes git work.
+/// The flag that the note names is the one that makes git work.
 #[test]
 fn a_linked_worktree_has_its_data_elsewhere() {
     if !has("git") {

@@ -18,7 +18,7 @@ fn verify(place: &Place) {
     assert!(verified.is_ok(), "{verified:?}");
 }
 
-/// K57, K170, K178, K193, K195, K241
+/// K29, K57, K170, K178, K193, K195, K241, V18
 #[test]
 fn a_run_is_on_record() {
     let place = Place::new();
@@ -27,9 +27,19 @@ fn a_run_is_on_record() {
     ended.expect_code(3);
     let result: Value = serde_json::from_str(ended.stderr.lines().last().unwrap()).unwrap();
     let records = place.records();
-    let expected = ["session.begun", "subagent.intent", "subagent.spawn", "subagent.exit"];
+    let expected =
+        ["session.begun", "sandbox.cage", "subagent.intent", "subagent.spawn", "subagent.exit"];
     assert_eq!(events(&records), expected);
-    let [_, intent, spawn, exit] = records.as_slice() else { panic!("{records:?}") };
+    let [_, cage, intent, spawn, exit] = records.as_slice() else { panic!("{records:?}") };
+    assert_eq!(cage["effective_cage_hash"], intent["effective_cage_hash"]);
+    let grant = format!("grant ro {}", place.project.display());
+    let entries = cage["entries"].as_array().unwrap();
+    // The owner of root's grants is mapped, and said to be.
+    let shows = |entry: &&Value| {
+        let entry = entry.as_str().unwrap();
+        entry == grant || entry.starts_with("grant ro owner ") && entry.ends_with(&grant[9..])
+    };
+    assert!(entries.iter().any(|entry| shows(&entry)), "{cage:#}");
     for record in [intent, spawn, exit] {
         assert_eq!(record["invocation_id"], result["invocation"]);
     }
@@ -48,9 +58,9 @@ fn what_a_program_ran_against_is_on_record() {
     let place = Place::new();
     place.shell(&["--time", "1s"], "exec sleep 60").expect_code(124);
     let records = place.records();
-    assert_eq!(events(&records)[2..], ["policy.violation", "subagent.killed", "subagent.exit"]);
-    assert_eq!((&records[2]["limit"], &records[2]["value"]), (&"walltime".into(), &1.into()));
-    assert_eq!(records[3]["reason"], "walltime_exceeded");
+    assert_eq!(events(&records)[3..], ["policy.violation", "subagent.killed", "subagent.exit"]);
+    assert_eq!((&records[3]["limit"], &records[3]["value"]), (&"walltime".into(), &1.into()));
+    assert_eq!(records[4]["reason"], "walltime_exceeded");
     if cfg!(target_arch = "x86_64") {
         let denied = ["run", "--", "perl", "-e", "syscall(101, 0, 0, 0, 0); exit 0"];
         place.ask(denied).expect_code(0);
@@ -77,13 +87,13 @@ fn want_of_memory_is_on_record() {
         return;
     }
     let records = place.records();
-    assert_eq!(events(&records)[2..], ["policy.violation", "subagent.killed", "subagent.exit"]);
+    assert_eq!(events(&records)[3..], ["policy.violation", "subagent.killed", "subagent.exit"]);
     assert_eq!(
-        (&records[2]["limit"], &records[2]["value"]),
+        (&records[3]["limit"], &records[3]["value"]),
         (&"memory".into(), &(32 << 20).into())
     );
-    assert_eq!(records[3]["reason"], "oom");
-    assert_eq!(records[4]["usage"]["memory_limit"], 32 << 20);
+    assert_eq!(records[4]["reason"], "oom");
+    assert_eq!(records[5]["usage"]["memory_limit"], 32 << 20);
 }
 
 /// K180, K183, K184, K202
@@ -93,15 +103,16 @@ fn starts_that_fail_are_on_record() {
     place.ask(["run", "--", "no-such-program"]).expect_code(127);
     place.ask(["run", "--ro", "missing", "--", "true"]).expect_code(123);
     let records = place.records();
-    let expected = ["subagent.intent", "subagent.spawn.failed", "sandbox.compile_error"];
+    let expected =
+        ["sandbox.cage", "subagent.intent", "subagent.spawn.failed", "sandbox.compile_error"];
     assert_eq!(events(&records), expected);
-    assert_eq!(records[1]["error_code"], "program_not_found");
-    assert_eq!(records[2]["error_code"], "path_missing");
-    assert!(records[2]["details"].as_str().unwrap().contains("missing"));
+    assert_eq!(records[2]["error_code"], "program_not_found");
+    assert_eq!(records[3]["error_code"], "path_missing");
+    assert!(records[3]["details"].as_str().unwrap().contains("missing"));
     verify(&place);
 }
 
-/// K98, K109, K189, K197, K198, K206, T29: refusals are on record as long as there are not too many;
+/// K98, K109, K189, K198, K206, T29: refusals are on record as long as there are not too many;
 /// what is allowed is not.
 #[test]
 fn the_network_is_on_record() {
@@ -179,12 +190,15 @@ fn a_disk_that_fills_up_with_the_start_ends_the_program() {
     // Files grow by pages, and a full disk still has room in the last one.
     let line = "\
         mount -t tmpfs -o size=512k,mode=700 none \"$1\" || exit 98
+        echo true > what
         for turn in $(seq 60); do
-            \"$0\" run -- true || exit 97
+            # The same cage as the last one, which so is described already.
+            \"$0\" run --rw . --json=result -- sh ./what || exit 97
             room=$((4096 - $(stat -c %s \"$1/stockade/audit/000001.jsonl\") % 4096))
             if [ $room -ge 560 ] && [ $room -lt 900 ]; then
                 (head -c 1M /dev/zero > \"$1/fill\") 2> /dev/null
-                exec \"$0\" run --rw . --json=result -- sh -c 'touch .envrc; exec sleep 60'
+                echo 'touch .envrc; exec sleep 60' > what
+                exec \"$0\" run --rw . --json=result -- sh ./what
             fi
         done
         exit 99";

@@ -79,7 +79,7 @@ fn the_first_process_is_not_the_programs_to_steer() {
     ended.expect_code(0).prints("1,1,1,1,done");
 }
 
-/// K179, K228: a caller without the right to raise its limit of core dumps has a cage as well.
+/// A caller without the right to raise its limit of core dumps has a cage as well.
 #[test]
 fn a_hard_limit_of_no_core_dumps_is_no_obstacle() {
     let project = Place::new();

@@ -78,7 +78,7 @@ fn a_directory_is_not_taken_as_a_stream() {
     Ended::of(command.output().unwrap()).expect_code(2).says("standard input");
 }
 
-/// T9, K228
+/// T9, K228, V13
 #[test]
 fn other_descriptors_do_not_get_in() {
     let place = Place::new();

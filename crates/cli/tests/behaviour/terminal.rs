@@ -78,7 +78,7 @@ fn the_terminal_is_restored() {
     assert_eq!(sums[0], sums[1]);
 }
 
-/// K14: keys reach the program as signals, and its answer is the exit status.
+/// K16: keys reach the program as signals, and its answer is the exit status.
 #[test]
 fn control_c_interrupts_the_program_inside() {
     if !has("script") {
@@ -101,7 +101,7 @@ fn control_c_interrupts_the_program_inside() {
     assert!(text.contains("interrupted"), "{text}");
 }
 
-/// K14, K16: signals to the supervisor go to the program.
+/// K16: signals to the supervisor go to the program.
 #[test]
 fn signals_are_passed_on() {
     let place = Place::new();

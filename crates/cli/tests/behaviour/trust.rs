@@ -150,7 +150,7 @@ fn the_users_configuration_has_the_last_word() {
     place.shell(&[], "true").expect_code(123);
 }
 
-/// K18
+/// An agent of the policy brings its cage and its command.
 #[test]
 fn agents_have_a_cage_and_a_command() {
     let place = Place::new();
@@ -183,7 +183,7 @@ fn a_link_cannot_lead_past_the_ceiling() {
     place.shell(&[], "cat private/key").expect_code(125).says("through links").says("ceiling");
 }
 
-/// K183: what the help says can be copied into a shell.
+/// What the help says can be copied into a shell.
 #[test]
 fn the_help_names_a_file_as_a_shell_takes_it() {
     let place = Place::new();

@@ -16,7 +16,7 @@ fn result(ended: &Ended) -> Value {
     serde_json::from_str(ended.stderr.lines().last().unwrap()).unwrap()
 }
 
-/// K4, K157, K158, K159, K160, K161, K194, K217
+/// K4, K157, K159, K160, K161, K194, K217
 #[test]
 fn a_disabled_cage_is_none_and_is_on_record() {
     let place = Place::new();
@@ -34,12 +34,13 @@ fn a_disabled_cage_is_none_and_is_on_record() {
     assert_eq!((&result["caged"], &result["plan_hash"]), (&false.into(), &Value::Null));
     let records = place.records();
     let events: Vec<&str> = records.iter().map(|one| one["event"].as_str().unwrap()).collect();
-    assert_eq!(events, ["subagent.intent", "subagent.spawn.uncaged", "subagent.exit"]);
-    let spawned = &records[1];
+    let expected = ["policy.allowed", "subagent.intent", "subagent.spawn.uncaged", "subagent.exit"];
+    assert_eq!(events, expected);
+    let spawned = &records[2];
     assert_eq!(spawned["reason"], "dsl_disabled");
     assert_eq!(spawned["invocation_id"], result["invocation"]);
     assert_eq!(spawned["project_id"], place.project.to_str().unwrap());
-    assert_eq!((&records[0]["caged"], &records[0]["cage"]), (&false.into(), &Value::Null));
+    assert_eq!((&records[1]["caged"], &records[1]["cage"]), (&false.into(), &Value::Null));
 }
 
 /// K157, K218: the flag overrides every cage.
@@ -58,6 +59,42 @@ fn without_a_sandbox() {
     place.ask(["run", "--no-sandbox", "--", "/etc/passwd"]).expect_code(126);
     let failed = place.records();
     assert_eq!(failed.last().unwrap()["event"], "subagent.spawn.failed");
+}
+
+/// K162: what only a cage can hold is refused where there is none, and nothing has run.
+#[test]
+fn flags_that_need_a_cage_are_refused_without_one() {
+    let place = Place::new();
+    place.policy(DISABLED);
+    place.ask(["allow", "--yes"]).expect_code(0);
+    let before = place.records().len();
+    let flags: &[&[&str]] = &[
+        &["--memory", "64M"],
+        &["--pids", "5"],
+        &["--cpus", "1"],
+        &["--net", "example.com"],
+        &["--no-net"],
+        &["--host-port", "5432"],
+        &["--publish", "8080"],
+        &["--hide", "secrets"],
+        &["--ro", "."],
+        &["--rw", "."],
+        &["--env", "LANG"],
+        &["--command", "cat"],
+        &["--seccomp", "relaxed"],
+        &["--state", "scratch"],
+    ];
+    for flag in flags {
+        for sandbox in [&["--no-sandbox"][..], &[]] {
+            let ended = place.shell(&[sandbox, flag].concat(), "touch ran");
+            ended.expect_code(2).says(&format!("`{}", flag[0])).says("without a cage");
+        }
+    }
+    for flag in ["--degraded-limits", "--backend=bwrap"] {
+        place.shell(&["--no-sandbox", flag], "touch ran").expect_code(2);
+    }
+    assert!(!place.project.join("ran").exists());
+    assert_eq!(place.records().len(), before);
 }
 
 /// K157: an agent can have no cage as well.
@@ -135,4 +172,16 @@ fn an_uncaged_program_ends_with_its_session() {
     place.ask(["session", "end", "s"]).expect_code(0);
     let ended = Ended::of(child.wait_with_output().unwrap());
     assert_eq!(result(&ended)["reason"], "session_ended");
+}
+
+/// K158: namespaces, control groups and filter are those of whoever started it.
+#[test]
+fn nothing_is_around_an_uncaged_program() {
+    let place = Place::new();
+    let line = "for kind in user mnt pid net ipc uts cgroup; do readlink /proc/self/ns/$kind; done; \
+                cat /proc/self/cgroup; grep -E '^(NoNewPrivs|Seccomp|CapBnd):' /proc/self/status";
+    let direct = std::process::Command::new("sh").args(["-c", line]).output().unwrap();
+    let ended = place.shell(&["--no-sandbox"], line);
+    assert_eq!(ended.expect_code(0).stdout, String::from_utf8(direct.stdout).unwrap());
+    assert_ne!(place.shell(&[], line).stdout, ended.stdout);
 }

@@ -145,7 +145,7 @@ fn answers_as_json() {
     }
 }
 
-/// K183: a variable is not asked about with a value.
+/// A variable is not asked about with a value.
 #[test]
 fn a_variable_with_a_value_is_no_question() {
     let place = Place::new();

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::serving::Serving;
 
-/// K16, T50: what is approved is the text that was read, and nothing else.
+/// T50: what is approved is the text that was read, and nothing else.
 #[test]
 fn a_text_is_approved_by_its_hash() {
     let serving = Serving::new();

@@ -178,6 +178,26 @@ fn rules_working_directory_and_environment_hold() {
     assert!(deep.join("made").exists());
 }
 
+/// K220: what a cage was denied is told while it runs, and the same after its end.
+#[test]
+fn traffic_is_told_while_a_cage_runs() {
+    let serving = Serving::new();
+    let id = serving.spawn(&serving.shell("true"));
+    assert_eq!(serving.wait(&id)["traffic"], Value::Null);
+    let mut request = serving.shell("getent hosts evil.example; echo asked; exec sleep 60");
+    request["rules"] = json!({ "net": ["good.example"] });
+    let id = serving.spawn(&request);
+    let traffic = || serving.get(&format!("/v1/cages/{id}"))["traffic"].clone();
+    eventually("the denial is told", || {
+        traffic()["denied"].as_u64().is_some_and(|count| count > 0)
+    });
+    let so_far = traffic();
+    serving.post(&format!("/v1/cages/{id}/signal"), &json!({ "signal": "KILL" }));
+    let ended = serving.wait(&id);
+    assert_eq!(ended["traffic"], so_far, "{ended:#}");
+    assert_eq!(ended["end"]["network"]["denied"], so_far["denied"], "{ended:#}");
+}
+
 /// K153, K162: limits of a request hold.
 #[test]
 fn a_program_is_held_to_its_time() {
@@ -232,7 +252,7 @@ fn sixty_four_clients_at_once() {
     });
     let distinct: std::collections::BTreeSet<&String> = ids.iter().collect();
     assert_eq!(distinct.len(), 64);
-    assert_eq!(serving.get("/v1/audit/verify")["intact"], true);
+    assert_eq!(serving.get("/v1/audit/verify")["whole"], true);
 }
 
 /// The beginning of an id is enough where it is clear.
@@ -272,7 +292,7 @@ fn there_is_a_most_of_cages() {
     });
 }
 
-/// K183: what the command notes, whoever asks over the API is told too.
+/// What the command notes, whoever asks over the API is told too.
 #[test]
 fn a_rule_that_does_nothing_is_noted() {
     let serving = Serving::new();

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::serving::{Place, Serving, eventually, read_until, rest_of};
 
+/// K57
 #[test]
 fn cages_are_listed_killed_and_closed() {
     let serving = Serving::new();
@@ -14,6 +15,7 @@ fn cages_are_listed_killed_and_closed() {
     serving.wait_for_output(&id, "hello");
     let listed = serving.run_client("ps", &[]);
     assert!(listed.stdout.contains(&id) && listed.stdout.contains("running"), "{listed:#?}");
+    assert!(listed.stdout.contains(&format!("cage[default@{}", &id[..8])), "{listed:#?}");
     let json: Value = serde_json::from_str(&serving.run_client("ps", &["--json"]).stdout).unwrap();
     assert_eq!(json["cages"][0]["id"], id);
     serving.run_client("kill", &["-s", "KILL", &id]).expect_code(0);

@@ -204,12 +204,12 @@ fn a_record_is_held_to_a_key_and_an_anchor() {
         json!({ "key": key, "anchor": late }),
     ] {
         let verdict = verify(&known);
-        assert_eq!((&verdict["intact"], &verdict["public_key"]), (&json!(true), &json!(key)));
+        assert_eq!((&verdict["whole"], &verdict["public_key"]), (&json!(true), &json!(key)));
     }
-    assert_eq!(verify(&json!({ "key": "0".repeat(64) }))["broken"]["code"], "other_key");
+    assert_eq!(verify(&json!({ "key": "0".repeat(64) }))["fault"], "other_key");
     let mut forged = early.clone();
     forged["seq"] = json!(1);
-    assert_eq!(verify(&json!({ "anchor": forged }))["broken"]["code"], "forged_anchor");
+    assert_eq!(verify(&json!({ "anchor": forged }))["fault"], "forged_anchor");
     // The command takes the same head.
     let file = serving.place.home.join("late.head");
     std::fs::write(&file, late.to_string()).unwrap();
@@ -217,10 +217,10 @@ fn a_record_is_held_to_a_key_and_an_anchor() {
     command.args(["audit", "verify", "--anchor"]).arg(&file);
     Ended::of(&command.output().unwrap()).expect_code(0);
     copy(saved.path(), &log);
-    assert_eq!(serving.get("/v1/audit/verify")["intact"], true);
+    assert_eq!(serving.get("/v1/audit/verify")["whole"], true);
     let verdict = verify(&json!({ "anchor": late }));
-    assert_eq!(verdict["broken"]["code"], "truncated_since_anchor", "{verdict:#}");
-    assert_eq!(verify(&json!({ "anchor": early }))["intact"], true);
+    assert_eq!(verdict["fault"], "truncated_since_anchor", "{verdict:#}");
+    assert_eq!(verify(&json!({ "anchor": early }))["whole"], true);
 }
 
 /// T52: a comparison that was asked for and cannot be made is refused, and never left out.
@@ -263,7 +263,7 @@ fn what_is_no_key_and_no_anchor_is_refused() {
     // Heads of the right form that state what cannot be are judged, and nothing trips over them.
     for name in ["hash", "file", "public_key", "signature"] {
         let verdict = serving.post("/v1/audit/verify", &changed(name, json!("../../etc/x")));
-        assert_eq!(verdict.expect(200)["broken"]["code"], "forged_anchor");
+        assert_eq!(verdict.expect(200)["fault"], "forged_anchor");
     }
 }
 

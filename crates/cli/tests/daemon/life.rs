@@ -114,7 +114,7 @@ fn after_a_kill_the_next_daemon_sweeps_and_works() {
     let what = |record: &Value| record["what"] == "session";
     assert_eq!(records.as_array().unwrap().iter().filter(|record| what(record)).count(), 1);
     assert_eq!(serving.get("/v1/sessions")["sessions"], json!([]));
-    assert_eq!(serving.get("/v1/audit/verify")["intact"], true);
+    assert_eq!(serving.get("/v1/audit/verify")["whole"], true);
     serving.wait(&serving.spawn(&serving.shell("true")));
 }
 

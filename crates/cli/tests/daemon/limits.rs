@@ -25,7 +25,8 @@ impl Unlimited {
         let mut command = Command::new("unshare");
         command.args(["--mount", "sh", "-c", &line]).current_dir(&place.project);
         command.env("HOME", &place.home).env("XDG_STATE_HOME", place.state());
-        let daemon = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let said = std::fs::File::create(place.root().join("said")).unwrap();
+        let daemon = command.stdin(Stdio::null()).stderr(said).spawn().unwrap();
         let unlimited = Self { place, daemon };
         let serves = || unlimited.ask("/v1/health", None).1["status"] == "ok";
         eventually("the daemon serves", serves);
@@ -57,7 +58,7 @@ impl Drop for Unlimited {
     }
 }
 
-/// K148, K150, K182: a limit that nobody holds refuses the start; with `degraded_limits` the program
+/// K148, K149, K150, K182, K203: a limit that nobody holds refuses the start; with `degraded_limits` the program
 /// starts, the client is told and the record has it.
 #[test]
 fn limits_that_cannot_be_held_need_the_clients_word() {
@@ -94,6 +95,23 @@ fn limits_that_cannot_be_held_need_the_clients_word() {
     let (_, records) = unlimited.ask("/v1/audit?event=subagent.spawn.limits_skipped", None);
     assert_eq!(records["records"].as_array().unwrap().len(), 1, "{records:#}");
     assert_eq!(records["records"][0]["invocation_id"], id, "{records:#}");
+    // The operator was warned when the daemon started, and so is who reads the record.
+    let said = std::fs::read_to_string(unlimited.place.root().join("said")).unwrap();
+    assert!(said.contains("warning: no limit on memory"), "{said}");
+    let (_, records) = unlimited.ask("/v1/audit?event=sandbox.limits_not_enforced", None);
+    assert_eq!(records["records"].as_array().unwrap().len(), 1, "{records:#}");
+    assert!(records["records"][0]["reason"].as_str().unwrap().starts_with("no limit on memory"));
+}
+
+/// K149, K203: a daemon says at its start whether limits are held, and says it only where they are not.
+#[test]
+fn a_daemon_whose_limits_hold_says_nothing_of_them() {
+    let serving = Serving::new();
+    let layers = serving.get("/v1/doctor")["layers"].clone();
+    let limits = layers.as_array().unwrap().iter().find(|layer| layer["name"] == "limits").unwrap();
+    let expected = usize::from(limits["state"] != "present");
+    let records = serving.get("/v1/audit?event=sandbox.limits_not_enforced")["records"].clone();
+    assert_eq!(records.as_array().unwrap().len(), expected, "{limits:#}");
 }
 
 /// K204: a limit that a program met without being ended for it is told with what raises it.

@@ -99,7 +99,7 @@ fn what_was_not_compiled_is_on_record() {
 fn a_changed_record_is_found() {
     let serving = Serving::new();
     serving.wait(&serving.spawn(&serving.shell("true")));
-    assert_eq!(serving.get("/v1/audit/verify")["intact"], true);
+    assert_eq!(serving.get("/v1/audit/verify")["whole"], true);
     let directory = serving.place.state().join("stockade/audit");
     let files = std::fs::read_dir(directory).unwrap().filter_map(Result::ok);
     let file = files
@@ -109,7 +109,12 @@ fn a_changed_record_is_found() {
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, text.replacen("daemon.started", "daemon.starred", 1)).unwrap();
     let verdict = serving.get("/v1/audit/verify");
-    assert_eq!(verdict["intact"], false, "{verdict:#}");
+    assert_eq!(verdict["whole"], false, "{verdict:#}");
+    // The command says the same in the same words.
+    let mut command = serving.place.stockade();
+    let output = command.args(["audit", "verify", "--json"]).output().unwrap();
+    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((output.status.code(), said), (Some(1), verdict));
 }
 
 /// T52: the daemon does not go on in a log that nobody finds any more.

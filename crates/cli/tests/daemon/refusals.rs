@@ -101,7 +101,7 @@ fn a_name_that_is_given_twice_is_refused() {
     }
 }
 
-/// K44: a list of programs that turns out to be empty names none, as it does in a policy.
+/// V11: a list of programs that turns out to be empty names none, as it does in a policy.
 #[test]
 fn an_empty_list_of_programs_shows_none() {
     let serving = Serving::new();

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::serving::{Serving, eventually, eventually_within};
 
-/// K135, K177, K163: what one cage keeps the next one finds; the end of the session ends its cages
+/// K38, K163, K177: what one cage keeps the next one finds; the end of the session ends its cages
 /// and wipes what they kept.
 #[test]
 fn scratch_is_kept_for_a_session_and_wiped_at_its_end() {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::serving::{Place, Serving, eventually, is_alive};
 
-/// K157, K159 to K161, K164
+/// K157, K159, K160, K161, K164
 #[test]
 fn no_sandbox_overrides_every_cage_and_says_so() {
     let serving = Place::new().serving(&["--no-sandbox"]);
@@ -24,6 +24,14 @@ fn no_sandbox_overrides_every_cage_and_says_so() {
     assert!(serving.run_client("status", &[]).stderr.contains("WITHOUT"));
     assert!(serving.run_client("ps", &["--all"]).stdout.contains("UNCAGED"));
     eventually("it is told", || serving.said().contains("runs without a cage"));
+    // K162
+    for rules in
+        [json!({ "memory": "64M" }), json!({ "net": ["example.com"] }), json!({ "no_net": true })]
+    {
+        let mut request = serving.shell("true");
+        request["rules"] = rules;
+        serving.post("/v1/cages", &request).refused(400, "bad_request");
+    }
 }
 
 /// K157, K162: a disabled cage keeps its time limit.

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::support::is_root;
 use super::world::World;
 
-/// K192, T45: without its gatekeeper a cage has no network and nothing else changes; the next cage
+/// K192, T54: without its gatekeeper a cage has no network and nothing else changes; the next cage
 /// has one again.
 #[test]
 fn gatekeeper_killed_in_mid_transfer() {
@@ -41,7 +41,7 @@ fn gatekeeper_killed_in_mid_transfer() {
     world.shell(&["web.example"], "curl -sSf -m 20 http://web.example/").works();
 }
 
-/// K192, K223: one that is slow is not taken for one that is gone, and keeps nobody waiting.
+/// K192: one that is slow is not taken for one that is gone, and keeps nobody waiting.
 #[test]
 fn gatekeeper_that_says_nothing_at_the_end() {
     let Some(world) = World::new() else { return };
@@ -68,7 +68,7 @@ fn gatekeeper_that_says_nothing_at_the_end() {
     until(|| !std::path::Path::new(&format!("/proc/{}", gatekeeper.as_raw_nonzero())).exists());
 }
 
-/// K100, K201: a resolver that does not answer is an error of its own, and not a denial.
+/// K100: a resolver that does not answer is an error of its own, and not a denial.
 #[test]
 fn resolver_that_does_not_answer() {
     let Some(world) = World::new() else { return };

@@ -22,7 +22,7 @@ fn services_of_the_host() {
     assert!(seen.iter().all(|contact| contact["port"] != 8001), "{seen:?}");
 }
 
-/// K114: a published port is on the host's loopback, in both families, and nowhere else.
+/// A published port is on the host's loopback, in both families, and nowhere else.
 #[test]
 fn ports_of_a_cage() {
     let Some(world) = World::new() else { return };

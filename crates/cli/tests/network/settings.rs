@@ -6,7 +6,7 @@ use std::fs;
 use super::support::Ended;
 use super::world::World;
 
-/// T38, K189, K220: an entry that denies wins, and its reason reaches the client and the report.
+/// T38, K189, K211, K220: an entry that denies wins, and its reason reaches the client and the report.
 #[test]
 fn denials_win_and_give_their_reason() {
     let Some(world) = World::new() else { return };
@@ -38,7 +38,7 @@ fn the_hosts_own_resolver() {
     assert!(world.names_asked().contains(&"web.example".to_owned()));
 }
 
-/// K118: connections leave through the user's own proxy, which is told its password and the names,
+/// Connections leave through the user's own proxy, which is told its password and the names,
 /// and never hears of what is refused.
 #[test]
 fn a_proxy_as_the_only_way_out() {

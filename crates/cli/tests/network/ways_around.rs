@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::world::{World, data};
 
-/// T36, T37, K81, K112, K115, K117, K223: an address is not a name, however it is written.
+/// T36, T37, K6, K81, K112, K115, K117, K223: an address is not a name, however it is written.
 #[test]
 fn addresses_instead_of_names() {
     let ways = [
@@ -55,7 +55,7 @@ fn refused_datagrams_are_reported() {
     done.is_refused(super::world::FAR, 443);
 }
 
-/// T39, K118: the name inside TLS is the name that was connected to.
+/// T39: the name inside TLS is the name that was connected to.
 #[test]
 fn other_names_inside_tls() {
     let ways = ["other_server_name", "no_server_name", "server_name_in_pieces"];

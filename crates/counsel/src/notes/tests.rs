@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::linked_worktree;
 
-/// K183: a worktree whose repository does not know it is none.
+/// A worktree whose repository does not know it is none.
 #[test]
 fn a_worktree_and_its_repository_name_each_other() {
     let root = tempfile::tempdir().unwrap();

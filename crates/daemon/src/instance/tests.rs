@@ -23,7 +23,7 @@ fn the_second_instance_is_told_who_the_first_is() {
     assert!(Instance::claim(&socket, Visibility::Owner).is_ok());
 }
 
-/// T53: what is in the way stays as it is.
+/// T54: what is in the way stays as it is.
 #[test]
 fn a_file_in_the_way_is_not_removed() {
     let directory = tempfile::tempdir().unwrap();

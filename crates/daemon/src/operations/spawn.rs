@@ -4,12 +4,12 @@
 
 use std::ffi::OsString;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
-use cage::prepare::{Caller, Name, Selected, Selection, TooBroad, UncagedSelection, prepare};
+use cage::prepare::{Name, Sandbox, Selected, Selection, TooBroad, UncagedSelection, prepare};
 use cage::runner::{
     Confinement, Handle, Input as Source, Keep, Labels, Output, Overflow, Request as Start,
-    Streams, TerminalSize, UncagedProgram, UncagedReason,
+    Streams, TerminalSize, UncagedProgram,
 };
 use cage::session::{Session, SessionId};
 use cage::{Degradation, Degraded, Recorder};
@@ -18,7 +18,7 @@ use counsel::{Failure, Fault};
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
 use plan::ByteString;
-use policy::{EnvironmentRule, Limits, Policy, RuleOrigin, State};
+use policy::{EnvironmentRule, Policy, RuleOrigin, State};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
@@ -201,10 +201,6 @@ fn start_in_peace(daemon: &Daemon, subject: &Subject, spawn: &Spawn) -> Result<S
 
 fn start(daemon: &Daemon, subject: &Subject, spawn: &Spawn) -> Result<Started, NotStarted> {
     check(spawn)?;
-    if daemon.settings.no_sandbox && subject.is_plugin() {
-        let message = "a plugin is always caged, and this daemon runs programs without a cage";
-        return Err(Problem::new(Code::Refused, message).into());
-    }
     let caller = subject.caller(&daemon.caller)?;
     let session = match &spawn.session {
         Some(name) => {
@@ -213,7 +209,8 @@ fn start(daemon: &Daemon, subject: &Subject, spawn: &Spawn) -> Result<Started, N
         }
         None => None,
     };
-    let selected = match subject.select(&caller, TooBroad::Refuse) {
+    let sandbox = if daemon.settings.no_sandbox { Sandbox::Off } else { Sandbox::On };
+    let selected = match subject.select(&caller, sandbox, TooBroad::Refuse) {
         Ok(selected) => selected,
         Err(failure) => {
             let project = subject.project.as_ref().map(|project| project.display().to_string());
@@ -222,19 +219,9 @@ fn start(daemon: &Daemon, subject: &Subject, spawn: &Spawn) -> Result<Started, N
         }
     };
     match selected {
-        Selected::Caged(selection) if !daemon.settings.no_sandbox => {
-            start_caged(daemon, subject, spawn, *selection, session)
-        }
-        Selected::Caged(selection) => {
-            let Selection { policy, agent_command, .. } = *selection;
-            let (name, limits) = (policy.name, policy.limits);
-            let uncaged = Without { name, limits, agent_command, caller };
-            Ok(uncaged.start(daemon, subject, spawn, session, UncagedReason::DaemonNoSandbox)?)
-        }
+        Selected::Caged(selection) => start_caged(daemon, subject, spawn, *selection, session),
         Selected::Uncaged(selection) => {
-            let UncagedSelection { name, limits, agent_command, .. } = *selection;
-            let uncaged = Without { name, limits, agent_command, caller };
-            Ok(uncaged.start(daemon, subject, spawn, session, UncagedReason::DslDisabled)?)
+            Ok(start_uncaged(daemon, subject, spawn, *selection, session)?)
         }
     }
 }
@@ -307,63 +294,54 @@ fn start_caged(
     Ok(Started { handle, facts, own_session, aftermath: Some(aftermath) })
 }
 
-/// A program that gets no cage.
-struct Without {
-    name: String,
-    limits: Limits,
-    agent_command: Vec<String>,
-    caller: Caller,
-}
-
-impl Without {
-    fn start(
-        self,
-        daemon: &Daemon,
-        subject: &Subject,
-        spawn: &Spawn,
-        session: Option<Session>,
-        reason: UncagedReason,
-    ) -> Result<Started, Problem> {
-        let argv = command(&spawn.argv, &self.agent_command)?;
-        let directory = self.caller.working_directory;
-        let program = UncagedProgram {
-            argv: argv.clone(),
-            environment: self.caller.environment.to_vec(),
-            working_directory: directory.as_path().to_owned(),
-            walltime: self.limits.walltime_sec.map(Duration::from_secs),
-            reason,
-        };
-        let project = subject.project.as_ref().map(|project| project.display().to_string());
-        let project = project.unwrap_or_else(|| directory.to_string());
-        let labels = labels(&project, subject, session.as_ref());
-        let session_id = labels.session_id.clone();
-        let (streams, confinement) = (streams(spawn), Confinement::Uncaged(program));
-        // Only the time limit holds without a cage, and that is held in full.
-        let degraded_limits = Degraded::Refuse;
-        let request = Start { labels, streams, confinement, session, degraded_limits };
-        let started = SystemTime::now();
-        let handle = daemon.runner.spawn(request).map_err(|error| not_started(error, None))?;
-        log::warning(&format!(
-            "`{}` runs without a cage as process {}",
-            shown_words(&argv).join(" "),
-            handle.pid()
-        ));
-        let facts = Facts {
-            cage: self.name,
-            project,
-            session: session_id,
-            agent: subject.agent.clone(),
-            argv: shown_words(&argv),
-            started,
-            plan_hash: None,
-            summary: None,
-            reduced_isolation: vec!["the program runs without a cage".to_owned()],
-            notes: Vec::new(),
-            terminal: false,
-            pid: handle.pid(),
-        };
-        Ok(Started { handle, facts, own_session: None, aftermath: None })
-    }
+fn start_uncaged(
+    daemon: &Daemon,
+    subject: &Subject,
+    spawn: &Spawn,
+    selection: UncagedSelection,
+    session: Option<Session>,
+) -> Result<Started, Problem> {
+    let argv = command(&spawn.argv, &selection.agent_command)?;
+    let reason = selection.reason();
+    let UncagedSelection { name, walltime, surroundings, .. } = selection;
+    let directory = surroundings.working_directory;
+    let program = UncagedProgram {
+        argv: argv.clone(),
+        environment: surroundings.environment.to_vec(),
+        working_directory: directory.as_path().to_owned(),
+        walltime,
+        reason,
+    };
+    let project = subject.project.as_ref().map(|project| project.display().to_string());
+    let project = project.unwrap_or_else(|| directory.to_string());
+    let labels = labels(&project, subject, session.as_ref());
+    let session_id = labels.session_id.clone();
+    let (streams, confinement) = (streams(spawn), Confinement::Uncaged(program));
+    // Only the time limit holds without a cage, and that is held in full.
+    let degraded_limits = Degraded::Refuse;
+    let request = Start { labels, streams, confinement, session, degraded_limits };
+    let started = SystemTime::now();
+    let handle = daemon.runner.spawn(request).map_err(|error| not_started(error, None))?;
+    log::warning(&format!(
+        "`{}` runs without a cage as process {}",
+        shown_words(&argv).join(" "),
+        handle.pid()
+    ));
+    let facts = Facts {
+        cage: name,
+        project,
+        session: session_id,
+        agent: subject.agent.clone(),
+        argv: shown_words(&argv),
+        started,
+        plan_hash: None,
+        summary: None,
+        reduced_isolation: vec!["the program runs without a cage".to_owned()],
+        notes: Vec::new(),
+        terminal: false,
+        pid: handle.pid(),
+    };
+    Ok(Started { handle, facts, own_session: None, aftermath: None })
 }
 
 /// A policy that makes no cage is on record as well. K180

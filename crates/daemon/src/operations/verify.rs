@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use audit::{Broken, Expected, Head, Verified, VerifyError};
+use audit::{Expected, Head, VerifyError};
 use hyper::Request;
 use hyper::body::Incoming;
 use serde::{Deserialize, Deserializer};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::audit::unreadable;
 use super::blocking;
@@ -72,43 +72,10 @@ fn read_anchor(fields: Map<String, Value>) -> Result<Head, Problem> {
 async fn judge(daemon: &Arc<Daemon>, expected: Expected) -> Result<Answer, Problem> {
     let daemon = Arc::clone(daemon);
     let verdict = blocking(move || match audit::verify(daemon.log.directory(), &expected) {
-        Ok(verified) => Ok(intact(&verified)),
-        Err(VerifyError::Broken(broken)) => Ok(not_intact(&broken)),
+        Ok(verified) => Ok(verified.to_json()),
+        Err(VerifyError::Broken(broken)) => Ok(broken.to_json()),
         Err(VerifyError::Unreadable(error)) => Err(unreadable(&error)),
     })
     .await?;
     answer::json(&verdict)
-}
-
-fn intact(verified: &Verified) -> Value {
-    let recovered = verified
-        .recovered
-        .iter()
-        .map(|one| json!({ "sequence": one.sequence, "file": one.file, "bytes": one.bytes }));
-    json!({
-        "intact": true,
-        "records": verified.records,
-        "covered": verified.covered,
-        "files": verified.files,
-        "checkpoints": verified.checkpoints,
-        "first": verified.first.map(|time| time.to_string()),
-        "last": verified.last.map(|time| time.to_string()),
-        "public_key": verified.public_key,
-        "recovered": recovered.collect::<Vec<_>>(),
-        "unfinished_bytes": verified.unfinished,
-        "broken": Value::Null,
-    })
-}
-
-fn not_intact(broken: &Broken) -> Value {
-    json!({
-        "intact": false,
-        "broken": {
-            "file": broken.file,
-            "line": broken.line,
-            "sequence": broken.sequence,
-            "code": broken.fault.code(),
-            "message": broken.to_string(),
-        },
-    })
 }

@@ -43,6 +43,21 @@ fn capabilities_are_some_or_not_there() {
     }
 }
 
+/// A misspelt field is answered with the one that was meant, wherever it stands.
+#[test]
+fn the_field_that_was_meant_is_named() {
+    for (value, meant) in [
+        (json!({ "projekt": "/p" }), "project"),
+        (json!({ "argvs": [] }), "argv"),
+        (json!({ "rules": { "memmory": "1G" } }), "memory"),
+        (json!({ "rules": { "host_port": [80] } }), "host_ports"),
+    ] {
+        let Value::Object(fields) = value else { panic!("no object") };
+        let problem = split::<Rest>(fields).unwrap_err();
+        assert_eq!(problem.help.first(), Some(&format!("did you mean `{meant}`?")), "{problem:?}");
+    }
+}
+
 /// T52, T61: what is misspelt is refused and not left out.
 #[test]
 fn unknown_names_are_refused() {

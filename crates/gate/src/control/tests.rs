@@ -34,9 +34,12 @@ fn an_order_arrives_with_its_descriptors() {
 fn a_channel_says_when_there_is_nothing_and_when_nobody_is_left() {
     let (one, other) = Channel::pair().unwrap();
     assert_eq!(other.receive::<CageOrder>(Waiting::Refused).unwrap_err(), Errno::AGAIN);
-    one.send(&CageOrder::Count, &[], Waiting::Allowed).unwrap();
+    one.send(&CageOrder::Unregister, &[], Waiting::Allowed).unwrap();
     drop(one);
-    assert_eq!(other.receive::<CageOrder>(Waiting::Allowed).unwrap().unwrap().0, CageOrder::Count);
+    assert_eq!(
+        other.receive::<CageOrder>(Waiting::Allowed).unwrap().unwrap().0,
+        CageOrder::Unregister
+    );
     assert!(other.receive::<CageOrder>(Waiting::Allowed).unwrap().is_none());
 }
 

@@ -251,7 +251,7 @@ fn unbounded(bytes: u64, inodes: u64) -> MountOp {
 const LONG_NAME: &str =
     "the cage name `xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx` is not one";
 
-/// K25, K48, T60
+/// K25
 #[test]
 fn ports_lead_one_way_and_are_free() {
     let many: Vec<u16> = (2000..2049).collect();

@@ -19,7 +19,7 @@ fn the_latest_are_kept() {
     assert_eq!(weights(&latest).len(), MOST - 1);
 }
 
-/// K27: heavy ones do not make it heavy, and light ones are kept beside them.
+/// Heavy ones do not make it heavy, and light ones are kept beside them.
 #[test]
 fn there_is_a_bound() {
     let mut latest = Latest::default();

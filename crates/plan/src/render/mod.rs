@@ -1,7 +1,8 @@
-//! A Plan in other forms: as a bubblewrap command line, and as text for a person. Renders what the
+//! A Plan in other forms: as a bubblewrap command line, as text for a person, as a list for the record. Renders what the
 //! Plan says; never runs anything and never leaves something out without naming it.
 
 mod bwrap;
+mod entries;
 mod person;
 mod shell;
 
@@ -9,5 +10,6 @@ mod shell;
 mod tests;
 
 pub use bwrap::{BwrapCommand, bwrap, bwrap_for_shell, bwrap_gaps};
+pub use entries::entries;
 pub use person::person;
 pub use shell::for_shell;

@@ -11,6 +11,7 @@ use crate::{Access, BindPurpose, ByteString, IdentityMap, MountOp, NetworkPlan, 
 pub fn person(plan: &Plan) -> String {
     let mut page = Page(String::new());
     page.heading(&format!("cage {}", plan.cage));
+    page.field("summary", &plan.summary.line);
     page.field("plan", plan.hash().as_str());
     page.field("program", &command_line(&plan.argv));
     page.field("starts in", &one_phrase(plan.working_directory.as_bytes()));

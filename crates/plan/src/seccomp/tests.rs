@@ -165,7 +165,7 @@ fn personality_can_be_asked_and_reset() {
     check(Profile::Default, "personality", &[8], answered(EPERM));
 }
 
-/// K138, K139
+/// K138, K139, K216
 #[test]
 fn relaxed_lets_debuggers_work_and_keeps_the_walls() {
     let allowed = "ptrace process_vm_readv process_vm_writev pidfd_getfd kcmp perf_event_open bpf \

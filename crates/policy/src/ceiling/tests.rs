@@ -63,7 +63,7 @@ fn a_home_is_no_project() {
     }
 }
 
-/// K157, K160: no project switches its own cage off.
+/// K157, T50: no project switches its own cage off.
 #[test]
 fn a_disabled_cage_is_beyond_any_ceiling() {
     let place = place("/home/u/project");

@@ -102,10 +102,44 @@ fn the_schema_refuses_wrong_shapes() {
         "version = 1\n[cage.x]\nnet.publish = [65536]",
         "version = 1\n[cage.x]\nnet.reasons = { \"example.com\" = \"\" }",
         "version = 1\n[cage.x]\nnet.reasons = [\"example.com\"]",
+        "version = 1\n[cage.x]\nfs = [{ ro = \"/etc\" }]",
+        "version = 1\n[cage.x]\nfs = [{ ro = \"~/x\" }]",
+        "version = 1\n[cage.x]\nfs = [{ ro = \"a/../b\" }]",
+        "version = 1\n[cage.x]\nfs = [{ ro = \"*.rs\" }]",
+        "version = 1\n[cage.x]\nfs = [{ ro = \"$HOME\" }]",
+        "version = 1\n[cage.x]\nfs = [{ ro = \"a\\u0007\" }]",
+        "version = 1\n[cage.x]\nlimits = { memory_mb = 1099511627777 }",
+        "version = 1\n[cage.x]\nlimits = { walltime_sec = 1099511627777 }",
+        &format!("version = 1\n[cage.x]\nnet.host_ports = {:?}", (2000..2049).collect::<Vec<_>>()),
+        &format!("version = 1\n[cage.x]\nnet.publish = {:?}", (2000..2049).collect::<Vec<_>>()),
     ] {
         assert!(parse_project("stockade.toml", text.as_bytes(), &place()).is_err(), "{text}");
         assert!(!schema.is_valid(&as_json(text)), "{text}");
     }
+}
+
+/// What the decoder just accepts, the schema accepts too.
+#[test]
+fn the_schema_accepts_the_bounds_themselves() {
+    let (project_schema, user_schema) = (
+        jsonschema::validator_for(&project()).unwrap(),
+        jsonschema::validator_for(&user()).unwrap(),
+    );
+    let ports = (2000..2048).collect::<Vec<_>>();
+    for text in [
+        "fs = [{ ro = \"./~x\" }, { rw = \"..a/b..\" }, { hide = \"./$x\" }]",
+        "limits = { memory_mb = 16, cpus = 0.01, pids = 4194304, walltime_sec = 1099511627776 }",
+        &format!("net.host_ports = {ports:?}"),
+    ] {
+        let text = format!("version = 1\n[cage.x]\n{text}");
+        parse_project("stockade.toml", text.as_bytes(), &place())
+            .unwrap_or_else(|found| panic!("{found}"));
+        assert!(project_schema.is_valid(&as_json(&text)), "{text}");
+    }
+    let text = "version = 1\n[cage.x]\nfs = [{ ro = \"/srv\" }, { ro = \"~\" }, { rw = \"~/x\" }]";
+    parse_user("config.toml", text.as_bytes(), &place()).unwrap_or_else(|found| panic!("{found}"));
+    assert!(user_schema.is_valid(&as_json(text)), "{text}");
+    assert!(!project_schema.is_valid(&as_json(text)), "{text}");
 }
 
 /// No word without a place in the schema and in the manual.

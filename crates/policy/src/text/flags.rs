@@ -29,6 +29,7 @@ pub struct Flags {
     allow: BTreeMap<Destination, RuleOrigin>,
     host_ports: BTreeMap<u16, RuleOrigin>,
     publish: BTreeMap<u16, RuleOrigin>,
+    no_net: bool,
     state: Option<State>,
     seccomp: Option<Seccomp>,
     limits: Limits,
@@ -226,6 +227,11 @@ impl Flags {
         add_ports(flag, given, &mut self.publish, &self.host_ports)
     }
 
+    /// `--no-net`.
+    pub fn no_net(&mut self) {
+        self.no_net = true;
+    }
+
     /// `--memory 512M`.
     pub fn memory(&mut self, given: &str) -> Result<(), FlagError> {
         let units = [('M', 1), ('G', 1024), ('T', 1024 * 1024)];
@@ -267,6 +273,28 @@ impl Flags {
         Ok(())
     }
 
+    /// The first flag that means nothing without a cage; the time limit is the only one that does. K162
+    pub fn that_needs_a_cage(&self) -> Option<String> {
+        let Self { fs, env, commands, allow, host_ports, publish, no_net, state, seccomp, limits } =
+            self;
+        let origins = (fs.iter().map(|rule| &rule.origin))
+            .chain(env.values().map(|rule| &rule.origin))
+            .chain(allow.values())
+            .chain(host_ports.values())
+            .chain(publish.values());
+        let words = [
+            ("--command", commands.is_some()),
+            ("--no-net", *no_net),
+            ("--state", state.is_some()),
+            ("--seccomp", seccomp.is_some()),
+            ("--memory", limits.memory_mb.is_some()),
+            ("--pids", limits.pids.is_some()),
+            ("--cpus", limits.cpu_millis.is_some()),
+        ];
+        let word = words.iter().find(|(_, given)| *given).map(|(flag, _)| (*flag).to_owned());
+        origins.map(ToString::to_string).next().or(word)
+    }
+
     /// Whether any flag names a path: without a policy file, only then is the working directory
     /// not granted by itself.
     pub fn has_paths(&self) -> bool {
@@ -289,6 +317,9 @@ impl Policy {
         policy.net.publish.retain(|port, _| !flags.host_ports.contains_key(port));
         policy.net.host_ports.extend(flags.host_ports.clone());
         policy.net.publish.extend(flags.publish.clone());
+        if flags.no_net {
+            policy.net.disconnect();
+        }
         policy.commands = flags.commands.clone().unwrap_or(policy.commands);
         policy.state = flags.state.unwrap_or(policy.state);
         policy.seccomp = flags.seccomp.unwrap_or(policy.seccomp);

@@ -8,20 +8,20 @@ use super::words;
 use crate::Limits;
 
 /// Least and most of a limit.
-pub(super) struct Bounds {
-    pub(super) word: &'static str,
-    pub(super) least: i64,
-    pub(super) most: i64,
+pub(crate) struct Bounds {
+    pub(crate) word: &'static str,
+    pub(crate) least: i64,
+    pub(crate) most: i64,
 }
 
 // The upper ends keep later arithmetic exact (bytes of memory in 64 bits) or are the kernel's own
 // (threads of a machine, cgroup weights).
-pub(super) const MEMORY_MB: Bounds = Bounds { word: "memory_mb", least: 16, most: 1 << 40 };
-pub(super) const CPU_SHARES: Bounds = Bounds { word: "cpu_shares", least: 2, most: 262_144 };
-pub(super) const CPU_WEIGHT: Bounds = Bounds { word: "cpu_weight", least: 1, most: 10_000 };
-pub(super) const CPU_MILLIS: Bounds = Bounds { word: "cpus", least: 10, most: 1_000_000 };
-pub(super) const PIDS: Bounds = Bounds { word: "pids", least: 1, most: 4_194_304 };
-pub(super) const WALLTIME_SEC: Bounds = Bounds { word: "walltime_sec", least: 1, most: 1 << 40 };
+pub(crate) const MEMORY_MB: Bounds = Bounds { word: "memory_mb", least: 16, most: 1 << 40 };
+pub(crate) const CPU_SHARES: Bounds = Bounds { word: "cpu_shares", least: 2, most: 262_144 };
+pub(crate) const CPU_WEIGHT: Bounds = Bounds { word: "cpu_weight", least: 1, most: 10_000 };
+pub(crate) const CPU_MILLIS: Bounds = Bounds { word: "cpus", least: 10, most: 1_000_000 };
+pub(crate) const PIDS: Bounds = Bounds { word: "pids", least: 1, most: 4_194_304 };
+pub(crate) const WALLTIME_SEC: Bounds = Bounds { word: "walltime_sec", least: 1, most: 1 << 40 };
 
 pub(super) fn decode<'text>(decoder: &mut Decoder<'text>, value: &Value<'text>) -> Limits {
     let mut limits = Limits::default();

@@ -17,7 +17,7 @@ mod document;
 mod files;
 mod flags;
 mod inherit;
-mod limits;
+pub(crate) mod limits;
 mod net;
 mod path;
 mod render;

@@ -122,7 +122,7 @@ fn page_text(plan: &Plan) -> String {
     page.replace(hash.as_str(), "(hash)")
 }
 
-/// K207, K208, K1, K24, K25, K27, K29, K33, K34, K35, K36, K39, K40, K41, K42, K43, K44, K57, K210, K221
+/// K207, K208, K1, K24, K25, K26, K27, K33, K34, K35, K36, K39, K40, K41, K42, K43, K44, K57, K210, K221
 #[test]
 fn examples_compile_to_exactly_this() {
     let update = std::env::var_os("STOCKADE_UPDATE_GOLDEN").is_some();

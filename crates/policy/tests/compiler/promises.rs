@@ -117,7 +117,7 @@ fn places_of_the_cage_stay_its_own() {
     assert!(matches!(compile(&policy, &facts, &invocation()), Err(CompileError::Rules(_))));
 }
 
-/// K37, K38: what is to be kept is kept or refused, never silently dropped.
+/// K28, K37, K38: what is to be kept is kept or refused, never silently dropped.
 #[test]
 fn a_kept_scratch_needs_a_directory() {
     let policy = Policy { state: State::Scratch, ..policy(&[]) };
@@ -303,7 +303,7 @@ fn the_rest_of_a_policy_arrives() {
     assert_eq!(plan.summary.reduced_isolation.len(), 1);
 }
 
-/// K25, K48, K49, K79: a gatekeeper exactly where something is to be reached, and then names and
+/// K25, K49, K79: a gatekeeper exactly where something is to be reached, and then names and
 /// proxies lead to it.
 #[test]
 fn a_gatekeeper_comes_with_anything_that_is_reached() {

@@ -72,7 +72,7 @@ fn a_url_stands_for_its_host_and_port() {
     }
 }
 
-/// K25, K60, K90 to K93, K104, K105, K234, K235, T37: the verdict and what it names.
+/// K25, K60, K90, K91, K92, K93, K104, K105, K234, K235, T37: the verdict and what it names.
 #[test]
 fn the_gatekeepers_decision_is_told_with_its_rule() {
     let policy = policy(

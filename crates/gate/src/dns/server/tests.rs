@@ -173,7 +173,7 @@ async fn an_allowed_name_gets_its_synthetic_address() {
     assert_eq!(served.upstream.heard().len(), 2);
 }
 
-/// K90–K93, K97, K98, K235, T43: what no entry names is refused, told, and sent to nobody.
+/// K90, K91, K92, K93, K97, K98, K235, T43: what no entry names is refused, told, and sent to nobody.
 #[tokio::test]
 async fn a_denied_name_is_never_sent_upstream() {
     let upstream = Scripted::with_addresses(&["203.0.113.1"], &[]).await;

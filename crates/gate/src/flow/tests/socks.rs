@@ -81,7 +81,7 @@ async fn refusals_have_their_codes() {
     assert!(gate.asked.lock().unwrap().iter().all(|name| name == "a.test"));
 }
 
-/// K105: an address entry allows an address, and a name entry does not allow where it leads.
+/// K102, K105: an address entry allows an address, and a name entry does not allow where it leads.
 #[tokio::test]
 async fn addresses_need_address_entries() {
     let gate = Gate::start().await;

@@ -116,7 +116,7 @@ impl TestCage {
         loop {
             match report(&self.channel).await {
                 Some(CageReport::Account(account)) => return account,
-                Some(CageReport::Event(_)) => {}
+                Some(CageReport::Event(_) | CageReport::Progress(_)) => {}
                 other => panic!("{other:?}"),
             }
         }
@@ -124,9 +124,12 @@ impl TestCage {
 
     /// The next event.
     pub(super) async fn event(&self) -> EventKind {
-        match report(&self.channel).await {
-            Some(CageReport::Event(event)) => event.kind,
-            other => panic!("{other:?}"),
+        loop {
+            match report(&self.channel).await {
+                Some(CageReport::Event(event)) => return event.kind,
+                Some(CageReport::Progress(_)) => {}
+                other => panic!("{other:?}"),
+            }
         }
     }
 

@@ -14,7 +14,7 @@ fn check(call: &str, arguments: &[u64], expected: Action) {
     }
 }
 
-/// K192, K206
+/// K72
 #[test]
 fn it_can_serve_and_dial_and_nothing_else() {
     let allowed = "read write readv writev close epoll_ctl epoll_pwait accept4 connect bind sendmsg \

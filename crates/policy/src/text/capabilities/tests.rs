@@ -153,7 +153,7 @@ fn all_errors_are_told_at_once() {
     assert_eq!(refused.errors.len(), 1);
 }
 
-/// T52: nothing in a message acts on a terminal, and none is endless.
+/// T53: nothing in a message acts on a terminal, and none is endless.
 #[test]
 fn errors_are_safe_to_print() {
     let long = format!("read:\u{1b}[2J{}", "x".repeat(100_000));

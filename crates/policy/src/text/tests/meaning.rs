@@ -4,7 +4,7 @@ use super::{codes, path, place, policy, project, rules, user};
 use crate::text::{AgentCage, weight_of_shares};
 use crate::{Cage, Commands, Limits, Reach, RuleOrigin, Seccomp, State};
 
-/// K17 to K22, K31, K54, K234
+/// K17, K18, K19, K20, K21, K22, K31, K54, K234
 #[test]
 fn every_word_is_read() {
     let document = project(

@@ -1,0 +1,96 @@
+//! A Plan's tree and network as a list, one entry for each step: what the record keeps of a cage.
+//! Paths are the bytes that they are; whoever shows an entry escapes it.
+
+use crate::{Access, BindPurpose, Execution, Mapping, MountOp, NetworkPlan, Plan};
+
+/// The mounts in their order, then the destinations of the network.
+pub fn entries(plan: &Plan) -> Vec<Vec<u8>> {
+    let mut entries: Vec<Vec<u8>> =
+        plan.mounts.iter().map(|operation| entry(plan, operation)).collect();
+    match &plan.network {
+        NetworkPlan::Loopback => entries.push(b"network: loopback".to_vec()),
+        NetworkPlan::Gatekeeper(gatekeeper) => {
+            let lists = [("allow", &gatekeeper.allow), ("deny", &gatekeeper.deny)];
+            for (word, destinations) in lists {
+                let lines = destinations.iter().map(|one| format!("{word} {one}").into_bytes());
+                entries.extend(lines);
+            }
+            let ports = [("host port", &gatekeeper.host_ports), ("publish", &gatekeeper.publish)];
+            for (word, numbers) in ports {
+                entries.extend(numbers.iter().map(|port| format!("{word} {port}").into_bytes()));
+            }
+        }
+    }
+    entries
+}
+
+fn entry(plan: &Plan, operation: &MountOp) -> Vec<u8> {
+    let at = operation.at().as_bytes();
+    match operation {
+        MountOp::Directory { mode, .. } => words(&format!("directory {mode:o}"), at),
+        MountOp::File { mode, contents, .. } => {
+            words(&format!("file {mode:o} of {} bytes", contents.as_bytes().len()), at)
+        }
+        MountOp::Symlink { target, .. } => [b"link ", at, b" -> ", target.as_bytes()].concat(),
+        MountOp::Bind { source, access, execution, mapping, purpose, .. } => {
+            let mut entry = bind_words(*access, *execution, *mapping, *purpose);
+            entry.extend_from_slice(at);
+            let source = plan.source(*source).map(|source| source.path.as_bytes());
+            // Most grants are at their own paths.
+            if let Some(source) = source.filter(|source| *source != at) {
+                entry.extend_from_slice(b" from ");
+                entry.extend_from_slice(source);
+            }
+            entry
+        }
+        MountOp::Tmpfs { mode, size, execution, access, .. } => {
+            let (access, execution) = (access_word(*access), execution_word(*execution));
+            let (bytes, inodes) = (size.bytes, size.inodes);
+            words(&format!("memory {access}{execution} {mode:o} {bytes} bytes {inodes} inodes"), at)
+        }
+        MountOp::Mask { .. } => words("hidden", at),
+        MountOp::MaskIfPresent { .. } => words("hidden if present", at),
+        MountOp::SealReadOnly { .. } => words("sealed", at),
+        MountOp::Proc { .. } => words("proc", at),
+        MountOp::Devpts { .. } => words("devpts", at),
+    }
+}
+
+fn words(words: &str, at: &[u8]) -> Vec<u8> {
+    [words.as_bytes(), b" ", at].concat()
+}
+
+fn bind_words(
+    access: Access,
+    execution: Execution,
+    mapping: Mapping,
+    purpose: BindPurpose,
+) -> Vec<u8> {
+    let purpose = match purpose {
+        BindPurpose::Base => "base",
+        BindPurpose::Grant => "grant",
+        BindPurpose::Command => "command",
+        BindPurpose::Device => "device",
+        BindPurpose::Protected => "protected",
+        BindPurpose::Pin => "pin",
+    };
+    let owner = match mapping {
+        Mapping::Plain => String::new(),
+        Mapping::Owner { uid, gid } => format!(" owner {uid}:{gid}"),
+    };
+    format!("{purpose} {}{}{owner} ", access_word(access), execution_word(execution)).into_bytes()
+}
+
+fn access_word(access: Access) -> &'static str {
+    match access {
+        Access::ReadOnly => "ro",
+        Access::ReadWrite => "rw",
+    }
+}
+
+fn execution_word(execution: Execution) -> &'static str {
+    match execution {
+        Execution::Allowed => "",
+        Execution::Refused => " noexec",
+    }
+}
