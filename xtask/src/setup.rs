@@ -113,7 +113,7 @@ fn install_cargo_deny(root: &Path) -> Result<(), Failure> {
     if has_cargo_deny(root) {
         return Ok(());
     }
-    println!("installing cargo-deny");
+    println!("installing cargo-deny, which takes some minutes");
     let mut install = cargo(root);
     install.args(["install", "--locked", "--quiet", "cargo-deny"]);
     let profile =
