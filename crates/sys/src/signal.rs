@@ -1,10 +1,15 @@
 //! Signals as file descriptors and masks. Never installs a handler.
 
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
 
 use rustix::io::Errno;
 
 use crate::clone::last_errno;
+
+#[cfg(test)]
+mod tests;
 
 /// A set of signals.
 #[derive(Clone, Copy)]
@@ -133,6 +138,14 @@ pub fn restore_all_defaults() -> Result<(), Errno> {
         }
     }
     Ok(())
+}
+
+/// Has a command's program begin with the default effect of every signal. What a caller ignores, as shells and
+/// `nohup` have it, is ignored in every program that it starts, and a shell cannot even set a trap for it.
+pub fn restore_all_defaults_in(command: &mut Command) -> &mut Command {
+    // SAFETY: between fork and exec nothing may take a lock or allocate: this makes system calls alone, and an error
+    // is made from a number.
+    unsafe { command.pre_exec(|| restore_all_defaults().map_err(std::io::Error::from)) }
 }
 
 /// The kernel's highest number of a signal.
