@@ -8,7 +8,9 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const ATTACKER: &str = env!("CARGO_BIN_EXE_attacker");
+fn attacker() -> PathBuf {
+    testing::program("STOCKADE_ATTACKER_BIN", env!("CARGO_BIN_EXE_attacker"))
+}
 
 /// A directory that another user can work in, removed on drop.
 struct Field(PathBuf);
@@ -44,20 +46,19 @@ fn check(mut command: Command, field: &Path) {
 #[test]
 fn twins_work_as_the_caller() {
     let field = Field::new("twins");
-    check(Command::new(ATTACKER), &field.0);
+    check(Command::new(attacker()), &field.0);
     assert_eq!(field.names(), Vec::<PathBuf>::new(), "arenas are left behind");
 }
 
 /// K212: an attack that fails here says nothing of a cage.
 #[test]
 fn twins_work_without_privileges() {
-    if !rustix::process::geteuid().is_root() {
-        // The other test ran without privileges then.
-        return;
+    if !testing::is_root() {
+        return testing::skip("only root can be another user, and the caller has no privileges");
     }
     let field = Field::new("twins-unprivileged");
     let copy = field.0.join("attacker");
-    fs::copy(ATTACKER, &copy).expect("a copy");
+    fs::copy(attacker(), &copy).expect("a copy");
     let mut command = Command::new(&copy);
     command.uid(12345).gid(12345);
     check(command, &field.0);

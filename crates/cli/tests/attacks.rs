@@ -7,9 +7,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
-const STOCKADE: &str = env!("CARGO_BIN_EXE_stockade");
+fn stockade() -> PathBuf {
+    testing::program("STOCKADE_BIN", env!("CARGO_BIN_EXE_stockade"))
+}
 
 /// A directory that another user can work in, removed on drop.
 struct Field(PathBuf);
@@ -31,7 +32,6 @@ impl Drop for Field {
 }
 
 fn check(mut command: Command, field: &Path) {
-    let start = Instant::now();
     let output = command
         .arg("prove")
         .env("TMPDIR", field)
@@ -44,14 +44,13 @@ fn check(mut command: Command, field: &Path) {
     let complaints = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}\n{table}\n{complaints}", output.status);
     assert!(table.contains("attacks, "), "{table}");
-    assert!(start.elapsed() < LONGEST, "a proof took {:?}", start.elapsed());
 }
 
 /// K212
 #[test]
 fn every_wall_holds_for_the_caller() {
     let field = Field::new("prove");
-    check(Command::new(STOCKADE), &field.0);
+    check(Command::new(stockade()), &field.0);
     let left: Vec<_> = fs::read_dir(&field.0).expect("the directory").collect();
     assert!(left.is_empty(), "{left:?} is left behind");
 }
@@ -59,17 +58,13 @@ fn every_wall_holds_for_the_caller() {
 /// K212
 #[test]
 fn every_wall_holds_without_privileges() {
-    if !rustix::process::geteuid().is_root() {
-        // The other test ran without privileges then.
-        return;
+    if !testing::is_root() {
+        return testing::skip("only root can be another user, and the caller has no privileges");
     }
     let field = Field::new("prove-unprivileged");
     let copy = field.0.join("stockade");
-    fs::copy(STOCKADE, &copy).expect("a copy");
+    fs::copy(stockade(), &copy).expect("a copy");
     let mut command = Command::new(&copy);
     command.uid(12345).gid(12345);
     check(command, &field.0);
 }
-
-/// What `prove` promises.
-const LONGEST: Duration = Duration::from_secs(20);

@@ -190,7 +190,7 @@ fn it_dies_with_its_parent() {
     rustix::process::kill_process(parent.0, rustix::process::Signal::KILL).unwrap();
     let id = rustix::process::WaitId::PidFd(parent.1.as_fd());
     rustix::process::waitid(id, rustix::process::WaitIdOptions::EXITED).unwrap();
-    let until = Instant::now() + Duration::from_secs(5);
+    let until = Instant::now() + testing::slowly(Duration::from_secs(5));
     let is_alive = || {
         let status = std::fs::read_to_string(format!("/proc/{attendant}/status"));
         status.is_ok_and(|text| !text.contains("State:\tZ"))

@@ -32,7 +32,7 @@ fn too_much_memory_is_the_end() {
     held.go();
     // Version 2 also has news when the limit is met and something could be given back.
     let usage = loop {
-        assert!(support::readable(group.watch().unwrap(), support::PATIENCE), "not told");
+        assert!(support::readable(group.watch().unwrap(), support::patience()), "not told");
         let usage = group.usage();
         if usage.is_out_of_memory() {
             break usage;
@@ -165,7 +165,7 @@ fn where_nothing_holds_limits_they_are_refused_or_told() {
 fn a_user_with_delegated_groups() {
     let Some(limiter) = limiter() else { return };
     let layer = limiter.layer();
-    if !rustix::process::geteuid().is_root() || layer.mechanism != Some(Mechanism::CgroupV1) {
+    if !testing::is_root() || layer.mechanism != Some(Mechanism::CgroupV1) {
         return only("root with control groups of version 1", &layer.why);
     }
     let user = User::nobody_else();

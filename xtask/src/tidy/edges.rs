@@ -11,6 +11,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("plan", &[]),
     ("sys", &[]),
     ("audit", &[]),
+    ("testing", &[]),
     ("policy", &["plan"]),
     ("jail", &["plan", "sys"]),
     ("gate", &["plan", "sys"]),

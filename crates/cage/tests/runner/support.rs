@@ -106,7 +106,7 @@ pub(crate) fn stdout_of(handle: &Handle) -> String {
 
 /// Waits until something holds.
 pub(crate) fn eventually(what: &str, holds: impl Fn() -> bool) {
-    let end = Instant::now() + Duration::from_secs(10);
+    let end = Instant::now() + testing::slowly(Duration::from_secs(10));
     while !holds() {
         assert!(Instant::now() < end, "{what}");
         std::thread::sleep(Duration::from_millis(5));

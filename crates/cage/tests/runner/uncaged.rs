@@ -49,7 +49,7 @@ fn time_holds_without_a_cage() {
     let started = Instant::now();
     let ended = runner.spawn(Request::uncaged(limited)).unwrap().wait();
     assert_eq!(ended.reason.word(), "walltime_exceeded");
-    assert!(started.elapsed() < Duration::from_secs(3));
+    assert!(started.elapsed() < testing::slowly(Duration::from_secs(3)));
 }
 
 /// K163

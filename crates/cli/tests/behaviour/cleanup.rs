@@ -90,7 +90,7 @@ fn kill(mut child: Child, choice: u64) {
         (1, _) => kill_process(supervisor, Signal::TERM).unwrap(),
         _ => kill_process(supervisor, Signal::KILL).unwrap(),
     }
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + slowly(Duration::from_secs(10));
     while child.try_wait().unwrap().is_none() {
         assert!(Instant::now() < deadline, "the supervisor did not end, choice {choice}");
         std::thread::sleep(Duration::from_millis(1));
@@ -111,7 +111,7 @@ fn pid_one(supervisor: u32) -> Option<rustix::process::Pid> {
 
 #[track_caller]
 fn assert_gone(marker: &str) {
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + slowly(Duration::from_secs(10));
     loop {
         let left = processes_with(marker);
         if left.is_empty() {

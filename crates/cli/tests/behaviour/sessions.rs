@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
 
-use crate::support::{Ended, Place};
+use crate::support::{Ended, Place, slowly};
 
 const SCRATCH: &str = "fs = [{ ro = \".\" }, { rw = \"w\" }]\nstate = \"scratch\"";
 
@@ -39,7 +39,7 @@ fn start(place: &Place, flags: &[&str], line: &str) -> Child {
 }
 
 fn wait_for(path: &Path) {
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + slowly(Duration::from_secs(20));
     while !path.exists() {
         assert!(Instant::now() < deadline, "{} does not appear", path.display());
         std::thread::sleep(Duration::from_millis(2));
@@ -145,7 +145,11 @@ fn ending_a_session_ends_its_programs() {
         let result = result(&ended);
         assert_eq!(result["reason"], "session_ended", "{result}");
         assert_eq!((&result["session"], &result["signal"]), (&name.into(), &signal.into()));
-        assert!(began.elapsed() < Duration::from_secs(9), "{:?}", began.elapsed());
+        assert!(
+            began.elapsed() < cage::GRACE + slowly(Duration::from_secs(4)),
+            "{:?}",
+            began.elapsed()
+        );
         assert!(kept(&place).is_empty(), "{:?}", kept(&place));
     }
     let records = place.records();

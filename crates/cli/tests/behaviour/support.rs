@@ -2,9 +2,10 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
+
+pub(crate) use testing::{has, has_all, is_root, skip, slowly};
 
 /// A fresh home directory with a project below it; removed when dropped.
 pub(crate) struct Place {
@@ -61,9 +62,11 @@ impl Place {
         self.policy(&format!("version = 1\n[cage.default]\n{words}\n"));
     }
 
-    /// `stockade`, started in the project by a user with this home and nothing else.
+    /// `stockade`, started in the project by a user with this home and nothing else, and with no signal ignored,
+    /// whatever this test's own caller has it ignore.
     pub(crate) fn stockade(&self) -> Command {
         let mut command = Command::new(stockade_binary());
+        sys::signal::restore_all_defaults_in(&mut command);
         command
             .current_dir(&self.project)
             .env_clear()
@@ -137,33 +140,5 @@ impl Ended {
 
 /// The program under test.
 pub(crate) fn stockade_binary() -> PathBuf {
-    std::env::var_os("STOCKADE_BIN")
-        .map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_stockade")), PathBuf::from)
-}
-
-/// Whether a program of the host is installed. Says so if not, or fails where everything is
-/// required.
-pub(crate) fn has(program: &str) -> bool {
-    let found = ["/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin"]
-        .iter()
-        .any(|directory| Path::new(directory).join(program).is_file());
-    if !found {
-        let required = std::env::var_os("STOCKADE_REQUIRE").is_some_and(|value| value == "all");
-        assert!(!required, "`{program}` is not installed");
-        eprintln!("skipped: `{program}` is not installed");
-    }
-    found
-}
-
-/// What takes so long on a machine of its own takes up to so long here. More where the processor is
-/// emulated, which whoever runs the tests there says with a factor. For upper bounds, and for the time
-/// that a program gets before something is done to it.
-pub(crate) fn slowly(time: Duration) -> Duration {
-    let factor =
-        std::env::var("STOCKADE_TEST_SLOWNESS").map_or(1, |factor| factor.parse().unwrap());
-    time * factor
-}
-
-pub(crate) fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
+    testing::program("STOCKADE_BIN", env!("CARGO_BIN_EXE_stockade"))
 }

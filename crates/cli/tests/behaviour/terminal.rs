@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::support::{Ended, Place, has, stockade_binary};
+use super::support::{Ended, Place, has, slowly, stockade_binary};
 
 /// A line of shell on a terminal.
 pub(super) fn on_terminal(place: &Place, line: &str) -> Command {
@@ -246,7 +246,7 @@ impl Screen {
     fn keys(&self, keys: &[&str]) {
         self.tmux(&[&["send-keys"], keys].concat()).expect_code(0);
         // As a person types: one thing after the other.
-        std::thread::sleep(Duration::from_millis(150));
+        std::thread::sleep(slowly(Duration::from_millis(150)));
     }
 
     #[track_caller]
@@ -256,7 +256,7 @@ impl Screen {
 
     #[track_caller]
     fn wait_for_count(&self, text: &str, count: usize) {
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + slowly(Duration::from_secs(20));
         loop {
             let shown = self.tmux(&["capture-pane", "-p"]).stdout;
             if shown.matches(text).count() >= count {

@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::support::{Ended, Place, has, stockade_binary};
+use crate::support::{Ended, Place, has_all, is_root, skip, stockade_binary};
 
 /// A project that is seen through another directory, mounted by a program; unmounted when dropped. The
 /// dates of change are those of modification there, which anybody can set.
@@ -18,8 +18,11 @@ const USER: u32 = 54321;
 impl Mounted {
     /// Nothing where there is no such thing.
     fn new(place: Place) -> Option<Self> {
-        if !rustix::process::geteuid().is_root() || !has("setpriv") || !has("bindfs") {
-            eprintln!("skipped: only root can mount for another user");
+        if !is_root() {
+            skip("only root can mount for another user");
+            return None;
+        }
+        if !has_all(&["setpriv", "bindfs", "umount"]) {
             return None;
         }
         let outside = place.outside();
@@ -34,7 +37,7 @@ impl Mounted {
         mount.args(["--ctime-from-mtime", "-o", "allow_other"]).arg(outside.join("real"));
         let mounted = mount.arg(&place.project).stderr(Stdio::null()).status().unwrap();
         if !mounted.success() {
-            eprintln!("skipped: this machine lets nobody mount by FUSE");
+            skip("this machine lets nobody mount by FUSE");
             return None;
         }
         Some(Self { place })

@@ -1,4 +1,4 @@
-//! A cage from its start to its end, by `curl` alone.
+//! A cage from its start to its end, by plain requests alone.
 
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;

@@ -194,7 +194,7 @@ impl<F: Fn()> Drop for AtTheEnd<F> {
 
 /// Kills one process of a daemon, which is waited for where it comes and goes.
 fn kill(serving: &Serving, victim: Victim, dice: &mut Dice) {
-    let deadline = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + testing::slowly(Duration::from_secs(30));
     loop {
         let helpers = Process::children(serving.pid());
         let below = || helpers.iter().flat_map(|helper| Process::children(helper.pid));

@@ -6,7 +6,7 @@ use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
 
 use crate::remains::Process;
-use crate::serving::{Ended, Place, Serving, eventually, is_alive};
+use crate::serving::{Ended, Place, Serving, eventually, is_alive, is_root, skip};
 
 fn pid_of(serving: &Serving, id: &str) -> u32 {
     let pid = serving.get(&format!("/v1/cages/{id}"))["pid"].as_u64().unwrap();
@@ -128,8 +128,7 @@ fn control_groups_of_a_killed_daemon_are_swept() {
     let answer = serving.post("/v1/cages", &request);
     if answer.status != 201 {
         answer.refused(503, "cannot_build");
-        eprintln!("skipped: no limits can be held here");
-        return;
+        return skip("no limits can be held here");
     }
     let id = answer.expect(201)["id"].as_str().unwrap().to_owned();
     serving.signal(Signal::KILL);
@@ -234,8 +233,8 @@ fn a_configuration_of_the_manuals_is_served_with() {
 
 #[test]
 fn only_root_serves_the_system() {
-    if rustix::process::geteuid().is_root() {
-        return;
+    if is_root() {
+        return skip("root may serve the system");
     }
     let place = Place::new();
     Ended::of(&place.serve(&["--system"]).output().unwrap()).expect_code(125);

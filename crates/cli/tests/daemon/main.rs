@@ -1,5 +1,5 @@
 //! `stockade serve`, seen from outside: every test starts the built program and talks to it with
-//! `curl --unix-socket`, with `stockade` itself or with raw bytes. Every answer is held to the OpenAPI
+//! plain requests, with `curl`, with `stockade` itself or with raw bytes. Every answer is held to the OpenAPI
 //! document that the daemon serves. All of them work as root and as an unprivileged user.
 #![forbid(unsafe_code)]
 #![expect(

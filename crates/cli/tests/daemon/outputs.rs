@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use serde_json::json;
 
-use crate::serving::{Serving, eventually, read_until, rest_of};
+use crate::serving::{Serving, eventually, has, read_until, rest_of};
 
 /// K16, K238
 #[test]
@@ -40,6 +40,9 @@ fn output_is_read_by_position() {
 /// A follower hears what is written when it is written, and the end.
 #[test]
 fn output_is_followed() {
+    if !has("curl") {
+        return;
+    }
     let serving = Serving::new();
     let mut request = serving.shell("echo one; read word; echo \"two $word\"");
     request["stdin"] = json!("pipe");
@@ -62,6 +65,9 @@ fn stdin_of(id: &str) -> String {
 /// A large input goes through while it is read, and ends.
 #[test]
 fn input_of_any_size_is_written_and_closed() {
+    if !has("curl") {
+        return;
+    }
     let serving = Serving::new();
     let mut request = serving.shell("wc -c");
     request["stdin"] = json!("pipe");
@@ -100,6 +106,9 @@ fn a_flood_keeps_its_end() {
 /// K238: with back-pressure nothing is lost; the program waits for its reader, and others do not.
 #[test]
 fn a_slow_reader_holds_up_only_what_was_to_wait_for_it() {
+    if !has("curl") {
+        return;
+    }
     let serving = Serving::new();
     let flood = "head -c 3000000 /dev/zero; echo done >&2";
     let mut request = serving.shell(flood);
@@ -125,6 +134,9 @@ fn a_slow_reader_holds_up_only_what_was_to_wait_for_it() {
 /// A reader who falls behind what is kept is cut off and not lied to.
 #[test]
 fn a_follower_who_fell_behind_is_cut_off() {
+    if !has("curl") {
+        return;
+    }
     let serving = Serving::new();
     let mut request =
         serving.shell("echo first; read go; head -c 20000000 /dev/zero; echo last; sleep 0.2");

@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::serving::{Serving, eventually, read_until};
+use crate::serving::{Serving, eventually, has, read_until};
 
 fn names(records: &Value) -> Vec<String> {
     let records = records["records"].as_array().unwrap();
@@ -133,6 +133,9 @@ fn nothing_starts_when_the_log_was_moved_away() {
 /// Events come when they happen; a client that was away misses none.
 #[test]
 fn events_are_followed_and_resumed() {
+    if !has("curl") {
+        return;
+    }
     let serving = Serving::new();
     let follow = |query: &str| {
         let url = format!("http://stockade/v1/events{query}");
@@ -158,6 +161,9 @@ fn events_are_followed_and_resumed() {
 /// ran already, by a session that does not begin, and to whoever started the daemon.
 #[test]
 fn an_end_that_cannot_be_recorded_is_told() {
+    if !has("curl") {
+        return;
+    }
     let serving = Serving::new();
     let mut request = serving.shell("read line; exit 7");
     request["stdin"] = json!("pipe");

@@ -9,12 +9,15 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::serving::{Place, Serving, eventually, eventually_within, has, stockade_binary};
+use crate::serving::{
+    Place, Serving, eventually, eventually_within, has, has_all, is_root, skip, slowly,
+    stockade_binary,
+};
 
 /// Sends raw bytes and reads what comes back until the end.
 fn raw(serving: &Serving, bytes: &[u8]) -> String {
     let mut stream = UnixStream::connect(serving.place.socket()).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    stream.set_read_timeout(Some(slowly(Duration::from_secs(30)))).unwrap();
     // A daemon that has read enough may close before everything is sent.
     let _cut = stream.write_all(bytes);
     let mut answer = Vec::new();
@@ -55,6 +58,9 @@ fn malformed_requests_are_refused() {
 /// T52: bodies that are no JSON, deep, with unknown names, or nothing.
 #[test]
 fn malformed_bodies_are_refused_in_words() {
+    if !has("curl") {
+        return;
+    }
     let serving = Serving::new();
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     for body in ["{", "[]", "nonsense", "{\"argv\": 5}", &deep] {
@@ -225,7 +231,7 @@ fn has_news(stream: &UnixStream) -> bool {
 
 /// What the daemon says to a client before it cuts it off, which it does within a minute.
 fn until_cut_off(mut stream: UnixStream) -> String {
-    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream.set_read_timeout(Some(slowly(Duration::from_secs(60)))).unwrap();
     let mut answer = Vec::new();
     let kept = stream.read_to_end(&mut answer).is_err_and(|error| {
         matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut)
@@ -254,16 +260,17 @@ fn too_many_connections_are_told_so() {
     assert!(refused.starts_with("HTTP/1.1 429") && refused.contains("too_many"), "{refused}");
     drop(held);
     eventually_within(Duration::from_secs(20), "there is room again", || {
-        let output = serving.curl().args(["-f", "http://stockade/v1/health"]).output().unwrap();
-        output.status.success()
+        serving.ask("GET", "/v1/health", None).status == 200
     });
 }
 
 /// T52: another user is refused by the kernel's word, and named ones are served.
 #[test]
 fn other_users_are_refused() {
-    if !rustix::process::geteuid().is_root() || !has("setpriv") {
-        eprintln!("skipped: only root can be another user");
+    if !is_root() {
+        return skip("only root can be another user");
+    }
+    if !has_all(&["setpriv", "curl"]) {
         return;
     }
     let serving = Place::new().serving(&["--allow-user", "54321"]);
@@ -290,8 +297,10 @@ fn other_users_are_refused() {
 #[test]
 fn a_daemon_of_a_user_serves_root_and_named_users() {
     use std::os::unix::fs::{PermissionsExt as _, chown};
-    if !rustix::process::geteuid().is_root() || !has("setpriv") {
-        eprintln!("skipped: only root can be another user");
+    if !is_root() {
+        return skip("only root can be another user");
+    }
+    if !has_all(&["setpriv", "curl"]) {
         return;
     }
     let place = Place::new();
@@ -343,8 +352,10 @@ const PYTHON: &str = "/usr/bin/python3";
 /// T52: those who are not served take no place of those who are.
 #[test]
 fn refused_users_shut_nobody_out() {
-    if !rustix::process::geteuid().is_root() || !has("setpriv") || !has(PYTHON) {
-        eprintln!("skipped: only root can be another user");
+    if !is_root() {
+        return skip("only root can be another user");
+    }
+    if !has_all(&["setpriv", "python3"]) {
         return;
     }
     let serving = Place::new().serving(&["--allow-user", "54321"]);
@@ -382,7 +393,7 @@ fn refused_users_shut_nobody_out() {
 /// T51: the right user in another user namespace is a stranger, as whatever runs in a cage would be.
 #[test]
 fn a_peer_in_another_user_namespace_is_refused() {
-    if !has("unshare") {
+    if !has_all(&["unshare", "curl"]) {
         return;
     }
     let serving = Serving::new();
@@ -397,6 +408,9 @@ fn a_peer_in_another_user_namespace_is_refused() {
 /// T51, T57: a cage cannot reach the socket, even where its directory is granted.
 #[test]
 fn a_cage_cannot_reach_the_daemon() {
+    if !has("curl") {
+        return;
+    }
     let serving = Serving::new();
     let socket = serving.place.socket();
     let directory = socket.parent().unwrap();
@@ -415,18 +429,17 @@ fn a_cage_cannot_reach_the_daemon() {
 #[test]
 fn methods_that_are_not_there_name_those_that_are() {
     let serving = Serving::new();
-    let mut curl = serving.curl();
-    let output = curl.args(["-i", "-X", "DELETE", "http://stockade/v1/health"]).output().unwrap();
-    let answer = String::from_utf8_lossy(&output.stdout).to_lowercase();
-    assert!(
-        answer.starts_with("http/1.1 405") && answer.contains("\r\nallow: get\r\n"),
-        "{answer}"
-    );
+    let answer = serving.ask("DELETE", "/v1/health", None);
+    answer.refused(405, "method_not_allowed");
+    assert!(answer.headers.contains("\r\nallow: get\r\n"), "{}", answer.headers);
 }
 
 /// An input that was there and has ended is not one that was never asked for.
 #[test]
 fn closed_input_is_told_from_none() {
+    if !has("curl") {
+        return;
+    }
     let serving = Serving::new();
     let mut request = serving.shell("cat; sleep 1000");
     let none = serving.spawn(&request);

@@ -1,7 +1,7 @@
-//! A daemon that serves, and `curl` to ask it.
+//! A daemon that serves, and how to ask it.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::document::Document;
+
+pub(crate) use testing::{has, has_all, is_root, skip, slowly};
 
 /// A fresh home with a project in it.
 pub(crate) struct Place {
@@ -81,9 +83,11 @@ impl Place {
         self.home.join("run/daemon.sock")
     }
 
-    /// `stockade`, started by a user with this home and nothing else.
+    /// `stockade`, started by a user with this home and nothing else, and with no signal ignored, whatever this test's
+    /// own caller has it ignore.
     pub(crate) fn stockade(&self) -> Command {
         let mut command = Command::new(stockade_binary());
+        sys::signal::restore_all_defaults_in(&mut command);
         command
             .current_dir(&self.project)
             .env_clear()
@@ -140,19 +144,27 @@ impl Serving {
     /// `curl` on this daemon's socket.
     pub(crate) fn curl(&self) -> Command {
         let mut command = Command::new("curl");
-        command.args(["-sS", "--max-time", "60", "--unix-socket"]).arg(self.place.socket());
+        let longest = slowly(Duration::from_secs(60)).as_secs().to_string();
+        command.args(["-sS", "--max-time", &longest, "--unix-socket"]).arg(self.place.socket());
         command
     }
 
     /// Asks, and holds the answer to the document.
     #[track_caller]
     pub(crate) fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Answer {
-        let mut curl = self.curl();
-        curl.args(["-i", "-X", method]).arg(format!("http://stockade{path}"));
-        if let Some(body) = body {
-            curl.arg("--data-binary").arg(body.to_string());
-        }
-        let answer = Answer::of(&curl.output().unwrap());
+        let body = body.map(Value::to_string).unwrap_or_default();
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: stockade\r\nConnection: close\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let mut stream = UnixStream::connect(self.place.socket()).unwrap();
+        stream.set_read_timeout(Some(slowly(Duration::from_secs(60)))).unwrap();
+        // Whoever is refused may be so before all is said.
+        let _refused = stream.write_all(request.as_bytes());
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        let answer = Answer::of(&answer);
         self.document.check(method, path, answer.status, &answer.body);
         answer
     }
@@ -182,9 +194,14 @@ impl Serving {
     /// Waits for a cage's end and gives the cage.
     #[track_caller]
     pub(crate) fn wait(&self, id: &str) -> Value {
-        let cage = self.get(&format!("/v1/cages/{id}/wait?timeout_ms=30000"));
-        assert_eq!(cage["state"], "ended", "{cage:#}");
-        cage
+        let deadline = Instant::now() + slowly(Duration::from_secs(30));
+        loop {
+            let cage = self.get(&format!("/v1/cages/{id}/wait?timeout_ms=30000"));
+            if cage["state"] == "ended" {
+                return cage;
+            }
+            assert!(Instant::now() < deadline, "{cage:#}");
+        }
     }
 
     /// What a program has written.
@@ -220,7 +237,7 @@ impl Serving {
     #[track_caller]
     pub(crate) fn end(mut self) -> (i32, String, Place) {
         use std::os::unix::process::ExitStatusExt as _;
-        let deadline = Instant::now() + Duration::from_secs(30);
+        let deadline = Instant::now() + slowly(Duration::from_secs(30));
         let status = loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status;
@@ -244,16 +261,15 @@ impl Drop for Serving {
 }
 
 impl Answer {
-    fn of(output: &std::process::Output) -> Self {
-        let text = String::from_utf8_lossy(&output.stdout);
-        let (mut headers, mut body) = text.split_once("\r\n\r\n").unwrap_or_else(|| {
-            panic!("no answer: {text} {}", String::from_utf8_lossy(&output.stderr))
-        });
-        if headers.starts_with("HTTP/1.1 100") {
-            (headers, body) = body.split_once("\r\n\r\n").unwrap();
-        }
-        let status = headers.split(' ').nth(1).unwrap().parse().unwrap();
-        Self { status, headers: headers.to_lowercase(), body: body.to_owned() }
+    fn of(bytes: &[u8]) -> Self {
+        let end = bytes.windows(4).position(|four| four == b"\r\n\r\n");
+        let end = end.unwrap_or_else(|| panic!("no answer: {}", String::from_utf8_lossy(bytes)));
+        let (headers, body) = (String::from_utf8_lossy(&bytes[..end]), &bytes[end + 4..]);
+        let (status, headers) = (headers.split(' ').nth(1).unwrap(), headers.to_lowercase());
+        let is_chunked = headers.contains("\r\ntransfer-encoding: chunked");
+        let body = if is_chunked { joined(body) } else { body.to_vec() };
+        let body = String::from_utf8_lossy(&body).into_owned();
+        Self { status: status.parse().unwrap(), headers, body }
     }
 
     /// The value of an answer with this status.
@@ -297,6 +313,19 @@ impl Ended {
     }
 }
 
+/// A body that came in chunks, up to where it breaks off.
+fn joined(mut chunks: &[u8]) -> Vec<u8> {
+    let mut body = Vec::new();
+    while let Some(end) = chunks.windows(2).position(|two| two == b"\r\n") {
+        let length = str::from_utf8(&chunks[..end]).unwrap();
+        let length = usize::from_str_radix(length, 16).unwrap();
+        let rest = &chunks[end + 2..];
+        body.extend(&rest[..length.min(rest.len())]);
+        chunks = rest.get(length + 2..).unwrap_or_default();
+    }
+    body
+}
+
 /// Waits until something is so.
 #[track_caller]
 pub(crate) fn eventually(what: &str, is_so: impl FnMut() -> bool) {
@@ -305,18 +334,11 @@ pub(crate) fn eventually(what: &str, is_so: impl FnMut() -> bool) {
 
 #[track_caller]
 pub(crate) fn eventually_within(longest: Duration, what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + longest;
+    let deadline = Instant::now() + slowly(longest);
     while !is_so() {
         assert!(Instant::now() < deadline, "never: {what}");
         std::thread::sleep(Duration::from_millis(15));
     }
-}
-
-/// What takes so long on a machine of its own; more where whoever runs the tests says that the processor
-/// is emulated.
-pub(crate) fn slowly(time: Duration) -> Duration {
-    let factor = std::env::var("STOCKADE_TEST_SLOWNESS");
-    time * factor.map_or(1, |factor| factor.parse().unwrap())
 }
 
 /// Whether a process exists and was not just left uncollected.
@@ -327,22 +349,7 @@ pub(crate) fn is_alive(pid: u32) -> bool {
 
 /// The program under test.
 pub(crate) fn stockade_binary() -> PathBuf {
-    std::env::var_os("STOCKADE_BIN")
-        .map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_stockade")), PathBuf::from)
-}
-
-/// Whether a program of the host is installed. Says so if not, or fails where everything is
-/// required.
-pub(crate) fn has(program: &str) -> bool {
-    let found = ["/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin"]
-        .iter()
-        .any(|directory| Path::new(directory).join(program).is_file());
-    if !found {
-        let required = std::env::var_os("STOCKADE_REQUIRE").is_some_and(|value| value == "all");
-        assert!(!required, "`{program}` is not installed");
-        eprintln!("skipped: `{program}` is not installed");
-    }
-    found
+    testing::program("STOCKADE_BIN", env!("CARGO_BIN_EXE_stockade"))
 }
 
 /// Reads a child's output until it has a text in it.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::serving::{Serving, eventually, eventually_within};
+use crate::serving::{Serving, eventually, eventually_within, has};
 
 /// K38, K163, K177: what one cage keeps the next one finds; the end of the session ends its cages
 /// and wipes what they kept.
@@ -105,6 +105,9 @@ fn sessions_that_end_while_programs_come_and_go_leave_the_daemon_alone() {
 /// A session that is being ended ends, whether or not somebody waits for it, and so does a cage.
 #[test]
 fn an_end_does_not_need_its_client() {
+    if !has("curl") {
+        return;
+    }
     let serving = Serving::new();
     serving.post("/v1/sessions", &json!({ "id": "one" })).expect(201);
     let mut request = serving.shell("trap '' TERM; echo ready; sleep 60");

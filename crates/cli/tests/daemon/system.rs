@@ -4,13 +4,15 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::serving::{Place, eventually, has, stockade_binary};
+use crate::serving::{Place, eventually, has_all, is_root, skip, stockade_binary};
 
 /// K3: the same cages, with the system's state, configuration and socket.
 #[test]
 fn the_system_is_served_from_its_own_places() {
-    if !rustix::process::geteuid().is_root() || !has("unshare") || !has("nsenter") {
-        eprintln!("skipped: only root serves the system");
+    if !is_root() {
+        return skip("only root serves the system");
+    }
+    if !has_all(&["unshare", "nsenter", "mount", "curl"]) {
         return;
     }
     let place = Place::new();

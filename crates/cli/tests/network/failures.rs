@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::support::is_root;
+use super::support::{is_root, slowly};
 use super::world::World;
 
 /// K192, T54: without its gatekeeper a cage has no network and nothing else changes; the next cage
@@ -16,10 +16,10 @@ use super::world::World;
 fn gatekeeper_killed_in_mid_transfer() {
     let Some(world) = World::new() else { return };
     let line = "curl -sSf -m 30 --limit-rate 2M -o /dev/null http://web.example/bytes/500000000; echo \"first $?\"; \
-         curl -sSf -m 5 http://web.example/; echo \"second $?\"; \
-         env -u http_proxy -u HTTP_PROXY curl -sSf -m 5 http://web.example/; echo \"third $?\"; \
-         curl -sSf -m 5 --noproxy '*' http://203.0.113.2/; echo \"fourth $?\"; \
-         curl -sSf -m 5 --noproxy '*' http://10.99.0.2/; echo \"fifth $?\"; exit 7";
+         curl -sSf -m 20 http://web.example/; echo \"second $?\"; \
+         env -u http_proxy -u HTTP_PROXY curl -sSf -m 20 http://web.example/; echo \"third $?\"; \
+         curl -sSf -m 20 --noproxy '*' http://203.0.113.2/; echo \"fourth $?\"; \
+         curl -sSf -m 20 --noproxy '*' http://10.99.0.2/; echo \"fifth $?\"; exit 7";
     let report = world.file("killed.json");
     let mut command = world.caged(&["--net", "web.example"], &report);
     command.args(["--", "sh", "-c", line]).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -72,7 +72,7 @@ fn gatekeeper_that_says_nothing_at_the_end() {
 #[test]
 fn resolver_that_does_not_answer() {
     let Some(world) = World::new() else { return };
-    let done = world.shell(&["silent.example"], "curl -sSf -m 15 http://silent.example/");
+    let done = world.shell(&["silent.example"], "curl -sSf -m 60 http://silent.example/");
     // 28 would be curl's own patience.
     assert!(![0, 28].contains(&done.ended.code), "{}", done.ended.code);
 }
@@ -112,7 +112,7 @@ fn nothing_is_left_after_many_cages() {
         let status = cage.wait().unwrap();
         assert!(cycle % 2 == 1 || status.success(), "cycle {cycle}: {status}");
     }
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + slowly(Duration::from_secs(10));
     loop {
         let left = Left::behind(&world);
         if left.is_no_more_than(&before) {
@@ -130,7 +130,7 @@ fn nothing_is_left_after_many_cages() {
 /// What the kernel counts: as many network namespaces may exist as before. There is room for those of
 /// others on this machine, and not for one of every cage.
 fn no_namespace_is_left_to_root(most: u64) {
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + slowly(Duration::from_secs(60));
     while network_namespaces().is_some_and(|count| count > most) {
         let count = network_namespaces();
         assert!(Instant::now() < deadline, "{count:?} network namespaces, {most} expected");
@@ -218,7 +218,7 @@ pub(crate) fn gatekeeper_of(supervisor: &Child) -> Option<Pid> {
 
 #[track_caller]
 fn until(mut condition: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + slowly(Duration::from_secs(10));
     while !condition() {
         assert!(Instant::now() < deadline, "it did not come to that");
         std::thread::sleep(Duration::from_millis(10));

@@ -4,7 +4,7 @@
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use super::support::Ended;
+use super::support::{Ended, slowly};
 use super::world::World;
 
 /// K113, T45: the named port of the host's loopback, in both families, and no other.
@@ -56,7 +56,7 @@ fn ports_of_a_cage() {
 /// Servers take a moment to listen.
 #[track_caller]
 fn eventually(cage: &mut Child, command: impl Fn() -> Command) {
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + slowly(Duration::from_secs(10));
     loop {
         let ended = Ended::of(command().output().unwrap());
         if ended.code == 0 && ended.stdout.contains("from the cage") {

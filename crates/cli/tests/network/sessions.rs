@@ -4,12 +4,15 @@
 use std::fs;
 use std::process::Command;
 
-use super::support::has;
+use super::support::{has, has_all};
 use super::world::World;
 
 /// K106: a clone and a push over HTTPS; to another host neither.
 #[test]
 fn git_over_https() {
+    if !has("git") {
+        return;
+    }
     let Some(world) = World::new() else { return };
     make_repository(&world);
     let clone = |host: &str| {
@@ -31,10 +34,10 @@ fn git_over_https() {
 /// K81, T36: a protocol in which the server speaks first, on a port of its own.
 #[test]
 fn ssh() {
-    let Some(world) = World::new() else { return };
-    if !has("ssh") || !has("sshd") {
+    if !has_all(&["ssh", "sshd", "ssh-keygen"]) {
         return;
     }
+    let Some(world) = World::new() else { return };
     fs::copy(world.file("user_key"), world.place.project.join("user_key")).unwrap();
     let line = |host: &str, port: u16| {
         format!(

@@ -135,8 +135,9 @@ fn another_process_of_the_cage() {
 #[test]
 fn another_cage() {
     let Some(world) = World::new() else { return };
-    let listen = "python3 -m http.server 9000 >/dev/null 2>&1 & sleep 0.5; \
-         curl -sSf -m 5 --noproxy '*' http://127.0.0.1:9000/ >/dev/null && touch listening; sleep 30";
+    let listen = "python3 -m http.server 9000 >/dev/null 2>&1 & \
+         until curl -sSf -m 20 --noproxy '*' http://127.0.0.1:9000/ >/dev/null; do sleep 0.1; done; \
+         touch listening; sleep 600";
     let report = world.file("other.json");
     let mut other = world.caged(&["--net", "web.example"], &report);
     let mut other = other.args(["--", "sh", "-c", listen]).spawn().unwrap();

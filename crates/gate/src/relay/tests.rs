@@ -96,7 +96,7 @@ async fn a_slow_receiver_slows_the_sender() {
     let flood = async {
         let chunk = vec![0_u8; 1 << 20];
         let mut sent = 0;
-        let pause = std::time::Duration::from_millis(300);
+        let pause = testing::slowly(std::time::Duration::from_millis(300));
         while tokio::time::timeout(pause, client.write_all(&chunk)).await.is_ok() {
             sent += 1;
             assert!(sent < 200, "nothing stops the sender");

@@ -6,6 +6,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs, UdpSoc
 use std::time::{Duration, Instant};
 
 use rustix::net::{AddressFamily, Protocol, SocketType};
+use testing::slowly;
 
 /// The argument that makes this program the caged one.
 pub(crate) const MARK: &str = "--inside";
@@ -40,7 +41,7 @@ pub(crate) fn act(actions: &[String]) {
             }
             other => panic!("no action {other}"),
         };
-        let slow = if began.elapsed() > Duration::from_secs(3) { " slowly" } else { "" };
+        let slow = if began.elapsed() > slowly(Duration::from_secs(3)) { " slowly" } else { "" };
         match result {
             Ok(text) => println!("{text}{slow}"),
             Err(error) => println!("{:?}{slow}", error.kind()),
@@ -61,7 +62,7 @@ fn talk(to: &str) -> std::io::Result<String> {
 fn ask(to: &str) -> std::io::Result<String> {
     let to: SocketAddr = to.parse().unwrap();
     let socket = UdpSocket::bind(if to.is_ipv6() { "[::]:0" } else { "0.0.0.0:0" })?;
-    socket.set_read_timeout(Some(Duration::from_secs(5)))?;
+    socket.set_read_timeout(Some(slowly(Duration::from_secs(5))))?;
     socket.send_to(b"question", to)?;
     let mut buffer = [0; 64];
     let (length, from) = socket.recv_from(&mut buffer)?;
@@ -74,7 +75,7 @@ fn send(to: &str) -> std::io::Result<String> {
     let any = if to.is_ipv6() { "[::]:0" } else { "0.0.0.0:0" };
     let unconnected = UdpSocket::bind(any)?.send_to(b"x", to).map_err(|error| error.kind());
     let socket = UdpSocket::bind(any)?;
-    socket.set_read_timeout(Some(Duration::from_secs(5)))?;
+    socket.set_read_timeout(Some(slowly(Duration::from_secs(5))))?;
     socket.connect(to)?;
     let connected = socket.send(b"x").map_err(|error| error.kind());
     let heard = socket.recv(&mut [0; 8]).map_err(|error| error.kind());
@@ -91,7 +92,7 @@ fn own(address: &str) -> std::io::Result<String> {
     let mut taken = [0; 3];
     server.read_exact(&mut taken)?;
     let datagrams = UdpSocket::bind((address, 0))?;
-    datagrams.set_read_timeout(Some(Duration::from_secs(5)))?;
+    datagrams.set_read_timeout(Some(slowly(Duration::from_secs(5))))?;
     datagrams.send_to(b"own", datagrams.local_addr()?)?;
     datagrams.recv(&mut taken)?;
     Ok(format!("own {address}"))

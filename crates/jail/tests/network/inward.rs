@@ -39,7 +39,7 @@ fn answer(socket: BorrowedFd<'_>) -> (InwardAnswer, Option<OwnedFd>) {
 
 /// Asks until the program listens.
 fn connect(held: &Held, port: u16) -> TcpStream {
-    let until = Instant::now() + Duration::from_secs(10);
+    let until = Instant::now() + testing::slowly(Duration::from_secs(10));
     loop {
         request(held, port);
         match answer(held.socket(SocketKind::Inward)) {

@@ -68,6 +68,11 @@ impl Prepared {
             summary: Summary { line: String::new(), reduced_isolation: Vec::new() },
         };
         let mut prepared = Self { plan, sources: Vec::new() };
+        // What runs inside may be a test as well.
+        if let Some(factor) = std::env::var_os(testing::SLOWNESS) {
+            let (name, value) = (testing::SLOWNESS.into(), ByteString::from(factor));
+            prepared.plan.environment.push(EnvironmentVariable { name, value });
+        }
         for directory in ["/usr", "/proc", "/dev", "/tmp"] {
             prepared.directory(directory);
         }

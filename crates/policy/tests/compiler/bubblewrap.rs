@@ -115,20 +115,10 @@ fn run(plan: &Plan, directory: &Path) -> Output {
     command.env("LEAKED", "yes").output().unwrap()
 }
 
-fn bubblewrap_is_missing() -> bool {
-    let missing = Command::new("bwrap").arg("--version").output().is_err();
-    if missing {
-        let required = std::env::var_os("STOCKADE_REQUIRE").is_some_and(|value| value == "all");
-        assert!(!required, "bubblewrap is not installed");
-        println!("skipped: bubblewrap is not installed");
-    }
-    missing
-}
-
 /// K1, K33, K34, K35, K36, K39, K40, K41, K42, K44, K45, K46, K226, K229, K230, K231
 #[test]
 fn a_rendered_cage_runs_and_holds() {
-    if bubblewrap_is_missing() {
+    if !testing::has_all(&["bwrap", "bash", "setpriv"]) {
         return;
     }
     let directory = tempfile::tempdir().unwrap();

@@ -106,7 +106,9 @@ fn the_accounts_home_counts_whatever_the_variable_says() {
     let opener = super::super::open::Opener::new().unwrap();
     let accounts = account_homes().unwrap();
     let own = rustix::process::geteuid().as_raw();
-    let Some(account) = accounts.iter().find(|account| account.uid == own) else { return };
+    let Some(account) = accounts.iter().find(|account| account.uid == own) else {
+        return testing::skip("this user has no account");
+    };
     let project = opener.anywhere(&host.surroundings.project).unwrap();
     let places = super::super::Places::new(&project, None, &host.surroundings, &opener);
     let access = AccessMap::new([]);

@@ -80,7 +80,8 @@ async fn a_crowd_asks_once() {
     assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 25);
     assert_eq!(upstream.heard().len(), 2);
     let found = resolver.resolve(&name("a.example"), Family::V4).await.unwrap();
-    assert!(found.remaining > Duration::from_secs(28) && found.remaining < Duration::from_secs(31));
+    let (most, passed) = (Duration::from_secs(30), testing::slowly(Duration::from_secs(2)));
+    assert!(found.remaining <= most && found.remaining > most.saturating_sub(passed));
     assert_eq!(upstream.heard().len(), 2);
 }
 

@@ -170,7 +170,9 @@ async fn nobody_is_waited_for_longer_than_five_seconds() {
     .await;
     let began = Instant::now();
     let failure = ask(&[silent.address; 3]).await.addresses.unwrap_err();
-    assert!((4..7).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
+    let took = began.elapsed();
+    let longest = Duration::from_secs(5) + testing::slowly(Duration::from_secs(2));
+    assert!(took >= Duration::from_secs(4) && took < longest, "{took:?}");
     let expected = "no resolver answered: 3 were tried, the last was";
     assert!(failure.to_string().starts_with(expected), "{failure}");
 }

