@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use crate::command::{Failure, cargo, is_installed, succeeds, target_directory};
-use crate::{suite, tidy};
+use crate::{setup, suite, tidy};
 
 /// Shell scripts of the project.
 const SCRIPTS: &[&str] =
@@ -26,6 +26,10 @@ const STEPS: &[Step] = &[
 
 /// Runs everything and says whether all of it held.
 pub(crate) fn run(root: &Path) -> Result<bool, Failure> {
+    println!("== set-up");
+    if let Err(failure) = setup::run(root) {
+        eprintln!("xtask: {failure}");
+    }
     let mut broken = Vec::new();
     for (name, step) in STEPS {
         println!("== {name}");
@@ -66,22 +70,14 @@ fn clippy(root: &Path) -> Result<bool, Failure> {
 
 /// Types of the kernel's interface differ between processors, and nothing else here would show it.
 fn other_processor(root: &Path) -> Result<bool, Failure> {
-    let target = ["--target", OTHER_PROCESSOR];
-    let mut asked = std::process::Command::new("rustc");
-    let libraries = asked.args(["--print", "target-libdir"]).args(target).output();
-    let libraries = libraries.ok().and_then(|answer| String::from_utf8(answer.stdout).ok());
-    if !libraries.is_some_and(|path| Path::new(path.trim()).is_dir()) {
-        println!(
-            "`rustup target add {OTHER_PROCESSOR}` has not been run: it is not compiled for that"
-        );
+    let target = setup::OTHER_PROCESSOR;
+    if !setup::has_other_processor() {
+        println!("`rustup target add {target}` has not been run: it is not compiled for that");
         return Ok(true);
     }
     let check = ["check", "--quiet", "--locked", "--workspace", "--exclude", "xtask"];
-    succeeds(cargo(root).args(check).arg("--all-targets").args(target))
+    succeeds(cargo(root).args(check).args(["--all-targets", "--target", target]))
 }
-
-/// The other processor that cages are built on.
-const OTHER_PROCESSOR: &str = "aarch64-unknown-linux-gnu";
 
 fn scripts(root: &Path) -> Result<bool, Failure> {
     if !is_installed("shellcheck") {
@@ -100,24 +96,17 @@ fn release(root: &Path) -> Result<bool, Failure> {
         return Ok(false);
     }
     let binary = target_directory(root)?.join("release/stockade");
-    let tests = ["test", "--quiet", "--locked", "--package", "stockade-cli", "--test", "behaviour"];
-    succeeds(
-        cargo(root)
-            .args(tests)
-            .args(["--test", "daemon"])
-            .args(["--"])
-            .args(TRIED_WITH_RELEASE)
-            .env("STOCKADE_BIN", binary),
-    )
+    let totals = suite::run_with(root, &binary, TRIED_WITH_RELEASE)?;
+    Ok(totals.failed == 0 && totals.passed > 0)
 }
 
-/// Parts of the names of tests that the release is tried with.
+/// Parts of the names of tests of the command that the release is tried with.
 const TRIED_WITH_RELEASE: &[&str] = &["uncaged", "exit_codes", "streams", "life", "outputs"];
 
 /// Licences, duplicate versions and sources. Known vulnerabilities are looked up where the advisory
 /// database was fetched before (`cargo deny fetch db`): this step never fetches it.
 fn dependencies(root: &Path) -> Result<bool, Failure> {
-    if !is_installed("cargo-deny") {
+    if !setup::has_cargo_deny(root) {
         return without("cargo-deny", "dependencies are not checked");
     }
     let deny = ["deny", "check", "--hide-inclusion-graph"];
@@ -142,7 +131,7 @@ fn has_advisory_database() -> bool {
 
 /// What a missing tool means: nothing on a contributor's machine, a failure where all was promised.
 fn without(tool: &str, consequence: &str) -> Result<bool, Failure> {
-    let required = suite::requires_everything() && tool != "the advisory database";
+    let required = testing::requires_everything() && tool != "the advisory database";
     println!("{tool} is not installed: {consequence}");
     Ok(!required)
 }

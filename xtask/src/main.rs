@@ -1,11 +1,12 @@
 //! The project's own checks as one program: `cargo xtask check` is what a contributor and CI run.
-//! Never changes a file of the project; fuzzing adds to its own corpora alone.
+//! Never changes a file of the project; fuzzing adds to its own corpora alone. Only `check` installs anything.
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "telling results on standard output is what it is for")]
 
 mod check;
 mod command;
 mod fuzz;
+mod setup;
 mod suite;
 mod tidy;
 mod vm;
@@ -16,8 +17,9 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  check                  format, tidy, shell scripts, clippy, dependencies, all tests;
-                         as root the tests that touch the kernel run again as another user
+  check                  format, tidy, shell scripts, clippy, dependencies, all tests, after what
+                         they need was installed, where that may be done; as root the tests that
+                         touch the kernel run again as another user
   tidy                   what the project asks of its own text
   test [WORD...]         all tests, or those whose crate or name has one of the words
   fuzz [--minutes N] [TARGET...]

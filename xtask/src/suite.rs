@@ -39,7 +39,7 @@ const TOUCHES_THE_KERNEL: &[&str] = &[
 pub(crate) fn run(root: &Path, words: &[&str]) -> Result<Totals, Failure> {
     let built = binaries::build(root)?;
     let mut totals = Totals::default();
-    let here = run::Context::of_caller(root, built.stockade.as_deref());
+    let here = run::Context::of_caller(root, &built);
     for binary in &built.tests {
         totals += run::all_of(binary, &here, words)?;
     }
@@ -56,14 +56,17 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<Totals, Failure> {
     Ok(totals)
 }
 
-/// Whether a missing program fails a test instead of skipping it.
-pub(crate) fn requires_everything() -> bool {
-    std::env::var_os(REQUIRE).is_some_and(|value| value == "all")
+/// Runs tests of the command with another program than the one that was built for tests.
+pub(crate) fn run_with(root: &Path, stockade: &Path, words: &[&str]) -> Result<Totals, Failure> {
+    let built = Built { stockade: Some(stockade.to_path_buf()), ..binaries::build(root)? };
+    let here = run::Context::of_caller(root, &built);
+    let mut totals = Totals::default();
+    for binary in built.tests.iter().filter(|binary| binary.package == "stockade-cli") {
+        totals += run::all_of(binary, &here, words)?;
+    }
+    Ok(totals)
 }
 
 fn depends_on_caller(binary: &TestBinary) -> bool {
     TOUCHES_THE_KERNEL.contains(&binary.package.as_str())
 }
-
-/// With the value `all`, tests fail where a program that they need is not installed.
-const REQUIRE: &str = "STOCKADE_REQUIRE";

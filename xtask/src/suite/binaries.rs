@@ -13,6 +13,8 @@ pub(crate) struct Built {
     pub(crate) tests: Vec<TestBinary>,
     /// The program itself, which integration tests start.
     pub(crate) stockade: Option<PathBuf>,
+    /// The program that carries out attacks, which their own tests start.
+    pub(crate) attacker: Option<PathBuf>,
 }
 
 /// One program full of tests.
@@ -83,6 +85,8 @@ pub(super) fn read_messages(text: &str) -> Result<Built, Failure> {
             });
         } else if target == "stockade" {
             built.stockade = Some(PathBuf::from(executable));
+        } else if target == "attacker" {
+            built.attacker = Some(PathBuf::from(executable));
         }
     }
     built.tests.sort();

@@ -1,6 +1,6 @@
 //! Runs the tests of one program, each in its own process and several at a time, and tells about
 //! those that failed or were skipped. A test that takes too long is killed with all it started in
-//! its process group.
+//! its process group. No test inherits what we were told to ignore, as everything in the background is.
 
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::{TestBinary, Totals};
+use super::{Built, TestBinary, Totals};
 use crate::command::{Failure, start_failure};
 
 /// As whom and where tests run.
@@ -27,14 +27,16 @@ pub(crate) struct Context {
     pub(crate) environment: Option<Vec<(&'static str, PathBuf)>>,
     /// The `stockade` that tests start.
     pub(crate) stockade: Option<PathBuf>,
+    /// The program that carries out attacks.
+    pub(crate) attacker: Option<PathBuf>,
 }
 
 impl Context {
     /// Tests as the one who runs us, in the project itself.
-    pub(super) fn of_caller(root: &Path, stockade: Option<&Path>) -> Self {
-        let root = root.to_path_buf();
-        let stockade = stockade.map(Path::to_path_buf);
-        Self { label: "as caller", identity: None, root, environment: None, stockade }
+    pub(super) fn of_caller(root: &Path, built: &Built) -> Self {
+        let (stockade, attacker) = (built.stockade.clone(), built.attacker.clone());
+        let (root, environment) = (root.to_path_buf(), None);
+        Self { label: "as caller", identity: None, root, environment, stockade, attacker }
     }
 
     fn command(&self, binary: &TestBinary) -> Command {
@@ -55,13 +57,18 @@ impl Context {
             .env("INSTA_WORKSPACE_ROOT", &self.root)
             .stdin(Stdio::null())
             .process_group(0);
-        if let Some(stockade) = &self.stockade {
-            command.env("STOCKADE_BIN", stockade);
+        for (variable, program) in
+            [("STOCKADE_BIN", &self.stockade), ("STOCKADE_ATTACKER_BIN", &self.attacker)]
+        {
+            if let Some(program) = program {
+                command.env(variable, program);
+            }
         }
         if let Some((user, group)) = self.identity {
             // Becoming another user also drops every supplementary group.
             command.uid(user).gid(group);
         }
+        sys::signal::restore_all_defaults_in(&mut command);
         command
     }
 }
@@ -113,7 +120,7 @@ fn one(binary: &TestBinary, context: &Context, name: &str) -> Totals {
         Ok(finished) => finished,
         Err(error) => return failed(binary, context, name, &format!("cannot run it: {error}")),
     };
-    match verdict(status, &text) {
+    match verdict(name, status, &text) {
         Verdict::Passed => Totals { passed: 1, ..Totals::default() },
         Verdict::Skipped(reasons) => {
             eprintln!("{}", reasons.join("\n"));
@@ -141,11 +148,13 @@ pub(super) enum Verdict {
 
 /// Judges a finished test by its exit status and by the lines with which it said that it was
 /// skipped. No status means that it was killed for taking too long.
-pub(super) fn verdict(status: Option<ExitStatus>, text: &str) -> Verdict {
-    let skipped = text.lines().filter_map(|line| line.find(SKIPPED).and_then(|at| line.get(at..)));
+pub(super) fn verdict(name: &str, status: Option<ExitStatus>, text: &str) -> Verdict {
+    // By its name: what a test starts may have tests of its own.
+    let mark = format!("skipped: {name}: ");
+    let skipped = text.lines().filter_map(|line| line.find(&mark).and_then(|at| line.get(at..)));
     let skipped: Vec<String> = skipped.map(str::to_owned).collect();
     match status {
-        None => Verdict::Failed(format!("killed after {} s", LONGEST.as_secs())),
+        None => Verdict::Failed(format!("killed after {} s", longest().as_secs())),
         Some(status) if !status.success() => Verdict::Failed(match status.signal() {
             Some(signal) => format!("died of signal {signal}"),
             None => format!("ended with {}", status.code().unwrap_or_default()),
@@ -155,7 +164,7 @@ pub(super) fn verdict(status: Option<ExitStatus>, text: &str) -> Verdict {
     }
 }
 
-/// Waits for the test; kills it after [`LONGEST`]. Its output goes to a file, not a pipe, so that
+/// Waits for the test; kills it after [`longest`]. Its output goes to a file, not a pipe, so that
 /// a process which outlives it cannot keep us waiting.
 fn finish(command: &mut Command) -> std::io::Result<(Option<ExitStatus>, String)> {
     let mut output: File = tempfile::tempfile()?;
@@ -175,7 +184,7 @@ fn finish(command: &mut Command) -> std::io::Result<(Option<ExitStatus>, String)
 }
 
 fn wait(child: &mut Child) -> std::io::Result<Option<ExitStatus>> {
-    let deadline = Instant::now() + LONGEST;
+    let deadline = Instant::now() + longest();
     let mut pause = Duration::from_millis(1);
     while Instant::now() < deadline {
         if let Some(status) = child.try_wait()? {
@@ -211,10 +220,18 @@ fn in_parallel(names: &[&String], work: impl Fn(&str) -> Totals + Sync) -> Total
     })
 }
 
-/// What a test prints when a program that it needs is not installed.
-const SKIPPED: &str = "skipped: ";
 /// The longest that one test may take.
-const LONGEST: Duration = Duration::from_secs(600);
+fn longest() -> Duration {
+    testing::slowly(Duration::from_secs(600))
+}
+
 /// Variables of ours that a test gets even where the environment is made anew.
-const KEPT_VARIABLES: &[&str] =
-    &["PATH", "LANG", "RUST_BACKTRACE", "STOCKADE_CYCLES", "STOCKADE_DEATHS", super::REQUIRE];
+const KEPT_VARIABLES: &[&str] = &[
+    "PATH",
+    "LANG",
+    "RUST_BACKTRACE",
+    "STOCKADE_CYCLES",
+    "STOCKADE_DEATHS",
+    testing::REQUIRE,
+    testing::SLOWNESS,
+];

@@ -34,8 +34,10 @@ impl Stage {
             fs::create_dir(stage.at(name))?;
         }
         copy_tree(project, &stage.at(PROJECT))?;
-        if let Some(stockade) = &built.stockade {
-            fs::copy(stockade, stage.at(PROGRAMS).join("stockade"))?;
+        for (program, name) in [(&built.stockade, "stockade"), (&built.attacker, "attacker")] {
+            if let Some(program) = program {
+                fs::copy(program, stage.at(PROGRAMS).join(name))?;
+            }
         }
         give_away(stage.temporary.path(), USER)?;
         for name in [PROJECT, HOME] {
@@ -53,6 +55,7 @@ impl Stage {
             root: self.at(PROJECT),
             environment: Some(vec![("HOME", self.at(HOME)), ("TMPDIR", temporary)]),
             stockade: Some(self.at(PROGRAMS).join("stockade")),
+            attacker: Some(self.at(PROGRAMS).join("attacker")),
         }
     }
 

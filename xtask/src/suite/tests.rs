@@ -24,15 +24,18 @@ fn a_test_is_judged_by_its_status_first() {
     let exit = |code: i32| Some(ExitStatus::from_raw(code << 8));
     let skipped = "running 1 test\nskipped: shell_works: tmux is not installed\nok\n";
     let lines = vec!["skipped: shell_works: tmux is not installed".to_owned()];
+    let longest = testing::slowly(std::time::Duration::from_secs(600)).as_secs();
     let cases = [
         (exit(0), "all fine", Verdict::Passed),
         (exit(0), skipped, Verdict::Skipped(lines)),
         (exit(101), skipped, Verdict::Failed("ended with 101".to_owned())),
         (Some(ExitStatus::from_raw(9)), "", Verdict::Failed("died of signal 9".to_owned())),
-        (None, "", Verdict::Failed("killed after 600 s".to_owned())),
+        (None, "", Verdict::Failed(format!("killed after {longest} s"))),
+        // Of a test that this one has started.
+        (exit(0), "skipped: another: only for root", Verdict::Passed),
     ];
     for (status, text, expected) in cases {
-        assert_eq!(verdict(status, text), expected);
+        assert_eq!(verdict("shell_works", status, text), expected);
     }
 }
 
@@ -40,7 +43,8 @@ fn a_test_is_judged_by_its_status_first() {
 fn the_line_before_a_skip_may_lack_its_end() {
     let text = "test shell_works ... skipped: shell_works: tmux is not installed\nok\n";
     let expected = vec!["skipped: shell_works: tmux is not installed".to_owned()];
-    assert_eq!(verdict(Some(ExitStatus::from_raw(0)), text), Verdict::Skipped(expected));
+    let verdict = verdict("shell_works", Some(ExitStatus::from_raw(0)), text);
+    assert_eq!(verdict, Verdict::Skipped(expected));
 }
 
 #[test]
@@ -65,6 +69,12 @@ fn test_programs_are_found_in_the_messages_of_cargo() {
         message("path+file:///p/crates/jail#0.1.0", "jail", true, "\"/t/a\""),
         message("path+file:///p/crates/plan#stockade-plan@0.1.0", "plan", false, "null"),
         message("path+file:///p/crates/cli#stockade-cli@0.1.0", "stockade", false, "\"/t/s\""),
+        message(
+            "path+file:///p/crates/attacks#stockade-attacks@0.1.0",
+            "attacker",
+            false,
+            "\"/t/x\"",
+        ),
         "{\"reason\":\"build-finished\",\"success\":true}".to_owned(),
     ]
     .join("\n");
@@ -75,7 +85,8 @@ fn test_programs_are_found_in_the_messages_of_cargo() {
         directory: PathBuf::from("/p/crates/jail"),
     };
     let tests = vec![binary("jail", "jail", "/t/a"), binary("stockade-jail", "signals", "/t/b")];
-    let expected = Built { tests, stockade: Some(PathBuf::from("/t/s")) };
+    let [stockade, attacker] = ["/t/s", "/t/x"].map(|path| Some(PathBuf::from(path)));
+    let expected = Built { tests, stockade, attacker };
     assert_eq!(read_messages(&text).unwrap(), expected);
 }
 

@@ -119,6 +119,7 @@ pub(crate) fn run_one(name: &str) -> Result<bool, Failure> {
         root: pass.project(),
         environment: None,
         stockade: Some(Path::new(PROGRAMS).join("stockade")),
+        attacker: None,
     };
     for binary in &binaries {
         let binary = binary.located(Path::new(PROGRAMS), &context.root);
