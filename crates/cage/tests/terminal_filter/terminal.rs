@@ -169,9 +169,9 @@ impl Perform for Screen {
 
     fn osc_dispatch(&mut self, params: &[&[u8]], _: bool) {
         let shown = || params.iter().map(|one| one.escape_ascii().to_string()).collect::<Vec<_>>();
-        if params.iter().skip(1).any(|one| *one == b"?")
-            && !matches!(params, [b"0" | b"1" | b"2" | b"133", ..])
-        {
+        // A title, a mark or a link with a question mark in it asks nothing.
+        let is_text = matches!(params, [b"0" | b"1" | b"2" | b"8" | b"133", ..]);
+        if !is_text && params.iter().skip(1).any(|one| *one == b"?") {
             self.asked.push(format!("command {:?}", shown()));
         }
         match params {
