@@ -115,12 +115,13 @@ impl Running {
                     let Some(meanwhile) = meanwhile.take() else {
                         return Err(SpawnError::Supervise(Errno::PROTO));
                     };
+                    // They would count against a limit on processes.
+                    born.reap_leftovers();
                     // One that ended in the meantime says why.
                     let _gone = born.open_gate();
                     meanwhile();
                 }
                 Some((Report::Started(layers), _)) => {
-                    born.reap_leftovers();
                     let (started, own_gatekeeper) = (Instant::now(), None);
                     return Ok(Self { born, layers, started, terminal, network, own_gatekeeper });
                 }
