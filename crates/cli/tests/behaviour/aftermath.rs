@@ -194,7 +194,7 @@ fn names_that_come_and_go_do_not_stop_a_start() {
                  echo x > d/.git/config; rm -r d; echo x > n; mv n .npmrc; mv .npmrc m; done";
     let mut command = place.stockade();
     command.args(["run", "--quiet", "--rw", ".", "--", "sh", "-c", churn]).process_group(0);
-    let mut other: Child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut other = Ending(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
     let began = std::time::Instant::now();
     while !place.project.join("m").exists() {
         assert!(began.elapsed() < slowly(std::time::Duration::from_secs(30)));
@@ -210,8 +210,19 @@ fn names_that_come_and_go_do_not_stop_a_start() {
         }
     }
     place.write("stop", "");
-    other.wait().unwrap();
+    other.0.wait().unwrap();
     assert!(failed.len() < STARTS / 4, "{failed:#?}");
+}
+
+/// A run that goes on until it is told to end, and not beyond a test that fails.
+struct Ending(Child);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        // One that has ended is what was wanted.
+        let _ended = self.0.kill();
+        let _reaped = self.0.wait();
+    }
 }
 
 const STARTS: usize = 24;
