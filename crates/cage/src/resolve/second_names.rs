@@ -253,7 +253,8 @@ impl<'a> Search<'a> {
             if entry.may_be_one_of(&inodes)
                 && let Some(status) = entry.status()
             {
-                note(entry.path(), status);
+                // A file with a rule of its own is under its own cover.
+                note(entry.path().filter(is_uncovered), status);
             }
             true
         })

@@ -179,11 +179,18 @@ fn describe(row: &mut String, name: &str, value: &Value) {
             });
             Ok(())
         }
+        // What a cage is made of would fill the screen; `--json` has it.
+        Value::Array(entries) if entries.len() > MOST_ENTRIES => {
+            write!(row, " {name}=({} entries)", entries.len())
+        }
         Value::String(text) if is_word(text) => write!(row, " {name}={}", shown(text)),
         Value::String(text) => write!(row, " {name}=\"{}\"", shown(text).replace('"', "\\x22")),
         other => write!(row, " {name}={}", shown(other)),
     };
 }
+
+/// Entries of a list that a row has room for.
+const MOST_ENTRIES: usize = 4;
 
 /// Whether a text cannot be taken for several fields.
 fn is_word(text: &str) -> bool {

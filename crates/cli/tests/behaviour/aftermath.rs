@@ -185,6 +185,20 @@ fn stockade_itself_cannot_be_replaced() {
     assert_eq!(fs::metadata(&own).unwrap().len(), length);
 }
 
+/// T73: the error names the other name, and not the file itself once more.
+#[test]
+fn the_second_name_of_a_single_file_is_told() {
+    let place = Place::new();
+    let inner = place.write("target/debug/deps/app-x", "x");
+    fs::hard_link(&inner, place.project.join("target/debug/app")).unwrap();
+    let ended = place.shell(&["--rw", ".", "--ro", "target/debug/app"], "true");
+    assert_ne!(ended.code, 0);
+    ended.says("has another name (hard link), `").says("/target/debug/deps/app-x`");
+    // With both covered there is no way around either.
+    let both = ["--rw", ".", "--ro", "target/debug/app", "--ro", "target/debug/deps/app-x"];
+    place.shell(&both, "true").expect_code(0);
+}
+
 /// T76: a cage that makes and removes protected names all the time does not keep others from starting, and
 /// is not taken for a fault of the machine.
 #[test]
