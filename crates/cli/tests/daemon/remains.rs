@@ -152,7 +152,8 @@ fn unexpected_files(place: &Place) -> Vec<PathBuf> {
     look(&place.home.join("run"), &|name| ["daemon.sock", "daemon.sock.lock"].contains(&name));
     look(&state, &|name| ["audit", "sessions"].contains(&name));
     look(&state.join("audit"), &|name| {
-        ["key", "lock", "head"].contains(&name) || name.ends_with(".jsonl")
+        let is_record = name.ends_with(".jsonl") || name.starts_with("noted-");
+        is_record || ["key", "lock", "head"].contains(&name)
     });
     look(&state.join("sessions"), &|name| [".lock", KEPT_SESSION].contains(&name));
     look(&state.join("sessions").join(KEPT_SESSION).join("users"), &|_| false);
