@@ -94,7 +94,7 @@ fn an_error_is_told_in_the_form_that_was_asked_for() {
         ended.expect_code(123).says("unknown word `sf`").says("cannot be used");
         let told: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
         assert_eq!(told["exit_code"], 123, "{words:?}");
-        assert_eq!(told["error"]["code"], "bad_policy", "{words:?}");
+        assert_eq!(told["error"]["code"], "policy_syntax", "{words:?}");
         assert!(told["error"]["message"].as_str().unwrap().contains("unknown word `sf`"));
         let diagnostics = &told["error"]["diagnostics"];
         assert!(diagnostics["file"].as_str().unwrap().ends_with("stockade.toml"), "{diagnostics}");
@@ -106,7 +106,7 @@ fn an_error_is_told_in_the_form_that_was_asked_for() {
     place.policy("version = 1\n[cage]\ndefault = \"disabled\"\n");
     let ended = place.ask(["check", "--json"]);
     let told: serde_json::Value = serde_json::from_str(&ended.expect_code(125).stdout).unwrap();
-    assert_eq!(told["error"]["code"], "refused");
+    assert_eq!(told["error"]["code"], "not_approved");
     assert_eq!(told["error"].get("diagnostics"), None);
     assert!(told["error"]["help"][0].as_str().unwrap().contains("stockade allow"));
 }

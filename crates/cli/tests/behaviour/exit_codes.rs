@@ -100,14 +100,14 @@ fn the_result_as_json() {
     let flag = format!("--json={}", file.display());
     place.ask(["run", &flag, "--", "no-such-program"]).expect_code(127);
     let result = last_line(&std::fs::read_to_string(file).unwrap());
-    assert_eq!(result["reason"], "not_found");
+    assert_eq!(result["reason"], "program_not_found");
     assert!(result["error"]["message"].as_str().unwrap().contains("no-such-program"));
 
     // It is the last line also where nothing ran, and standard output stays the program's.
     place.default_cage("sf = []");
     let ended = place.ask(["run", "--json", "--", "true"]);
     let result = last_line(&ended.expect_code(123).says("cannot be used").stderr);
-    assert_eq!(result["error"]["code"], "bad_policy");
+    assert_eq!(result["error"]["code"], "policy_syntax");
     assert_eq!(result["error"]["diagnostics"]["errors"][0]["code"], "unknown-word");
     assert_eq!(ended.stdout, "");
 }

@@ -15,7 +15,7 @@ fn a_text_is_approved_by_its_hash() {
     let approval = serving.get(&path);
     assert_eq!((&approval["needed"], &approval["approved"]), (&json!(true), &json!(false)));
     assert!(approval["asked_beyond_ceiling"]["default"][0].is_string(), "{approval:#}");
-    serving.post("/v1/cages", &serving.shell("true")).refused(403, "refused");
+    serving.post("/v1/cages", &serving.shell("true")).refused(403, "not_approved");
     let put = |hash: &str| {
         let body = json!({ "project": place.project, "sha256": hash });
         serving.ask("PUT", "/v1/policy/approval", Some(&body))
@@ -25,7 +25,7 @@ fn a_text_is_approved_by_its_hash() {
     serving.wait(&serving.spawn(&serving.shell("true")));
     // Another text is another matter.
     place.default_cage("net.allow = [\"example.org\"]");
-    serving.post("/v1/cages", &serving.shell("true")).refused(403, "refused");
+    serving.post("/v1/cages", &serving.shell("true")).refused(403, "not_approved");
     assert_eq!(serving.ask("DELETE", &path, None).expect(200)["removed"], true);
     assert_eq!(serving.ask("DELETE", &path, None).expect(200)["removed"], false);
     serving.ask("GET", "/v1/policy/approval", None).refused(400, "bad_request");

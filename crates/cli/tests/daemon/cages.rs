@@ -148,8 +148,8 @@ fn what_does_not_start_says_why() {
     with(json!({ "argv": ["no-such-program"] })).refused(422, "program_not_found");
     with(json!({ "argv": [] })).refused(400, "bad_request");
     with(json!({ "argv": ["a\0b"] })).refused(400, "bad_request");
-    with(json!({ "rules": { "ro": ["/no/such/path"] } })).refused(422, "bad_policy");
-    with(json!({ "cage": "absent" })).refused(422, "bad_policy");
+    with(json!({ "rules": { "ro": ["/no/such/path"] } })).refused(422, "path_missing");
+    with(json!({ "cage": "absent" })).refused(422, "policy_invalid");
     with(json!({ "rules": { "net": ["*.*"] } })).refused(400, "bad_request");
     with(json!({ "project": "/no/such/project" })).refused(400, "bad_request");
     with(json!({ "project": "relative" })).refused(400, "bad_request");
@@ -163,9 +163,9 @@ fn what_does_not_start_says_why() {
     with(json!({ "terminal": { "kind": "a b" } })).refused(400, "bad_request");
     with(json!({ "session": "../up" })).refused(400, "bad_request");
     serving.place.default_cage("net.allow = [\"example.com\"]");
-    with(json!({})).refused(403, "refused");
+    with(json!({})).refused(403, "not_approved");
     serving.place.policy("version = 1\n[cage.default]\nfs = [{ rd = \".\" }]\n");
-    let message = with(json!({})).refused(422, "bad_policy");
+    let message = with(json!({})).refused(422, "policy_syntax");
     assert!(message.contains("stockade.toml"), "{message}");
     let (running, ended) = {
         let status = serving.get("/v1/status");
@@ -243,7 +243,7 @@ fn a_changed_policy_never_reaches_a_running_cage() {
     serving.wait_for_output(&running, "ready");
     let before = serving.get(&format!("/v1/cages/{running}"))["plan_hash"].clone();
     place.policy("this is no policy");
-    serving.post("/v1/cages", &serving.shell("true")).refused(422, "bad_policy");
+    serving.post("/v1/cages", &serving.shell("true")).refused(422, "policy_syntax");
     place.default_cage("fs = [{ rw = \".\" }]");
     let wider = serving.spawn(&serving.shell("touch written"));
     assert_eq!(serving.wait(&wider)["end"]["exit_code"], 0);

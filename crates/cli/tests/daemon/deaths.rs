@@ -257,7 +257,7 @@ impl Load<'_> {
                 Ok(cage) => self.use_cage(&client, &cage, &mut dice),
                 Err(daemon::client::ClientError::Refused { code, .. }) => {
                     // A user may be unable to hold limits; a gatekeeper may have died meanwhile.
-                    limits_hold &= code != "cannot_build";
+                    limits_hold &= code != "limits_unavailable";
                 }
                 Err(_) => std::thread::sleep(Duration::from_millis(2)),
             }

@@ -36,7 +36,7 @@ fn a_cage_too_many_for_the_gatekeeper_is_refused() {
         return skip("this root may not limit a process of another user");
     }
     let refused = serving.post("/v1/cages", &request(json!(["true"])));
-    let message = refused.refused(503, "cannot_build");
+    let message = refused.refused(503, "network_error");
     assert!(message.contains("ulimit -n"), "{message}");
     allow(MOST).unwrap();
     let before = serving.output(&served, "stdout").len();

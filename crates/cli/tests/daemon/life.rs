@@ -127,7 +127,7 @@ fn control_groups_of_a_killed_daemon_are_swept() {
     request["rules"] = json!({ "memory": "64M" });
     let answer = serving.post("/v1/cages", &request);
     if answer.status != 201 {
-        answer.refused(503, "cannot_build");
+        answer.refused(503, "limits_unavailable");
         return skip("no limits can be held here");
     }
     let id = answer.expect(201)["id"].as_str().unwrap().to_owned();
@@ -228,7 +228,7 @@ fn a_configuration_of_the_manuals_is_served_with() {
         }),
     );
     // Each start reads it for its own project.
-    assert!(missing.refused(422, "bad_policy").contains("/project/run`"));
+    assert!(missing.refused(422, "path_missing").contains("/project/run`"));
 }
 
 #[test]

@@ -79,7 +79,7 @@ fn limits_that_cannot_be_held_need_the_clients_word() {
             request["degraded_limits"] = word;
         }
         let (status, problem) = unlimited.ask("/v1/cages", Some(&request));
-        assert_eq!((status, &problem["code"]), (503, &json!("cannot_build")), "{problem:#}");
+        assert_eq!((status, &problem["code"]), (503, &json!("limits_unavailable")), "{problem:#}");
         assert!(problem["help"].to_string().contains("degraded_limits"), "{problem:#}");
     }
     request["degraded_limits"] = json!(true);
@@ -124,7 +124,7 @@ fn a_limit_that_was_met_is_told() {
     request["rules"] = json!({ "pids": 5 });
     let answer = serving.post("/v1/cages", &request);
     if answer.status == 503 && !(is_root() && testing::requires_everything()) {
-        answer.refused(503, "cannot_build");
+        answer.refused(503, "limits_unavailable");
         return skip("no limits can be held here");
     }
     let id = answer.expect(201)["id"].as_str().unwrap().to_owned();

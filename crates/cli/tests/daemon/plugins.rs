@@ -55,9 +55,9 @@ fn a_plugin_stays_under_the_ceiling() {
         let body = json!({ "project": project, "capabilities": [word] });
         serving.post("/v1/policy/check", &body)
     };
-    check("net:example.com:443").refused(403, "refused");
-    check("read:fs:/opt").refused(403, "refused");
-    check("read:fs:../..").refused(422, "bad_policy");
+    check("net:example.com:443").refused(403, "beyond_ceiling");
+    check("read:fs:/opt").refused(403, "beyond_ceiling");
+    check("read:fs:../..").refused(422, "policy_invalid");
     let text = "version = 1\n[ceiling]\nnet.allow = [\"example.com:443\"]\n";
     let body = json!({
         "project": project, "capabilities": ["net:example.com:443"], "policy": text,
@@ -65,8 +65,8 @@ fn a_plugin_stays_under_the_ceiling() {
     serving.post("/v1/policy/check", &body).refused(400, "bad_request");
     serving.place.configuration(text);
     check("net:example.com:443").expect(200);
-    check("net:example.com:80").refused(403, "refused");
-    let message = check("raed:fs:src").refused(422, "bad_policy");
+    check("net:example.com:80").refused(403, "beyond_ceiling");
+    let message = check("raed:fs:src").refused(422, "policy_invalid");
     assert!(message.contains("did you mean `read:fs:src`?"), "{message}");
 }
 
@@ -81,7 +81,7 @@ fn a_plugin_is_always_caged_and_never_something_else() {
         start(wrong).refused(400, "bad_request");
     }
     for word in ["disabled", "uncaged", "*"] {
-        let message = start(json!([word])).refused(422, "bad_policy");
+        let message = start(json!([word])).refused(422, "policy_invalid");
         assert!(message.contains("a plugin is always caged"), "{message}");
     }
     for beside in ["cage", "agent", "policy"] {
@@ -92,6 +92,6 @@ fn a_plugin_is_always_caged_and_never_something_else() {
     assert_eq!(serving.get("/v1/cages")["cages"], json!([]));
     let open = Place::new().serving(&["--no-sandbox"]);
     let request = plugin(&open, json!(["exec:sh"]), "touch x");
-    open.post("/v1/cages", &request).refused(403, "refused");
+    open.post("/v1/cages", &request).refused(403, "uncaged_not_allowed");
     assert!(!open.place.project.join("x").exists());
 }

@@ -15,12 +15,12 @@ fn a_text_is_compiled_or_its_errors_are_told() {
     assert!(good["summary"].as_str().unwrap().contains("rw:"), "{}", good["summary"]);
     assert_eq!(good["plan"]["argv"][0], "make");
     let bad = ask("version = 1\n[cage.default]\nfs = [{ rwx = \".\" }]\n");
-    let message = bad.refused(422, "bad_policy");
+    let message = bad.refused(422, "policy_syntax");
     assert!(message.contains("stockade.toml:3") && message.contains("rwx"), "{message}");
     assert_eq!(bad.expect(422)["diagnostics"]["errors"][0]["line"], 3);
     // No file has this text, so that there is nothing to approve yet.
     let beyond = ask("version = 1\n[cage.default]\nnet.allow = [\"example.com\"]\n");
-    beyond.refused(403, "refused");
+    beyond.refused(403, "not_approved");
     let help = beyond.expect(403)["help"][0].as_str().unwrap().to_owned();
     assert!(
         help.contains("write the text to that file") && help.contains("stockade allow"),

@@ -86,12 +86,12 @@ fn the_schema_of_records_is_served() {
 fn what_was_not_compiled_is_on_record() {
     let serving = Serving::new();
     serving.place.policy("this is no policy");
-    serving.post("/v1/cages", &serving.shell("true")).refused(422, "bad_policy");
+    serving.post("/v1/cages", &serving.shell("true")).refused(422, "policy_syntax");
     serving.place.default_cage("fs = [{ ro = \"missing\" }]");
-    serving.post("/v1/cages", &serving.shell("true")).refused(422, "bad_policy");
+    serving.post("/v1/cages", &serving.shell("true")).refused(422, "path_missing");
     let records = serving.get("/v1/audit?event=sandbox.compile_error");
     assert_eq!(names(&records).len(), 2, "{records:#}");
-    assert_eq!(records["records"][0]["error_code"], "bad_policy");
+    assert_eq!(records["records"][0]["error_code"], "policy_syntax");
 }
 
 /// T52: a changed log is found over the API as well.
