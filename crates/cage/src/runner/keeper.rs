@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use audit::Log;
 use jail::{End, Report};
 use limits::{Group, Usage};
-use plan::LimitsPlan;
 use rustix::io::Errno;
 
 use super::clerk::Clerk;
@@ -375,10 +374,7 @@ impl Keeper {
         let ran_out = usage.is_some_and(|usage| usage.is_out_of_memory());
         let reason = if ran_out && why.is_none() { EndReason::Oom } else { reason };
         drop(body);
-        let limits = match &kept.plan {
-            Some(plan) => plan.limits,
-            None => LimitsPlan::default(),
-        };
+        let limits = kept.limits;
         let recorded = kept.recorder.append_end(&RecordedEnd {
             end,
             reason,

@@ -4,12 +4,12 @@
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use jail::launcher::Launcher;
 use jail::{Born, End, Layers};
 use limits::Group;
-use plan::Plan;
+use plan::{LimitsPlan, Plan};
 use rustix::io::Errno;
 use rustix::process::Pid;
 
@@ -29,6 +29,8 @@ pub(super) struct Kept {
     pub(super) invocation_id: String,
     pub(super) recorder: Arc<Recorder>,
     pub(super) plan: Option<Arc<Plan>>,
+    /// What it is held to; without a cage its time alone.
+    pub(super) limits: LimitsPlan,
     pub(super) pid: Pid,
     pub(super) stdin: Mutex<Option<OwnedFd>>,
     pub(super) stdout: Option<Pump>,
@@ -189,6 +191,7 @@ impl Kept {
             key,
             invocation_id,
             recorder,
+            limits: plan.as_ref().map(|plan| plan.limits).unwrap_or_default(),
             plan,
             pid,
             stdin: Mutex::new(stdin),
@@ -205,6 +208,12 @@ impl Kept {
     /// What holds the program; none once it has been let go.
     pub(super) fn body(&self) -> Option<Arc<Body>> {
         self.body.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The same for a program without a cage that has so long to live. K162
+    pub(super) fn living(self, walltime: Option<Duration>) -> Self {
+        let walltime_sec = walltime.map(|time| time.as_secs());
+        Self { limits: LimitsPlan { walltime_sec, ..self.limits }, ..self }
     }
 
     /// The same in a session.
@@ -265,7 +274,7 @@ impl Kept {
 
     /// Has the time be why the program ends, if it is over.
     pub(super) fn note_time_over(&self) {
-        let walltime = self.plan.as_ref().and_then(|plan| plan.limits.walltime_sec);
+        let walltime = self.limits.walltime_sec;
         let mut life = self.life();
         let ran = life.started.map(|started| started.elapsed().as_secs());
         if walltime.is_some_and(|most| ran.is_some_and(|ran| ran >= most)) {

@@ -181,7 +181,7 @@ impl Runner {
         let pid = direct.pid;
         let body = (pid, Body::Uncaged(direct));
         let shared = Arc::clone(recorder);
-        let kept = Kept::new(key, invocation_id, shared, None, body, ends);
+        let kept = Kept::new(key, invocation_id, shared, None, body, ends).living(program.walltime);
         let kept = Arc::new(kept.in_session(stay));
         kept.life().started = Some(Instant::now());
         self.begin(StartStep::Watchdog)?;
