@@ -10,7 +10,7 @@ use crate::serving::{Place, Serving, eventually, is_alive};
 #[test]
 fn no_sandbox_overrides_every_cage_and_says_so() {
     let serving = Place::new().serving(&["--no-sandbox"]);
-    assert!(serving.said().contains("--no-sandbox"), "{}", serving.said());
+    eventually("it says so", || serving.said().contains("--no-sandbox"));
     assert_eq!(serving.get("/v1/status")["sandbox"], false);
     let outside = serving.place.home.join("outside");
     let id = serving.spawn(&serving.shell(&format!("touch {}", outside.display())));
