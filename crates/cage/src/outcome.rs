@@ -6,6 +6,7 @@ use jail::{Denial, End, Layers, SetupFailure, StartError, Step};
 use limits::{LimitsError, Usage};
 use plan::seccomp::{Arch, syscall_name};
 use plan::{HostPath, Plan};
+use policy::Kind;
 use policy::shown::shown;
 use rustix::io::Errno;
 
@@ -214,6 +215,25 @@ impl From<SetupFailure> for SpawnError {
             }
             (Step::Execute, Some(errno)) => Self::NotExecutable { program: failure.subject, errno },
             _ => Self::Start(StartError::Setup(failure)),
+        }
+    }
+}
+
+impl SpawnError {
+    /// What kind of failure it is.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::NotFound { .. } | Self::NotFoundUncaged { .. } => Kind::ProgramNotFound,
+            Self::NotExecutable { .. } => Kind::ProgramNotExecutable,
+            Self::Stream { .. } => Kind::Usage,
+            Self::Limits(_) => Kind::LimitsUnavailable,
+            Self::TooLittleMemory { .. } => Kind::TooLittleMemory,
+            Self::Record(_) => Kind::RecordUnavailable,
+            Self::RecordLost(_) => Kind::RecordLost,
+            Self::Gatekeeper { .. } => Kind::NetworkError,
+            Self::Published { .. } => Kind::PortTaken,
+            Self::TreeChanged { .. } => Kind::TreeChanged,
+            Self::Start(_) | Self::Supervise(_) | Self::Helper { .. } => Kind::CannotBuild,
         }
     }
 }

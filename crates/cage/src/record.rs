@@ -9,20 +9,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use aftermath::{Swept, record_swept};
 use audit::{AuditError, Event, Limit, LimitValue, Log, Name, Position, UncagedReason};
 use gate::event::EventKind;
 use jail::End;
 use limits::{Degradation, Usage};
 use plan::{HostPath, LimitsPlan, Plan};
+use policy::{Kind, with_causes};
+use session::Session;
+use state::Locations;
+use state::{Directory, StateError};
 use walls::Wall;
 
 use crate::gatekeeper::{NetworkEnd, NetworkOutcome};
-use crate::kind::{Kind, with_causes};
 use crate::outcome::{DeniedCall, EndReason, Outcome, SpawnError};
-use crate::project::Locations;
-use crate::session::Session;
-use crate::state::{Directory, StateError};
-use crate::sweep::{Swept, record_swept};
 
 mod cage;
 mod network;
