@@ -18,8 +18,8 @@ use session::Session;
 
 use crate::bounds::Bounds;
 use crate::gatekeeper::{Gatekeeper, Registration};
-use crate::outcome::{EndReason, Outcome, SpawnError};
-use crate::record::{RecordError, RecordedEnd, Recorder, Recording};
+use crate::outcome::{EndReason, Outcome, RecordError, SpawnError};
+use crate::record::{RecordedEnd, Recorder, Recording};
 use crate::spawn::{Event, Running, connect};
 use crate::watchdog::Ring;
 use console::Console;

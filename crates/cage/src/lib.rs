@@ -36,12 +36,14 @@ pub use aftermath::{Swept, SweptKind, record_swept, sweep_groups, sweep_sessions
 pub use attached::{AttachedRun, Attended, UncagedOutcome, UncagedRun};
 pub use bounds::Bounds;
 pub use captured::{Captured, run_captured};
-pub use gatekeeper::{Gatekeeper, NetworkEnd, NetworkOutcome, Registration};
+pub use gatekeeper::{Gatekeeper, Registration};
 pub use launcher::Launcher;
 pub use limits::{Degradation, Degraded, LimitsError, Usage};
-pub use outcome::{DeniedCall, EndReason, Outcome, SpawnError};
+pub use outcome::{
+    DeniedCall, EndReason, NetworkEnd, NetworkOutcome, Outcome, RecordError, SpawnError,
+};
 pub use policy::{Fault, Kind, with_causes};
-pub use record::{Labels, RecordError, RecordedEnd, Recorder, Recording};
+pub use record::{Labels, RecordedEnd, Recorder, Recording};
 pub use session::GRACE;
 pub use spawn::{Event, Running, spawn, spawn_through};
 pub use watchdog::{Ring, Watchdog};

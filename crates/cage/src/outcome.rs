@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use audit::AuditError;
+use gate::account::Account;
 use jail::{Denial, End, Layers, SetupFailure, StartError, Step};
 use limits::{LimitsError, Usage};
 use plan::seccomp::{Arch, syscall_name};
@@ -9,9 +11,7 @@ use plan::{HostPath, Plan};
 use policy::Kind;
 use policy::shown::shown;
 use rustix::io::Errno;
-
-use crate::gatekeeper::NetworkOutcome;
-use crate::record::RecordError;
+use state::StateError;
 
 /// A cage's end.
 #[derive(Clone, Debug)]
@@ -30,6 +30,29 @@ pub struct Outcome {
     pub network: Option<NetworkOutcome>,
     /// What it has used, if it had limits other than that of time.
     pub usage: Option<Usage>,
+}
+
+/// What became of a cage's network.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NetworkOutcome {
+    /// How its network ended.
+    pub end: NetworkEnd,
+    /// What went through and what did not. Where the gatekeeper ended first, the counters as it last told
+    /// them.
+    pub account: Account,
+    /// That no resolver answered, and which were tried.
+    pub upstream_unreachable: Option<String>,
+}
+
+/// How a cage's network ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NetworkEnd {
+    /// With the cage.
+    WithCage,
+    /// With the cage, but the gatekeeper has not said in time what went through.
+    Untold,
+    /// Before it, because the gatekeeper ended.
+    GatekeeperGone,
 }
 
 /// Why a program that ran has ended.
@@ -177,6 +200,23 @@ pub enum SpawnError {
         /// What is wrong.
         problem: String,
     },
+}
+
+/// Why there is no record of a start, which therefore does not happen.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// There is no place to keep it.
+    #[error("the record cannot be kept")]
+    State(#[from] StateError),
+    /// It cannot be written.
+    #[error("the record cannot be written")]
+    Audit(#[from] AuditError),
+}
+
+impl From<AuditError> for SpawnError {
+    fn from(error: AuditError) -> Self {
+        Self::Record(error.into())
+    }
 }
 
 impl SpawnError {

@@ -21,8 +21,9 @@ use state::Locations;
 use state::{Directory, StateError};
 use walls::Wall;
 
-use crate::gatekeeper::{NetworkEnd, NetworkOutcome};
-use crate::outcome::{DeniedCall, EndReason, Outcome, SpawnError};
+use crate::outcome::{
+    DeniedCall, EndReason, NetworkEnd, NetworkOutcome, Outcome, RecordError, SpawnError,
+};
 
 mod cage;
 mod network;
@@ -38,23 +39,6 @@ pub struct Labels {
     pub session_id: Option<String>,
     /// The agent of the policy file, if one was named.
     pub subagent_name: Option<String>,
-}
-
-/// Why there is no record of a start, which therefore does not happen.
-#[derive(Debug, thiserror::Error)]
-pub enum RecordError {
-    /// There is no place to keep it.
-    #[error("the record cannot be kept")]
-    State(#[from] StateError),
-    /// It cannot be written.
-    #[error("the record cannot be written")]
-    Audit(#[from] AuditError),
-}
-
-impl From<AuditError> for SpawnError {
-    fn from(error: AuditError) -> Self {
-        Self::Record(error.into())
-    }
 }
 
 /// Where a start is recorded, and for whom it is.

@@ -13,7 +13,7 @@ use sys::clone::Namespaces;
 use sys::holder::NamespaceHolder;
 
 use crate::control::{Channel, MAX_DESCRIPTORS, Order};
-use crate::{SetupFailure, Step, identity, tree};
+use crate::{SetupFailure, Step, attributes, identity};
 
 /// Makes a detached, attributed and where asked idmapped mount for every bind of the Plan and sends them to
 /// the cage that is being built, in the Plan's order. What it returns has ended or is about to, and is to be
@@ -85,7 +85,7 @@ fn detach(
         Mapping::Plain => None,
         Mapping::Owner { uid, gid } => Some(maps.for_owner(uid, gid)?),
     };
-    tree::set_bind_attributes(tree.as_fd(), operation, map.map(AsFd::as_fd)).map_err(
+    attributes::set_bind_attributes(tree.as_fd(), operation, map.map(AsFd::as_fd)).map_err(
         |errno| match (mapping, errno) {
             (Mapping::Owner { .. }, Errno::INVAL) => SetupFailure::found(
                 Step::Idmap,

@@ -13,8 +13,8 @@ use session::Session;
 
 use super::signals::{Signals, stop_own_group};
 use crate::bounds::Bounds;
-use crate::outcome::{EndReason, SpawnError};
-use crate::record::{RecordError, RecordedEnd, Recording};
+use crate::outcome::{EndReason, RecordError, SpawnError};
+use crate::record::{RecordedEnd, Recording};
 use crate::runner::{Direct, UncagedProgram};
 use crate::watchdog::Ring;
 

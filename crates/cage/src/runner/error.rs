@@ -9,8 +9,7 @@ use policy::Kind;
 use prepare::{PrepareError, SelectionError};
 use rustix::io::Errno;
 
-use crate::outcome::SpawnError;
-use crate::record::RecordError;
+use crate::outcome::{RecordError, SpawnError};
 
 /// Why a program did not start.
 #[derive(Debug, thiserror::Error)]

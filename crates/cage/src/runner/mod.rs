@@ -68,8 +68,7 @@ pub use crate::record::Labels;
 
 use state::Directory;
 
-use crate::outcome::EndReason;
-use crate::record::RecordError;
+use crate::outcome::{EndReason, RecordError};
 use crate::way_out::WayOut;
 use clerk::{Clerk, start_thread};
 use error::kernel;
