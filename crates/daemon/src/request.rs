@@ -33,7 +33,10 @@ pub(crate) async fn json<T: DeserializeOwned>(request: Request<Incoming>) -> Res
 /// A body that does not have the form that is asked for. An unknown field is answered with the one that was
 /// meant, among those that its place has and those that it could have `beside` them.
 pub(crate) fn wrong(error: &serde_json::Error, beside: &[&str]) -> Problem {
-    let message = error.to_string();
+    let mut message = error.to_string();
+    if unknown_field(&message).is_some() {
+        message.extend(beside.iter().map(|field| format!(", `{field}`")));
+    }
     let problem = Problem::new(
         Code::BadRequest,
         format!("the body is wrong: {}", policy::shown::shown(&message)),

@@ -58,6 +58,17 @@ fn the_field_that_was_meant_is_named() {
     }
 }
 
+/// The list of fields is that of the whole body, and not of the part that refused one.
+#[test]
+fn every_field_that_a_body_has_is_listed() {
+    let message = read(json!({ "nonsense": 1 })).unwrap_err();
+    let known = "expected one of `argv`, `project`, `policy`, `cage`, `agent`, `capabilities`, \
+                 `working_directory`, `environment`, `rules`";
+    assert!(message.ends_with(known), "{message}");
+    let message = read(json!({ "rules": { "nonsense": 1 } })).unwrap_err();
+    assert!(message.contains("`memory`") && !message.contains("`project`"), "{message}");
+}
+
 /// T52, T61: what is misspelt is refused and not left out.
 #[test]
 fn unknown_names_are_refused() {
