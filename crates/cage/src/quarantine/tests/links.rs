@@ -135,6 +135,21 @@ fn configuration_behind_a_link_is_read() {
     assert_eq!(grant.sweep(), ["moved watch"]);
 }
 
+/// T79, T6: a repository that a `.git` file names through a link.
+#[test]
+fn a_repository_behind_a_link_is_judged() {
+    for (written, expected) in [
+        ("real/store/config.worktree", "moved real/store/config.worktree"),
+        ("real/store/hooks/pre-commit", "moved real/store/hooks"),
+        ("real/store/index.lock", ""),
+    ] {
+        let grant = setting(&["real/store/old", ".git"], &[("real", "linked")], &[".git"]);
+        std::fs::write(grant.top.join(".git"), "gitdir: linked/store\n").unwrap();
+        write(&grant.top.join(written));
+        assert_eq!(grant.sweep().join(","), expected, "{written}");
+    }
+}
+
 /// T79: a way that begins outside of the grant can lead into it.
 #[test]
 fn a_way_from_outside_is_followed_into_the_grant() {
