@@ -129,7 +129,10 @@ fn programs(command: &[u8]) -> Vec<Named> {
             is_first = is_first && word.is_empty();
             (last, before) = (word, end);
         }
-        if let Some(directory) = entered_by(part) {
+        // No path is longer, and a command can enter as many directories as it likes.
+        if entered.len() < MOST_PATH_BYTES
+            && let Some(directory) = entered_by(part)
+        {
             entered = entering(&entered, &directory);
         }
     }
@@ -376,3 +379,6 @@ const KEYS: &[(&str, &[&str], Kind)] = &[
 
 /// How many paths one configuration may name.
 pub(super) const MOST_PATHS: usize = 256;
+
+/// PATH_MAX of the kernel.
+const MOST_PATH_BYTES: usize = 4096;

@@ -113,3 +113,12 @@ fn a_directory_that_a_command_enters_counts() {
         assert!(!found.iter().any(|line| line == absent), "{absent} in {found:?}");
     }
 }
+
+/// T7: a command that enters a directory over and over takes no longer than one that does not.
+#[test]
+fn entering_without_end_is_bounded() {
+    let text = format!("[core] fsmonitor = \"{}./x\"", "cd a;".repeat(200_000));
+    let found = check(&text);
+    assert!(found.len() <= MOST_PATHS, "{}", found.len());
+    assert!(found.iter().skip(1).all(|line| line.len() < 2 * MOST_PATH_BYTES));
+}
