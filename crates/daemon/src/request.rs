@@ -33,15 +33,21 @@ pub(crate) async fn json<T: DeserializeOwned>(request: Request<Incoming>) -> Res
 /// A body that does not have the form that is asked for. An unknown field is answered with the one that was
 /// meant, among those that its place has and those that it could have `beside` them.
 pub(crate) fn wrong(error: &serde_json::Error, beside: &[&str]) -> Problem {
-    let message = error.to_string();
+    let mut message = error.to_string();
+    let mut meant = None;
+    if let Some((unknown, mut known)) = unknown_field(&error.to_string()) {
+        known.extend(beside);
+        meant = policy::text::words::meant(unknown, known.iter().copied()).map(str::to_owned);
+        // Without them it says where in the text the field stands.
+        if !beside.is_empty() {
+            let known = known.join("`, `");
+            message = format!("unknown field `{unknown}`, expected one of `{known}`");
+        }
+    }
     let problem = Problem::new(
         Code::BadRequest,
         format!("the body is wrong: {}", policy::shown::shown(&message)),
     );
-    let meant = unknown_field(&message).and_then(|(unknown, known)| {
-        let candidates = known.iter().copied().chain(beside.iter().copied());
-        policy::text::words::meant(unknown, candidates).map(str::to_owned)
-    });
     let problem = match meant {
         Some(meant) => problem.help(format!("did you mean `{meant}`?")),
         None => problem,
@@ -50,7 +56,7 @@ pub(crate) fn wrong(error: &serde_json::Error, beside: &[&str]) -> Problem {
 }
 
 /// The field that serde does not know, and those that it does, from what it says of them.
-fn unknown_field(message: &str) -> Option<(&str, Vec<&str>)> {
+pub(crate) fn unknown_field(message: &str) -> Option<(&str, Vec<&str>)> {
     let rest = message.strip_prefix("unknown field `")?;
     let (unknown, known) = rest.split_once("`, expected ")?;
     Some((unknown, known.split('`').skip(1).step_by(2).collect()))

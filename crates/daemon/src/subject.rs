@@ -18,7 +18,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use crate::problem::Problem;
-use crate::request::{object, wrong};
+use crate::request::{object, unknown_field, wrong};
 
 #[cfg(test)]
 mod tests;
@@ -117,9 +117,14 @@ pub(crate) fn split<Rest: DeserializeOwned>(
 ) -> Result<(Subject, Rest), Problem> {
     let subject: Map<String, Value> =
         FIELDS.iter().filter_map(|name| fields.remove_entry(*name)).collect();
-    // The reader of the rest does not know the fields of a subject.
-    let rest =
-        serde_json::from_value(Value::Object(fields)).map_err(|error| wrong(&error, &FIELDS))?;
+    let names: Vec<String> = fields.keys().cloned().collect();
+    let rest = serde_json::from_value(Value::Object(fields)).map_err(|error| {
+        let message = error.to_string();
+        let is_beside = unknown_field(&message)
+            .is_some_and(|(unknown, _)| names.iter().any(|name| name == unknown));
+        // The reader of the rest does not know the fields of a subject, and what lies deeper has none.
+        wrong(&error, if is_beside { &FIELDS } else { &[] })
+    })?;
     let subject =
         serde_json::from_value(Value::Object(subject)).map_err(|error| wrong(&error, &[]))?;
     Ok((subject, rest))

@@ -44,6 +44,8 @@ pub struct Prepared {
     pub sources: Vec<OwnedFd>,
     /// Links with protected names, as they are before the run.
     pub links: Vec<Link>,
+    /// Links inside protected directories that lead out of them.
+    pub links_inside: Vec<Link>,
     /// Directories of writable grants as they were.
     pub directories: Vec<Listed>,
     /// Indexes of repositories in writable grants as they were.
@@ -77,11 +79,12 @@ pub fn prepare(selection: &Selection, argv: &[OsString]) -> Result<Prepared, Pre
     let hidden_by_flags = hidden_by_flags(&selection.policy, &resolved.facts);
     let hidden_once_there = hidden_once_there(&selection.policy, &resolved.facts);
     let writable_by_name = writable_by_name(&selection.policy, &resolved.facts);
-    let Resolved { facts, sources, links, directories, indexes } = resolved;
+    let Resolved { facts, sources, links, links_inside, directories, indexes } = resolved;
     Ok(Prepared {
         plan,
         sources,
         links,
+        links_inside,
         directories,
         indexes,
         home: facts.caller.home,
@@ -164,8 +167,8 @@ impl Prepared {
         let read_only = self.granted().filter(|(_, access)| *access == Access::ReadOnly);
         let read_only = read_only.map(|(source, _)| source.path.clone()).collect();
         let (directories, indexes) = (self.directories.clone(), self.indexes.clone());
-        let home = self.home.clone();
-        AtStart { covered, links, read_only, directories, indexes, home, named }
+        let (links_inside, home) = (self.links_inside.clone(), self.home.clone());
+        AtStart { covered, links, links_inside, read_only, directories, indexes, home, named }
     }
 
     /// What the cage has a cover over, hidden or read-only. Replacing such a path on the host takes

@@ -11,6 +11,8 @@ pub struct AtStart {
     pub covered: Vec<HostPath>,
     /// Links with protected names. Nothing can be mounted over a link.
     pub links: Vec<Link>,
+    /// Links inside protected directories that lead out of them. What appears behind one runs by its name.
+    pub links_inside: Vec<Link>,
     /// What had a rule of its own that lets it be read and no more.
     pub read_only: Vec<HostPath>,
     /// Directories that were read whole.

@@ -60,6 +60,8 @@ pub struct Resolved {
     pub facts: HostFacts,
     /// Links with protected names inside read-write grants.
     pub links: Vec<Link>,
+    /// Links inside protected directories that lead out of them.
+    pub links_inside: Vec<Link>,
     /// Directories of writable grants as they are.
     pub directories: Vec<Listed>,
     /// Indexes of repositories in writable grants as they are.
@@ -101,7 +103,7 @@ pub fn resolve(policy: &Policy, surroundings: &Surroundings) -> Result<Resolved,
     if walls::stands(Wall::Sockets) {
         secrets.extend(sockets::find(&stage, &mut sources)?);
     }
-    let protected::Protected { found: mut protected, links, directories, indexes } =
+    let protected::Protected { found: mut protected, links, links_inside, directories, indexes } =
         protected::find(&stage, &secrets, surroundings, &mut sources)?;
     protected.retain(|_| walls::stands(Wall::ProtectedNames));
     let covered = second_names::Covered { secrets: &secrets, protected: &protected };
@@ -134,6 +136,7 @@ pub fn resolve(policy: &Policy, surroundings: &Surroundings) -> Result<Resolved,
             umask: surroundings.umask,
         },
         links,
+        links_inside,
         directories,
         indexes,
         sources: descriptors,

@@ -3,6 +3,7 @@
 //! link; what lies deeper is watched by the sweep after the run. Of their contents only those of Git
 //! repositories are read, for what they name.
 
+mod inside;
 mod walk;
 
 use std::collections::{BTreeMap, HashSet};
@@ -32,6 +33,8 @@ pub(super) struct Protected {
     pub(super) found: Vec<Found>,
     /// Links that lead to them, or would if there were something.
     pub(super) links: Vec<Link>,
+    /// Those inside protected directories that lead out of them.
+    pub(super) links_inside: Vec<Link>,
     /// The directories that were read.
     pub(super) directories: Vec<Listed>,
     /// The indexes of repositories that were found.
@@ -52,8 +55,10 @@ pub(super) fn find(
         found: BTreeMap::new(),
         followed: HashSet::new(),
         links: Vec::new(),
+        links_inside: Vec::new(),
         directories: Vec::new(),
         indexes: Vec::new(),
+        inside: Vec::new(),
         problems: Vec::new(),
         reader: Reader::new(MOST_BYTES),
         index_bytes_left: MOST_INDEX_BYTES,
@@ -75,6 +80,7 @@ pub(super) fn find(
         surroundings.executable.iter().for_each(|program| search.own_program(program));
     }
     search.follow_gitlinks();
+    search.follow_links_inside();
     let unread = search.reader.take_unread().into_iter();
     search.problems.extend(unread.map(|(path, errno)| {
         let problem = OpenFailure::Kernel { call: "open", errno }.into();
@@ -92,8 +98,8 @@ pub(super) fn find(
             outermost.push(stage.found(opened, entry, sources)?);
         }
     }
-    let Search { links, directories, indexes, .. } = search;
-    Ok(Protected { found: outermost, links, directories, indexes })
+    let Search { links, links_inside, directories, indexes, .. } = search;
+    Ok(Protected { found: outermost, links, links_inside, directories, indexes })
 }
 
 /// A project's file may not make writable what runs code outside the cage: a repository could else
@@ -136,8 +142,11 @@ struct Search<'a> {
     /// Configuration that was read, with the work tree that it was read for.
     followed: HashSet<(HostPath, Option<HostPath>)>,
     links: Vec<Link>,
+    links_inside: Vec<Link>,
     directories: Vec<Listed>,
     indexes: Vec<Index>,
+    /// Protected directories whose links were not followed yet.
+    inside: Vec<inside::Inside>,
     problems: Vec<Uncoverable>,
     reader: Reader,
     /// How much may still be read of indexes. What of them is not known stops no start.
@@ -157,6 +166,7 @@ impl Search<'_> {
         match self.stage.opener.anywhere(path) {
             Ok(opened) => {
                 let place = opened.path.clone();
+                self.note_inside(&opened, known_as);
                 self.take(opened, known_as);
                 Some(place)
             }
@@ -203,6 +213,11 @@ impl Search<'_> {
         }
     }
 
+    /// Remembers the links on the way to a path: a cage could lead any of them elsewhere.
+    fn links_on_the_way(&mut self, path: &HostPath) {
+        Way::to(path).links.iter().for_each(|link| self.link(link));
+    }
+
     /// Protects what Git runs or obeys in a repository's directory, and what this names.
     fn repository(&mut self, repository: &HostPath, work_tree: Option<&HostPath>) {
         for name in git::RUNS_CODE {
@@ -230,6 +245,7 @@ impl Search<'_> {
         let named =
             git::named_by(&configuration, work_tree, stage.places.home, &real, &mut self.reader);
         for NamedPath { path, role } in named {
+            self.links_on_the_way(&path);
             match role {
                 Role::Configuration | Role::Hooks => {
                     self.at(&path, GIT_CONFIGURATION);
@@ -307,7 +323,7 @@ impl Search<'_> {
                 return;
             }
             match self.stage.opener.anywhere(&configuration) {
-                Ok(opened) => return self.follow_configuration(opened.path, None),
+                Ok(_) => return self.repository(&pointer, None),
                 Err(OpenFailure::NotADirectory) => {
                     for repository in git::pointed_to(&pointer, &mut self.reader) {
                         self.repository(&repository, Some(&directory));

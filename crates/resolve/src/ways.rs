@@ -22,7 +22,7 @@ pub(super) struct Way {
     /// Whether it leads to something.
     pub(super) is_whole: bool,
     /// Where the links on it really lie.
-    links: Vec<HostPath>,
+    pub(super) links: Vec<HostPath>,
 }
 
 impl Way {

@@ -29,7 +29,7 @@ use rustix::io::Errno;
 
 use super::dating::{Began, Dating};
 use super::told::{Place, Told};
-use super::{AtStart, Finding, Unsearched};
+use super::{AtStart, Finding, Link, Unsearched};
 use allowance::Allowance;
 pub(super) use allowance::Limits;
 use directory::{Directory, Interest, Listing, Name, join, open_to_list, times};
@@ -42,6 +42,8 @@ pub(super) struct Sweep<'a> {
     names: &'static ProtectedNames,
     covered_at_start: HashSet<&'a HostPath>,
     links_at_start: HashMap<&'a HostPath, &'a ByteString>,
+    /// Links inside protected directories.
+    links_inside: &'a [Link],
     read_only_at_start: HashSet<&'a HostPath>,
     /// Directories that were read whole, with the numbers of those in them.
     listed_at_start: HashMap<&'a HostPath, HashMap<&'a [u8], u64>>,
@@ -95,6 +97,7 @@ impl<'a> Sweep<'a> {
             names: ProtectedNames::shared(),
             covered_at_start: at_start.covered.iter().collect(),
             links_at_start: links.collect(),
+            links_inside: &at_start.links_inside,
             read_only_at_start: at_start.read_only.iter().collect(),
             listed_at_start: novelty::listed(at_start),
             indexes_at_start: indexes.collect(),
@@ -146,6 +149,7 @@ impl<'a> Sweep<'a> {
         self.root = root.clone();
         self.dating = self.began.on(&top);
         self.leads = named::around(root, &mut self.reader);
+        self.leads.extend(named::behind(self.links_inside));
         self.note_known_indexes(root);
         let begun = self.names.begun_at(root);
         let first = Directory { begun, ..Directory::plain(Vec::new(), root.clone()) };
@@ -216,7 +220,9 @@ impl<'a> Sweep<'a> {
         match directory.interest {
             Interest::Names => self.names.step(&directory.begun, name, object),
             Interest::Begun => self.names.complete(&directory.begun, name, object),
-            Interest::Links | Interest::LinksHere => Step { entry: None, below: Begun::default() },
+            Interest::Links | Interest::LinksHere | Interest::Covered => {
+                Step { entry: None, below: Begun::default() }
+            }
         }
     }
 
@@ -239,7 +245,10 @@ impl<'a> Sweep<'a> {
             if position % NAMES_AT_A_TIME == NAMES_AT_A_TIME - 1 && self.allowance.is_late() {
                 break;
             }
-            self.look_at(&listing, name, bare, waiting);
+            match directory.interest {
+                Interest::Covered => self.look_at_covered(&listing, name, waiting),
+                _ => self.look_at(&listing, name, bare, waiting),
+            }
         }
         if let Some(why) = self.allowance.is_over() {
             self.tell_over(directory.path.clone(), why);
@@ -273,7 +282,8 @@ impl<'a> Sweep<'a> {
         };
         let is_in_repository = inside_bare || directory.inside_repository;
         let link = (is_link && is_in_repository).then_some(&LINK_IN_REPOSITORY);
-        let entry = directory.inside.or(step.entry).or(of_repository).or(link);
+        let by_name = directory.inside.or(step.entry).or(of_repository);
+        let entry = by_name.or(link);
         let leads_on = is_link && !step.below.is_empty();
         let is_index = is_in_repository && name.bytes.eq_ignore_ascii_case(b"index");
         if entry.is_none() && !is_directory && !leads_on && !is_index {
@@ -298,11 +308,17 @@ impl<'a> Sweep<'a> {
                 return;
             }
             self.note_where_it_leads(&directory.path, &path, entry);
-            if is_link && step.below.is_empty() {
-                self.note_link(&directory.path, listing, name);
+            if is_link && (step.below.is_empty() || directory.inside.is_some()) {
+                self.note_link(listing, name, by_name);
             }
         }
         if was_covered {
+            if is_directory && entry.is_some() {
+                let relative = join(&directory.relative, &name.bytes);
+                let (inside, interest) = (entry, Interest::Covered);
+                let found = Directory::plain(relative, path);
+                waiting.push_back(Directory { inside, interest, ..found });
+            }
             return;
         }
         if leads_on {

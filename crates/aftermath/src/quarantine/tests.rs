@@ -10,6 +10,7 @@ use super::told::MOST_TOLD;
 use super::*;
 
 mod indexes;
+mod links;
 mod moved;
 mod packages;
 

@@ -10,6 +10,14 @@ use super::{Subject, split};
 #[derive(Default)]
 struct Rest {
     argv: Vec<String>,
+    deeper: Deeper,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Deeper {
+    #[serde(rename = "inner")]
+    _inner: bool,
 }
 
 fn read(value: Value) -> Result<(Subject, Rest), String> {
@@ -56,6 +64,19 @@ fn the_field_that_was_meant_is_named() {
         let problem = split::<Rest>(fields).unwrap_err();
         assert_eq!(problem.help.first(), Some(&format!("did you mean `{meant}`?")), "{problem:?}");
     }
+}
+
+/// The list of fields is that of the whole body, and not of the part that refused one.
+#[test]
+fn every_field_that_a_body_has_is_listed() {
+    let message = read(json!({ "nonsense": 1 })).unwrap_err();
+    let known = "expected one of `argv`, `deeper`, `project`, `policy`, `cage`, `agent`, `capabilities`, \
+                 `working_directory`, `environment`, `rules`";
+    assert!(message.ends_with(known), "{message}");
+    let message = read(json!({ "rules": { "nonsense": 1 } })).unwrap_err();
+    assert!(message.contains("`memory`") && !message.contains("`project`"), "{message}");
+    let message = read(json!({ "deeper": { "nonsense": 1 } })).unwrap_err();
+    assert!(message.ends_with("expected `inner`"), "{message}");
 }
 
 /// T52, T61: what is misspelt is refused and not left out.

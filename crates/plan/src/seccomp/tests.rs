@@ -152,6 +152,11 @@ fn the_limit_on_core_dumps_stays() {
                 // A structure can lie where half of its address is 0.
                 for new in [0x7fff_1000, UPPER, u64::from(u32::MAX), 1 << 63, u64::MAX] {
                     check(profile, "prlimit64", &[process, resource, new, 0], Verdict::Ignore);
+                    // Success would promise an old limit that nothing has written.
+                    for old in [0x7fff_2000, UPPER, u64::MAX] {
+                        let both = [process, resource, new, old];
+                        check(profile, "prlimit64", &both, answered(EPERM));
+                    }
                 }
             }
         }

@@ -1,7 +1,9 @@
 //! What a program leaves for the host's next command: a repository that Git asks for its state, protected
-//! names that come back with a checkout, another program in the place of the one that starts cages. T67, T74, T78
+//! names that come back with a checkout, another program in the place of the one that starts cages, what links in
+//! protected directories lead to. T67, T74, T78, T79
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -37,7 +39,73 @@ pub(crate) const SIEGES: &[Siege] = &[
         "writes to the program that starts cages by the other name that Cargo gives it",
         |scene| replace_supervisor(scene, "printf replaced > \"$1-second\""),
     ),
+    Siege::new(
+        "T79",
+        "hook-behind-a-link",
+        "writes to the script that a hook is a link to",
+        |scene| {
+            change_behind(scene, ".git/hooks/pre-commit", &[("../../scripts/hook", "scripts/hook")])
+        },
+    ),
+    Siege::new(
+        "T79",
+        "hook-behind-a-missing-link",
+        "makes the script that a hook is a link to",
+        |scene| change_behind(scene, ".git/hooks/pre-commit", &[("../../made", "")]),
+    ),
+    Siege::new(
+        "T79",
+        "settings-behind-two-links",
+        "puts a file in the place of the second of two links to an agent's settings",
+        |scene| {
+            let links = [("../second", ""), ("scripts/hook", "scripts/hook")];
+            change_behind(scene, ".claude/settings.json", &links)
+        },
+    ),
+    Siege::new(
+        "T79",
+        "configuration-behind-a-link",
+        "makes a file of configuration that Git reads through a link to a directory",
+        |scene| {
+            let place = scene.workplace()?;
+            fs::create_dir_all(place.join(".git"))?;
+            fs::write(place.join(".git/config"), "[include]\n\tpath = ../linked/more\n")?;
+            fs::create_dir(place.join("real"))?;
+            symlink("real", place.join("linked"))?;
+            judge_behind(scene, &place, "linked/more")
+        },
+    ),
 ];
+
+/// Makes a link with a protected name, and a second one in the project that it leads over; an empty path
+/// stands for nothing at the end.
+fn change_behind(
+    scene: &mut SiegeScene<'_>,
+    name: &str,
+    links: &[(&str, &str)],
+) -> Result<Outcome, Refused> {
+    let place = scene.workplace()?;
+    let names = [place.join(name), place.join("second")];
+    for ((target, file), link) in links.iter().zip(&names) {
+        fs::create_dir_all(link.parent().unwrap_or(&place))?;
+        symlink(target, link)?;
+        fs::create_dir_all(place.join("scripts"))?;
+        if !file.is_empty() {
+            fs::write(place.join(file), "honest")?;
+        }
+    }
+    judge_behind(scene, &place, name)
+}
+
+/// The program writes by every way, and the host reads what it would run.
+fn judge_behind(scene: &mut SiegeScene<'_>, place: &Path, name: &str) -> Result<Outcome, Refused> {
+    let request = scene.script(BEHIND, &[place]);
+    let finished = finish(scene.command(&request))?;
+    match fs::read_to_string(place.join(name)) {
+        Ok(text) if text == "evil" => Ok(Outcome::Succeeded("the host would run it".to_owned())),
+        _ => Ok(Outcome::Failed(finished.in_short())),
+    }
+}
 
 /// The program in the cage plants it, and a user asks for the state of the project.
 fn plant_repository(scene: &mut SiegeScene<'_>, place: &str) -> Result<Outcome, Refused> {
@@ -122,5 +190,10 @@ const PLANT: &str = "set -e; export GIT_CONFIG_GLOBAL=/dev/null; \
 
 const REPLACE: &str =
     "printf x > \"$1\"; rm -f \"$1\"; printf x > \"$1.new\"; mv -f \"$1.new\" \"$1\"";
+
+/// Everything that the names above lead to, or over.
+const BEHIND: &str = "cd \"$1\"; rm -f second; mkdir -p scripts; \
+     for file in scripts/hook made second real/more; do printf evil > $file; done; \
+     printf evil > new; mv -f new scripts/hook";
 
 const TRACK: &str = "cd \"$1\"; echo evil > .envrc; git add -f .envrc; rm .envrc";

@@ -4,7 +4,9 @@
 use std::os::unix::fs::symlink;
 
 use super::super::fixture::{Host, directory, file, host_path, own_rule};
+use super::inside::MOST_LINKS_INSIDE;
 use super::*;
+use crate::Resolved;
 
 fn repository(path: &std::path::Path) {
     for directory_name in ["hooks", "objects/00", "refs/heads", "info"] {
@@ -293,4 +295,150 @@ fn a_crowded_directory_is_asked_by_name() {
     for path in [".envrc", ".git/config", ".git/hooks"] {
         assert!(found.contains(&host.project(path).as_path()), "{path}");
     }
+}
+
+/// What was found, by paths below the project.
+fn protected_below(host: &Host, resolved: &Resolved) -> Vec<String> {
+    let below = |path: &&std::path::Path| path.strip_prefix(host.project("")).unwrap().to_owned();
+    let paths = resolved.protected_paths().iter().map(below).collect::<Vec<_>>();
+    paths.iter().map(|path| path.display().to_string()).collect()
+}
+
+fn link_to(target: &str, path: std::path::PathBuf) {
+    directory(path.parent().unwrap());
+    symlink(target, path).unwrap();
+}
+
+/// T79: what a link inside a protected directory leads to runs as what lies in it.
+#[test]
+fn targets_of_links_inside_protected_directories_are_protected() {
+    let host = Host::new();
+    repository(&host.project(".git"));
+    repository(&host.project(".git/modules/library"));
+    file(host.project(".git/config"), "[core]\nhooksPath = tools/hooks\n");
+    for (target, path) in [
+        ("../../scripts/commit", ".git/hooks/pre-commit"),
+        ("../../../../scripts/library", ".git/modules/library/hooks/post-checkout"),
+        ("../../scripts/chain", "tools/hooks/pre-push"),
+        ("last", "scripts/chain"),
+        ("../settings/agent.json", ".claude/settings.json"),
+        ("../settings/tasks.json", ".vscode/deep/er/tasks.json"),
+        ("../settings/lib", ".husky/lib"),
+        ("../../scripts/behind", "settings/lib/more"),
+    ] {
+        link_to(target, host.project(path));
+    }
+    link_to(host.project("scripts/absolute").to_str().unwrap(), host.project(".husky/absolute"));
+    for path in ["commit", "library", "last", "behind", "absolute", "other"] {
+        file(host.project("scripts").join(path), "");
+    }
+    file(host.project("settings/agent.json"), "");
+    file(host.project(".vscode/settings/tasks.json"), "");
+    let resolved = host.resolve(vec![host.writable("")]).unwrap();
+    assert_eq!(
+        protected_below(&host, &resolved),
+        [
+            ".claude",
+            ".git/config",
+            ".git/hooks",
+            ".git/modules/library/config",
+            ".git/modules/library/hooks",
+            ".husky",
+            ".vscode",
+            "scripts/absolute",
+            "scripts/behind",
+            "scripts/commit",
+            "scripts/last",
+            "scripts/library",
+            "settings/agent.json",
+            "settings/lib",
+            "tools/hooks",
+        ]
+    );
+    // A link in the middle of the way cannot be covered, and is compared after the run.
+    let known =
+        |path: &str| resolved.links.iter().any(|link| link.path.as_path() == host.project(path));
+    assert!(known("scripts/chain"));
+}
+
+/// T79: what is not there yet is looked for after the run; what needs no cover gets none.
+#[test]
+fn links_inside_protected_directories_that_cover_nothing() {
+    let host = Host::new();
+    repository(&host.project(".git"));
+    file(host.project(".claude/real"), "");
+    file(host.outside("file"), "");
+    for (target, path) in [
+        ("../../scripts/missing", ".git/hooks/pre-commit"),
+        ("../nothing/here", ".claude/missing"),
+        ("real", ".claude/inside"),
+        ("..", ".claude/project"),
+        ("../..", "sub/.claude/above/project"),
+        ("circle", ".claude/circle"),
+        ("../../../outside/file", ".claude/outside"),
+        ("/proc/self/root", ".claude/magic"),
+    ] {
+        link_to(target, host.project(path));
+    }
+    let resolved = host.resolve(vec![host.writable("")]).unwrap();
+    let expected = [".claude", ".git/config", ".git/hooks", "sub/.claude"];
+    assert_eq!(protected_below(&host, &resolved), expected);
+    let inside = |path: &str| {
+        resolved.links_inside.iter().any(|link| link.path.as_path() == host.project(path))
+    };
+    assert!(inside(".git/hooks/pre-commit") && inside(".claude/missing"));
+    assert!(!inside(".claude/inside"));
+}
+
+/// T79: neither the links nor what holds them need lie in the writable grant.
+#[test]
+fn links_of_a_repository_around_a_grant_are_followed() {
+    let host = Host::new();
+    repository(&host.project(".git"));
+    file(host.project("src/hook"), "");
+    file(host.project("src/other"), "");
+    link_to("../../src/hook", host.project(".git/hooks/pre-commit"));
+    for rules in [vec![host.writable("src")], vec![host.readable(""), host.writable("src")]] {
+        let resolved = host.resolve(rules).unwrap();
+        assert_eq!(protected_below(&host, &resolved), ["src/hook"]);
+    }
+}
+
+/// T79: the user who names a protected directory wants all of it changed.
+#[test]
+fn links_in_a_directory_that_the_user_names_are_not_followed() {
+    let host = Host::new();
+    file(host.project("settings.json"), "");
+    link_to("../settings.json", host.project(".claude/settings.json"));
+    let own = own_rule(FsAccess::ReadWrite, host.project(".claude"));
+    let resolved = host.resolve(vec![host.writable(""), own]).unwrap();
+    assert!(resolved.protected_paths().is_empty());
+}
+
+/// T79, T29: however many there are, a start ends.
+#[test]
+fn links_inside_protected_directories_are_bounded() {
+    let host = Host::new();
+    for number in 0..MOST_LINKS_INSIDE + 50 {
+        file(host.project(format!("targets/{number:05}")), "");
+        link_to(&format!("../targets/{number:05}"), host.project(format!(".claude/{number}")));
+    }
+    let resolved = host.resolve(vec![host.writable("")]).unwrap();
+    assert_eq!(resolved.protected_paths().len(), 1 + MOST_LINKS_INSIDE);
+}
+
+/// K227, T6: `..` after a link is above what the link leads to.
+#[test]
+fn a_configured_path_is_taken_as_git_takes_it() {
+    let host = Host::new();
+    repository(&host.project(".git"));
+    file(host.project(".git/config"), "[core]\nhooksPath = linked/../hooks\n");
+    file(host.project("far/away/deep/x"), "");
+    file(host.project("far/away/hooks/pre-commit"), "");
+    file(host.project("hooks/pre-commit"), "");
+    link_to("far/away/deep", host.project("linked"));
+    let resolved = host.resolve(vec![host.writable("")]).unwrap();
+    let found = protected_below(&host, &resolved);
+    assert!(found.contains(&"far/away/hooks".to_owned()), "{found:?}");
+    assert!(!found.contains(&"hooks".to_owned()), "{found:?}");
 }

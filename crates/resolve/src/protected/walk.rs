@@ -65,9 +65,9 @@ struct Directory {
 }
 
 /// A name in a directory.
-struct Name {
-    bytes: Vec<u8>,
-    file_type: FileType,
+pub(super) struct Name {
+    pub(super) bytes: Vec<u8>,
+    pub(super) file_type: FileType,
     inode: u64,
 }
 
@@ -138,7 +138,7 @@ impl Walk<'_, '_> {
         // `.git` as a link to a directory is that directory, and not a pointer file.
         let is_link = name.file_type == FileType::Symlink;
         if is_link {
-            self.search.link(&path);
+            self.search.links_on_the_way(&path);
         }
         if is_link && interesting && self.follow_begun(&path, &directory.begun, &name.bytes) {
             return;
@@ -230,6 +230,7 @@ impl Walk<'_, '_> {
                     continue;
                 }
                 let place = opened.path.clone();
+                self.search.note_inside(&opened, known_as(entry));
                 self.search.take(opened, known_as(entry));
                 self.follow(directory, &path, Some(place), entry);
             }
@@ -246,7 +247,7 @@ fn is_git(name: &[u8]) -> bool {
 }
 
 /// The names in a directory, and whether these are all.
-fn list(directory: &OwnedFd, most: usize) -> (Vec<Name>, bool) {
+pub(super) fn list(directory: &OwnedFd, most: usize) -> (Vec<Name>, bool) {
     let mut buffer = [MaybeUninit::uninit(); 16 * 1024];
     let mut entries = RawDir::new(directory, &mut buffer);
     let mut names = Vec::new();

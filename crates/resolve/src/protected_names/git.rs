@@ -4,8 +4,10 @@
 //! none.
 
 use std::collections::{HashSet, VecDeque};
+use std::os::fd::AsRawFd as _;
 
 use plan::HostPath;
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 
 use super::git_config::{MOST_PATHS, Named};
 use super::git_index::ObjectNames;
@@ -154,8 +156,8 @@ fn resolve_from(directory: &HostPath, target: &[u8], home: Option<&HostPath>) ->
     }
 }
 
-/// A path as Git reads it, made absolute; `..` is taken by name, and what it leads to is opened and
-/// judged by where it really is.
+/// A path as Git reads it, made absolute; `..` after a link is above what the link leads to. Where the path
+/// leads is for whoever opens it.
 pub fn resolve(directory: &HostPath, target: &[u8]) -> Option<HostPath> {
     if target.is_empty() {
         return None;
@@ -163,9 +165,24 @@ pub fn resolve(directory: &HostPath, target: &[u8]) -> Option<HostPath> {
     let start = if target.starts_with(b"/") { HostPath::root() } else { directory.clone() };
     target.split(|byte| *byte == b'/').try_fold(start, |at, step| match step {
         b"" | b"." => Some(at),
-        b".." => Some(at.parent().unwrap_or(at)),
+        b".." => Some(above(at)),
         name => at.join(name).ok(),
     })
+}
+
+fn above(path: HostPath) -> HostPath {
+    let is_link = path.as_path().symlink_metadata().is_ok_and(|found| found.is_symlink());
+    let real = if is_link { real(&path).unwrap_or(path) } else { path };
+    real.parent().unwrap_or(real)
+}
+
+/// Where the object is that a path leads to.
+pub fn real(path: &HostPath) -> Option<HostPath> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::NO_MAGICLINKS;
+    let opened = rustix::fs::openat2(CWD, path.as_path(), flags, Mode::empty(), resolve).ok()?;
+    let place = std::fs::read_link(format!("/proc/self/fd/{}", opened.as_raw_fd())).ok()?;
+    HostPath::new(place.into_os_string()).ok()
 }
 
 /// How many files one configuration may consist of.

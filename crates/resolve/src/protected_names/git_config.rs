@@ -83,7 +83,8 @@ fn kind(section: &[u8], key: &[u8]) -> Option<Kind> {
 fn programs(command: &[u8]) -> Vec<Named> {
     let command = command.strip_prefix(b"!").unwrap_or(command).trim_ascii();
     let mut found: Vec<Named> = Vec::new();
-    let mut add = |path: &[u8], position: Position| {
+    // `entered` is the directory that the command is in by then, if it has changed that.
+    let mut add = |entered: &[u8], path: &[u8], position: Position| {
         let is_option = path.starts_with(b"-") || path.starts_with(b"%");
         let has_slash = path.contains(&b'/') || position == Position::AfterSlash;
         let is_none = path.is_empty() || is_option || (position == Position::First && !has_slash);
@@ -91,37 +92,90 @@ fn programs(command: &[u8]) -> Vec<Named> {
             return;
         }
         let is_surely_path = has_slash || path.contains(&b'.');
-        let program = Named::Program { path: path.to_vec(), is_surely_path };
+        let program = Named::Program { path: entering(entered, path), is_surely_path };
         if !found.contains(&program) {
             found.push(program);
         }
     };
-    add(command, Position::First);
+    add(b"", command, Position::First);
     for quoted in command.split(|byte| matches!(byte, b'"' | b'\'')) {
         if quoted.contains(&b' ') {
-            add(quoted, Position::First);
+            add(b"", quoted, Position::First);
         }
     }
     let mut before = b' ';
     let mut last: &[u8] = b"";
     let mut is_first = true;
-    for word in command.split_inclusive(|byte| is_end_of_word(*byte)) {
-        let (word, end) = match word.split_last() {
-            Some((last, word)) if is_end_of_word(*last) => (word, *last),
-            _ => (word, b' '),
-        };
-        if let Some(below) = below_home(word, before, last) {
-            add(&[b"~/", below].concat(), Position::First);
+    let mut entered = Vec::new();
+    for part in command.split_inclusive(|byte| b";|&\n".contains(byte)) {
+        for word in part.split_inclusive(|byte| is_end_of_word(*byte)) {
+            let (word, end) = match word.split_last() {
+                Some((last, word)) if is_end_of_word(*last) => (word, *last),
+                _ => (word, b' '),
+            };
+            if let Some(below) = below_home(word, before, last) {
+                add(b"", &[b"~/", below].concat(), Position::First);
+            }
+            // What the command enters may be something else, so that the top counts as well.
+            let (path, position) = match after_variable(word, before) {
+                Some(below) => (below, Position::AfterSlash),
+                None if is_first => (word, Position::First),
+                None => (word, Position::Later),
+            };
+            add(b"", path, position);
+            if position != Position::AfterSlash {
+                add(&entered, path, position);
+            }
+            is_first = is_first && word.is_empty();
+            (last, before) = (word, end);
         }
-        match after_variable(word, before) {
-            Some(below) => add(below, Position::AfterSlash),
-            None if is_first => add(word, Position::First),
-            None => add(word, Position::Later),
+        // No path is longer, and a command can enter as many directories as it likes.
+        if entered.len() < MOST_PATH_BYTES
+            && let Some(directory) = entered_by(part)
+        {
+            entered = entering(&entered, &directory);
         }
-        is_first = is_first && word.is_empty();
-        (last, before) = (word, end);
     }
     found
+}
+
+/// A path as it is meant in a directory; one from the root or the home is meant as it stands.
+fn entering(directory: &[u8], path: &[u8]) -> Vec<u8> {
+    if directory.is_empty() || path.starts_with(b"/") || path.starts_with(b"~/") {
+        return path.to_vec();
+    }
+    [directory, b"/", path].concat()
+}
+
+/// The directory that a part of a command changes to: `cd tools`, also behind `sh -c '`. What follows a
+/// variable or the output of a command is taken from the top of the work tree.
+fn entered_by(part: &[u8]) -> Option<Vec<u8>> {
+    let starts = (0..part.len()).filter(|start| {
+        let before = start.checked_sub(1).and_then(|before| part.get(before));
+        before.is_none_or(|byte| is_end_of_word(*byte))
+    });
+    let mut after = starts.filter_map(|start| part.get(start..)?.strip_prefix(b"cd"));
+    let after = after.find(|after| after.first().is_some_and(u8::is_ascii_whitespace))?;
+    let bare: Vec<u8> = after.iter().copied().filter(|byte| !b"\"'\\;|&".contains(byte)).collect();
+    let mut path = bare.trim_ascii();
+    for option in [b"-P ".as_slice(), b"-L ", b"-- "] {
+        path = path.strip_prefix(option).unwrap_or(path).trim_ascii();
+    }
+    if path.is_empty() {
+        return None;
+    }
+    for home in [b"$HOME/".as_slice(), b"${HOME}/"] {
+        if let Some(below) = path.strip_prefix(home) {
+            return Some([b"~/", below].concat());
+        }
+    }
+    if !path.starts_with(b"$") && !path.starts_with(b"`") {
+        return Some(path.strip_suffix(b")").unwrap_or(path).to_vec());
+    }
+    let end = path.iter().rposition(|byte| b")}`".contains(byte)).unwrap_or_default();
+    let rest = path.get(end..)?;
+    let slash = rest.iter().position(|byte| *byte == b'/')?;
+    rest.get(slash + 1..).map(<[u8]>::to_vec)
 }
 
 fn is_end_of_word(byte: u8) -> bool {
@@ -325,3 +379,6 @@ const KEYS: &[(&str, &[&str], Kind)] = &[
 
 /// How many paths one configuration may name.
 pub(super) const MOST_PATHS: usize = 256;
+
+/// PATH_MAX of the kernel.
+const MOST_PATH_BYTES: usize = 4096;

@@ -77,6 +77,8 @@ pub(super) enum Interest {
     Links,
     /// The same, without looking any deeper.
     LinksHere,
+    /// Where links lead, in a protected directory that had a cover.
+    Covered,
 }
 
 impl Interest {
@@ -89,7 +91,7 @@ impl Interest {
     ) -> Option<Self> {
         let has_begun = !step.below.is_empty();
         match above {
-            Self::LinksHere => None,
+            Self::LinksHere | Self::Covered => None,
             Self::Links => Some(Self::Links),
             _ if inside_repository && is_git_data(name) => Some(Self::LinksHere),
             Self::Begun => has_begun.then_some(Self::Begun),

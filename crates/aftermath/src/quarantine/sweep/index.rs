@@ -13,7 +13,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::directory::{below, refer_to};
-use super::named::{Lead, Suspicion};
+use super::named::{Lead, Suspicion, Wanted, of_git};
 use super::novelty::Novelty;
 use super::{Directory, Sweep, times};
 use crate::quarantine::{Finding, Unsearched};
@@ -165,7 +165,7 @@ impl Sweep<'_> {
         suspicion: Suspicion,
         waiting: &mut VecDeque<Directory>,
     ) {
-        let Ok(repository) = place.join(".git") else { return };
+        let (Ok(repository), Some(entry)) = (place.join(".git"), of_git()) else { return };
         let Some(relative) = below(root, &repository) else { return };
         let found = refer_to(top, relative).and_then(|object| rustix::fs::fstat(&object));
         let is_directory = match found {
@@ -176,12 +176,13 @@ impl Sweep<'_> {
         };
         if !is_directory {
             let named = NamedPath { path: repository.clone(), role: Role::Configuration };
-            self.judge_named(top, root, &named, suspicion, waiting);
+            self.judge_named(top, root, &Wanted { named, entry, suspicion }, waiting);
         }
         for name in RUNS_CODE {
             let role = if name == "hooks" { Role::Hooks } else { Role::Configuration };
             if let Ok(path) = repository.join(name) {
-                self.judge_named(top, root, &NamedPath { path, role }, suspicion, waiting);
+                let named = NamedPath { path, role };
+                self.judge_named(top, root, &Wanted { named, entry, suspicion }, waiting);
             }
         }
         let pointed_to = git::pointed_to(&repository, &mut self.reader);

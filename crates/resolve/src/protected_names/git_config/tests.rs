@@ -80,3 +80,45 @@ fn commands_are_taken_apart() {
         assert_eq!(found.replace("program ", ""), expected, "{setting}");
     }
 }
+
+/// K227, T6: a command that enters a directory first means files of that directory.
+#[test]
+fn a_directory_that_a_command_enters_counts() {
+    for (command, expected) in [
+        ("cd tools && ./watch", &["tools/./watch", "./watch"][..]),
+        ("cd tools; sh run.sh", &["tools/run.sh", "run.sh"]),
+        ("cd tools && make", &["tools/make?", "make?"]),
+        ("cd a && cd ../b && ./x", &["a/../b/./x"]),
+        ("cd a && cd /b && ./x", &["/b/./x"]),
+        ("cd a && /b/x", &["/b/x"]),
+        ("cd -P -- a || exit; ./x", &["a/./x"]),
+        ("sh -c 'cd a && ./x'", &["a/./x"]),
+        ("(cd a\t&& ./x)", &["a/./x"]),
+        ("cd 'my tools' && ./x", &["my tools/./x"]),
+        ("cd \\\"$(git rev-parse --show-toplevel)/tools\\\" && ./x", &["tools/./x"]),
+        ("cd \\\"$(git rev-parse --show-toplevel)\\\" && ./x", &["./x"]),
+        ("cd $TOP/tools && ./x", &["tools/./x"]),
+        ("cd $HOME/t && ./x", &["~/t/./x"]),
+        ("cd ${HOME}/t && ./x", &["~/t/./x"]),
+        ("cd ~/t && ./x", &["~/t/./x"]),
+    ] {
+        let found = check(&format!("[core] fsmonitor = \"{command}\""));
+        for path in expected {
+            let line = format!("program {path}");
+            assert!(found.contains(&line), "{command}: {path} in {found:?}");
+        }
+    }
+    let found = check("[core] fsmonitor = \"./before && cd a && ./x; abcd b && ./y\"");
+    for absent in ["program a/./before", "program a/b/./y", "program b/./y"] {
+        assert!(!found.iter().any(|line| line == absent), "{absent} in {found:?}");
+    }
+}
+
+/// T7: a command that enters a directory over and over takes no longer than one that does not.
+#[test]
+fn entering_without_end_is_bounded() {
+    let text = format!("[core] fsmonitor = \"{}./x\"", "cd a;".repeat(200_000));
+    let found = check(&text);
+    assert!(found.len() <= MOST_PATHS, "{}", found.len());
+    assert!(found.iter().skip(1).all(|line| line.len() < 2 * MOST_PATH_BYTES));
+}
