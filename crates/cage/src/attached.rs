@@ -57,7 +57,7 @@ impl AttachedRun<'_> {
         let (recording, plan) = (self.recording, self.plan);
         self.attempt()
             .map_err(|error| error.with_reason(plan))
-            .inspect_err(|error| recording.failed(&plan.invocation, error))
+            .inspect_err(|error| recording.failed(&plan.start.invocation, error))
     }
 
     fn attempt(self) -> Result<Attended, SpawnError> {
@@ -75,7 +75,7 @@ impl AttachedRun<'_> {
             born.stay_until_dismissed();
         }
         // The first process builds the cage meanwhile.
-        let recorder = recording.of_start(&plan.invocation)?;
+        let recorder = recording.of_start(&plan.start.invocation)?;
         recorder.swept(swept)?;
         if let Some(session) = session {
             recorder.session_begun(session)?;
@@ -128,7 +128,7 @@ fn begin(
 
 /// The kernel ends a cage that needs too much memory without a word.
 fn why_not_begun(error: SpawnError, plan: &Plan, bounds: &Bounds) -> SpawnError {
-    match (error, plan.limits.memory_mb) {
+    match (error, plan.walls.limits.memory_mb) {
         (SpawnError::Start(StartError::Vanished), Some(limit_mb)) if bounds.is_out_of_memory() => {
             SpawnError::TooLittleMemory { limit_mb }
         }

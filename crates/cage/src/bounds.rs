@@ -32,13 +32,17 @@ impl Bounds {
     /// nothing.
     pub fn prepare(plan: &Plan, degraded: Degraded) -> Result<Self, LimitsError> {
         let time_alone =
-            LimitsPlan { walltime_sec: plan.limits.walltime_sec, ..LimitsPlan::default() };
-        let group = if plan.limits == time_alone {
+            LimitsPlan { walltime_sec: plan.walls.limits.walltime_sec, ..LimitsPlan::default() };
+        let group = if plan.walls.limits == time_alone {
             None
         } else {
-            Some(Limiter::discover().prepare(&plan.limits, &plan.invocation, degraded)?)
+            Some(Limiter::discover().prepare(
+                &plan.walls.limits,
+                &plan.start.invocation,
+                degraded,
+            )?)
         };
-        Ok(Self { limits: plan.limits, group, watchdog: None, verdict: None })
+        Ok(Self { limits: plan.walls.limits, group, watchdog: None, verdict: None })
     }
 
     /// The bounds of a program without a cage: its time.

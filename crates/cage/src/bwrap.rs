@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use jail::End;
-use plan::{Access, IdentityMap, LimitsPlan, Mapping, MountOp, NetworkPlan, Plan};
+use plan::{Access, Bind, IdentityMap, LimitsPlan, Mapping, NetworkPlan, Plan};
 use rustix::fs::{MemfdFlags, SeekFrom};
 use rustix::io::{Errno, FdFlags};
 use rustix::process::Pid;
@@ -30,7 +30,7 @@ pub fn installed() -> Option<&'static Path> {
 /// Runs the Plan's program to its end on this process's standard streams. No other descriptor that is open
 /// in this process is inherited by anything that it starts from now on.
 pub fn run(plan: &Plan, recording: &Recording) -> Result<End, SpawnError> {
-    attempt(plan, recording).inspect_err(|error| recording.failed(&plan.invocation, error))
+    attempt(plan, recording).inspect_err(|error| recording.failed(&plan.start.invocation, error))
 }
 
 fn attempt(plan: &Plan, recording: &Recording) -> Result<End, SpawnError> {
@@ -38,7 +38,7 @@ fn attempt(plan: &Plan, recording: &Recording) -> Result<End, SpawnError> {
     check(plan)?;
     check_streams()?;
     let plan = &told_apart(plan);
-    let recorder = recording.of_start(&plan.invocation)?;
+    let recorder = recording.of_start(&plan.start.invocation)?;
     recorder.intent(plan)?;
     let command = plan::render::bwrap(plan, FIRST_DESCRIPTOR);
     let failed = |errno: Errno| helper(std::io::Error::from(errno));
@@ -52,9 +52,9 @@ fn attempt(plan: &Plan, recording: &Recording) -> Result<End, SpawnError> {
     jail::refuse_core_dumps().map_err(helper)?;
     let mut process = Command::new(program);
     process.args(command.argv.iter().skip(1).map(plan::ByteString::as_os_str)).env_clear();
-    if let IdentityMap::Unowned(ids) = plan.identity.map {
+    if plan.walls.identity.map == IdentityMap::Unowned {
         // Drops the supplementary groups as well.
-        process.gid(ids.gid).uid(ids.uid);
+        process.gid(command.start_as.gid).uid(command.start_as.uid);
     }
     let began = Instant::now();
     let mut child = process.spawn().map_err(helper)?;
@@ -73,30 +73,28 @@ fn attempt(plan: &Plan, recording: &Recording) -> Result<End, SpawnError> {
         (None, None) => End::Exited(0),
     };
     let (reason, duration) = (EndReason::of(end, &[]), began.elapsed());
-    recorder.ended(&RecordedEnd::uncounted(end, reason, duration, plan.limits))?;
+    recorder.ended(&RecordedEnd::uncounted(end, reason, duration, plan.walls.limits))?;
     Ok(end)
 }
 
 /// The same with a summary from which the record's readers see who built the cage.
 fn told_apart(plan: &Plan) -> Plan {
     let mut plan = plan.clone();
-    plan.summary.line.push_str(", built by bubblewrap");
+    plan.start.summary.push_str(", built by bubblewrap");
     plan
 }
 
 /// Refuses what bubblewrap would silently do without.
 fn check(plan: &Plan) -> Result<(), SpawnError> {
-    if plan.network != NetworkPlan::Loopback {
+    if plan.walls.network != NetworkPlan::Loopback {
         return Err(helper("it cannot hold a cage to its network destinations"));
     }
-    if plan.limits != LimitsPlan::default() {
+    if plan.walls.limits != LimitsPlan::default() {
         return Err(helper("it cannot enforce limits"));
     }
-    let mapped = plan.mounts.iter().find(|operation| {
-        matches!(
-            operation,
-            MountOp::Bind { access: Access::ReadWrite, mapping: Mapping::Owner { .. }, .. }
-        )
+    let mapped = plan.walls.mounts.iter().find(|operation| {
+        let maps = |bind: &Bind| bind.access == Access::ReadWrite && bind.mapping != Mapping::Plain;
+        operation.bind().is_some_and(maps)
     });
     match mapped {
         Some(grant) => Err(helper(format!(

@@ -192,7 +192,7 @@ impl SpawnError {
         match self {
             Self::Start(StartError::Setup(failure))
                 if failure.is_of_changed_path()
-                    && plan.watched.iter().any(|grant| is_below(&failure.subject, grant)) =>
+                    && plan.walls.watched.iter().any(|grant| is_below(&failure.subject, grant)) =>
             {
                 Self::TreeChanged { path: failure.subject }
             }

@@ -115,7 +115,7 @@ impl<'a> RecordedEnd<'a> {
             end: outcome.end,
             reason: outcome.reason,
             duration: outcome.duration,
-            limits: plan.limits,
+            limits: plan.walls.limits,
             usage: outcome.usage.as_ref(),
             denials: &outcome.denials,
             network: outcome.network.as_ref(),
@@ -217,13 +217,13 @@ impl Recorder {
     }
 
     fn intent_of(&self, plan: &Plan) -> Event {
-        let argv0 = plan.argv.first().map(|word| word.as_bytes()).unwrap_or_default();
+        let argv0 = plan.start.argv.first().map(|word| word.as_bytes()).unwrap_or_default();
         Event::SubagentIntent {
             invocation_id: self.invocation.clone(),
             project_id: self.labels.project_id.as_str().into(),
             session_id: self.session(),
             subagent_name: self.subagent(),
-            cage: Some(plan.cage.as_str().into()),
+            cage: Some(plan.walls.cage.as_str().into()),
             effective_cage_hash: Some(self.hash_of(plan)),
             argv0: argv0.into(),
             caged: true,
@@ -258,11 +258,11 @@ impl Recorder {
             project_id: self.labels.project_id.as_str().into(),
             session_id: self.session(),
             subagent_name: self.subagent(),
-            cage: plan.cage.as_str().into(),
-            cage_summary: plan.summary.line.as_str().into(),
+            cage: plan.walls.cage.as_str().into(),
+            cage_summary: plan.start.summary.as_str().into(),
             effective_cage_hash: self.hash_of(plan),
             pid: pid.as_raw_nonzero().get().unsigned_abs(),
-            reduced_isolation: match plan.summary.reduced_isolation.as_slice() {
+            reduced_isolation: match plan.walls.reduced_isolation.as_slice() {
                 [] => None,
                 sentences => Some(sentences.join("; ").as_str().into()),
             },

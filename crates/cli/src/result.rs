@@ -152,8 +152,8 @@ impl RunResult {
 
     fn of_plan(plan: &Plan) -> Self {
         Self {
-            invocation: Some(plan.invocation.clone()),
-            cage: Some(plan.cage.clone()),
+            invocation: Some(plan.start.invocation.clone()),
+            cage: Some(plan.walls.cage.clone()),
             plan_hash: Some(plan.hash().as_str().to_owned()),
             ..Self::of_nothing()
         }

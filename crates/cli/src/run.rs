@@ -242,7 +242,7 @@ fn tell_notes(prepared: &Prepared, backend: Backend, messages: Messages) {
     for note in counsel::notes::of(prepared) {
         messages.note(&note);
     }
-    for sentence in &prepared.plan.summary.reduced_isolation {
+    for sentence in &prepared.plan.walls.reduced_isolation {
         messages.note(&format!("reduced isolation: {sentence}"));
     }
     if backend == Backend::Bwrap {
@@ -264,7 +264,7 @@ fn run_native(
     let degraded = if arguments.degraded_limits { Degraded::Allow } else { Degraded::Refuse };
     let bounds = Bounds::prepare(plan, degraded)
         .map_err(SpawnError::from)
-        .inspect_err(|error| start.recording.failed(&plan.invocation, error))?;
+        .inspect_err(|error| start.recording.failed(&plan.start.invocation, error))?;
     let mut swept = start.swept.clone();
     if bounds.has_group() {
         swept.extend(cage::sweep_groups());
@@ -416,10 +416,10 @@ fn after(aftermath: &Aftermath, messages: Messages) -> Vec<Finding> {
 /// Which limits the program ran into.
 fn tell_limits(plan: &Plan, outcome: &Outcome, messages: Messages) {
     let Outcome { reason, usage, duration, .. } = outcome;
-    if let Some(sentence) = counsel::limits::ended_by(&plan.limits, *reason, usage.as_ref()) {
+    if let Some(sentence) = counsel::limits::ended_by(&plan.walls.limits, *reason, usage.as_ref()) {
         messages.error(&sentence);
     }
-    for sentence in counsel::limits::met(&plan.limits, usage.as_ref(), *duration) {
+    for sentence in counsel::limits::met(&plan.walls.limits, usage.as_ref(), *duration) {
         messages.note(&sentence);
     }
 }
@@ -442,7 +442,7 @@ fn tell_denials(plan: &Plan, outcome: &Outcome, messages: Messages) {
     messages.note(&format!(
         "refused {} (seccomp {} profile); `stockade why --syscall {first}` tells more",
         calls.join(", "),
-        plan.seccomp.profile.name(),
+        plan.walls.seccomp.profile.name(),
     ));
 }
 

@@ -45,13 +45,13 @@ impl Aftermath {
     pub fn of(prepared: &Prepared) -> Self {
         let single_files = prepared.single_files();
         Self {
-            began: (!prepared.plan.watched.is_empty()).then(Began::now),
-            watched: prepared.plan.watched.clone(),
+            began: (!prepared.plan.walls.watched.is_empty()).then(Began::now),
+            watched: prepared.plan.walls.watched.clone(),
             at_start: prepared.at_start(),
             covered: prepared.covered().cloned().collect(),
             hidden_once_there: prepared.hidden_once_there.clone(),
             single_files: single_files.map(|(source, access)| (source.clone(), access)).collect(),
-            suffix: prepared.plan.invocation.to_ascii_lowercase(),
+            suffix: prepared.plan.start.invocation.to_ascii_lowercase(),
         }
     }
 

@@ -157,12 +157,12 @@ fn on_host_neither(program: &str) -> String {
 /// What brings a program of the system in that the policy's `commands` leave out.
 fn left_out(program: &Path, plan: &Plan) -> Option<String> {
     let is_whole = |operation: &MountOp| {
-        let base = matches!(operation, MountOp::Bind { purpose: BindPurpose::Base, .. });
-        base && operation.at().as_bytes() == b"/usr"
+        let base = operation.bind().filter(|bind| bind.purpose == BindPurpose::Base);
+        base.is_some_and(|bind| bind.at.as_bytes() == b"/usr")
     };
     let directory = program.parent()?;
     let of_system = PROGRAM_DIRECTORIES.iter().any(|known| directory == Path::new(known));
-    if !of_system || !program.exists() || plan.mounts.iter().any(is_whole) {
+    if !of_system || !program.exists() || plan.walls.mounts.iter().any(is_whole) {
         return None;
     }
     let name = shown(program.file_name()?.display());
@@ -174,7 +174,7 @@ fn left_out(program: &Path, plan: &Plan) -> Option<String> {
 }
 
 fn is_directory(program: &str, plan: &Plan) -> bool {
-    program.contains('/') && plan.working_directory.as_path().join(program).is_dir()
+    program.contains('/') && plan.walls.working_directory.as_path().join(program).is_dir()
 }
 
 fn not_executable(program: &str, errno: Errno) -> Vec<String> {
@@ -245,7 +245,7 @@ fn setup(failure: &SetupFailure) -> Vec<String> {
 /// name in the caller's `PATH`.
 fn on_host(program: &str, plan: &Plan) -> Option<PathBuf> {
     if program.contains('/') {
-        let path = plan.working_directory.as_path().join(program);
+        let path = plan.walls.working_directory.as_path().join(program);
         return path.exists().then_some(path);
     }
     let variable = std::env::var_os("PATH")?;
@@ -263,17 +263,12 @@ fn is_visible(plan: &Plan, path: &Path) -> bool {
     let Ok(real) = std::fs::canonicalize(path) else { return false };
     let Ok(real) = HostPath::new(real.into_os_string()) else { return false };
     let at = GuestPath::same_as(&real);
-    let covering = plan.mounts.iter().rfind(|operation| at.is_within(operation.at()));
-    matches!(
-        covering,
-        Some(MountOp::Bind {
-            purpose: BindPurpose::Grant
-                | BindPurpose::Base
-                | BindPurpose::Command
-                | BindPurpose::Protected,
-            ..
-        })
-    )
+    let covering = plan.walls.mounts.iter().rfind(|operation| at.is_within(operation.at()));
+    covering.and_then(MountOp::bind).is_some_and(|bind| match bind.purpose {
+        BindPurpose::Grant | BindPurpose::Protected | BindPurpose::Scratch => true,
+        BindPurpose::Base | BindPurpose::Command => true,
+        BindPurpose::Device | BindPurpose::Pin => false,
+    })
 }
 
 /// What a script names in its first line.

@@ -96,7 +96,7 @@ impl From<&Cage> for ShownCage {
     fn from(cage: &Cage) -> Self {
         let facts = cage.facts.clone();
         let end = cage.end();
-        let limits = cage.handle.plan().map(|plan| plan.limits).unwrap_or_default();
+        let limits = cage.handle.plan().map(|plan| plan.walls.limits).unwrap_or_default();
         Self {
             id: cage.handle.invocation_id().to_owned(),
             state: if end.is_some() { "ended" } else { "running" },

@@ -39,11 +39,12 @@ impl<'a> Init<'a> {
         inward: Option<Inward>,
         (departing, departure): (Departing, Option<Departure>),
     ) -> Self {
-        let answerer = launched.listener.map(|listener| Answerer::new(&plan.seccomp, listener));
+        let answerer =
+            launched.listener.map(|listener| Answerer::new(&plan.walls.seccomp, listener));
         // The supervisor ends a program whose time is over, and gives it a chance to end by itself.
         // But it can be stopped: from outside, or with a program that stops on the user's terminal
         // while its children go on.
-        let walltime = plan.limits.walltime_sec.map(Duration::from_secs);
+        let walltime = plan.walls.limits.walltime_sec.map(Duration::from_secs);
         let walltime = walltime.filter(|_| walls::stands(Wall::WallTimeInside));
         let deadline = walltime
             .and_then(|time| Instant::now().checked_add(time.saturating_add(SUPERVISORS_TURN)));

@@ -70,7 +70,7 @@ enum NetworkSockets {
 
 impl NetworkSockets {
     fn of(plan: &Plan) -> Self {
-        match plan.network {
+        match plan.walls.network {
             NetworkPlan::Loopback => Self::None,
             NetworkPlan::Gatekeeper(_) => Self::Awaited,
         }
@@ -108,12 +108,12 @@ pub(crate) fn start_in(
     limits: LimitsHolder<'_>,
 ) -> Result<Born, StartError> {
     check(plan, sources, limits)?;
-    let sockets = network::descriptors(&plan.network);
+    let sockets = network::descriptors(&plan.walls.network);
     let descriptors = sources.len().saturating_mul(2).saturating_add(sockets);
     let limit = DescriptorLimit::make_room_for(descriptors)
         .map_err(|errno| SetupFailure::kernel(Step::Settings, "the descriptor limit", errno))?;
     let (control, inside) = Channel::pair().map_err(namespaces::failed)?;
-    let is_mapped = origin.map_ids(&plan.identity)?;
+    let is_mapped = origin.map_ids(plan)?;
     if is_mapped {
         control.send(&Order::Mapped, &[]).map_err(namespaces::failed)?;
     }
@@ -130,7 +130,8 @@ pub(crate) fn start_in(
             be_pid_one(plan, streams, inside, &limit);
         }
     };
-    let (pid, pidfd, holder) = origin.start_first_process(&plan.identity, birthplace, &mut life)?;
+    let (pid, pidfd, holder) =
+        origin.start_first_process(&plan.walls.identity, birthplace, &mut life)?;
     // The child has its own copies, and a channel must have one other end only.
     drop(inside);
     let control = control.ok_or(StartError::Vanished)?;
@@ -147,11 +148,11 @@ pub(crate) fn start_in(
     };
     if !is_mapped {
         // One that is gone has said why.
-        identity::map(pid, &plan.identity)
+        identity::map(pid, &plan.walls.identity, plan.host_ids())
             .and_then(|()| born.send(&Order::Mapped).map_err(namespaces::failed))
             .map_err(|failure| born.told_failure().unwrap_or(failure))?;
     }
-    if namespaces::is_built_from_outside(&plan.identity) {
+    if namespaces::is_built_from_outside(&plan.walls.identity) {
         born.leftovers.extend(idmap::send_binds(plan, sources, &born.control)?);
     }
     Ok(born)
@@ -361,12 +362,12 @@ fn check(plan: &Plan, sources: &[OwnedFd], limits: LimitsHolder<'_>) -> Result<(
         let version = plan.version;
         return Err(StartError::Unsupported(format!("the plan is of version {version}")));
     }
-    if plan.sources.len() != sources.len() {
+    if plan.sources().count() != sources.len() {
         return Err(StartError::Unsupported("the plan's sources are not all open".to_owned()));
     }
-    identity::check(&plan.identity)?;
+    identity::check(&plan.walls.identity, plan.host_ids())?;
     network::check(plan)?;
-    if plan.limits != LimitsPlan::default() && matches!(limits, LimitsHolder::Nobody) {
+    if plan.walls.limits != LimitsPlan::default() && matches!(limits, LimitsHolder::Nobody) {
         let reason = "the cage's policy sets limits, and nobody would hold the cage to them";
         return Err(StartError::Unsupported(reason.to_owned()));
     }

@@ -6,7 +6,7 @@ mod places;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use plan::{Access, BindPurpose, Execution, FileKind, GuestPath, MountOp, Plan, Source, TmpfsSize};
+use plan::{Access, Bind, BindPurpose, Execution, FileKind, GuestPath, MountOp, Plan, TmpfsSize};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::mount::{MoveMountFlags, OpenTreeFlags, UnmountFlags};
@@ -27,7 +27,7 @@ pub(crate) enum Sources<'a> {
     /// They are made in this mount namespace: a mount can only be copied by a process whose own
     /// namespace it is in, so each path is looked up once more and must lead to the very object
     /// that was resolved.
-    LookUp(&'a [Source]),
+    LookUp(&'a Plan),
 }
 
 /// The finished tree, not yet the root.
@@ -51,8 +51,8 @@ pub(crate) struct Tree {
 pub(crate) fn build(plan: &Plan, mut sources: Sources<'_>) -> Result<Tree, SetupFailure> {
     let mut tree = Tree::begin()?;
     let host = HostPlaces::of(plan);
-    let mut rest = Vec::with_capacity(plan.sources.len());
-    for (operation, around) in host.around_each(&plan.mounts) {
+    let mut rest = Vec::with_capacity(plan.walls.sources.len());
+    for (operation, around) in host.around_each(&plan.walls.mounts) {
         if around == Place::Own && !host.is_at(operation) {
             tree.apply(operation, around, &mut sources)?;
         } else {
@@ -111,9 +111,8 @@ impl Tree {
             MountOp::Symlink { target, .. } => {
                 rustix::fs::symlinkat(target.as_bytes(), &self.root, name).map_err(name_failed)
             }
-            MountOp::Bind { source, .. } => {
-                let source = usize::try_from(source.0).unwrap_or(usize::MAX);
-                let mount = bind_source(source, operation, sources)?;
+            MountOp::Bind(bind) => {
+                let mount = bind_source(bind, operation, sources)?;
                 self.attach(mount, at).map_err(mount_failed)
             }
             MountOp::Tmpfs { mode, size, .. } => {
@@ -300,21 +299,21 @@ pub(crate) fn attributes(operation: &MountOp) -> u64 {
         Execution::Refused => sys::mount::NOEXEC,
         Execution::Allowed => 0,
     };
-    let read_only = |access: Access| match access {
-        Access::ReadOnly => sys::mount::RDONLY,
-        Access::ReadWrite => 0,
+    let read_only = match operation.access() {
+        Some(Access::ReadOnly) => sys::mount::RDONLY,
+        Some(Access::ReadWrite) | None => 0,
     };
     let nosuid = if walls::stands(Wall::NoSetId) { sys::mount::NOSUID } else { 0 };
     let nodev = if walls::stands(Wall::NoDevices) { sys::mount::NODEV } else { 0 };
     match operation {
-        MountOp::Bind { access, execution, purpose, .. } => {
+        MountOp::Bind(Bind { execution, purpose, .. }) => {
             let devices = if *purpose == BindPurpose::Device { 0 } else { nodev };
             let is_open = *purpose == BindPurpose::Grant && !walls::stands(Wall::ReadOnlyGrants);
-            let read_only = if is_open { 0 } else { read_only(*access) };
+            let read_only = if is_open { 0 } else { read_only };
             nosuid | devices | refused(*execution) | read_only
         }
-        MountOp::Tmpfs { execution, access, .. } => {
-            sys::mount::NOSUID | sys::mount::NODEV | refused(*execution) | read_only(*access)
+        MountOp::Tmpfs { execution, .. } => {
+            sys::mount::NOSUID | sys::mount::NODEV | refused(*execution) | read_only
         }
         MountOp::Mask { .. } | MountOp::MaskIfPresent { .. } | MountOp::SealReadOnly { .. } => {
             CLOSED
@@ -326,7 +325,7 @@ pub(crate) fn attributes(operation: &MountOp) -> u64 {
 }
 
 fn bind_source(
-    source: usize,
+    bind: &Bind,
     operation: &MountOp,
     sources: &mut Sources<'_>,
 ) -> Result<OwnedFd, SetupFailure> {
@@ -334,8 +333,8 @@ fn bind_source(
     let missing = || SetupFailure::found(Step::Mount, at.to_string(), "its source is missing");
     match sources {
         Sources::Arriving(arrivals) => arrivals.next(at),
-        Sources::LookUp(resolved) => {
-            let source = resolved.get(source).ok_or_else(missing)?;
+        Sources::LookUp(plan) => {
+            let source = plan.source(bind.source).ok_or_else(missing)?;
             let failed = |errno| SetupFailure::kernel(Step::Mount, source.path.to_string(), errno);
             let flags = OpenTreeFlags::OPEN_TREE_CLONE
                 | OpenTreeFlags::OPEN_TREE_CLOEXEC

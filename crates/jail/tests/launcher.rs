@@ -180,7 +180,7 @@ fn masks_are_a_cages_own() {
     let launcher = Launcher::start(None).unwrap();
     let hold = "exec 9</proc/keys; flock -n 9 && echo locked; read _";
     let mut first = Prepared::new(&["sh", "-c", hold]);
-    first.plan.mounts.push(MountOp::MaskIfPresent { at: support::guest("/proc/keys") });
+    first.plan.walls.mounts.push(MountOp::MaskIfPresent { at: support::guest("/proc/keys") });
     let (mut output, inside) = std::io::pipe().unwrap();
     let (input, mut end) = std::io::pipe().unwrap();
     let streams = ProgramStreams {
@@ -197,7 +197,7 @@ fn masks_are_a_cages_own() {
     assert_eq!(&said, b"locked\n");
     for _ in 0..4 {
         let mut other = Prepared::new(&["sh", "-c", "flock -n /proc/keys echo free"]);
-        other.plan.mounts.push(MountOp::MaskIfPresent { at: support::guest("/proc/keys") });
+        other.plan.walls.mounts.push(MountOp::MaskIfPresent { at: support::guest("/proc/keys") });
         assert_eq!(run(&launcher, &other).1, "free\n");
     }
     std::io::Write::write_all(&mut end, b"\n").unwrap();

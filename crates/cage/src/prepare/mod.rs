@@ -20,7 +20,7 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 
-use plan::{Access, BindPurpose, ByteString, FileKind, HostPath, MountOp, Plan, Source};
+use plan::{Access, ByteString, FileKind, HostPath, MountOp, Plan, Source};
 use policy::facts::{HostFacts, ResolvedRule};
 use policy::{FsAccess, FsRule, Invocation, Policy, Reach, RuleOrigin};
 
@@ -171,18 +171,9 @@ impl Prepared {
     /// What the cage has a cover over, hidden or read-only. Replacing such a path on the host takes
     /// the cover away, in every mount namespace (unlink(2), since Linux 3.18).
     pub fn covered(&self) -> impl Iterator<Item = &Source> {
-        let covers: HashSet<&[u8]> = self
-            .plan
-            .mounts
-            .iter()
-            .filter(|operation| {
-                let protects =
-                    matches!(operation, MountOp::Bind { purpose: BindPurpose::Protected, .. });
-                protects || matches!(operation, MountOp::Mask { .. })
-            })
-            .map(|operation| operation.at().as_bytes())
-            .collect();
-        self.plan.sources.iter().filter(move |source| covers.contains(source.path.as_bytes()))
+        let covers = self.plan.walls.mounts.iter().filter(|operation| operation.is_cover());
+        let covers: HashSet<&[u8]> = covers.map(|operation| operation.at().as_bytes()).collect();
+        self.plan.walls.sources.iter().filter(move |source| covers.contains(source.path.as_bytes()))
     }
 
     /// Grants of single files, with whether they can be written to. A file that is replaced on the
@@ -192,12 +183,8 @@ impl Prepared {
     }
 
     fn granted(&self) -> impl Iterator<Item = (&Source, Access)> {
-        self.plan.mounts.iter().filter_map(|operation| match operation {
-            MountOp::Bind { source, access, purpose: BindPurpose::Grant, .. } => {
-                Some((self.plan.source(*source)?, *access))
-            }
-            _ => None,
-        })
+        let grants = self.plan.walls.mounts.iter().filter_map(MountOp::grant);
+        grants.filter_map(|grant| Some((self.plan.source(grant.source)?, grant.access)))
     }
 }
 

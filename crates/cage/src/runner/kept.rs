@@ -191,7 +191,7 @@ impl Kept {
             key,
             invocation_id,
             recorder,
-            limits: plan.as_ref().map(|plan| plan.limits).unwrap_or_default(),
+            limits: plan.as_ref().map(|plan| plan.walls.limits).unwrap_or_default(),
             plan,
             pid,
             stdin: Mutex::new(stdin),

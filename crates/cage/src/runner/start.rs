@@ -54,8 +54,8 @@ impl Runner {
         beside: Beside,
     ) -> Result<Handle, RunError> {
         let Beside { labels, streams, session: stay, degraded_limits } = beside;
-        self.keeper.check_free(&plan.invocation)?;
-        let recorder = Recorder::new(Arc::clone(&self.keeper.log), &plan.invocation, labels);
+        self.keeper.check_free(&plan.start.invocation)?;
+        let recorder = Recorder::new(Arc::clone(&self.keeper.log), &plan.start.invocation, labels);
         let recorder = Arc::new(recorder);
         let material = Material { sources, streams, stay, degraded_limits };
         let started = self.build_cage(Arc::clone(&plan), material, &recorder);
@@ -78,7 +78,7 @@ impl Runner {
             false => None,
         };
         self.begin(StartStep::Limits)?;
-        let walltime = plan.limits.walltime_sec.map(Duration::from_secs);
+        let walltime = plan.walls.limits.walltime_sec.map(Duration::from_secs);
         let mut group = self.make_group(&plan, degraded_limits)?;
         // Told after the start, when the cage may have ended and its group be gone.
         let degradation = group.as_ref().and_then(Group::degradation).cloned();
@@ -115,7 +115,7 @@ impl Runner {
             ends.stdout = Some(Pump::new(copy()?, keep, &keeper.watch, key, Subject::Stdout));
             ends.terminal = Some(terminal);
         }
-        let invocation_id = plan.invocation.clone();
+        let invocation_id = plan.start.invocation.clone();
         let group = Mutex::new(group);
         let body = (born.pid(), Body::Caged(Box::new(Caged { born, launcher, network, group })));
         let recorder = Arc::clone(recorder);
@@ -197,10 +197,10 @@ impl Runner {
 
     /// What holds a cage to its limits but that of time, if it has any.
     fn make_group(&self, plan: &Plan, degraded: Degraded) -> Result<Option<Group>, RunError> {
-        if (LimitsPlan { walltime_sec: None, ..plan.limits }) == LimitsPlan::default() {
+        if (LimitsPlan { walltime_sec: None, ..plan.walls.limits }) == LimitsPlan::default() {
             return Ok(None);
         }
-        let group = self.limiter.prepare(&plan.limits, &plan.invocation, degraded)?;
+        let group = self.limiter.prepare(&plan.walls.limits, &plan.start.invocation, degraded)?;
         Ok(Some(group))
     }
 
@@ -267,7 +267,7 @@ impl Kept {
     /// The kernel ends a cage that needs too much memory without a word, and so does a drain one that has
     /// not begun.
     fn why_not_begun(&self, error: RunError, is_closing: bool) -> RunError {
-        let limit = self.plan.as_ref().and_then(|plan| plan.limits.memory_mb);
+        let limit = self.plan.as_ref().and_then(|plan| plan.walls.limits.memory_mb);
         let ran_out = || {
             let body = self.body();
             matches!(body.as_deref(), Some(Body::Caged(cage)) if cage.is_out_of_memory())

@@ -142,7 +142,7 @@ pub(crate) fn supervise(state: &str, mark: &str) {
                     let script = format!("setsid sh -c 'sleep {mark}' & sleep 0.0{number}; exit 0");
                     let mut prepared = small(&["sh", "-c", &script]);
                     if with_limits && number == 0 {
-                        prepared.plan.limits =
+                        prepared.plan.walls.limits =
                             LimitsPlan { pids: Some(50), ..LimitsPlan::default() };
                     }
                     let handle = runner.spawn(prepared.into()).unwrap();

@@ -58,7 +58,7 @@ fn a_program_is_asked_to_end_and_then_killed() {
 fn a_program_has_its_time_and_no_more() {
     let runner = runner();
     let mut prepared = small(&["sh", "-c", "sleep 1000 & sleep 1000"]);
-    prepared.plan.limits = LimitsPlan { walltime_sec: Some(1), ..LimitsPlan::default() };
+    prepared.plan.walls.limits = LimitsPlan { walltime_sec: Some(1), ..LimitsPlan::default() };
     let started = Instant::now();
     let handle = runner.spawn(prepared.into()).unwrap();
     let ended = handle.wait();
@@ -81,7 +81,7 @@ fn nothing_is_left_of_an_ended_cage() {
         let memory_mb = limits_can_be_held().then_some(64);
         if let Confinement::Caged { plan, .. } = &mut request.confinement {
             let limits = LimitsPlan { memory_mb, walltime_sec, ..LimitsPlan::default() };
-            std::sync::Arc::make_mut(plan).limits = limits;
+            std::sync::Arc::make_mut(plan).walls.limits = limits;
         }
         let handle = runner.spawn(request).unwrap();
         assert_eq!(own_groups().is_empty(), memory_mb.is_none());
@@ -99,7 +99,7 @@ fn nothing_is_left_of_an_ended_cage() {
 fn closing_takes_over_from_the_timer() {
     let runner = runner();
     let mut deaf = small(&["sh", "-c", "trap '' TERM; echo deaf; while :; do sleep 0.1; done"]);
-    deaf.plan.limits = LimitsPlan { walltime_sec: Some(2), ..LimitsPlan::default() };
+    deaf.plan.walls.limits = LimitsPlan { walltime_sec: Some(2), ..LimitsPlan::default() };
     let handle = runner.spawn(deaf.into()).unwrap();
     eventually("it hears no more", || handle.stdout().unwrap().kept().end == 5);
     let ended = handle.close();

@@ -277,15 +277,15 @@ fn start_caged(
     })?;
     notes.extend(handle.degradation().into_iter().flat_map(tell_degradation));
     let facts = Facts {
-        cage: plan.cage.clone(),
+        cage: plan.walls.cage.clone(),
         project,
         session: session_id,
         agent: subject.agent.clone(),
         argv: shown_words(&argv),
         started,
         plan_hash: handle.plan_hash(),
-        summary: Some(plan.summary.line.clone()),
-        reduced_isolation: plan.summary.reduced_isolation.clone(),
+        summary: Some(plan.start.summary.clone()),
+        reduced_isolation: plan.walls.reduced_isolation.clone(),
         notes,
         terminal: spawn.terminal.is_some(),
         pid: handle.pid(),

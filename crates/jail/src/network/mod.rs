@@ -33,7 +33,7 @@ pub(crate) struct Sealed {
 
 /// Refuses a Plan whose network this enforcer cannot hold.
 pub(crate) fn check(plan: &Plan) -> Result<(), StartError> {
-    let NetworkPlan::Gatekeeper(network) = &plan.network else { return Ok(()) };
+    let NetworkPlan::Gatekeeper(network) = &plan.walls.network else { return Ok(()) };
     let refused = |reason: String| Err(StartError::Unsupported(reason));
     if network.host_ports.len() > MOST_HOST_PORTS {
         return refused(format!(

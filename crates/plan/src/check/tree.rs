@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
 use super::{PlanDefect, order};
-use crate::{FileKind, GuestPath, MountOp, Source};
+use crate::{FileKind, GuestPath, MountOp, Plan};
 
 /// What an earlier operation left at a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -57,60 +57,61 @@ impl<'plan> Tree<'plan> {
 }
 
 /// Checks that the operations can be carried out in their order.
-pub(super) fn check(operations: &[MountOp], sources: &[Source]) -> Result<(), PlanDefect> {
-    let mut tree = Tree::empty(operations.len());
-    for operation in operations {
+pub(super) fn check(plan: &Plan) -> Result<(), PlanDefect> {
+    let mut tree = Tree::empty(plan.walls.mounts.len());
+    for operation in &plan.walls.mounts {
         let at = operation.at();
-        let made = match operation {
-            MountOp::Directory { .. } => Entry::Directory,
-            MountOp::File { .. } => Entry::File,
-            MountOp::Symlink { .. } => Entry::Symlink,
-            _ => {
-                let mounted = check_mount(&tree, operation, sources)?;
-                tree.insert(at, mounted);
-                continue;
-            }
-        };
-        if tree.get(at.as_bytes()).is_some() {
-            return Err(order(at, "makes a name that is already there"));
+        let (needs, leaves) = effect(plan, operation);
+        match needs {
+            None => check_name(&tree, at)?,
+            Some(needs) => check_mount(&tree, operation, needs)?,
         }
-        match ground(&tree, at)? {
-            Entry::Memory => tree.insert(at, made),
-            _ => return Err(order(at, "makes a name outside a memory file system")),
-        }
+        tree.insert(at, leaves);
     }
     Ok(())
 }
 
-/// What a mount leaves at its path, if it can be made there.
+/// What an operation needs at its path, where a name needs nothing, and what it leaves there.
+fn effect(plan: &Plan, operation: &MountOp) -> (Option<Entry>, Entry) {
+    match operation {
+        MountOp::Directory { .. } => (None, Entry::Directory),
+        MountOp::File { .. } => (None, Entry::File),
+        MountOp::Symlink { .. } => (None, Entry::Symlink),
+        MountOp::Bind(bind) => match plan.source(bind.source).map(|source| source.kind) {
+            Some(FileKind::Directory) => (Some(Entry::Directory), Entry::Given),
+            Some(FileKind::File) | None => (Some(Entry::File), Entry::Closed),
+        },
+        MountOp::Tmpfs { .. } => (Some(Entry::Directory), Entry::Memory),
+        MountOp::Mask { kind: FileKind::Directory, .. } => (Some(Entry::Directory), Entry::Closed),
+        MountOp::Mask { kind: FileKind::File, .. } => (Some(Entry::File), Entry::Closed),
+        MountOp::Proc { .. } => (Some(Entry::Directory), Entry::Given),
+        MountOp::Devpts { .. } => (Some(Entry::Directory), Entry::Closed),
+        MountOp::SealReadOnly { .. } => (Some(Entry::Given), Entry::Given),
+        MountOp::MaskIfPresent { .. } => (Some(Entry::Given), Entry::Closed),
+    }
+}
+
+fn check_name<'plan>(tree: &Tree<'plan>, at: &'plan GuestPath) -> Result<(), PlanDefect> {
+    if tree.get(at.as_bytes()).is_some() {
+        return Err(order(at, "makes a name that is already there"));
+    }
+    match ground(tree, at)? {
+        Entry::Memory => Ok(()),
+        _ => Err(order(at, "makes a name outside a memory file system")),
+    }
+}
+
 fn check_mount<'plan>(
     tree: &Tree<'plan>,
     operation: &'plan MountOp,
-    sources: &[Source],
-) -> Result<Entry, PlanDefect> {
+    needs: Entry,
+) -> Result<(), PlanDefect> {
     let at = operation.at();
     let ground = ground(tree, at)?;
-    let (needs, leaves) = match operation {
-        MountOp::Bind { source, .. } => {
-            let source = usize::try_from(source.0).ok().and_then(|index| sources.get(index));
-            match source.map(|source| source.kind) {
-                Some(FileKind::Directory) => (Entry::Directory, Entry::Given),
-                _ => (Entry::File, Entry::Closed),
-            }
-        }
-        MountOp::Tmpfs { .. } => (Entry::Directory, Entry::Memory),
-        MountOp::Mask { kind: FileKind::Directory, .. } => (Entry::Directory, Entry::Closed),
-        MountOp::Mask { kind: FileKind::File, .. } => (Entry::File, Entry::Closed),
-        MountOp::Proc { .. } => (Entry::Directory, Entry::Given),
-        MountOp::Devpts { .. } => (Entry::Directory, Entry::Closed),
-        MountOp::SealReadOnly { .. } | MountOp::MaskIfPresent { .. } if ground == Entry::Memory => {
-            return Err(order(at, "covers a name of the cage's own memory file system"));
-        }
-        MountOp::SealReadOnly { .. } => (Entry::Given, Entry::Given),
-        _ => (Entry::Given, Entry::Closed),
-    };
-    let named = tree.get(at.as_bytes());
-    match (ground, named) {
+    if operation.is_optional() && ground == Entry::Memory {
+        return Err(order(at, "covers a name of the cage's own memory file system"));
+    }
+    match (ground, tree.get(at.as_bytes())) {
         (Entry::Memory, Some(name)) if name == needs => {}
         (Entry::Memory, None) => return Err(order(at, "has no mount point")),
         (Entry::Given, None) => {}
@@ -120,7 +121,7 @@ fn check_mount<'plan>(
     if tree.above.contains(at.as_bytes()) {
         return Err(order(at, "hides an earlier one below it"));
     }
-    Ok(leaves)
+    Ok(())
 }
 
 /// What holds the name `at`. The directory around it must exist: made by an operation where the

@@ -3,7 +3,7 @@
 
 use plan::{
     Access, BindPurpose, ByteString, Execution, FileKind, GuestPath, HostPath, Identity, Mapping,
-    NetworkPlan, SourceIndex, TmpfsSize,
+    NetworkPlan, SCRATCH, SourceIndex, TmpfsPurpose, TmpfsSize,
 };
 
 use super::areas::{Areas, source};
@@ -25,7 +25,7 @@ pub(super) fn lay(
     for directory in ["/run", "/var"] {
         tree.put(path(directory)?, Node::Directory { mode: 0o755 });
     }
-    tree.put(path("/tmp")?, memory(0o1777, Execution::Allowed));
+    tree.put(path("/tmp")?, memory(0o1777, TmpfsPurpose::Private));
     lay_scratch(tree, facts)?;
     for entry in &facts.base {
         match entry {
@@ -52,7 +52,7 @@ pub(super) fn lay(
 /// A home in memory, unless a grant shows the caller's own.
 pub(super) fn lay_home(tree: &mut Tree, areas: &Areas<'_>, home: &GuestPath) {
     if is_home_private(areas, home) {
-        tree.put(home.clone(), memory(0o700, Execution::Allowed));
+        tree.put(home.clone(), memory(0o700, TmpfsPurpose::Private));
     }
 }
 
@@ -120,14 +120,14 @@ fn lay_host_entry(
 /// V15: these devices and no others. A read-only mount does not stop writing to a device.
 fn lay_dev(tree: &mut Tree) -> Result<(), CompileError> {
     let (size, execution) = (TmpfsSize::DEVICES, Execution::Refused);
-    let dev = Node::Tmpfs { mode: 0o755, size, execution, access: Access::ReadOnly };
+    let dev = Node::Tmpfs { mode: 0o755, size, execution, purpose: TmpfsPurpose::Devices };
     tree.put(path("/dev")?, dev);
     for (at, target) in DEV_LINKS {
         tree.put(path(at)?, Node::Symlink { target: ByteString::from(*target) });
     }
     tree.put(path("/dev/pts")?, Node::Devpts);
-    let access = Access::ReadWrite;
-    let shared = Node::Tmpfs { mode: 0o1777, size: TmpfsSize::SHARED_MEMORY, execution, access };
+    let (size, purpose) = (TmpfsSize::SHARED_MEMORY, TmpfsPurpose::Private);
+    let shared = Node::Tmpfs { mode: 0o1777, size, execution, purpose };
     tree.put(path("/dev/shm")?, shared);
     Ok(())
 }
@@ -177,9 +177,9 @@ fn lay_etc(
 
 /// K36, K37: memory, or the directory that a session keeps.
 fn lay_scratch(tree: &mut Tree, facts: &HostFacts) -> Result<(), CompileError> {
-    let node = match facts.scratch {
-        None => memory(0o700, Execution::Allowed),
-        Some(index) => {
+    let node = match &facts.scratch {
+        None => memory(0o700, TmpfsPurpose::Scratch),
+        Some(kept) => {
             // The supervisor made it, as the caller.
             let ids = facts.caller.ids;
             let mapping = if facts.caller.privileged {
@@ -188,12 +188,12 @@ fn lay_scratch(tree: &mut Tree, facts: &HostFacts) -> Result<(), CompileError> {
                 Mapping::Plain
             };
             Node::Bind(Bind {
-                source: index,
-                kind: source(facts, index)?.kind,
+                source: SourceIndex(u32::try_from(facts.sources.len()).unwrap_or(u32::MAX)),
+                kind: kept.kind,
                 access: Access::ReadWrite,
                 execution: Execution::Allowed,
                 mapping,
-                purpose: BindPurpose::Base,
+                purpose: BindPurpose::Scratch,
             })
         }
     };
@@ -201,16 +201,14 @@ fn lay_scratch(tree: &mut Tree, facts: &HostFacts) -> Result<(), CompileError> {
     Ok(())
 }
 
-fn memory(mode: u32, execution: Execution) -> Node {
-    Node::Tmpfs { mode, size: TmpfsSize::PRIVATE, execution, access: Access::ReadWrite }
+fn memory(mode: u32, purpose: TmpfsPurpose) -> Node {
+    Node::Tmpfs { mode, size: TmpfsSize::PRIVATE, execution: Execution::Allowed, purpose }
 }
 
 /// A path of the tables below.
 pub(super) fn path(text: &str) -> Result<GuestPath, CompileError> {
     GuestPath::new(text).map_err(|_| CompileError::bug("a path of the base layer is malformed"))
 }
-
-pub(super) const SCRATCH: &str = "/scratch";
 
 const DEV_LINKS: &[(&str, &str)] = &[
     ("/dev/fd", "/proc/self/fd"),

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use plan::{GuestPath, HostPath};
+use plan::{GuestPath, HostPath, SCRATCH};
 
 use super::areas::Areas;
-use super::base::{SCRATCH, is_home_private};
+use super::base::is_home_private;
 use super::tree::{Node, Presence, Tree};
 use crate::{FsAccess, HostFacts};
 

@@ -1,11 +1,13 @@
 //! The mounts that make the areas hold: grants, covers over what is hidden, read-only binds over
 //! what is protected, pins. The most specific path wins in both directions.
 
-use plan::{Access, BindPurpose, Execution, FileKind, GuestPath, HostPath, TmpfsSize};
+use plan::{
+    Access, BindPurpose, Execution, FileKind, GuestPath, HostPath, SCRATCH, TmpfsPurpose, TmpfsSize,
+};
 use walls::Wall;
 
 use super::areas::{Area, Areas, Reason, source};
-use super::base::{SCRATCH, is_home_private};
+use super::base::is_home_private;
 use super::error::{CompileError, RuleConflict};
 use super::tree::{Bind, Node, Tree};
 use crate::facts::ResolvedRule;
@@ -96,9 +98,9 @@ fn hide(tree: &mut Tree, areas: &Areas<'_>, home: &GuestPath, path: &HostPath, a
             mode: 0o555,
             size: HIDDEN_SIZE,
             execution: Execution::Refused,
-            access: Access::ReadOnly,
+            purpose: TmpfsPurpose::Hidden,
         },
-        kind => Node::Mask { kind },
+        FileKind::Directory | FileKind::File => Node::Mask { kind: area.kind },
     };
     tree.put(at, node);
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use plan::{
     Access, BindPurpose, ByteString, Execution, FileKind, GuestPath, Mapping, MountOp, SourceIndex,
-    TmpfsSize,
+    TmpfsPurpose, TmpfsSize,
 };
 
 /// What stands at a path.
@@ -17,7 +17,7 @@ pub(super) enum Node {
     File { contents: ByteString },
     Symlink { target: ByteString },
     Bind(Bind),
-    Tmpfs { mode: u32, size: TmpfsSize, execution: Execution, access: Access },
+    Tmpfs { mode: u32, size: TmpfsSize, execution: Execution, purpose: TmpfsPurpose },
     Mask { kind: FileKind },
     Proc,
     Devpts,
@@ -133,9 +133,15 @@ impl Tree {
     /// none inside if it is not of the base layer.
     fn shown_by(&self, path: &[u8]) -> Option<Option<Bind>> {
         match self.nodes.get(path)? {
-            Node::Bind(bind) if bind.purpose == BindPurpose::Base => Some(Some(*bind)),
+            Node::Bind(bind) => match bind.purpose {
+                BindPurpose::Base | BindPurpose::Scratch => Some(Some(*bind)),
+                BindPurpose::Grant | BindPurpose::Protected | BindPurpose::Pin => Some(None),
+                BindPurpose::Command | BindPurpose::Device => Some(None),
+            },
             Node::Directory { .. } => None,
-            _ => Some(None),
+            Node::File { .. } | Node::Symlink { .. } | Node::Tmpfs { .. } => Some(None),
+            Node::Mask { .. } | Node::SealReadOnly | Node::MaskIfPresent => Some(None),
+            Node::Proc | Node::Devpts => Some(None),
         }
     }
 
@@ -216,7 +222,8 @@ impl Tree {
                 Some(Node::Tmpfs { .. }) => Ground::Own,
                 Some(Node::Proc | Node::SealReadOnly) => Ground::Given,
                 Some(Node::Bind(bind)) if bind.kind == FileKind::Directory => Ground::Given,
-                Some(_) => Ground::Closed,
+                Some(Node::Bind(_) | Node::File { .. } | Node::Devpts) => Ground::Closed,
+                Some(Node::Mask { .. } | Node::MaskIfPresent) => Ground::Closed,
             };
             return Some((above, ground));
         }
@@ -256,10 +263,10 @@ fn operation(at: GuestPath, node: Node) -> MountOp {
         Node::File { contents } => MountOp::File { at, mode: 0o644, contents },
         Node::Symlink { target } => MountOp::Symlink { at, target },
         Node::Bind(Bind { source, access, execution, mapping, purpose, .. }) => {
-            MountOp::Bind { source, at, access, execution, mapping, purpose }
+            MountOp::Bind(plan::Bind { source, at, access, execution, mapping, purpose })
         }
-        Node::Tmpfs { mode, size, execution, access } => {
-            MountOp::Tmpfs { at, mode, size, execution, access }
+        Node::Tmpfs { mode, size, execution, purpose } => {
+            MountOp::Tmpfs { at, mode, size, execution, purpose }
         }
         Node::Mask { kind } => MountOp::Mask { at, kind },
         Node::Proc => MountOp::Proc { at },
