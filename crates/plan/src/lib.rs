@@ -36,8 +36,8 @@ pub use identity::{HostIds, Identity, IdentityMap};
 pub use landlock::{LandlockPlan, LandlockRule};
 pub use limits::LimitsPlan;
 pub use mount::{
-    Access, Bind, BindPurpose, Execution, FileKind, Mapping, MountOp, SCRATCH, Source, SourceIndex,
-    TmpfsPurpose, TmpfsSize,
+    Access, Bind, BindPurpose, Entry, Execution, FileKind, Mapping, MountOp, SCRATCH, Source,
+    SourceIndex, TmpfsPurpose, TmpfsSize,
 };
 pub use network::{GatekeeperPlan, NetworkPlan};
 pub use path::{GuestPath, HostPath, MAX_PATH_BYTES, PathError};

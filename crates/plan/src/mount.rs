@@ -239,6 +239,23 @@ pub enum MountOp {
     },
 }
 
+/// What an operation leaves at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// A name in a memory file system; nothing is mounted on it.
+    Directory,
+    /// As above.
+    File,
+    /// As above.
+    Symlink,
+    /// The root of a memory file system, in which names can be made.
+    Memory,
+    /// The root of something that has names of its own: a host directory, `/proc`.
+    Given,
+    /// The root of something without names: a file, an empty directory.
+    Closed,
+}
+
 /// Every question has an answer for every kind: a new one does not compile before it has been thought
 /// of here. `tidy` refuses a wildcard for it elsewhere.
 impl MountOp {
@@ -287,6 +304,30 @@ impl MountOp {
             Self::Directory { .. } | Self::File { .. } | Self::Symlink { .. } => false,
             Self::Bind(_) | Self::Tmpfs { .. } | Self::Mask { .. } => false,
             Self::Proc { .. } | Self::Devpts { .. } => false,
+        }
+    }
+
+    /// What the operation needs at its path, where a name needs nothing, and what it leaves there. Asks what
+    /// kind of object a source is.
+    pub fn effect(
+        &self,
+        kind: impl FnOnce(SourceIndex) -> Option<FileKind>,
+    ) -> (Option<Entry>, Entry) {
+        match self {
+            Self::Directory { .. } => (None, Entry::Directory),
+            Self::File { .. } => (None, Entry::File),
+            Self::Symlink { .. } => (None, Entry::Symlink),
+            Self::Bind(bind) => match kind(bind.source) {
+                Some(FileKind::Directory) => (Some(Entry::Directory), Entry::Given),
+                Some(FileKind::File) | None => (Some(Entry::File), Entry::Closed),
+            },
+            Self::Tmpfs { .. } => (Some(Entry::Directory), Entry::Memory),
+            Self::Mask { kind: FileKind::Directory, .. } => (Some(Entry::Directory), Entry::Closed),
+            Self::Mask { kind: FileKind::File, .. } => (Some(Entry::File), Entry::Closed),
+            Self::Proc { .. } => (Some(Entry::Directory), Entry::Given),
+            Self::Devpts { .. } => (Some(Entry::Directory), Entry::Closed),
+            Self::SealReadOnly { .. } => (Some(Entry::Given), Entry::Given),
+            Self::MaskIfPresent { .. } => (Some(Entry::Given), Entry::Closed),
         }
     }
 

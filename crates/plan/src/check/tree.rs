@@ -5,24 +5,7 @@ use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
 use super::{PlanDefect, order};
-use crate::{FileKind, GuestPath, MountOp, Plan};
-
-/// What an earlier operation left at a path.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Entry {
-    /// A name in a memory file system; nothing is mounted on it.
-    Directory,
-    /// As above.
-    File,
-    /// As above.
-    Symlink,
-    /// The root of a memory file system, in which names can be made.
-    Memory,
-    /// The root of something that has names of its own: a host directory, `/proc`.
-    Given,
-    /// The root of something without names: a file, an empty directory.
-    Closed,
-}
+use crate::{Entry, GuestPath, MountOp, Plan};
 
 /// What the operations so far have made.
 struct Tree<'plan> {
@@ -61,7 +44,8 @@ pub(super) fn check(plan: &Plan) -> Result<(), PlanDefect> {
     let mut tree = Tree::empty(plan.walls.mounts.len());
     for operation in &plan.walls.mounts {
         let at = operation.at();
-        let (needs, leaves) = effect(plan, operation);
+        let kind = |source| plan.source(source).map(|source| source.kind);
+        let (needs, leaves) = operation.effect(kind);
         match needs {
             None => check_name(&tree, at)?,
             Some(needs) => check_mount(&tree, operation, needs)?,
@@ -69,26 +53,6 @@ pub(super) fn check(plan: &Plan) -> Result<(), PlanDefect> {
         tree.insert(at, leaves);
     }
     Ok(())
-}
-
-/// What an operation needs at its path, where a name needs nothing, and what it leaves there.
-fn effect(plan: &Plan, operation: &MountOp) -> (Option<Entry>, Entry) {
-    match operation {
-        MountOp::Directory { .. } => (None, Entry::Directory),
-        MountOp::File { .. } => (None, Entry::File),
-        MountOp::Symlink { .. } => (None, Entry::Symlink),
-        MountOp::Bind(bind) => match plan.source(bind.source).map(|source| source.kind) {
-            Some(FileKind::Directory) => (Some(Entry::Directory), Entry::Given),
-            Some(FileKind::File) | None => (Some(Entry::File), Entry::Closed),
-        },
-        MountOp::Tmpfs { .. } => (Some(Entry::Directory), Entry::Memory),
-        MountOp::Mask { kind: FileKind::Directory, .. } => (Some(Entry::Directory), Entry::Closed),
-        MountOp::Mask { kind: FileKind::File, .. } => (Some(Entry::File), Entry::Closed),
-        MountOp::Proc { .. } => (Some(Entry::Directory), Entry::Given),
-        MountOp::Devpts { .. } => (Some(Entry::Directory), Entry::Closed),
-        MountOp::SealReadOnly { .. } => (Some(Entry::Given), Entry::Given),
-        MountOp::MaskIfPresent { .. } => (Some(Entry::Given), Entry::Closed),
-    }
 }
 
 fn check_name<'plan>(tree: &Tree<'plan>, at: &'plan GuestPath) -> Result<(), PlanDefect> {

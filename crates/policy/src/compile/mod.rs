@@ -50,7 +50,7 @@ pub fn compile(
     let network = network(policy);
     let areas = Areas::new(policy, facts)?;
 
-    let mut tree = Tree::default();
+    let mut tree = Tree::empty(facts);
     base::lay(&mut tree, facts, &identity, &network)?;
     grants::lay(&mut tree, facts, &areas, &identity.home)?;
     base::lay_home(&mut tree, &areas, &identity.home);
