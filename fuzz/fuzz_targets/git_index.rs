@@ -2,7 +2,7 @@
 //! never more entries or longer paths than the bytes could hold.
 #![no_main]
 
-use cage::git_index::{Extent, Kind, ObjectNames, read};
+use resolve::protected_names::git_index::{Extent, Kind, ObjectNames, read};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

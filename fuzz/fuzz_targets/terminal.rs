@@ -3,10 +3,10 @@
 //! passed passes again.
 #![no_main]
 
-#[path = "../../crates/cage/tests/terminal_filter/terminal.rs"]
+#[path = "../../crates/terminal/tests/filter/terminal.rs"]
 mod terminal;
 
-use cage::terminal_filter::{Answers, Filter, Source};
+use ::terminal::{Answers, Filter, Source};
 use libfuzzer_sys::fuzz_target;
 use terminal::{State, Terminal};
 

@@ -29,8 +29,16 @@ const TOUCHES_THE_KERNEL: &[&str] = &[
     "stockade-jail",
     "stockade-audit",
     "stockade-limits",
+    "stockade-resolve",
+    "stockade-state",
+    "stockade-session",
+    "stockade-prepare",
+    "stockade-aftermath",
+    "stockade-probe",
+    "stockade-terminal",
     "stockade-cage",
     "stockade-attacks",
+    "stockade-prove",
     "stockade-cli",
 ];
 

@@ -4,7 +4,8 @@
 use std::io;
 use std::path::Path;
 
-use cage::resolve::{Surroundings, resolve};
+use cage::prepare::Caller;
+use cage::resolve::resolve;
 use plan::{ByteString, HostIds, HostPath, Plan};
 use policy::{Cage, Invocation, Place};
 
@@ -22,7 +23,7 @@ pub(crate) fn compile(project: &Path, argv: &[String]) -> io::Result<Plan> {
     let Some(Cage::Enabled(policy)) = document.cages.swap_remove("default") else {
         return Err(io::Error::other("the project's policy has no default cage"));
     };
-    let surroundings = Surroundings::of_this_process(root).map_err(io::Error::other)?;
+    let surroundings = Caller::of_this_process().map_err(io::Error::other)?.surroundings(root);
     let resolved = resolve(&policy, &surroundings).map_err(io::Error::other)?;
     let invocation = Invocation {
         id: INVOCATION.to_owned(),

@@ -109,7 +109,7 @@ impl Arena {
     }
 
     /// The secret that nothing grants.
-    pub(crate) fn secret(&self) -> PathBuf {
+    pub fn secret(&self) -> PathBuf {
         self.outside.join("secret")
     }
 

@@ -1,7 +1,7 @@
-//! All attacks and sieges in one list, in the order of SPECIFICATION.md.
+//! All attacks in one list, in the order of SPECIFICATION.md.
 
 use crate::attack::Network;
-use crate::{Attack, Siege, configuration, files, ipc, kernel, network, processes};
+use crate::{Attack, configuration, files, ipc, kernel, network, processes};
 
 /// Every attack from inside.
 pub fn all() -> impl Iterator<Item = &'static Attack> {
@@ -19,23 +19,18 @@ pub fn all() -> impl Iterator<Item = &'static Attack> {
 }
 
 /// Those of the host's own network.
-pub(crate) fn on_host() -> impl Iterator<Item = &'static Attack> {
+pub fn on_host() -> impl Iterator<Item = &'static Attack> {
     all().filter(|attack| attack.network == Network::Host)
 }
 
 /// Those of a world with servers and names.
-pub(crate) fn in_world() -> impl Iterator<Item = &'static Attack> {
+pub fn in_world() -> impl Iterator<Item = &'static Attack> {
     all().filter(|attack| attack.network != Network::Host)
 }
 
 /// The attack of that name.
 pub fn named(name: &str) -> Option<&'static Attack> {
     all().find(|attack| attack.name == name)
-}
-
-/// Every attack from the host's side.
-pub fn sieges() -> impl Iterator<Item = &'static Siege> {
-    crate::sieges::SIEGES.iter().flat_map(|group| group.iter())
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The attacking side: what the hidden command `__attack` does in a process of its own. The same
 //! code runs inside a cage and outside.
 
+mod asking;
 mod batch;
 mod careless;
 mod greed;
@@ -17,18 +18,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Arena, Outcome};
 
-pub(crate) use greed::EXCEEDED;
-pub(crate) use roles::KERNEL_REFUSES;
+pub use asking::{ask, say};
+pub use greed::EXCEEDED;
+pub use roles::KERNEL_REFUSES;
 pub(crate) use stage::map_ids;
 
 /// One line of a batch's output.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Told {
+pub struct Told {
     /// Which attack.
-    pub(crate) attack: String,
+    pub attack: String,
     /// What came of it.
     #[serde(flatten)]
-    pub(crate) outcome: Outcome,
+    pub outcome: Outcome,
 }
 
 /// Whether attacks run where they are, or each in the place where it can succeed.

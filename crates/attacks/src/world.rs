@@ -14,12 +14,13 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use build::world_main;
 pub(crate) use names::{Question, read_addresses};
+pub use zone::ALLOWED;
 pub(crate) use zone::*;
 
 /// One line of a world's output, among those of the program that was started in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub(crate) enum WorldReport {
+pub enum WorldReport {
     /// The mark of an attack has reached a server that it should not reach.
     Arrived {
         /// The attack.

@@ -2,26 +2,25 @@
 //! The host's terminal itself never enters the cage: its bytes are relayed.
 
 mod console;
-pub mod filter;
 mod relay;
 mod signals;
 mod uncaged;
 
 use std::os::fd::{AsFd, OwnedFd};
 
+use aftermath::Swept;
 use jail::{Born, End, Premade, StartError};
 use limits::LimitsError;
 use plan::Plan;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
+use session::Session;
 
 use crate::bounds::Bounds;
 use crate::gatekeeper::{Gatekeeper, Registration};
-use crate::outcome::{EndReason, Outcome, SpawnError};
-use crate::record::{RecordError, RecordedEnd, Recorder, Recording};
-use crate::session::Session;
+use crate::outcome::{EndReason, Outcome, RecordError, SpawnError};
+use crate::record::{RecordedEnd, Recorder, Recording};
 use crate::spawn::{Event, Running, connect};
-use crate::sweep::Swept;
 use crate::watchdog::Ring;
 use console::Console;
 pub(crate) use console::check_streams;

@@ -33,7 +33,7 @@ use walls::Wall;
 
 use crate::outcome::SpawnError;
 use published::Published;
-pub use registration::{NetworkEnd, NetworkOutcome, Registration};
+pub use registration::Registration;
 use resolvers::Resolvers;
 
 /// A running gatekeeper process, which serves any number of cages. Dropping it ends the process, and

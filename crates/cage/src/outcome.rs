@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
+use audit::AuditError;
+use gate::account::Account;
 use jail::{Denial, End, Layers, SetupFailure, StartError, Step};
 use limits::{LimitsError, Usage};
 use plan::seccomp::{Arch, syscall_name};
 use plan::{HostPath, Plan};
+use policy::Kind;
 use policy::shown::shown;
 use rustix::io::Errno;
-
-use crate::gatekeeper::NetworkOutcome;
-use crate::record::RecordError;
+use state::StateError;
 
 /// A cage's end.
 #[derive(Clone, Debug)]
@@ -29,6 +30,29 @@ pub struct Outcome {
     pub network: Option<NetworkOutcome>,
     /// What it has used, if it had limits other than that of time.
     pub usage: Option<Usage>,
+}
+
+/// What became of a cage's network.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NetworkOutcome {
+    /// How its network ended.
+    pub end: NetworkEnd,
+    /// What went through and what did not. Where the gatekeeper ended first, the counters as it last told
+    /// them.
+    pub account: Account,
+    /// That no resolver answered, and which were tried.
+    pub upstream_unreachable: Option<String>,
+}
+
+/// How a cage's network ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NetworkEnd {
+    /// With the cage.
+    WithCage,
+    /// With the cage, but the gatekeeper has not said in time what went through.
+    Untold,
+    /// Before it, because the gatekeeper ended.
+    GatekeeperGone,
 }
 
 /// Why a program that ran has ended.
@@ -178,6 +202,23 @@ pub enum SpawnError {
     },
 }
 
+/// Why there is no record of a start, which therefore does not happen.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// There is no place to keep it.
+    #[error("the record cannot be kept")]
+    State(#[from] StateError),
+    /// It cannot be written.
+    #[error("the record cannot be written")]
+    Audit(#[from] AuditError),
+}
+
+impl From<AuditError> for SpawnError {
+    fn from(error: AuditError) -> Self {
+        Self::Record(error.into())
+    }
+}
+
 impl SpawnError {
     /// The same failure of a record, of a program that runs already.
     pub(crate) fn of_running(error: impl Into<RecordError>) -> Self {
@@ -214,6 +255,25 @@ impl From<SetupFailure> for SpawnError {
             }
             (Step::Execute, Some(errno)) => Self::NotExecutable { program: failure.subject, errno },
             _ => Self::Start(StartError::Setup(failure)),
+        }
+    }
+}
+
+impl SpawnError {
+    /// What kind of failure it is.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::NotFound { .. } | Self::NotFoundUncaged { .. } => Kind::ProgramNotFound,
+            Self::NotExecutable { .. } => Kind::ProgramNotExecutable,
+            Self::Stream { .. } => Kind::Usage,
+            Self::Limits(_) => Kind::LimitsUnavailable,
+            Self::TooLittleMemory { .. } => Kind::TooLittleMemory,
+            Self::Record(_) => Kind::RecordUnavailable,
+            Self::RecordLost(_) => Kind::RecordLost,
+            Self::Gatekeeper { .. } => Kind::NetworkError,
+            Self::Published { .. } => Kind::PortTaken,
+            Self::TreeChanged { .. } => Kind::TreeChanged,
+            Self::Start(_) | Self::Supervise(_) | Self::Helper { .. } => Kind::CannotBuild,
         }
     }
 }

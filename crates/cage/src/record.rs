@@ -9,20 +9,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use aftermath::{Swept, record_swept};
 use audit::{AuditError, Event, Limit, LimitValue, Log, Name, Position, UncagedReason};
 use gate::event::EventKind;
 use jail::End;
 use limits::{Degradation, Usage};
 use plan::{HostPath, LimitsPlan, Plan};
+use policy::{Kind, with_causes};
+use session::Session;
+use state::Locations;
+use state::{Directory, StateError};
 use walls::Wall;
 
-use crate::gatekeeper::{NetworkEnd, NetworkOutcome};
-use crate::kind::{Kind, with_causes};
-use crate::outcome::{DeniedCall, EndReason, Outcome, SpawnError};
-use crate::project::Locations;
-use crate::session::Session;
-use crate::state::{Directory, StateError};
-use crate::sweep::{Swept, record_swept};
+use crate::outcome::{
+    DeniedCall, EndReason, NetworkEnd, NetworkOutcome, Outcome, RecordError, SpawnError,
+};
 
 mod cage;
 mod network;
@@ -38,23 +39,6 @@ pub struct Labels {
     pub session_id: Option<String>,
     /// The agent of the policy file, if one was named.
     pub subagent_name: Option<String>,
-}
-
-/// Why there is no record of a start, which therefore does not happen.
-#[derive(Debug, thiserror::Error)]
-pub enum RecordError {
-    /// There is no place to keep it.
-    #[error("the record cannot be kept")]
-    State(#[from] StateError),
-    /// It cannot be written.
-    #[error("the record cannot be written")]
-    Audit(#[from] AuditError),
-}
-
-impl From<AuditError> for SpawnError {
-    fn from(error: AuditError) -> Self {
-        Self::Record(error.into())
-    }
 }
 
 /// Where a start is recorded, and for whom it is.

@@ -9,8 +9,8 @@ use jail::{Born, Denial, End, Layers, LimitsHolder, ProgramStreams, Report, Star
 use plan::Plan;
 use rustix::io::Errno;
 
-use crate::gatekeeper::{Gatekeeper, NetworkOutcome, Prepared, Registration};
-use crate::outcome::{DeniedCall, EndReason, Outcome, SpawnError};
+use crate::gatekeeper::{Gatekeeper, Prepared, Registration};
+use crate::outcome::{DeniedCall, EndReason, NetworkOutcome, Outcome, SpawnError};
 
 /// A cage whose program runs. Dropping it ends the cage.
 #[derive(Debug)]

@@ -9,12 +9,10 @@ use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
     timerfd_settime,
 };
+use session::GRACE;
 
 #[cfg(test)]
 mod tests;
-
-/// How long a program that was asked to end has for it.
-pub const GRACE: Duration = Duration::from_secs(5);
 
 /// An armed timer. Dropping it disarms it.
 #[derive(Debug)]

@@ -3,13 +3,13 @@
 
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
-use cage::terminal_filter::Source;
 use daemon::client::{Attachment, Heard, segment};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::termios::{OptionalActions, Termios};
 use serde_json::{Value, json};
 use sys::signal::SignalSet;
+use terminal::Source;
 
 use crate::arguments::daemon::AttachArguments;
 use crate::client::client;

@@ -9,7 +9,7 @@ mod when;
 
 use std::path::PathBuf;
 
-use cage::project::Locations;
+use cage::state::Locations;
 
 use crate::exit::Exit;
 use crate::failure::{Failure, with_causes};

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use cage::project::Locations;
+use cage::state::Locations;
 use daemon::client::{Client, ClientError};
 use policy::shown::shown;
 

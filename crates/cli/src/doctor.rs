@@ -4,9 +4,9 @@
 use std::path::PathBuf;
 
 use cage::prepare::Caller;
-use cage::probe::{self, Layer, LayerState, Report, Subject};
 use counsel::doctor::own_executable;
 use plan::HostPath;
+use probe::{Layer, LayerState, Report, Subject};
 
 use crate::arguments::DoctorArguments;
 use crate::exit::Exit;

@@ -123,8 +123,8 @@ told_by_counsel!(
     cage::SpawnError,
     cage::prepare::PrepareError,
     cage::prepare::SelectionError,
-    cage::prepare::WayOutError,
+    cage::WayOutError,
     cage::resolve::SurroundingsError,
     cage::state::StateError,
-    cage::trust::TrustError,
+    cage::prepare::trust::TrustError,
 );

@@ -4,12 +4,12 @@
 use std::io::Read as _;
 use std::os::fd::{AsFd as _, OwnedFd};
 
-use cage::terminal_filter::Source;
 use daemon::client::{Client, Heard, segment};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use serde_json::Value;
 use sys::signal::SignalSet;
+use terminal::Source;
 
 use crate::arguments::daemon::LogsArguments;
 use crate::client::client;

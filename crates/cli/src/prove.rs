@@ -7,8 +7,9 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use attacks::{Access, CageRequest, Cages, CommandLineCages, Profile, ProveError, Rule, Settings};
+use attacks::{Access, Rule};
 use policy::{FsAccess, Policy};
+use prove::{CageRequest, Cages, CommandLineCages, Profile, ProveError, Settings};
 
 use crate::arguments::{ProveArguments, Seccomp};
 use crate::exit::Exit;
@@ -30,7 +31,7 @@ pub(crate) fn prove(arguments: ProveArguments, messages: Messages) -> Result<Exi
         is_interrupted: interruption::has_come,
     };
     let cages = AttackedCages { plain: CommandLineCages { executable }, policy };
-    let report = match attacks::prove(&settings, &cages) {
+    let report = match prove::prove(&settings, &cages) {
         Err(ProveError::Interrupted) => return Ok(Exit::Program(INTERRUPTED)),
         report => report.map_err(|error| {
             Failure::new(Exit::CannotBuild, crate::failure::with_causes(&error))

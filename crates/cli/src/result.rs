@@ -9,7 +9,7 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use cage::quarantine::Finding;
+use aftermath::quarantine::Finding;
 use cage::session::SessionId;
 use cage::{Outcome, UncagedOutcome};
 use counsel::result::{DeniedCallResult, NetworkResult, Quarantined, UsageResult};

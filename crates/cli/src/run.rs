@@ -7,11 +7,11 @@ use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::os::unix::ffi::OsStrExt as _;
 
+use aftermath::quarantine::Finding;
 use cage::prepare::{Name, Selected, UncagedSelection};
-use cage::project::Locations;
-use cage::quarantine::Finding;
 use cage::runner::UncagedProgram;
 use cage::session::Session;
+use cage::state::Locations;
 use cage::{
     AttachedRun, Attended, Bounds, Degraded, DeniedCall, Gatekeeper, Outcome, RecordError,
     Recording, SpawnError, Swept,

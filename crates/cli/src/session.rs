@@ -4,8 +4,8 @@
 use std::time::SystemTime;
 
 use audit::{Event, Timestamp};
-use cage::project::Locations;
 use cage::session::{Life, Listed, Session, SessionError, SessionId, Sessions};
+use cage::state::Locations;
 use cage::state::{Directory, StateError};
 use cage::{Recording, Swept};
 use policy::State;

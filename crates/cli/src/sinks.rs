@@ -3,7 +3,7 @@
 
 use std::io::{IsTerminal as _, Write as _};
 
-use cage::terminal_filter::{Answers, Filter, Source, is_same_terminal};
+use terminal::{Answers, Filter, Source, is_same_terminal};
 
 use crate::exit::Exit;
 use crate::failure::Failure;

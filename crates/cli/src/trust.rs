@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use cage::project::PROJECT_FILE_NAME;
+use cage::prepare::project::PROJECT_FILE_NAME;
 use plan::HostPath;
 use policy::shown::shown;
 
@@ -69,9 +69,9 @@ pub(crate) fn deny(arguments: &DenyArguments, messages: Messages) -> Result<Exit
             }
         }
     };
-    let locations = cage::project::Locations::of_this_process();
+    let locations = cage::state::Locations::of_this_process();
     let removed = match &locations.state {
-        Some(state) => cage::trust::Trust::open(state).deny(&file)?,
+        Some(state) => cage::prepare::trust::Trust::open(state).deny(&file)?,
         None => false,
     };
     let path = shown(&file);

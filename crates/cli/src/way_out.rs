@@ -4,7 +4,7 @@ use plan::{NetworkPlan, Plan};
 
 use crate::message::Messages;
 
-pub(crate) use cage::prepare::WayOut;
+pub(crate) use cage::WayOut;
 
 /// Tells who looks at a cage with network what else decides about its connections.
 pub(crate) fn tell(way_out: &WayOut, plan: &Plan, messages: Messages) {

@@ -1,11 +1,11 @@
 //! What has to be looked at on the host when a cage has ended: files that would run code there, and
-//! covers that somebody took away from outside. Renames what was planted, as `cage::quarantine` does;
+//! covers that somebody took away from outside. Renames what was planted, as `aftermath::quarantine` does;
 //! changes nothing else.
 
 use std::os::unix::fs::MetadataExt as _;
 
+use aftermath::quarantine::{self, AtStart, Began, Finding, Whereabouts};
 use cage::prepare::Prepared;
-use cage::quarantine::{self, AtStart, Began, Finding, Whereabouts};
 use plan::{Access, HostPath, Source};
 use policy::shown::shortened;
 

@@ -3,11 +3,11 @@
 
 use std::fmt;
 
-use cage::prepare::{Approvals, Definition, PrepareError, SelectionError, WayOutError};
-use cage::project::ProjectError;
+use cage::prepare::project::ProjectError;
+use cage::prepare::{Approvals, Definition, PrepareError, SelectionError};
 use cage::resolve::{PathProblem, ResolveError, SurroundingsError};
 use cage::state::StateError;
-use cage::{Kind, SpawnError};
+use cage::{Kind, SpawnError, WayOutError};
 use plan::render::for_shell;
 use plan::{ByteString, HostPath};
 use policy::CompileError;
@@ -83,8 +83,8 @@ impl From<ProjectError> for Failure {
     }
 }
 
-impl From<cage::project::PolicyFileError> for Failure {
-    fn from(error: cage::project::PolicyFileError) -> Self {
+impl From<cage::prepare::project::PolicyFileError> for Failure {
+    fn from(error: cage::prepare::project::PolicyFileError) -> Self {
         unreadable_policy(&error)
     }
 }
@@ -235,8 +235,8 @@ impl From<CompileError> for Failure {
     }
 }
 
-impl From<cage::trust::TrustError> for Failure {
-    fn from(error: cage::trust::TrustError) -> Self {
+impl From<cage::prepare::trust::TrustError> for Failure {
+    fn from(error: cage::prepare::trust::TrustError) -> Self {
         Self::new(Kind::NotApproved, with_causes(&error))
     }
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use cage::quarantine::Finding;
+use aftermath::quarantine::Finding;
 use cage::{DeniedCall, NetworkEnd, NetworkOutcome, Usage};
 use gate::account::DeniedTarget;
 use gate::event::Way;

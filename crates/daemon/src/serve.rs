@@ -8,11 +8,12 @@ use std::task::Poll;
 use std::time::{Duration, SystemTime};
 
 use audit::{Event, Log};
-use cage::prepare::{Caller, PolicyFiles, WayOut};
-use cage::project::{Account, Locations};
+use cage::WayOut;
+use cage::prepare::{Caller, PolicyFiles};
 use cage::runner::{Runner, RunnerOptions, Uncaged};
 use cage::session::{END_OF_SESSION, Sessions as Store};
 use cage::state::Directory;
+use cage::state::{Account, Locations};
 use cage::{EndReason, Swept};
 use plan::HostPath;
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit};

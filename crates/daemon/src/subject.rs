@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use cage::prepare::project::PROJECT_FILE_NAME;
 use cage::prepare::{
     Caller, Choice, PolicyFiles, Sandbox, Selected, Selection, TooBroad, select_from,
 };
-use cage::project::PROJECT_FILE_NAME;
 use counsel::Failure;
 use counsel::flags::Words;
 use plan::HostPath;

@@ -13,7 +13,7 @@ use sys::clone::Namespaces;
 use sys::holder::NamespaceHolder;
 
 use crate::control::{Channel, MAX_DESCRIPTORS, Order};
-use crate::{SetupFailure, Step, tree};
+use crate::{SetupFailure, Step, attributes};
 
 /// Makes a detached, attributed and where asked idmapped mount for every bind of the Plan and sends them to
 /// the cage that is being built, in the Plan's order. What it returns has ended or is about to, and is to be
@@ -83,8 +83,8 @@ fn detach(
         Mapping::Plain => None,
         Mapping::Owner { uid, gid } => Some(maps.for_owner(uid, gid)?),
     };
-    tree::set_bind_attributes(tree.as_fd(), operation, map.map(AsFd::as_fd)).map_err(|errno| {
-        match errno {
+    attributes::set_bind_attributes(tree.as_fd(), operation, map.map(AsFd::as_fd)).map_err(
+        |errno| match errno {
             Errno::INVAL if mapping != Mapping::Plain => SetupFailure::found(
                 Step::Idmap,
                 at.to_string(),
@@ -92,8 +92,8 @@ fn detach(
                  files' owner instead of root",
             ),
             _ => mount_failed(errno),
-        }
-    })?;
+        },
+    )?;
     Ok(tree)
 }
 

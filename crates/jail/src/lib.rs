@@ -7,6 +7,7 @@
 //! This crate decides nothing: it carries out a Plan or refuses it, and undoes what it began.
 #![forbid(unsafe_code)]
 
+mod attributes;
 mod bare_mounts;
 mod control;
 mod departure;

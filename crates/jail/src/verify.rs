@@ -13,7 +13,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::error::NOT_MOUNTED;
-use crate::{SetupFailure, Step, tree};
+use crate::{SetupFailure, Step, attributes};
 
 /// Looks for what must be in the cage and for what must not be. Mounts that every cage of the Plan
 /// has are left to the mount table.
@@ -81,13 +81,13 @@ impl PlannedMounts {
     pub(crate) fn of(plan: &Plan) -> Self {
         let root = PlannedMount {
             at: GuestPath::root(),
-            attributes: tree::ROOT_ATTRIBUTES,
+            attributes: attributes::ROOT_ATTRIBUTES,
             brings_submounts: false,
             presence: Presence::Certain,
         };
         let planned = plan.walls.mounts.iter().map(|operation| PlannedMount {
             at: operation.at().clone(),
-            attributes: tree::attributes(operation),
+            attributes: attributes::attributes(operation),
             brings_submounts: operation.bind().is_some(),
             presence: presence(operation),
         });

@@ -1,4 +1,4 @@
-//! What `cage::resolve` found on the host, as plain data: the second input of the compiler.
+//! What `resolve` found on the host, as plain data: the second input of the compiler.
 //! Every fact about a host object names the file descriptor that was opened for it by its
 //! [`SourceIndex`]; nothing here is looked up again by name.
 

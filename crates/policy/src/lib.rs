@@ -1,7 +1,7 @@
 //! What a cage may do.
 //!
 //! Text, flags and requests become a [`Policy`]; [`Policy::narrow`] derives one from another and
-//! can only take authority away; [`compile`] turns a `Policy` and the facts that `cage::resolve`
+//! can only take authority away; [`compile`] turns a `Policy` and the facts that `resolve`
 //! found on the host into a [`plan::Plan`].
 //!
 //! This crate never does I/O: it opens no file, reads no environment and asks no kernel.
@@ -15,6 +15,7 @@ pub mod compile;
 pub mod explain;
 pub mod facts;
 pub mod host_names;
+pub mod kind;
 pub mod model;
 pub mod network_settings;
 pub mod place;
@@ -32,6 +33,7 @@ pub use algebra::{Refusal, Refusals, is_within};
 pub use ceiling::Ceiling;
 pub use compile::{CompileError, Invocation, compile};
 pub use facts::HostFacts;
+pub use kind::{Fault, Kind, with_causes};
 pub use model::{
     Cage, Commands, EnvironmentRule, FsAccess, FsRule, Limits, Network, Policy, Reach, RuleOrigin,
     Seccomp, State,

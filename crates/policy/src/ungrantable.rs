@@ -2,7 +2,7 @@
 //! good as what listens on them (a read-only bind does not stop `connect`), kernel file systems
 //! reach beyond the cage, and the supervisor's own state is what holds the cage.
 //!
-//! Lexical; `cage::resolve` asks again with the path that it really found. Never asks the host.
+//! Lexical; `resolve` asks again with the path that it really found. Never asks the host.
 
 use plan::HostPath;
 

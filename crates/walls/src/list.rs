@@ -56,8 +56,9 @@ const fn gate(name: &'static str) -> Test {
     Test::new("gate", "stockade_gate", name)
 }
 
-const fn cage(name: &'static str) -> Test {
-    Test::new("cage", "cage", name)
+/// A test beside the code of a library.
+const fn beside(package: &'static str, name: &'static str) -> Test {
+    Test::new(package, package, name)
 }
 
 const fn jail(target: &'static str, name: &'static str) -> Test {
@@ -165,21 +166,21 @@ walls! {
     /// Well-known secrets in a grant are hidden.
     Secrets: [behaviour("files::well_known_secrets_stay_hidden_unless_named")],
     /// Sockets in a grant are hidden.
-    Sockets: [cage("resolve::sockets::tests::a_socket_in_a_grant_is_hidden")],
+    Sockets: [beside("resolve", "sockets::tests::a_socket_in_a_grant_is_hidden")],
     /// Files that run code on the host are read-only in a writable grant.
     ProtectedNames: [behaviour("protected::existing_ones_cannot_be_changed_removed_or_replaced")],
     /// Directories above a hidden or protected path cannot be renamed.
-    Pins: [cage("resolve::tests::directories_above_stricter_rules_are_found_once")],
+    Pins: [beside("resolve", "tests::directories_above_stricter_rules_are_found_once")],
     /// A rule through a link that the program could lead elsewhere is refused.
     LooseLinks: [behaviour("files::a_rule_through_a_link_that_the_program_could_move_is_refused")],
     /// What a run has left that runs code on the host is set aside.
     Quarantine: [behaviour("protected::new_ones_are_set_aside_and_told")],
     /// Output to a terminal does nothing beyond its screen.
-    TerminalFilter: [cage("attached::filter::tests::what_acts_beyond_the_screen_is_taken_out")],
+    TerminalFilter: [beside("terminal", "tests::what_acts_beyond_the_screen_is_taken_out")],
     /// A project's file that asks for more than the ceiling has to be approved.
     Approval: [behaviour("trust::a_file_that_asks_for_more_is_refused_until_it_is_approved")],
     /// A policy file of a stranger is refused.
-    PolicyOwner: [cage("project::tests::a_strangers_file_is_refused").of_root()],
+    PolicyOwner: [beside("prepare", "project::tests::a_strangers_file_is_refused").of_root()],
     /// The start is durable on record before the program runs.
     DurableRecord: [
         Test::new("cage", "runner", "nothing_starts_before_its_record_is_durable"),

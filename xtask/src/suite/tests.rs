@@ -71,12 +71,7 @@ fn test_programs_are_found_in_the_messages_of_cargo() {
         message("path+file:///p/crates/jail#0.1.0", "jail", true, "\"/t/a\""),
         message("path+file:///p/crates/plan#stockade-plan@0.1.0", "plan", false, "null"),
         message("path+file:///p/crates/cli#stockade-cli@0.1.0", "stockade", false, "\"/t/s\""),
-        message(
-            "path+file:///p/crates/attacks#stockade-attacks@0.1.0",
-            "attacker",
-            false,
-            "\"/t/x\"",
-        ),
+        message("path+file:///p/crates/prove#stockade-prove@0.1.0", "attacker", false, "\"/t/x\""),
         "{\"reason\":\"build-finished\",\"success\":true}".to_owned(),
     ]
     .join("\n");

@@ -11,7 +11,7 @@ use super::tree::{Tree, is_test_file};
 /// The one list of ids.
 const LIST: &str = "SPECIFICATION.md";
 /// Where attacks live. Each has its line as a string.
-const ATTACKS: &str = "crates/attacks/src/";
+const ATTACKS: [&str; 2] = ["crates/attacks/src/", "crates/prove/src/"];
 /// What an id begins with.
 const LETTERS: &str = "KMVAT";
 /// What stands between two ids that are meant as a range.
@@ -125,7 +125,8 @@ fn uses(tree: &Tree, findings: &mut Vec<Finding>) -> Vec<Use> {
             }
         }
     }
-    for (path, text) in tree.under(ATTACKS).filter(|(path, _)| !is_test_file(path)) {
+    let attacks = ATTACKS.iter().flat_map(|folder| tree.under(folder));
+    for (path, text) in attacks.filter(|(path, _)| !is_test_file(path)) {
         for (index, line) in text.lines().enumerate() {
             // Every second piece between quotes is a string.
             for string in line.split('"').skip(1).step_by(2).filter(|string| is_id(string)) {

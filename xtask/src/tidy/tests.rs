@@ -46,6 +46,26 @@ fn sizes_are_bounded_by_what_a_file_is() {
 }
 
 #[test]
+fn a_crate_is_bounded_without_its_tests() {
+    let part = lines(450);
+    let tests = lines(800);
+    let sources: Vec<String> = (0..20).map(|part| format!("crates/a/src/part{part}.rs")).collect();
+    let mut files: Vec<(&str, &str)> =
+        sources.iter().map(|path| (path.as_str(), part.as_str())).collect();
+    files.push(("crates/a/src/tests.rs", &tests));
+    files.push(("crates/a/tests/whole.rs", &tests));
+    files.push(("crates/b/src/lib.rs", "//! line\n"));
+    files.push(("xtask/src/main.rs", "//! line\n"));
+    check(sizes::check, &files, &[]);
+    files.push(("crates/a/src/lib.rs", "//! line\n"));
+    check(
+        sizes::check,
+        &files,
+        &["crates/a: 9001 lines without tests, 9000 at most: split it by what its folders are"],
+    );
+}
+
+#[test]
 fn tests_stand_beside_the_code() {
     places(
         sizes::check,

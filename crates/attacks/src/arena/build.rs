@@ -61,7 +61,7 @@ impl SetUp {
 
     /// The program that attackers are copies of. Some hosts let programs make namespaces by their
     /// path.
-    pub(crate) fn original(&self) -> &Path {
+    pub fn original(&self) -> &Path {
         &self.original
     }
 

@@ -91,7 +91,7 @@ impl HostArena {
     }
 
     /// The mark of an attack at a listener or in the victim's memory.
-    pub(crate) fn mark_of(&self, name: &str) -> Option<String> {
+    pub fn mark_of(&self, name: &str) -> Option<String> {
         let mark = format!("{name};");
         let seen = self.seen.marks.iter().find(|(_, text)| text.contains(&mark));
         if let Some((place, _)) = seen {
@@ -103,7 +103,7 @@ impl HostArena {
     }
 
     /// The file outside that belongs to an attack, if it is not as it was.
-    pub(crate) fn changed_target(&self, name: &str) -> Option<String> {
+    pub fn changed_target(&self, name: &str) -> Option<String> {
         let target = self.arena.outside.join("targets").join(name);
         changed(&target).then(|| format!("`{}` was changed", target.display()))
     }

@@ -178,7 +178,7 @@ impl HostArena {
     }
 
     /// Writes the configuration of the arena's user.
-    pub(crate) fn configure(&self, text: &str) -> Result<(), ArenaError> {
+    pub fn configure(&self, text: &str) -> Result<(), ArenaError> {
         build::put(&self.arena.home.join(".config/stockade/config.toml"), text)
     }
 

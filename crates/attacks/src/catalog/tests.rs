@@ -1,24 +1,9 @@
 //! What must hold of the list as a whole.
 
-use std::collections::BTreeSet;
-
 use sys::raw::Probe;
 
 use crate::processes::{EFFECTS, KILL_EVERYTHING, SLOW_EVERYTHING};
-use crate::{Tries, Twin, all, named, sieges};
-
-/// A name is the mark that an attack leaves: two with the same could not be told apart.
-#[test]
-fn names_are_unique_and_plain() {
-    let mut seen = BTreeSet::new();
-    let names = all().map(|attack| attack.name).chain(sieges().map(|siege| siege.name));
-    for name in names {
-        assert!(seen.insert(name), "{name} stands twice");
-        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        assert!(name.bytes().all(plain), "{name}");
-        assert!(name.len() <= 48, "{name} is too long for the table");
-    }
-}
+use crate::{Tries, Twin, all, named};
 
 #[test]
 fn guards_lie_in_the_project() {

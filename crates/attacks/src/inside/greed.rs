@@ -248,7 +248,7 @@ fn processor_time() -> Duration {
 }
 
 /// What a program says that has all it wanted.
-pub(crate) const EXCEEDED: &str = "exceeded";
+pub const EXCEEDED: &str = "exceeded";
 
 const MEBIBYTE: usize = 1 << 20;
 const BORN: u8 = b'b';

@@ -59,7 +59,7 @@ pub(super) fn ask_daemon(who: &str, socket: &str) -> ExitCode {
             Ok(Forked::Child) => return ask_daemon("plain", socket),
             Err(errno) => Err(errno.into()),
         },
-        _ => match crate::sieges::ask(Path::new(socket), "GET", "/v1/cages", "") {
+        _ => match super::ask(Path::new(socket), "GET", "/v1/cages", "") {
             Ok(line) => return super::tell_line(&line),
             Err(Refused(how)) => Err(std::io::Error::other(how)),
         },
@@ -228,7 +228,7 @@ fn ended(result: std::io::Result<()>) -> ExitCode {
 
 /// What a program says whose typing came to the terminal's own code, which takes none from users: so it
 /// is where `dev.tty.legacy_tiocsti` is 0.
-pub(crate) const KERNEL_REFUSES: &str = "the terminal itself takes no typing from users";
+pub const KERNEL_REFUSES: &str = "the terminal itself takes no typing from users";
 
 /// Nobody in particular.
 const OTHER: u32 = 65533;

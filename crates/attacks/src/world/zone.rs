@@ -9,7 +9,7 @@ pub(crate) const HOST: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 1);
 /// The same in IPv6.
 pub(crate) const HOST6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1);
 /// The host that is allowed by name; also where the resolver is.
-pub(crate) const ALLOWED: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 2);
+pub const ALLOWED: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 2);
 /// The same in IPv6.
 pub(crate) const ALLOWED6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 2);
 /// A host that no entry names, and another resolver.

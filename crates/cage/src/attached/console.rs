@@ -7,8 +7,8 @@ use jail::{ProgramStreams, Stream};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 use rustix::termios::{OptionalActions, QueueSelector, Termios};
+use terminal::{Answers, Filter, Source, is_same_terminal};
 
-use super::filter::{Answers, Filter, Source, is_same_terminal};
 use super::relay::Relay;
 use crate::outcome::SpawnError;
 

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 
-use super::filter::{Filter, Source};
+use terminal::{Filter, Source};
 
 /// One direction: from the user to the program, or from the program's streams to one terminal.
 pub(super) struct Relay {

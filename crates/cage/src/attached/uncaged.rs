@@ -9,13 +9,13 @@ use jail::{End, ProgramStreams, Stream};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::Pid;
+use session::Session;
 
 use super::signals::{Signals, stop_own_group};
 use crate::bounds::Bounds;
-use crate::outcome::{EndReason, SpawnError};
-use crate::record::{RecordError, RecordedEnd, Recording};
+use crate::outcome::{EndReason, RecordError, SpawnError};
+use crate::record::{RecordedEnd, Recording};
 use crate::runner::{Direct, UncagedProgram};
-use crate::session::Session;
 use crate::watchdog::Ring;
 
 /// A program to be run without a cage, in a process group of its own.

@@ -11,34 +11,13 @@ use gate::event::{Counters, EventKind};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
+use crate::outcome::{NetworkEnd, NetworkOutcome};
+
 /// A cage whose sockets are served.
 #[derive(Debug)]
 pub struct Registration {
     channel: Channel,
     heard: Mutex<Heard>,
-}
-
-/// What became of a cage's network.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NetworkOutcome {
-    /// How its network ended.
-    pub end: NetworkEnd,
-    /// What went through and what did not. Where the gatekeeper ended first, the counters as it last told
-    /// them.
-    pub account: Account,
-    /// That no resolver answered, and which were tried.
-    pub upstream_unreachable: Option<String>,
-}
-
-/// How a cage's network ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NetworkEnd {
-    /// With the cage.
-    WithCage,
-    /// With the cage, but the gatekeeper has not said in time what went through.
-    Untold,
-    /// Before it, because the gatekeeper ended.
-    GatekeeperGone,
 }
 
 #[derive(Debug, Default)]

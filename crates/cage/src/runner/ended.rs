@@ -5,8 +5,7 @@ use std::time::Duration;
 use jail::{End, Layers};
 use limits::Usage;
 
-use crate::gatekeeper::NetworkOutcome;
-use crate::outcome::{DeniedCall, EndReason};
+use crate::outcome::{DeniedCall, EndReason, NetworkOutcome};
 
 /// The end of a program, of which nothing is left.
 #[derive(Clone, Debug)]

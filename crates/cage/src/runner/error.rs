@@ -5,11 +5,11 @@ use audit::AuditError;
 use jail::StartError;
 use limits::LimitsError;
 use plan::Plan;
+use policy::Kind;
+use prepare::{PrepareError, SelectionError};
 use rustix::io::Errno;
 
-use crate::outcome::SpawnError;
-use crate::prepare::{PrepareError, SelectionError};
-use crate::record::RecordError;
+use crate::outcome::{RecordError, SpawnError};
 
 /// Why a program did not start.
 #[derive(Debug, thiserror::Error)]
@@ -103,4 +103,22 @@ impl From<StartError> for RunError {
 /// For [`Result::map_err`]: the call that a kernel refused.
 pub(super) fn kernel(call: &'static str) -> impl Fn(Errno) -> RunError {
     move |errno| RunError::Kernel { call, errno }
+}
+
+impl RunError {
+    /// What kind of failure it is.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Selection(error) => error.kind(),
+            Self::Prepare(error) => error.kind(),
+            Self::Spawn(error) => error.kind(),
+            Self::Limits(_) => Kind::LimitsUnavailable,
+            Self::Record(_) => Kind::RecordUnavailable,
+            Self::UncagedNotAllowed => Kind::UncagedNotAllowed,
+            Self::Duplicate { .. } => Kind::Duplicate,
+            Self::Unsupported(_) => Kind::Usage,
+            Self::Kernel { .. } | Self::LauncherGone => Kind::CannotBuild,
+            Self::Closing => Kind::Closing,
+        }
+    }
 }

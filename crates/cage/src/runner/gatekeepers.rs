@@ -10,7 +10,7 @@ use super::error::RunError;
 use super::watch::{Key, Subject, Watch};
 use crate::gatekeeper::Gatekeeper;
 use crate::outcome::SpawnError;
-use crate::prepare::WayOut;
+use crate::way_out::WayOut;
 
 /// Starts gatekeepers, one at a time.
 #[derive(Debug)]

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use audit::Log;
 use jail::{End, Report};
 use limits::{Group, Usage};
+use policy::with_causes;
 use rustix::io::Errno;
 
 use super::clerk::Clerk;
@@ -21,7 +22,6 @@ use super::pump::SCRATCH;
 use super::watch::{Alarm, Key, Subject, Watch};
 use crate::GRACE;
 use crate::gatekeeper::Gatekeeper;
-use crate::kind::with_causes;
 use crate::outcome::{DeniedCall, EndReason};
 use crate::record::RecordedEnd;
 

@@ -12,6 +12,7 @@ use limits::Group;
 use plan::{LimitsPlan, Plan};
 use rustix::io::Errno;
 use rustix::process::Pid;
+use session::{Life as SessionLife, Session};
 
 use super::ended::Ended;
 use super::pump::Pump;
@@ -20,7 +21,6 @@ use super::watch::Key;
 use crate::gatekeeper::Registration;
 use crate::outcome::{DeniedCall, EndReason};
 use crate::record::Recorder;
-use crate::session::{Life as SessionLife, Session};
 
 /// One program.
 #[derive(Debug)]

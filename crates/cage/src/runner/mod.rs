@@ -66,10 +66,10 @@ pub use request::{
 
 pub use crate::record::Labels;
 
-use crate::outcome::EndReason;
-use crate::prepare::WayOut;
-use crate::record::RecordError;
-use crate::state::Directory;
+use state::Directory;
+
+use crate::outcome::{EndReason, RecordError};
+use crate::way_out::WayOut;
 use clerk::{Clerk, start_thread};
 use error::kernel;
 use gatekeepers::Gatekeepers;
@@ -99,7 +99,7 @@ pub struct RunnerOptions {
 
 impl RunnerOptions {
     /// Records in a state directory, such as that of
-    /// [`Locations`](crate::project::Locations), reaches the network as the host does, and allows
+    /// [`Locations`](state::Locations), reaches the network as the host does, and allows
     /// nothing that weakens a cage.
     pub fn new(state_directory: HostPath) -> Self {
         Self {
@@ -267,7 +267,7 @@ impl Runner {
 
     /// Asks the programs to end whose session somebody has begun to end, and tells how many there
     /// are. Whoever ends a session sends `SIGTERM` with the word
-    /// [`END_OF_SESSION`](crate::session::END_OF_SESSION) to the processes that have programs in it;
+    /// [`END_OF_SESSION`](session::END_OF_SESSION) to the processes that have programs in it;
     /// one that gets it looks here.
     pub fn heed_session_ends(&self) -> usize {
         self.keeper.heed_session_ends()

@@ -11,9 +11,10 @@ use plan::Plan;
 
 pub use audit::UncagedReason;
 
-use crate::prepare::Prepared;
+use prepare::Prepared;
+use session::Session;
+
 use crate::record::Labels;
-use crate::session::Session;
 
 /// A program to start.
 #[derive(Debug)]

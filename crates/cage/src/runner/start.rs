@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use jail::{Born, Layers, LimitsHolder, ProgramStreams, Report, StartError, Stream};
 use limits::{Degraded, Group};
 use plan::{LimitsPlan, Plan};
+use policy::with_causes;
+use prepare::Name;
 use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
 
@@ -22,9 +24,7 @@ use super::uncaged::Direct;
 use super::watch::{Key, Subject};
 use super::{Runner, StartStep};
 use crate::gatekeeper::{Gatekeeper, Prepared, Registration};
-use crate::kind::with_causes;
 use crate::outcome::SpawnError;
-use crate::prepare::Name;
 use crate::record::{Labels, Recorder};
 
 /// What a program has beside its cage.

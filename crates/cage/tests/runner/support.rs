@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cage::prepare::{Prepared, Selection, prepare};
-use cage::resolve::Surroundings;
+use cage::prepare::{Caller, Prepared, Selection, prepare};
 use cage::runner::{Handle, OutputBuffer, Request, Runner, RunnerOptions};
 use plan::HostPath;
 use policy::{NetworkSettings, Place, Policy};
@@ -73,10 +72,10 @@ pub(crate) fn with_policy(policy: Policy, argv: &[&str]) -> Prepared {
 pub(crate) fn prepared(
     policy: Policy,
     argv: &[&str],
-    change: impl FnOnce(&mut Surroundings),
+    change: impl FnOnce(&mut cage::resolve::Surroundings),
 ) -> Prepared {
     let project = HostPath::new("/usr").unwrap();
-    let mut surroundings = Surroundings::of_this_process(project.clone()).unwrap();
+    let mut surroundings = Caller::of_this_process().unwrap().surroundings(project.clone());
     change(&mut surroundings);
     let selection = Selection {
         policy,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cage::prepare::PolicyFiles;
-use cage::project::PROJECT_FILE_NAME;
+use cage::prepare::project::PROJECT_FILE_NAME;
 use counsel::Failure;
 use hyper::Request;
 use hyper::body::Incoming;

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use cage::prepare::prepare;
-use cage::probe::{Subject, probe};
 use cage::runner::Request as Start;
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
+use probe::{Subject, probe};
 use serde::Deserialize;
 use serde_json::json;
 

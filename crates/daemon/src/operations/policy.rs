@@ -1,12 +1,12 @@
 //! Questions about policies: the compiled cage, why it has what it has, the schema of the text.
 //! Starts nothing.
 
-use cage::Kind;
+use cage::{Kind, WayOut};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use cage::prepare::{TooBroad, WayOut, prepare};
+use cage::prepare::{TooBroad, prepare};
 use counsel::Failure;
 use counsel::why::Question;
 use hyper::Request;

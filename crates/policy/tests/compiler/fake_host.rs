@@ -1,5 +1,5 @@
 //! A host that exists only in memory: the same files, links and owners on every machine, and a
-//! resolver that finds facts about it as `cage::resolve` does on a real one.
+//! resolver that finds facts about it as `resolve` does on a real one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,7 +46,7 @@ impl FakeHost {
         }
     }
 
-    /// What `cage::resolve` would find; panics on what it would refuse.
+    /// What `resolve` would find; panics on what it would refuse.
     pub(crate) fn resolve(&self, policy: &Policy) -> HostFacts {
         let mut finder = Finder { host: self, sources: Vec::new(), inodes: BTreeMap::new() };
         let mut placed: Vec<FsRule> = Vec::new();
