@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use stockade_audit::{Event, Expected, Filter, Log, Reader, verify};
+use stockade_audit::{Event, Expected, Filter, Log, Reader, Retention, verify};
 
 /// T52
 #[test]
@@ -80,6 +80,40 @@ fn no_durable_record_is_lost_when_writers_are_killed() {
     }
 }
 
+/// K243, T54: one that prunes is killed at any moment, while others write; the log is whole after every time,
+/// and nothing is gone but what is stated.
+#[test]
+fn a_log_stays_whole_when_whoever_prunes_it_is_killed() {
+    let parent = tempfile::tempdir().unwrap();
+    let directory = parent.path().join("audit");
+    let mut writer = start("writes_until_killed", &directory, Stdio::null());
+    let mut removed = 0;
+    let mut left_over = 0;
+    for round in 0..ROUNDS / 2 {
+        let mut pruner = start("prunes_until_killed", &directory, Stdio::null());
+        let share = u32::try_from(round * 7919 % 1200).unwrap();
+        std::thread::sleep(Duration::from_millis(4) + Duration::from_micros(60) * share);
+        pruner.kill().unwrap();
+        pruner.wait().unwrap();
+        if directory.join("head").exists() {
+            let verified = verify(&directory, &Expected::default()).unwrap();
+            assert!(verified.removed >= removed, "{verified:?}");
+            removed = verified.removed;
+            left_over += verified.left_over.len();
+        }
+    }
+    writer.kill().unwrap();
+    writer.wait().unwrap();
+    assert!(removed > 0, "nothing was pruned in {ROUNDS} rounds");
+    println!("{removed} records removed, {left_over} files left over by the killed");
+    let log = Log::open(&directory).unwrap();
+    log.prune(&KEPT).unwrap();
+    log.checkpoint().unwrap();
+    let verified = verify(&directory, &Expected::default()).unwrap();
+    assert_eq!(verified.left_over, Vec::<String>::new());
+    assert_eq!(verified.covered, verified.removed + verified.records);
+}
+
 /// How long a writer lives here until it has told of a record.
 fn time_to_the_first_record(directory: &Path) -> Duration {
     let mut least = Duration::MAX;
@@ -139,6 +173,16 @@ fn writes_until_killed() {
         if number % 7 == 3 {
             log.checkpoint().unwrap();
         }
+    }
+}
+
+#[test]
+#[ignore = "another test starts it"]
+fn prunes_until_killed() {
+    let log = Log::open_with_file_limit(&directory(), 64 * 1024).unwrap();
+    loop {
+        // There may be no log yet.
+        let _pruned = log.prune(&KEPT);
     }
 }
 
@@ -206,5 +250,6 @@ fn long_event(token: &str) -> Event {
 }
 
 const DIRECTORY: &str = "STOCKADE_AUDIT_DIRECTORY";
+const KEPT: Retention = Retention { days: None, bytes: Some(160 * 1024) };
 const EACH: u64 = 500;
 const ROUNDS: u64 = 200;
