@@ -47,14 +47,25 @@ fn run(launcher: &Launcher, prepared: &Prepared) -> (End, String) {
 /// V8, K237
 fn cages_born_at_once_see_only_their_own() {
     let launcher = Launcher::start(None).unwrap();
+    start_at_once(&[&launcher; 16]);
+}
+
+/// V8: ten threads at once, each with a launcher of its own.
+fn cages_of_ten_launchers_see_only_their_own() {
+    let launchers: Vec<Launcher> = (0..10).map(|_| Launcher::start(None).unwrap()).collect();
+    start_at_once(&launchers.iter().collect::<Vec<_>>());
+}
+
+/// Starts a cage in a thread for each of the launchers, fifty times.
+fn start_at_once(launchers: &[&Launcher]) {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().canonicalize().unwrap();
-    let barrier = Barrier::new(16);
-    for _ in 0..3 {
+    let barrier = Barrier::new(launchers.len());
+    for _ in 0..50 {
         std::thread::scope(|scope| {
-            for number in 0..16 {
+            for (number, launcher) in launchers.iter().enumerate() {
                 let own = root.join(format!("cage-{number}"));
-                let (launcher, barrier, root) = (&launcher, &barrier, &root);
+                let (barrier, root) = (&barrier, &root);
                 scope.spawn(move || {
                     std::fs::create_dir_all(&own).unwrap();
                     let script = format!("ls {}; pwd; ls /proc | grep -c '^[0-9]'", root.display());
@@ -249,6 +260,7 @@ fn cages_ignore_nothing_that_their_caller_does() {
 fn main() {
     support::run_single_threaded(&[
         ("cages_born_at_once_see_only_their_own", cages_born_at_once_see_only_their_own),
+        ("cages_of_ten_launchers_see_only_their_own", cages_of_ten_launchers_see_only_their_own),
         ("a_launcher_survives_what_it_cannot_do", a_launcher_survives_what_it_cannot_do),
         ("a_cage_ends_with_its_launcher", a_cage_ends_with_its_launcher),
         ("a_launcher_keeps_no_descriptor_of_a_cage", a_launcher_keeps_no_descriptor_of_a_cage),
