@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use audit::{AuditError, Event, Limit, LimitValue, Log, Name, Position, UncagedReason};
+use gate::account::DeniedTarget;
 use gate::event::EventKind;
 use jail::End;
 use limits::{Degradation, Usage};
@@ -336,8 +337,12 @@ impl Recorder {
     /// What is recorded before the end itself.
     fn before_end(&self, ended: &RecordedEnd<'_>) -> Vec<Event> {
         let mut events = self.violations(ended);
-        if let Some(network) = ended.network {
-            events.push(self.account(network));
+        match ended.network {
+            Some(network) if network.end == NetworkEnd::NeverBegun => {
+                events.extend(network.account.denials.iter().map(|denied| self.asked(denied)));
+            }
+            Some(network) => events.push(self.account(network)),
+            None => {}
         }
         if ended.gatekeepers_lost > 0 {
             let (details, cages) = ("it ended before the cage".into(), ended.gatekeepers_lost);
@@ -389,6 +394,17 @@ impl Recorder {
             add(Limit::Seccomp, LimitValue::Name(denial.name.as_str().into()), denial.count);
         }
         violations
+    }
+
+    /// A name that a cage without any network asked about.
+    fn asked(&self, denied: &DeniedTarget) -> Event {
+        Event::GatekeeperDnsDenied {
+            invocation_id: self.invocation.clone(),
+            hostname: denied.target.as_str().into(),
+            rule: None,
+            code: denied.code.as_deref().unwrap_or_default().into(),
+            reason: denied.reason.as_str().into(),
+        }
     }
 
     fn account(&self, network: &NetworkOutcome) -> Event {

@@ -215,8 +215,11 @@ impl Running {
         loop {
             return match self.born.next_report() {
                 Ok(Some((Report::Stopped, _))) => Ok(Event::Stopped),
-                Ok(Some((Report::Ended { end, denials }, _))) => {
-                    Ok(Event::Ended(self.outcome(end, &denials)))
+                Ok(Some((Report::Ended { end, denials, lookups }, _))) => {
+                    let mut outcome = self.outcome(end, &denials);
+                    let asked = || NetworkOutcome::of_lookups(&lookups);
+                    outcome.network = outcome.network.or_else(asked);
+                    Ok(Event::Ended(outcome))
                 }
                 Ok(Some((Report::Failed(failure), _))) => Err(failure.into()),
                 Ok(Some((

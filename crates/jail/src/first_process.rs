@@ -15,7 +15,7 @@ use crate::departure::Departure;
 use crate::descriptor_limit::DescriptorLimit;
 use crate::idmap::Arrivals;
 use crate::init::Init;
-use crate::network::{Inward, Sealed};
+use crate::network::{Inward, Lookups, Sealed};
 use crate::oom_order::OomOrder;
 use crate::program::Launch;
 use crate::streams::ProgramStreams;
@@ -49,9 +49,9 @@ fn live(
 ) -> (SetupFailure, Channel) {
     match build_and_launch(plan, streams, &control, limit) {
         Ok(ready) => {
-            let Ready { launched, children, inward, departure, layers } = ready;
+            let Ready { launched, children, asked, departure, layers } = ready;
             let _told = control.send(&Report::Started(layers), &[]);
-            let mut init = Init::new(plan, control, children, launched, inward, departure);
+            let mut init = Init::new(plan, control, children, launched, asked, departure);
             if init.confine().is_ok() {
                 init.watch();
             }
@@ -64,7 +64,7 @@ fn live(
 struct Ready {
     launched: program::Launched,
     children: OwnedFd,
-    inward: Option<Inward>,
+    asked: (Option<Inward>, Option<Lookups>),
     departure: (Departing, Option<Departure>),
     layers: Layers,
 }
@@ -87,7 +87,7 @@ fn build_and_launch(
     identity::assume(&plan.identity)?;
     privileges::die_with_parent()?;
     // Before the tree is built: whoever gets the sockets has work to do with them meanwhile.
-    let Sealed { state, inward } = network::seal(&plan.network, control)?;
+    let Sealed { state, inward, lookups } = network::seal(&plan.network, control)?;
     let binds = match plan.identity.map {
         IdentityMap::Caller(_) => Sources::LookUp(&plan.sources),
         IdentityMap::Unowned(_) => Sources::Arriving(Arrivals::new(control)),
@@ -123,7 +123,8 @@ fn build_and_launch(
     let launched = launch.start(&streams, filter)?;
     oom_order.iter().for_each(OomOrder::step_back);
     let layers = Layers { landlock, notify: launched.notify(), network: state };
-    Ok(Ready { launched, children, inward, departure: (departing, departure), layers })
+    let (asked, departure) = ((inward, lookups), (departing, departure));
+    Ok(Ready { launched, children, asked, departure, layers })
 }
 
 /// Lets the supervisor compare the mount table.

@@ -41,7 +41,7 @@ fn streams() -> (ProgramStreams, std::io::PipeReader) {
 fn until_end(born: &Born) -> Result<(End, Vec<jail::Denial>), jail::SetupFailure> {
     loop {
         match born.next_report().unwrap().expect("pid 1 says how it ends").0 {
-            Report::Ended { end, denials } => return Ok((end, denials)),
+            Report::Ended { end, denials, .. } => return Ok((end, denials)),
             Report::Failed(failure) => return Err(failure),
             _ => {}
         }

@@ -5,9 +5,12 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use gate::account::Account;
+use gate::account::{Account, DeniedTarget};
 use gate::control::{CageOrder, CageReport, Channel, Waiting};
+use gate::decision::DenialCode;
 use gate::event::{Counters, EventKind};
+use gate::limits::DENIED_TARGETS;
+use jail::Lookup;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
@@ -30,9 +33,39 @@ pub struct NetworkOutcome {
     pub upstream_unreachable: Option<String>,
 }
 
+impl NetworkOutcome {
+    /// What a cage without any network asked about, if it did. K49
+    pub(crate) fn of_lookups(lookups: &[Lookup]) -> Option<Self> {
+        let mut account = Account::default();
+        // Pid 1 lives in the cage: what it says is bounded here as well.
+        for (index, Lookup { name, count }) in lookups.iter().enumerate() {
+            let (told, unlisted) =
+                (&mut account.counters.dns_denied, &mut account.unlisted_denials);
+            *told = told.saturating_add(*count);
+            let Some(name) = name.as_ref().filter(|_| index < DENIED_TARGETS) else {
+                *unlisted = unlisted.saturating_add(*count);
+                continue;
+            };
+            account.denials.push(DeniedTarget {
+                target: name.clone(),
+                port: None,
+                rule: None,
+                code: Some(DenialCode::NotAllowed.as_str().to_owned()),
+                reason: "the cage has no network".to_owned(),
+                way: None,
+                count: *count,
+            });
+        }
+        let end = NetworkEnd::NeverBegun;
+        (!lookups.is_empty()).then_some(Self { end, account, upstream_unreachable: None })
+    }
+}
+
 /// How a cage's network ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NetworkEnd {
+    /// It had none, and asked about names all the same.
+    NeverBegun,
     /// With the cage.
     WithCage,
     /// With the cage, but the gatekeeper has not said in time what went through.

@@ -20,7 +20,7 @@ use super::launchers::Launchers;
 use super::pump::SCRATCH;
 use super::watch::{Alarm, Key, Subject, Watch};
 use crate::GRACE;
-use crate::gatekeeper::Gatekeeper;
+use crate::gatekeeper::{Gatekeeper, NetworkOutcome};
 use crate::kind::with_causes;
 use crate::outcome::{DeniedCall, EndReason};
 use crate::record::RecordedEnd;
@@ -287,20 +287,21 @@ impl Keeper {
             group.keep_usage();
         }
         let born = &cage.born;
-        let (end, denials) = match born.next_report() {
-            Ok(Some((Report::Ended { end, denials }, _))) => (end, denials),
+        let (end, denials, lookups) = match born.next_report() {
+            Ok(Some((Report::Ended { end, denials, lookups }, _))) => (end, denials, lookups),
             Ok(Some((Report::Stopped, _))) | Err(Errno::INTR) => return,
             Ok(Some(_) | None) | Err(_) => {
                 born.kill();
                 // Pid 1 ends a program whose supervisor was stopped, and cannot tell why.
                 kept.note_time_over();
-                (End::Signalled(libc::SIGKILL), Vec::new())
+                (End::Signalled(libc::SIGKILL), Vec::new(), Vec::new())
             }
         };
         born.dismiss();
         self.watch.remove(born.reports());
         let denials = denials.iter().map(DeniedCall::from).collect();
-        kept.life().end = Some(ProgramEnd { end, denials, at: Instant::now() });
+        let asked = NetworkOutcome::of_lookups(&lookups);
+        kept.life().end = Some(ProgramEnd { end, denials, asked, at: Instant::now() });
         if let Some(network) = body.network() {
             network.begin_finish();
             self.watch.set_alarm(Instant::now() + ACCOUNT, kept.key, Alarm::Account);
@@ -317,8 +318,8 @@ impl Keeper {
         self.watch.remove(body.gone());
         let mut life = kept.life();
         if let (Body::Uncaged(direct), None) = (&*body, &life.end) {
-            let (end, denials) = (direct.reap(), Vec::new());
-            life.end = Some(ProgramEnd { end, denials, at: Instant::now() });
+            let (end, denials, asked) = (direct.reap(), Vec::new(), None);
+            life.end = Some(ProgramEnd { end, denials, asked, at: Instant::now() });
         }
         life.gone = true;
         drop(life);
@@ -362,14 +363,14 @@ impl Keeper {
         for pump in kept.pumps() {
             pump.take_all(scratch);
         }
-        let ProgramEnd { end, denials, at } = program;
+        let ProgramEnd { end, denials, asked, at } = program;
         let is_orphan = body.has_lost_its_launcher();
         let reason = why.unwrap_or_else(|| match end {
             End::Signalled(libc::SIGKILL) if is_orphan => EndReason::SupervisorLost,
             end => EndReason::of(end, &denials),
         });
         let duration = started.map_or(Duration::ZERO, |started| at - started);
-        let network = body.network().map(crate::gatekeeper::Registration::outcome);
+        let network = body.network().map(crate::gatekeeper::Registration::outcome).or(asked);
         let usage = remove_group(&body, &self.watch);
         let ran_out = usage.is_some_and(|usage| usage.is_out_of_memory());
         let reason = if ran_out && why.is_none() { EndReason::Oom } else { reason };

@@ -17,7 +17,7 @@ use super::ended::Ended;
 use super::pump::Pump;
 use super::uncaged::Direct;
 use super::watch::Key;
-use crate::gatekeeper::Registration;
+use crate::gatekeeper::{NetworkOutcome, Registration};
 use crate::outcome::{DeniedCall, EndReason};
 use crate::record::Recorder;
 use crate::session::{Life as SessionLife, Session};
@@ -98,6 +98,8 @@ pub(super) struct Life {
 pub(super) struct ProgramEnd {
     pub(super) end: End,
     pub(super) denials: Vec<DeniedCall>,
+    /// What a cage without any network asked about.
+    pub(super) asked: Option<NetworkOutcome>,
     pub(super) at: Instant,
 }
 
