@@ -12,6 +12,7 @@ mod sizes;
 mod source;
 mod specification;
 mod standing;
+mod totality;
 mod traces;
 mod tree;
 mod unsafety;
@@ -65,6 +66,7 @@ const RULES: &[Rule] = &[
     ("edges", edges::check),
     ("purity", purity::check),
     ("standing", standing::check),
+    ("totality", totality::check),
     ("unsafety", unsafety::check),
     ("markers", markers::check),
     ("documents", documents::check),

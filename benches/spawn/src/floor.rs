@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use plan::{Access, FileKind, GuestPath, MountOp, Plan, TmpfsSize};
+use plan::{Access, Bind, FileKind, GuestPath, MountOp, Plan, TmpfsSize};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{
@@ -22,7 +22,7 @@ use crate::program;
 /// Runs the Plan's program on the floor and tells how long that took.
 pub(crate) fn time(plan: &Plan) -> io::Result<Duration> {
     let argument = |bytes: &plan::ByteString| CString::new(bytes.as_bytes());
-    let arguments = plan.argv.iter().map(argument).collect::<Result<Vec<_>, _>>()?;
+    let arguments = plan.start.argv.iter().map(argument).collect::<Result<Vec<_>, _>>()?;
     let program = arguments.first().cloned().unwrap_or_default();
     let arguments = CStringArray::new(arguments);
     let environment = CStringArray::new(vec![CString::new("PATH=/usr/bin")?]);
@@ -51,13 +51,13 @@ fn enter(plan: &Plan, (uid, gid): (u32, u32)) -> Result<(), String> {
         std::fs::write(path, text).map_err(|error| format!("{path}: {error}"))
     };
     setting("/proc/self/setgroups", "deny".to_owned())?;
-    setting("/proc/self/uid_map", format!("{} {uid} 1", plan.identity.uid))?;
-    setting("/proc/self/gid_map", format!("{} {gid} 1", plan.identity.gid))?;
+    setting("/proc/self/uid_map", format!("{} {uid} 1", plan.walls.identity.uid))?;
+    setting("/proc/self/gid_map", format!("{} {gid} 1", plan.walls.identity.gid))?;
     sys::loopback::bring_up().map_err(|errno| format!("loopback: {errno}"))?;
     let root = tmpfs(0o755, ROOT_SIZE, NOSUID | NODEV).map_err(|errno| format!("root: {errno}"))?;
     let mut tree = Tree { root, empty_directory: None, has_empty_file: false };
     tree.attach(tree.root.as_fd(), &GuestPath::root()).map_err(|errno| format!("root: {errno}"))?;
-    for operation in &plan.mounts {
+    for operation in &plan.walls.mounts {
         let failed = |errno| format!("{}: {errno}", operation.at());
         tree.apply(plan, operation).map_err(failed)?;
     }
@@ -84,9 +84,8 @@ impl Tree {
             MountOp::Symlink { target, .. } => {
                 rustix::fs::symlinkat(target.as_bytes(), &self.root, name)
             }
-            MountOp::Bind { source, access, .. } => {
-                let index = usize::try_from(source.0).map_err(|_| Errno::RANGE)?;
-                let source = plan.sources.get(index).ok_or(Errno::NOENT)?;
+            MountOp::Bind(Bind { source, access, .. }) => {
+                let source = plan.source(*source).ok_or(Errno::NOENT)?;
                 let flags = COPY | OpenTreeFlags::AT_RECURSIVE;
                 let mount = rustix::mount::open_tree(CWD, source.path.as_bytes(), flags)?;
                 let read_only = if *access == Access::ReadOnly { RDONLY } else { 0 };

@@ -20,7 +20,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use cage::Launcher;
+use jail::launcher::Launcher;
 use rustix::process::{Resource, Rlimit};
 
 const USAGE: &str = "\
@@ -55,7 +55,7 @@ fn run(options: &Options) -> io::Result<String> {
     let stockade = install(&stockade_binary()?, installed.path())?;
     allow_many_descriptors()?;
     let (quiet, restore) = Quiet::begin()?;
-    let launcher = Launcher::start().map_err(io::Error::other)?;
+    let launcher = Launcher::start(None).map_err(io::Error::other)?;
     let programs = measure::Programs {
         stockade,
         bubblewrap: measure::installed("/usr/bin/bwrap"),

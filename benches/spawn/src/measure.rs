@@ -6,7 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use cage::Launcher;
+use jail::ProgramStreams;
+use jail::launcher::Launcher;
 use measures::memory::{self, Memory};
 use measures::statistics::Summary;
 use rustix::process::{Pid, Signal};
@@ -147,7 +148,7 @@ fn alive(launcher: &Launcher, project: &Project, count: usize) -> io::Result<Ali
     let started = Instant::now();
     let mut cages = Vec::with_capacity(count);
     for _ in 0..count {
-        cages.push(ways::bear(launcher, &compiled)?);
+        cages.push(ways::spawn(launcher, &compiled, ProgramStreams::null())?);
     }
     let start_all = started.elapsed();
     let guards =

@@ -5,8 +5,8 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use cage::{Launcher, Running};
-use jail::{End, ProgramStreams, Stream};
+use jail::launcher::Launcher;
+use jail::{Born, End, LimitsHolder, ProgramStreams, Report, Stream};
 
 use crate::bubblewrap::Bubblewrap;
 use crate::cages::{self, Compiled};
@@ -79,22 +79,34 @@ pub(crate) fn unshare(executable: &str, program: &str) -> io::Result<Program> {
 }
 
 /// Starts a cage through the launcher and returns when its program runs.
-pub(crate) fn bear(launcher: &Launcher, compiled: &Compiled) -> io::Result<Running> {
+pub(crate) fn spawn(
+    launcher: &Launcher,
+    compiled: &Compiled,
+    streams: ProgramStreams,
+) -> io::Result<Born> {
     let Compiled { plan, sources } = compiled;
-    launcher.spawn(plan, sources, ProgramStreams::null()).map_err(io::Error::other)
+    let born = launcher
+        .start_cage(plan, sources, streams, LimitsHolder::Nobody)
+        .map_err(io::Error::other)?;
+    born.verify_when_built().map_err(io::Error::other)?;
+    born.open_gate()?;
+    match born.next_report()? {
+        Some((Report::Started(_), _)) => Ok(born),
+        other => Err(io::Error::other(format!("the cage did not start: {other:?}"))),
+    }
 }
 
 fn time_launcher(launcher: &Launcher, compiled: &Compiled) -> io::Result<Duration> {
     let stdout = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?;
     let streams = ProgramStreams { stdout: Stream::Descriptor(stdout), ..ProgramStreams::null() };
-    let Compiled { plan, sources } = compiled;
     let started = Instant::now();
-    let running = launcher.spawn(plan, sources, streams).map_err(io::Error::other)?;
-    let outcome = running.wait().map_err(io::Error::other)?;
-    drop(running);
+    let born = spawn(launcher, compiled, streams)?;
+    let report = born.next_report()?;
+    born.wait_until_gone()?;
+    drop(born);
     let time = started.elapsed();
-    match outcome.end {
-        End::Exited(0) => Ok(time),
+    match report {
+        Some((Report::Ended { end: End::Exited(0), .. }, _)) => Ok(time),
         other => Err(io::Error::other(format!("the program did not succeed: {other:?}"))),
     }
 }

@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use plan::{Access, FileKind, MountOp, Plan};
+use plan::{FileKind, MountOp, Plan};
 use serde_json::{Value, json};
 
 use crate::ways::{MEMORY_MIB, PIDS};
@@ -16,7 +16,7 @@ pub(crate) fn write(directory: &Path, plan: &Plan) -> io::Result<()> {
     let root = directory.join("rootfs");
     fs::create_dir_all(&root)?;
     let mut bundle = Bundle { root, covered: vec!["/dev".into()], ..Bundle::default() };
-    for operation in &plan.mounts {
+    for operation in &plan.walls.mounts {
         bundle.add(plan, operation)?;
     }
     let configuration = bundle.configuration(plan);
@@ -51,10 +51,9 @@ impl Bundle {
                 std::os::unix::fs::symlink(target, place)
             }
             MountOp::Directory { .. } | MountOp::File { .. } | MountOp::Symlink { .. } => Ok(()),
-            MountOp::Bind { source, access, .. } => {
-                let source = plan.source(*source).ok_or(io::ErrorKind::NotFound)?;
-                let access = if *access == Access::ReadOnly { "ro" } else { "rw" };
-                let options = ["rbind", "rprivate", "nosuid", "nodev", access];
+            MountOp::Bind(bind) => {
+                let source = plan.source(bind.source).ok_or(io::ErrorKind::NotFound)?;
+                let options = ["rbind", "rprivate", "nosuid", "nodev", bind.access.word()];
                 let path = String::from_utf8_lossy(source.path.as_bytes()).into_owned();
                 self.mount(&at, "bind", &path, &options, source.kind, free)
             }
@@ -97,7 +96,7 @@ impl Bundle {
             }
             match place {
                 FileKind::Directory => fs::create_dir_all(&path)?,
-                _ => fs::write(&path, "")?,
+                FileKind::File => fs::write(&path, "")?,
             }
         }
         self.mounts.push(json!({
@@ -120,13 +119,15 @@ impl Bundle {
         self.mounts.push(device("/dev/shm", "tmpfs", &["nosuid", "noexec", "nodev", "mode=1777"]));
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let environment: Vec<String> = plan
+            .walls
             .environment
             .iter()
             .map(|variable| {
                 format!("{}={}", text(variable.name.as_bytes()), text(variable.value.as_bytes()))
             })
             .collect();
-        let arguments: Vec<String> = plan.argv.iter().map(|word| text(word.as_bytes())).collect();
+        let arguments: Vec<String> =
+            plan.start.argv.iter().map(|word| text(word.as_bytes())).collect();
         let kinds = ["pid", "network", "ipc", "uts", "mount", "user", "cgroup"];
         let namespaces: Vec<Value> = kinds.iter().map(|kind| json!({"type": kind})).collect();
         let mapping = json!([{"containerID": 0, "hostID": FIRST_ID, "size": INSIDE + 1}]);
@@ -140,7 +141,7 @@ impl Bundle {
                 "user": {"uid": INSIDE, "gid": INSIDE},
                 "args": arguments,
                 "env": environment,
-                "cwd": text(plan.working_directory.as_bytes()),
+                "cwd": text(plan.walls.working_directory.as_bytes()),
                 "noNewPrivileges": true,
             },
             "linux": {

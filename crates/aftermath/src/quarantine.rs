@@ -147,6 +147,25 @@ pub enum Unsearched {
     Kernel(Errno),
 }
 
+impl Finding {
+    /// What it is about, and where that is now if it was renamed.
+    pub fn place(&self) -> (&HostPath, Option<&HostPath>) {
+        match self {
+            Self::Quarantined { path, moved_to, .. } => (path, Some(moved_to)),
+            Self::Modified { path, .. }
+            | Self::PerhapsMoved { path, .. }
+            | Self::Undated { path, .. }
+            | Self::Closed { path, .. }
+            | Self::NotMoved { path, .. }
+            | Self::Gitlinks { path, .. }
+            | Self::Tracked { path, .. }
+            | Self::IndexUnknown { path, .. }
+            | Self::NotSearched { path, .. }
+            | Self::More { path, .. } => (path, None),
+        }
+    }
+}
+
 impl fmt::Display for Finding {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = |path: &HostPath| policy::shown::shortened(path);

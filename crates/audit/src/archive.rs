@@ -12,9 +12,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::directory::{Directory, LOCK_FILE, file_name, number_of};
 use crate::error::AuditError;
+use crate::event::Event;
 use crate::head::{Head, HeadFile, Reached};
 use crate::key::{IS_GONE, Key};
 use crate::lines::Part;
+use crate::removal::AnchorFound;
 
 /// Why a log cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +46,10 @@ pub(crate) struct Archive {
     pub(crate) parts: Vec<Part>,
     pub(crate) head: HeadFound,
     pub(crate) key: KeyFound,
+    /// What was removed before the first of its files.
+    pub(crate) removed: AnchorFound,
+    /// Files that are stated as removed and still there: whoever removed them was cut short.
+    pub(crate) left_over: Vec<u32>,
 }
 
 /// Where a log is read from.
@@ -99,6 +105,9 @@ impl KeyFound {
 pub(crate) struct ExportHeader {
     pub(crate) stockade_audit_export: u32,
     pub(crate) head: Head,
+    /// The record of what was removed before the first file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) removed: Option<Event>,
     pub(crate) files: Vec<ExportedFile>,
 }
 
@@ -121,10 +130,15 @@ impl Archive {
     /// Whether every file is there with something in it, and the last is as long as a head states.
     pub(crate) fn reaches(&self, reached: &Reached) -> bool {
         let is_there = |(number, part): (u32, &Part)| part.number == number && part.length > 0;
-        let all_there = (1..).zip(&self.parts).all(is_there);
+        let all_there = (self.first_number()..).zip(&self.parts).all(is_there);
         let last = self.parts.last();
         all_there
             && last.is_some_and(|last| (last.number, last.length) == (reached.file, reached.offset))
+    }
+
+    /// The number of the first file that must be there.
+    pub(crate) fn first_number(&self) -> u32 {
+        self.removed.stated().map_or(1, |stated| stated.removal.last_file + 1)
     }
 
     /// Opens a directory, or an exported file.
@@ -153,16 +167,20 @@ impl Archive {
                 Some(head) => HeadFound::Stated(head),
             },
         };
-        let numbers = directory.numbers()?;
+        let removed = AnchorFound::of(&directory)?;
+        let gone = removed.stated().filter(|stated| stated.is_genuine());
+        let gone = gone.map_or(0, |stated| stated.removal.last_file);
+        let (left_over, numbers): (Vec<u32>, Vec<u32>) =
+            directory.numbers()?.into_iter().partition(|number| *number <= gone);
         let parts: Result<Vec<Part>, AuditError> =
             numbers.iter().map(|number| part_of(&directory, *number)).collect();
         let parts = parts?;
         drop(locked);
-        if parts.is_empty() && head == HeadFound::Absent {
+        if parts.is_empty() && head == HeadFound::Absent && removed == AnchorFound::Absent {
             return Err(ReadError::NoLog(path.to_owned()));
         }
         let (source, key) = (Source::Directory, KeyFound::of(&directory));
-        Ok(Self { path: path.to_owned(), source, parts, head, key })
+        Ok(Self { path: path.to_owned(), source, parts, head, key, removed, left_over })
     }
 
     /// Opens an exported file.
@@ -200,7 +218,9 @@ impl Archive {
         }
         let head = HeadFound::Stated(header.head);
         let source = Source::Export { trailing: size.saturating_sub(begin) };
-        Ok(Self { path: path.to_owned(), source, parts, head, key: KeyFound::Hidden })
+        let removed = header.removed.as_ref().map_or(AnchorFound::Absent, AnchorFound::from_event);
+        let (key, left_over) = (KeyFound::Hidden, Vec::new());
+        Ok(Self { path: path.to_owned(), source, parts, head, key, removed, left_over })
     }
 }
 
@@ -208,9 +228,14 @@ impl Archive {
 pub(crate) fn part_of(directory: &Directory, number: u32) -> Result<Part, AuditError> {
     let name = file_name(number);
     let file = directory.file(&name, OFlags::RDONLY)?;
-    let status = rustix::fs::fstat(&file).map_err(directory.failed("fstat", &name))?;
-    let length = u64::try_from(status.st_size).unwrap_or(0);
+    let length = length_of(directory, &file)?;
     Ok(Part { number, file, begin: 0, length })
+}
+
+/// How long a file of a log is now.
+pub(crate) fn length_of(directory: &Directory, file: &OwnedFd) -> Result<u64, AuditError> {
+    let status = rustix::fs::fstat(file).map_err(directory.failed("fstat", ""))?;
+    Ok(u64::try_from(status.st_size).unwrap_or(0))
 }
 
 pub(crate) const EXPORT_VERSION: u32 = 1;

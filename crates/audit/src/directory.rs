@@ -151,10 +151,7 @@ impl Directory {
     /// half of it.
     pub(crate) fn make_file(&self, name: &str, contents: &[u8]) -> Result<(), AuditError> {
         let new = format!("{name}.new");
-        match rustix::fs::unlinkat(&self.descriptor, &new, AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => {}
-            Err(errno) => return Err(self.failed("unlink", &new)(errno)),
-        }
+        self.remove_file(&new)?;
         let file = self.file(&new, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)?;
         let mut file = std::fs::File::from(file);
         file.write_all(contents).and_then(|()| file.sync_all()).map_err(|error| {
@@ -163,6 +160,14 @@ impl Directory {
         rustix::fs::renameat(&self.descriptor, &new, &self.descriptor, name)
             .map_err(self.failed("rename", name))?;
         self.sync()
+    }
+
+    /// Removes a file; one that is gone already is no error.
+    pub(crate) fn remove_file(&self, name: &str) -> Result<(), AuditError> {
+        match rustix::fs::unlinkat(&self.descriptor, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(errno) => Err(self.failed("unlink", name)(errno)),
+        }
     }
 
     /// Makes names in the directory durable.

@@ -341,6 +341,29 @@ declare_events! {
         /// the key's signature of this record's number, `prev`, and these fields
         signature: Name,
     }
+    /// the oldest files of the log are about to be removed, because a rule says so
+    "log.pruned" LogPruned {
+        /// the last of these files
+        last_file: Name,
+        /// the number of the first record in them
+        first_seq: u64,
+        /// the number of the last one
+        last_seq: u64,
+        /// its hash
+        last_hash: Name,
+        /// when the first was written
+        first_time: Name,
+        /// when the last was written
+        last_time: Name,
+        /// how many bytes they have
+        bytes: u64,
+        /// the rule
+        rule: Name,
+        /// the log's key, in hexadecimal digits
+        public_key: Name,
+        /// the key's signature of these fields
+        signature: Name,
+    }
 }
 
 impl Event {
@@ -353,6 +376,7 @@ impl Event {
                 | Self::LogCheckpoint { .. }
                 | Self::LogRotated { .. }
                 | Self::LogRecovered { .. }
+                | Self::LogPruned { .. }
         )
     }
 }

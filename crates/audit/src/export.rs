@@ -9,6 +9,7 @@ use crate::archive::{Archive, EXPORT_VERSION, ExportHeader, ExportedFile, HeadFo
 use crate::directory::file_name;
 use crate::head::{Head, read_at};
 use crate::lines::Part;
+use crate::removal::SignedRemoval;
 
 #[cfg(test)]
 mod tests;
@@ -77,8 +78,9 @@ impl Export {
             .iter()
             .map(|part| ExportedFile { name: file_name(part.number), bytes: part.length })
             .collect();
-        let header =
-            ExportHeader { stockade_audit_export: EXPORT_VERSION, head: head.clone(), files };
+        let removed = archive.removed.stated().map(SignedRemoval::event);
+        let (stockade_audit_export, head_copy) = (EXPORT_VERSION, head.clone());
+        let header = ExportHeader { stockade_audit_export, head: head_copy, removed, files };
         let mut header = serde_json::to_vec(&header).map_err(io::Error::from)?;
         header.push(b'\n');
         let of_parts: u64 = archive.parts.iter().map(|part| part.length).sum();

@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::fs::inotify;
 use rustix::io::Errno;
 
-use crate::archive::{ReadError, part_of};
+use crate::archive::{ReadError, length_of, part_of};
 use crate::directory::Directory;
 use crate::error::AuditError;
 use crate::filter::{Filter, Matcher};
@@ -72,7 +72,7 @@ pub fn follow(directory: &Path, filter: Filter, start: Start) -> Result<Follower
     let matcher = Matcher::new(filter);
     let mut follower = Follower { directory: opened, changes, matcher, start, reading, found };
     if let Some(last) = last.filter(|_| may_skip) {
-        follower.open(last)?;
+        follower.open_first_from(last)?;
     }
     if start == Start::Now {
         while follower.next_now()?.is_some() {}
@@ -112,15 +112,12 @@ impl Follower {
     fn read_on(&mut self) -> Result<(), ReadError> {
         while self.found.is_empty() {
             match self.reading.take() {
-                None => match self.directory.numbers()?.first() {
-                    None => return Ok(()),
-                    Some(number) => self.open(*number)?,
-                },
+                None if self.open_first_from(1)? => {}
+                None => return Ok(()),
                 Some(mut reading) => {
                     let read = self.read_lines(&mut reading);
-                    let next = reading.part.number + 1;
-                    if reading.is_over && self.directory.numbers()?.contains(&next) {
-                        self.open(next)?;
+                    // Files that were removed meanwhile are passed over.
+                    if reading.is_over && self.open_first_from(reading.part.number + 1)? {
                         continue;
                     }
                     self.reading = Some(reading);
@@ -135,7 +132,8 @@ impl Follower {
 
     /// Reads some of the whole lines that are left in a file. Tells whether there were any.
     fn read_lines(&mut self, reading: &mut Reading) -> Result<bool, ReadError> {
-        reading.part = part_of(&self.directory, reading.part.number)?;
+        // By its descriptor: the file may have been removed since.
+        reading.part.length = length_of(&self.directory, &reading.part.file)?;
         let mut lines = Lines::from(reading.offset);
         let before = reading.offset;
         while self.found.len() < MOST_AT_ONCE {
@@ -157,10 +155,19 @@ impl Follower {
         Ok(reading.offset > before)
     }
 
-    fn open(&mut self, number: u32) -> Result<(), ReadError> {
-        let part = part_of(&self.directory, number)?;
-        self.reading = Some(Reading { part, offset: 0, is_over: false });
-        Ok(())
+    /// Opens the first file from a number on. Tells whether there is one.
+    fn open_first_from(&mut self, first: u32) -> Result<bool, ReadError> {
+        for number in self.directory.numbers()?.into_iter().filter(|number| *number >= first) {
+            match part_of(&self.directory, number) {
+                Ok(part) => {
+                    self.reading = Some(Reading { part, offset: 0, is_over: false });
+                    return Ok(true);
+                }
+                Err(AuditError::Kernel { call: "open", source: Errno::NOENT, .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(false)
     }
 
     fn forget_changes(&self) -> Result<(), ReadError> {

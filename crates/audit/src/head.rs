@@ -146,6 +146,11 @@ impl HeadFile {
         Ok(())
     }
 
+    /// Makes what was written durable.
+    pub(crate) fn sync(&self, directory: &Directory) -> Result<(), AuditError> {
+        rustix::fs::fdatasync(&self.file).map_err(directory.failed("fdatasync", HEAD_FILE))
+    }
+
     /// Makes the file with its first head, durably.
     pub(crate) fn make(directory: &Directory, head: &Head) -> Result<(), AuditError> {
         directory.make_file(HEAD_FILE, &encode(head)?)

@@ -24,6 +24,8 @@ mod log;
 mod once;
 mod reader;
 mod record;
+mod removal;
+mod retention;
 pub mod schema;
 mod seal;
 mod tail;
@@ -45,6 +47,10 @@ pub use log::{Log, Position};
 pub use once::Once;
 pub use reader::{Reader, RecordError, Records};
 pub use record::Record;
+pub use removal::Removal;
+pub use retention::{PruneError, Pruned, Retention};
 pub use text::{Bounded, LongText, Name, Text, Unescaped};
 pub use time::Timestamp;
-pub use verify::{Broken, Expected, Fault, NotAKey, Recovered, Verified, VerifyError, verify};
+pub use verify::{
+    Broken, Expected, Fault, NotAKey, RecordedRemoval, Recovered, Verified, VerifyError, verify,
+};

@@ -9,7 +9,9 @@ use crate::commit::Commit;
 use crate::error::AuditError;
 use crate::event::Event;
 use crate::once::Once;
+use crate::removal::Removal;
 use crate::text::Name;
+use crate::time::Timestamp;
 use crate::writer::Writer;
 
 #[cfg(test)]
@@ -138,6 +140,27 @@ impl Log {
             Some(head) => self.writer().move_head(&head),
             None => Ok(()),
         }
+    }
+
+    /// Ends the file that is written to if its first record is older than a moment.
+    pub(crate) fn end_file_begun_before(&self, moment: Timestamp) -> Result<(), AuditError> {
+        self.writer().end_file_begun_before(moment)
+    }
+
+    /// Records that the oldest files are removed, and states it durably. Tells whether it still could.
+    pub(crate) fn state_removal(&self, removal: Removal) -> Result<bool, AuditError> {
+        if let Some(errno) = self.commit.failure() {
+            return Err(self.storage_failed(errno));
+        }
+        let mut writer = self.writer();
+        let Some(written) = writer.state_removal(removal)? else { return Ok(false) };
+        self.commit.note_written(written);
+        Ok(true)
+    }
+
+    /// Removes the files of stated removals.
+    pub(crate) fn remove_stated(&self) -> Result<(), AuditError> {
+        self.writer().remove_stated()
     }
 
     fn writer(&self) -> MutexGuard<'_, Writer> {

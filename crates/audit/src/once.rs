@@ -31,11 +31,7 @@ pub(crate) fn is_noted(directory: &Directory, file: u32, name: &Name) -> Result<
 pub(crate) fn keep(directory: &Directory, once: &Once) -> Result<(), AuditError> {
     let notes = notes(once.file);
     match rustix::fs::mkdirat(&directory.descriptor, &notes, Mode::RWXU) {
-        Ok(()) => {
-            let before = directory.path.join(self::notes(once.file.saturating_sub(1)));
-            // What cannot be removed is an empty file that nobody reads.
-            let _left = std::fs::remove_dir_all(before);
-        }
+        Ok(()) => forget(directory, once.file.saturating_sub(1)),
         Err(Errno::EXIST) => {}
         Err(errno) => return Err(directory.failed("mkdir", &notes)(errno)),
     }
@@ -44,6 +40,12 @@ pub(crate) fn keep(directory: &Directory, once: &Once) -> Result<(), AuditError>
     rustix::fs::openat(&directory.descriptor, &note, flags, Mode::RUSR | Mode::WUSR)
         .map(drop)
         .map_err(directory.failed("open", &note))
+}
+
+/// Forgets the notes for a file that nothing is added to any more.
+pub(crate) fn forget(directory: &Directory, file: u32) {
+    // What cannot be removed is an empty file that nobody reads.
+    let _left = std::fs::remove_dir_all(directory.path.join(notes(file)));
 }
 
 fn notes(file: u32) -> String {

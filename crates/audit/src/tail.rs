@@ -11,6 +11,7 @@ use rustix::time::ClockId;
 use crate::hash::Hash;
 use crate::head::read_at;
 use crate::line::{LONGEST_LINE, Line};
+use crate::time::Timestamp;
 
 /// The end of the file that is written to.
 #[derive(Clone, Debug)]
@@ -61,15 +62,23 @@ pub(crate) struct Followed {
 
 /// The last record of a file, if the file ends with one.
 pub(crate) fn last_record(file: &OwnedFd, size: u64) -> Result<Option<Last>, Errno> {
+    Ok(last_record_and_time(file, size)?.map(|(last, _)| last))
+}
+
+/// The same, and when it was written.
+pub(crate) fn last_record_and_time(
+    file: &OwnedFd,
+    size: u64,
+) -> Result<Option<(Last, Timestamp)>, Errno> {
+    let read = |line: Line<'_>| (Last::from(&line), line.time);
     let mut window = [0_u8; USUAL_LINE];
     let usual = ending(file, size, &mut window)?;
     if let Some(line) = last_line(usual, size) {
-        return Ok(Line::parse(line).ok().as_ref().map(Last::from));
+        return Ok(Line::parse(line).ok().map(read));
     }
     let mut window = vec![0_u8; LONGEST_LINE + 1];
     let longest = ending(file, size, &mut window)?;
-    let line = last_line(longest, size).and_then(|line| Line::parse(line).ok());
-    Ok(line.as_ref().map(Last::from))
+    Ok(last_line(longest, size).and_then(|line| Line::parse(line).ok()).map(read))
 }
 
 /// Follows the chain through a file, from a record that ends at some offset.

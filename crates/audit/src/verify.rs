@@ -3,6 +3,7 @@
 //! anything, and takes nothing that it reads for granted.
 
 mod fault;
+mod removed;
 mod search;
 mod verdict;
 
@@ -21,6 +22,7 @@ use crate::key::{KEY_FILE, is_signed};
 use crate::line::Line;
 use crate::lines::{Lines, Part, RawLine};
 use crate::record::Record;
+use crate::removal::Removal;
 use crate::seal;
 use crate::time::Timestamp;
 use crate::writer::{CHECKPOINT_INTERVAL, checkpoint_message};
@@ -67,13 +69,31 @@ pub struct Verified {
     pub last: Option<Timestamp>,
     /// The key that signs it, in hexadecimal digits.
     pub public_key: String,
-    /// How many records the head covers: none of them can have been cut off. It does not vouch for
+    /// The last record that the head covers: none up to it can have been cut off. It does not vouch for
     /// those after it, which only a directory has: they are written before they are stated.
     pub covered: u64,
     /// What dead writers left, and was set apart.
     pub recovered: Vec<Recovered>,
     /// Bytes behind the last record: somebody was writing, or died while doing so.
     pub unfinished: u64,
+    /// Up to which record the log was removed by retention; 0 if nothing was. The first record that is
+    /// there follows this one.
+    pub removed: u64,
+    /// The removals that are on record, as far as those records are still there.
+    pub removals: Vec<RecordedRemoval>,
+    /// Files that are stated as removed and still there. The next `prune` removes them.
+    pub left_over: Vec<String>,
+}
+
+/// A removal and the record of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordedRemoval {
+    /// The record.
+    pub sequence: u64,
+    /// When it was written.
+    pub time: Timestamp,
+    /// What was removed.
+    pub removal: Removal,
 }
 
 /// Something that a dead writer left.
@@ -175,8 +195,11 @@ impl<'a> Verification<'a> {
             covered: 0,
             recovered: Vec::new(),
             unfinished: 0,
+            removed: 0,
+            removals: Vec::new(),
+            left_over: archive.left_over.iter().copied().map(file_name).collect(),
         };
-        Ok(Self {
+        let mut verification = Self {
             archive,
             is_key_known: expected.public_key.is_some(),
             stated,
@@ -186,17 +209,18 @@ impl<'a> Verification<'a> {
             is_rotated: false,
             opening: Opening::Done,
             verified,
-        })
+        };
+        verification.begin_behind_removed()?;
+        Ok(verification)
     }
 
     fn run(mut self) -> Result<Verified, VerifyError> {
-        for (index, part) in self.archive.parts.iter().enumerate() {
-            let expected = u32::try_from(index + 1).unwrap_or(u32::MAX);
+        for (expected, part) in (self.archive.first_number()..).zip(&self.archive.parts) {
             if part.number != expected {
                 let missing = file_name(expected);
                 return Err(self.broken(&missing, 0, Fault::FileMissing).into());
             }
-            if index > 0 {
+            if expected > 1 {
                 self.go_on_in(part)?;
             }
             self.read_part(part)?;
@@ -329,6 +353,7 @@ impl<'a> Verification<'a> {
                     (!is_placed).then_some(Fault::Misplaced)
                 }
             }
+            Some(event @ Event::LogPruned { .. }) => self.fault_of_removal(record, &event),
             Some(_) => Some(Fault::Misplaced),
             None if record.name.starts_with("log.") => Some(Fault::Misplaced),
             None => (self.opening != Opening::Done).then_some(Fault::Misplaced),
@@ -395,8 +420,10 @@ impl<'a> Verification<'a> {
     /// What can be said only when everything was read.
     fn end(mut self) -> Result<Verified, VerifyError> {
         let Some(file) = self.archive.parts.last().map(|part| part.number) else {
-            return Err(self.broken(&file_name(1), 0, Fault::FileMissing).into());
+            let first = file_name(self.archive.first_number());
+            return Err(self.broken(&first, 0, Fault::FileMissing).into());
         };
+        self.end_removals()?;
         for (reached, statement) in &self.stated {
             if reached.sequence > self.last_sequence {
                 let fault = match statement {

@@ -2,6 +2,9 @@
 //! writes whole lines behind it. What a dead writer left unfinished is set apart and never continued;
 //! what was durable and is gone stops the writer.
 
+mod batch;
+mod retention;
+
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,17 +17,18 @@ use crate::commit::Written;
 use crate::directory::{Directory, LOCK_FILE, file_name};
 use crate::error::AuditError;
 use crate::event::Event;
-use crate::hash::{Hash, hexadecimal};
+use crate::hash::hexadecimal;
 use crate::head::{HEAD_FILE, Head, HeadFile, Reached, read_at};
 use crate::key::Key;
-use crate::line;
 use crate::lines::Part;
 use crate::once::{self, Once};
 use crate::record::Record;
+use crate::removal::Removal;
 use crate::seal::{self, After};
 use crate::tail::{self, Followed, Last, Tail};
 use crate::text::Name;
-use crate::time::Timestamp;
+use batch::Lines;
+pub(crate) use batch::{checkpoint_message, recovered_message};
 
 /// Every so many-th record is a signed checkpoint.
 pub(crate) const CHECKPOINT_INTERVAL: u64 = 1024;
@@ -53,7 +57,11 @@ impl Writer {
     /// Writes a record, and a checkpoint before it if one is due.
     pub(crate) fn append(&mut self, event: &Event) -> Result<Written, AuditError> {
         let lock = Arc::clone(&self.lock);
-        let locked = self.directory.lock(&lock, EXCLUSIVE)?;
+        let _locked = self.directory.lock(&lock, EXCLUSIVE)?;
+        self.append_locked(event)
+    }
+
+    fn append_locked(&mut self, event: &Event) -> Result<Written, AuditError> {
         let mut tail = self.current_tail()?;
         // Kept only if all goes well: after a failure the end is looked for again.
         if tail.size >= self.file_limit {
@@ -68,7 +76,6 @@ impl Writer {
         self.write(&mut tail, &lines)?;
         let written = Written { file: Arc::clone(&tail.file), reached: reached(&tail) };
         self.tail = Some(tail);
-        drop(locked);
         Ok(written)
     }
 
@@ -107,6 +114,10 @@ impl Writer {
     pub(crate) fn move_head(&mut self, head: &Head) -> Result<(), AuditError> {
         let lock = Arc::clone(&self.lock);
         let _locked = self.directory.lock(&lock, EXCLUSIVE)?;
+        self.move_head_locked(head).map(drop)
+    }
+
+    fn move_head_locked(&mut self, head: &Head) -> Result<HeadFile, AuditError> {
         let Some(file) = HeadFile::open(&self.directory, OFlags::RDWR)? else {
             return Err(self.head_is_gone());
         };
@@ -115,7 +126,7 @@ impl Writer {
             file.write(&self.directory, &slots, head)?;
         }
         self.stated = self.stated.max(head.sequence());
-        Ok(())
+        Ok(file)
     }
 
     /// The end of the log, from memory if nobody else has written since. The lock is held. Whoever
@@ -142,10 +153,7 @@ impl Writer {
     /// Looks for the end of the log, and makes it one that can be written to.
     fn find_tail(&mut self) -> Result<Tail, AuditError> {
         let head = self.stated()?;
-        let numbers = self.directory.numbers()?;
-        if let Some((missing, _)) = (1..).zip(&numbers).find(|(place, number)| place != *number) {
-            return Err(self.directory.damaged(format!("`{}` is gone", file_name(missing))));
-        }
+        let numbers = self.numbers()?;
         let number = match (numbers.last(), &head) {
             (Some(number), None) => *number,
             (Some(number), Some(head)) if *number >= head.file => *number,
@@ -237,7 +245,7 @@ impl Writer {
     }
 
     /// Where the chain is known to be whole: at the head, else at the beginning of the file.
-    fn known_start(&self, tail: &Tail, head: Option<&Reached>) -> Result<Followed, AuditError> {
+    fn known_start(&mut self, tail: &Tail, head: Option<&Reached>) -> Result<Followed, AuditError> {
         match head {
             Some(head) if head.file == tail.number => {
                 Ok(Followed { last: self.stated_record(tail, head)?, end: head.offset })
@@ -261,7 +269,11 @@ impl Writer {
     }
 
     /// The last record of the file before one: it must say that the log goes on.
-    fn end_of_file_before(&self, number: u32) -> Result<Last, AuditError> {
+    fn end_of_file_before(&mut self, number: u32) -> Result<Last, AuditError> {
+        if let Some(removal) = self.removed()?.filter(|removal| removal.last_file == number - 1) {
+            let Removal { last_sequence: sequence, last_hash: hash, .. } = removal;
+            return Ok(Last { sequence, hash, is_rotation: false });
+        }
         let name = file_name(number - 1);
         let file = self.directory.file(&name, OFlags::RDONLY)?;
         let status = rustix::fs::fstat(&file).map_err(self.directory.failed("fstat", &name))?;
@@ -433,52 +445,6 @@ impl Writer {
         }
         Ok(())
     }
-}
-
-/// Lines that are written together.
-struct Lines {
-    bytes: Vec<u8>,
-    last: Last,
-}
-
-impl Lines {
-    fn after(last: Last) -> Self {
-        Self { bytes: Vec::with_capacity(1024), last }
-    }
-
-    fn next_is_checkpoint(&self) -> bool {
-        (self.last.sequence + 1).is_multiple_of(CHECKPOINT_INTERVAL)
-    }
-
-    /// What the next record signs, if it signs something.
-    fn next_message(&self) -> String {
-        checkpoint_message(self.last.sequence + 1, self.last.hash)
-    }
-
-    fn push(&mut self, event: &Event) -> Result<(), AuditError> {
-        let sequence = self.last.sequence + 1;
-        let hash = line::write(&mut self.bytes, sequence, Timestamp::now(), self.last.hash, event)?;
-        let is_rotation = matches!(event, Event::LogRotated { .. });
-        self.last = Last { sequence, hash, is_rotation };
-        Ok(())
-    }
-}
-
-/// What a signed record signs.
-pub(crate) fn checkpoint_message(sequence: u64, previous: Hash) -> String {
-    format!("stockade audit checkpoint 1\n{sequence}\n{previous}\n")
-}
-
-/// What a record signs that sets something apart.
-pub(crate) fn recovered_message(
-    sequence: u64,
-    previous: Hash,
-    offset: u64,
-    bytes: u64,
-    sha256: &str,
-) -> String {
-    let checkpoint = checkpoint_message(sequence, previous);
-    format!("{checkpoint}{offset}\n{bytes}\n{sha256}\n")
 }
 
 /// Whether the last record of a file may be at or behind what the head states.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use stockade_audit::{Event, Expected, Filter, Log, Reader, verify};
+use stockade_audit::{Event, Expected, Filter, Log, Reader, Retention, verify};
 
 /// T52
 #[test]
@@ -80,6 +80,47 @@ fn no_durable_record_is_lost_when_writers_are_killed() {
     }
 }
 
+/// K243, T54: one that prunes is killed at any moment, while others write; the log is whole after every time,
+/// nothing is gone but what is stated, and the next one finishes.
+#[test]
+fn a_log_stays_whole_when_whoever_prunes_it_is_killed() {
+    let parent = tempfile::tempdir().unwrap();
+    let directory = parent.path().join("audit");
+    let log = Log::open_with_file_limit(&directory, 64 * 1024).unwrap();
+    let write = || {
+        for _ in 0..20 {
+            log.append(&long_event("x")).unwrap();
+        }
+    };
+    (0..3).for_each(|_| write());
+    let started = Instant::now();
+    assert!(start("prunes_once", &directory, Stdio::null()).wait().unwrap().success());
+    let whole = started.elapsed();
+    let (mut removed, mut left_over) =
+        (verify(&directory, &Expected::default()).unwrap().removed, 0);
+    assert!(removed > 0);
+    for round in 0..KILLED_PRUNERS {
+        let mut pruner = start("prunes_once", &directory, Stdio::null());
+        std::thread::scope(|scope| {
+            scope.spawn(write);
+            std::thread::sleep(whole * (round * 37 % KILLED_PRUNERS) / KILLED_PRUNERS * 5 / 4);
+            pruner.kill().unwrap();
+        });
+        pruner.wait().unwrap();
+        let verified = verify(&directory, &Expected::default()).unwrap();
+        assert!(verified.removed >= removed, "{verified:?}");
+        left_over += verified.left_over.len();
+        log.prune(&KEPT).unwrap();
+        log.checkpoint().unwrap();
+        let verified = verify(&directory, &Expected::default()).unwrap();
+        assert_eq!(verified.left_over, Vec::<String>::new());
+        assert_eq!(verified.covered, verified.removed + verified.records);
+        assert!(verified.removed > removed, "{verified:?}");
+        removed = verified.removed;
+    }
+    println!("{removed} records removed, {left_over} files left over by the killed");
+}
+
 /// How long a writer lives here until it has told of a record.
 fn time_to_the_first_record(directory: &Path) -> Duration {
     let mut least = Duration::MAX;
@@ -140,6 +181,13 @@ fn writes_until_killed() {
             log.checkpoint().unwrap();
         }
     }
+}
+
+#[test]
+#[ignore = "another test starts it"]
+fn prunes_once() {
+    let log = Log::open_with_file_limit(&directory(), 64 * 1024).unwrap();
+    log.prune(&KEPT).unwrap();
 }
 
 #[test]
@@ -206,5 +254,7 @@ fn long_event(token: &str) -> Event {
 }
 
 const DIRECTORY: &str = "STOCKADE_AUDIT_DIRECTORY";
+const KEPT: Retention = Retention { days: None, bytes: Some(160 * 1024) };
+const KILLED_PRUNERS: u32 = 25;
 const EACH: u64 = 500;
 const ROUNDS: u64 = 200;

@@ -3,20 +3,18 @@
 //! Plan that needs one of them is refused.
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::Command;
-use std::time::Instant;
+use std::process::{Command, Stdio};
 
-use jail::End;
-use plan::{Access, IdentityMap, LimitsPlan, Mapping, MountOp, NetworkPlan, Plan};
+use jail::{ProgramStreams, Stream};
+use plan::{Access, Bind, IdentityMap, LimitsPlan, Mapping, NetworkPlan, Plan};
 use rustix::fs::{MemfdFlags, SeekFrom};
 use rustix::io::{Errno, FdFlags};
 use rustix::process::Pid;
 
-use crate::attached::check_streams;
-use crate::outcome::{EndReason, SpawnError};
-use crate::record::{RecordedEnd, Recording};
+use crate::direct::Direct;
+use crate::outcome::SpawnError;
 
 /// Where bubblewrap may be. Never looked for in the caller's `PATH`: what it finds would run with
 /// the caller's authority.
@@ -27,19 +25,10 @@ pub fn installed() -> Option<&'static Path> {
     PLACES.iter().map(Path::new).find(|place| place.is_file())
 }
 
-/// Runs the Plan's program to its end on this process's standard streams. No other descriptor that is open
-/// in this process is inherited by anything that it starts from now on.
-pub fn run(plan: &Plan, recording: &Recording) -> Result<End, SpawnError> {
-    attempt(plan, recording).inspect_err(|error| recording.failed(&plan.invocation, error))
-}
-
-fn attempt(plan: &Plan, recording: &Recording) -> Result<End, SpawnError> {
+/// Starts bubblewrap in a process group of its own. No other descriptor that is open in this process is
+/// inherited by anything that it starts from now on.
+pub(crate) fn spawn(plan: &Plan, streams: ProgramStreams) -> Result<Direct, SpawnError> {
     let program = installed().ok_or_else(|| helper("it is not installed"))?;
-    check(plan)?;
-    check_streams()?;
-    let plan = &told_apart(plan);
-    let recorder = recording.of_start(&plan.invocation)?;
-    recorder.intent(plan)?;
     let command = plan::render::bwrap(plan, FIRST_DESCRIPTOR);
     let failed = |errno: Errno| helper(std::io::Error::from(errno));
     // What this process was started with would be a way out of the cage, and Bubblewrap hands it on.
@@ -52,51 +41,45 @@ fn attempt(plan: &Plan, recording: &Recording) -> Result<End, SpawnError> {
     jail::refuse_core_dumps().map_err(helper)?;
     let mut process = Command::new(program);
     process.args(command.argv.iter().skip(1).map(plan::ByteString::as_os_str)).env_clear();
-    if let IdentityMap::Unowned(ids) = plan.identity.map {
+    process.stdin(stdio(streams.stdin)).stdout(stdio(streams.stdout)).stderr(stdio(streams.stderr));
+    process.process_group(0);
+    if plan.walls.identity.map == IdentityMap::Unowned {
         // Drops the supplementary groups as well.
-        process.gid(ids.gid).uid(ids.uid);
+        process.gid(command.start_as.gid).uid(command.start_as.uid);
     }
-    let began = Instant::now();
-    let mut child = process.spawn().map_err(helper)?;
-    let recorded = recorder.spawned(plan, Pid::from_child(&child));
-    if let Err(error) = recorded.and_then(|()| recorder.checkpoint()) {
-        // Bubblewrap ends its cage with itself.
-        let _gone = child.kill();
-        let _reaped = child.wait();
-        return Err(error.into());
+    let child = process.spawn().map_err(helper)?;
+    Direct::of_child(Pid::from_child(&child))
+}
+
+fn stdio(stream: Stream) -> Stdio {
+    match stream {
+        Stream::Descriptor(descriptor) => Stdio::from(descriptor),
+        // Nothing makes one for a program that is not in a cage of ours.
+        Stream::Null | Stream::Terminal => Stdio::null(),
     }
-    let status = child.wait().map_err(helper)?;
-    drop(kept);
-    let end = match (status.code(), status.signal()) {
-        (Some(code), _) => End::Exited(code),
-        (None, Some(signal)) => End::Signalled(signal),
-        (None, None) => End::Exited(0),
-    };
-    let (reason, duration) = (EndReason::of(end, &[]), began.elapsed());
-    recorder.ended(&RecordedEnd::uncounted(end, reason, duration, plan.limits))?;
-    Ok(end)
 }
 
 /// The same with a summary from which the record's readers see who built the cage.
-fn told_apart(plan: &Plan) -> Plan {
+pub(crate) fn told_apart(plan: &Plan) -> Plan {
     let mut plan = plan.clone();
-    plan.summary.line.push_str(", built by bubblewrap");
+    plan.start.summary.push_str(", built by bubblewrap");
     plan
 }
 
 /// Refuses what bubblewrap would silently do without.
-fn check(plan: &Plan) -> Result<(), SpawnError> {
-    if plan.network != NetworkPlan::Loopback {
+pub(crate) fn check(plan: &Plan) -> Result<(), SpawnError> {
+    if installed().is_none() {
+        return Err(helper("it is not installed"));
+    }
+    if plan.walls.network != NetworkPlan::Loopback {
         return Err(helper("it cannot hold a cage to its network destinations"));
     }
-    if plan.limits != LimitsPlan::default() {
+    if plan.walls.limits != LimitsPlan::default() {
         return Err(helper("it cannot enforce limits"));
     }
-    let mapped = plan.mounts.iter().find(|operation| {
-        matches!(
-            operation,
-            MountOp::Bind { access: Access::ReadWrite, mapping: Mapping::Owner { .. }, .. }
-        )
+    let mapped = plan.walls.mounts.iter().find(|operation| {
+        let maps = |bind: &Bind| bind.access == Access::ReadWrite && bind.mapping != Mapping::Plain;
+        operation.bind().is_some_and(maps)
     });
     match mapped {
         Some(grant) => Err(helper(format!(

@@ -138,7 +138,7 @@ impl Gatekeeper {
 
     /// Makes what a cage's network needs on the host before the cage is there.
     pub(crate) fn prepare(plan: &Plan) -> Result<Prepared<'_>, SpawnError> {
-        match &plan.network {
+        match &plan.walls.network {
             NetworkPlan::Loopback => Ok(Prepared { plan, published: Vec::new() }),
             NetworkPlan::Gatekeeper(network) => {
                 Ok(Prepared { plan, published: published::listen(&network.publish)? })
@@ -152,7 +152,7 @@ impl Gatekeeper {
         prepared: &Prepared<'_>,
         sockets: &[(SocketKind, OwnedFd)],
     ) -> Result<Registration, SpawnError> {
-        let NetworkPlan::Gatekeeper(network) = &prepared.plan.network else {
+        let NetworkPlan::Gatekeeper(network) = &prepared.plan.walls.network else {
             return Err(problem("the cage's plan has no network"));
         };
         let lost = |errno: Errno| match self.last_words() {
@@ -163,8 +163,8 @@ impl Gatekeeper {
         let plan = write_plan(network).map_err(|errno| problem(std::io::Error::from(errno)))?;
         let (channel, theirs) = Channel::pair().map_err(lost)?;
         let order = Order::Register(Box::new(gate::control::Registration {
-            invocation: prepared.plan.invocation.clone(),
-            project: prepared.plan.cage.clone(),
+            invocation: prepared.plan.start.invocation.clone(),
+            project: prepared.plan.walls.cage.clone(),
             settings: self.settings.clone(),
             kinds: sockets.iter().map(|(kind, _)| *kind).collect(),
             published: prepared.published.iter().map(|published| published.port).collect(),
@@ -222,7 +222,7 @@ pub(crate) struct Prepared<'a> {
 impl Prepared<'_> {
     /// Whether the cage has a network at all.
     pub(crate) fn needs_gatekeeper(&self) -> bool {
-        matches!(self.plan.network, NetworkPlan::Gatekeeper(_))
+        matches!(self.plan.walls.network, NetworkPlan::Gatekeeper(_))
     }
 }
 

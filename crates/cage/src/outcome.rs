@@ -1,37 +1,70 @@
-//! How a cage ended, in words that a person or a program can use. Holds no handle on anything.
+//! How a program ended, or why none ran, in words that a person or a program can use. Holds no handle on anything.
 
 use std::time::Duration;
 
+use aftermath::Findings;
 use audit::AuditError;
-use gate::account::Account;
-use jail::{Denial, End, Layers, SetupFailure, StartError, Step};
+use gate::account::{Account, DeniedTarget};
+use gate::decision::DenialCode;
+use gate::limits::DENIED_TARGETS;
+use jail::{Denial, End, Layers, Lookup, SetupFailure, StartError, Step};
 use limits::{LimitsError, Usage};
 use plan::seccomp::{Arch, syscall_name};
 use plan::{HostPath, Plan};
 use policy::Kind;
 use policy::shown::shown;
 use rustix::io::Errno;
+
 use state::StateError;
 
-/// A cage's end.
+/// The end of a program, of which nothing runs any more.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct Ended {
     /// How the program ended.
     pub end: End,
     /// Why.
     pub reason: EndReason,
-    /// Which of the layers that a kernel may lack were around it.
-    pub layers: Layers,
+    /// From its first instruction to its end.
+    pub duration: Duration,
+    /// Which of the layers that a kernel may lack were around it; none where this library built no cage.
+    pub layers: Option<Layers>,
     /// System calls that were refused, most frequent first.
     pub denials: Vec<DeniedCall>,
-    /// From the program's first instruction to its end.
-    pub duration: Duration,
     /// What became of its network, if it had one.
     pub network: Option<NetworkOutcome>,
     /// What it has used, if it had limits other than that of time.
     pub usage: Option<Usage>,
+    /// What it has left on the host that runs code there, and what else is to be known of its end.
+    pub findings: Findings,
+    /// Why its end is not on record, if it is not.
+    pub unrecorded: Option<String>,
 }
 
+impl Ended {
+    /// The status as a shell tells it: the program's own, or 128 and the number of the signal that
+    /// ended it.
+    pub fn exit_code(&self) -> i32 {
+        match self.end {
+            End::Exited(status) => status,
+            End::Signalled(signal) => signal.saturating_add(SIGNAL_BASE),
+        }
+    }
+
+    /// The signal that ended the program, if one did.
+    pub fn signal(&self) -> Option<i32> {
+        match self.end {
+            End::Exited(_) => None,
+            End::Signalled(signal) => Some(signal),
+        }
+    }
+
+    /// Whether the program ended by itself with status zero. K186
+    pub fn is_success(&self) -> bool {
+        self.end == End::Exited(0) && self.reason == EndReason::Exited
+    }
+}
+
+const SIGNAL_BASE: i32 = 128;
 /// What became of a cage's network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetworkOutcome {
@@ -44,9 +77,39 @@ pub struct NetworkOutcome {
     pub upstream_unreachable: Option<String>,
 }
 
+impl NetworkOutcome {
+    /// What a cage without any network asked about, if it did. K49
+    pub(crate) fn of_lookups(lookups: &[Lookup]) -> Option<Self> {
+        let mut account = Account::default();
+        // Pid 1 lives in the cage: what it says is bounded here as well.
+        for (index, Lookup { name, count }) in lookups.iter().enumerate() {
+            let (told, unlisted) =
+                (&mut account.counters.dns_denied, &mut account.unlisted_denials);
+            *told = told.saturating_add(*count);
+            let Some(name) = name.as_ref().filter(|_| index < DENIED_TARGETS) else {
+                *unlisted = unlisted.saturating_add(*count);
+                continue;
+            };
+            account.denials.push(DeniedTarget {
+                target: name.clone(),
+                port: None,
+                rule: None,
+                code: Some(DenialCode::NotAllowed.as_str().to_owned()),
+                reason: "the cage has no network".to_owned(),
+                way: None,
+                count: *count,
+            });
+        }
+        let end = NetworkEnd::NeverBegun;
+        (!lookups.is_empty()).then_some(Self { end, account, upstream_unreachable: None })
+    }
+}
+
 /// How a cage's network ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NetworkEnd {
+    /// It had none, and asked about names all the same.
+    NeverBegun,
     /// With the cage.
     WithCage,
     /// With the cage, but the gatekeeper has not said in time what went through.
@@ -233,7 +296,7 @@ impl SpawnError {
         match self {
             Self::Start(StartError::Setup(failure))
                 if failure.is_of_changed_path()
-                    && plan.watched.iter().any(|grant| is_below(&failure.subject, grant)) =>
+                    && plan.walls.watched.iter().any(|grant| is_below(&failure.subject, grant)) =>
             {
                 Self::TreeChanged { path: failure.subject }
             }

@@ -10,20 +10,17 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use aftermath::{Swept, record_swept};
-use audit::{AuditError, Event, Limit, LimitValue, Log, Name, Position, UncagedReason};
+use audit::{AuditError, Event, Limit, LimitValue, Log, Name, UncagedReason};
+use gate::account::DeniedTarget;
 use gate::event::EventKind;
-use jail::End;
 use limits::{Degradation, Usage};
 use plan::{HostPath, LimitsPlan, Plan};
-use policy::{Kind, with_causes};
-use session::Session;
-use state::Locations;
-use state::{Directory, StateError};
+use policy::Kind;
+use session::{Life, Session, SessionId};
+use state::{Directory, Locations, StateError};
 use walls::Wall;
 
-use crate::outcome::{
-    DeniedCall, EndReason, NetworkEnd, NetworkOutcome, Outcome, RecordError, SpawnError,
-};
+use crate::outcome::{EndReason, Ended, NetworkEnd, NetworkOutcome, RecordError};
 
 mod cage;
 mod network;
@@ -53,62 +50,12 @@ pub struct Recording {
 /// Writes about one start.
 #[derive(Debug)]
 pub struct Recorder {
-    log: Arc<Log>,
+    /// None for a trial of our own, which is on no record.
+    log: Option<Arc<Log>>,
     invocation: Name,
     labels: Labels,
     cage_hash: OnceLock<Name>,
     network_records: AtomicU64,
-}
-
-/// How a program ended, as far as it is recorded.
-#[derive(Clone, Copy, Debug)]
-pub struct RecordedEnd<'a> {
-    /// How the program ended.
-    pub end: End,
-    /// Why.
-    pub reason: EndReason,
-    /// From its first instruction to its end.
-    pub duration: Duration,
-    /// What it was held to.
-    pub limits: LimitsPlan,
-    /// What it has used, if that was counted.
-    pub usage: Option<&'a Usage>,
-    /// System calls that were refused.
-    pub denials: &'a [DeniedCall],
-    /// What became of its network, if it had one.
-    pub network: Option<&'a NetworkOutcome>,
-    /// Gatekeepers of this program alone that have ended before it.
-    pub gatekeepers_lost: u64,
-}
-
-impl<'a> RecordedEnd<'a> {
-    /// The end of a program of which nobody counted anything.
-    pub(crate) fn uncounted(
-        end: End,
-        reason: EndReason,
-        duration: Duration,
-        limits: LimitsPlan,
-    ) -> Self {
-        let (usage, network, gatekeepers_lost) = (None, None, 0);
-        Self { end, reason, duration, limits, usage, denials: &[], network, gatekeepers_lost }
-    }
-
-    /// The end of a cage.
-    pub fn of(plan: &Plan, outcome: &'a Outcome) -> Self {
-        Self {
-            end: outcome.end,
-            reason: outcome.reason,
-            duration: outcome.duration,
-            limits: plan.limits,
-            usage: outcome.usage.as_ref(),
-            denials: &outcome.denials,
-            network: outcome.network.as_ref(),
-            gatekeepers_lost: match &outcome.network {
-                Some(network) if network.end == NetworkEnd::GatekeeperGone => 1,
-                _ => 0,
-            },
-        }
-    }
 }
 
 impl Recording {
@@ -129,20 +76,17 @@ impl Recording {
         Ok(Recorder::new(Arc::new(self.open()?), invocation, self.labels.clone()))
     }
 
-    /// Records that a start came to nothing. Where that cannot be recorded, the error says enough.
-    pub fn failed(&self, invocation: &str, error: &SpawnError) {
-        if error.may_have_begun() || !error.kind().is_recorded() {
-            return;
-        }
+    /// Records that a policy made no cage, in a session that may have just begun. Where that cannot be
+    /// recorded, the failure says enough.
+    pub fn not_compiled(
+        &self,
+        invocation: &str,
+        session: Option<&Session>,
+        kind: Kind,
+        details: &str,
+    ) {
         if let Ok(recorder) = self.of_start(invocation) {
-            let _unrecorded = recorder.failed(error.kind(), &with_causes(error));
-        }
-    }
-
-    /// Records that a policy made no cage, in the same way.
-    pub fn not_compiled(&self, invocation: &str, kind: Kind, details: &str) {
-        if let Ok(recorder) = self.of_start(invocation) {
-            let _unrecorded = recorder.not_compiled(kind, details);
+            let _unrecorded = recorder.not_compiled(session, kind, details);
         }
     }
 
@@ -155,10 +99,15 @@ impl Recording {
 impl Recorder {
     /// Writes about a start to a log that is open already.
     pub fn new(log: Arc<Log>, invocation: &str, labels: Labels) -> Self {
+        Self { log: Some(log), labels, ..Self::of_trial(invocation) }
+    }
+
+    /// Writes nothing: for a cage that only tells whether cages can be built here.
+    pub(crate) fn of_trial(invocation: &str) -> Self {
         Self {
-            log,
+            log: None,
             invocation: invocation.into(),
-            labels,
+            labels: Labels::default(),
             cage_hash: OnceLock::new(),
             network_records: AtomicU64::new(0),
         }
@@ -166,17 +115,29 @@ impl Recorder {
 
     /// What was removed before the start.
     pub(crate) fn swept(&self, swept: &[Swept]) -> Result<(), AuditError> {
-        record_swept(&self.log, swept)
+        self.log.as_ref().map_or(Ok(()), |log| record_swept(log, swept))
     }
 
     /// A session has begun, if it has.
-    pub fn session_begun(&self, session: &Session) -> Result<(), AuditError> {
+    pub(crate) fn session_begun(&self, session: &Session) -> Result<(), AuditError> {
         if !session.is_new() {
             return Ok(());
         }
         let session_id = session.id().as_str().into();
         let project_id = self.labels.project_id.as_str().into();
         self.append(&Event::SessionBegun { session_id, project_id })
+    }
+
+    /// A session has ended with the program. What cannot be recorded refuses the next start.
+    pub(crate) fn session_ended(&self, id: &SessionId) {
+        let ended = Event::SessionEnded { session_id: id.as_str().into(), killed: 0 };
+        let _unrecorded = self.append(&ended);
+    }
+
+    /// The gatekeeper that served this program alone has ended before it.
+    pub(crate) fn gatekeeper_lost(&self) -> Result<(), AuditError> {
+        let (details, cages) = ("it ended before the cage".into(), 1);
+        self.append(&Event::GatekeeperLost { details, cages })
     }
 
     /// Whom the program is for.
@@ -186,28 +147,29 @@ impl Recorder {
 
     /// A program is about to start in a cage. Durable when this returns.
     pub(crate) fn intent(&self, plan: &Plan) -> Result<(), AuditError> {
+        let Some(log) = &self.log else { return Ok(()) };
         let hash = self.hash_of(plan);
-        let described = self.log.append_once(&hash, || cage::description(&hash, plan))?;
-        let position = self.log.append(&self.intent_of(plan))?;
+        let described = log.append_once(&hash, || cage::description(&hash, plan))?;
+        let position = log.append(&self.intent_of(plan))?;
         if !walls::stands(Wall::DurableRecord) {
             return Ok(());
         }
-        self.log.make_durable(position)?;
+        log.make_durable(position)?;
         if let Some(described) = described {
             // One that is not noted is recorded again.
-            let _unnoted = self.log.keep(&described);
+            let _unnoted = log.keep(&described);
         }
         Ok(())
     }
 
     fn intent_of(&self, plan: &Plan) -> Event {
-        let argv0 = plan.argv.first().map(|word| word.as_bytes()).unwrap_or_default();
+        let argv0 = plan.start.argv.first().map(|word| word.as_bytes()).unwrap_or_default();
         Event::SubagentIntent {
             invocation_id: self.invocation.clone(),
             project_id: self.labels.project_id.as_str().into(),
             session_id: self.session(),
             subagent_name: self.subagent(),
-            cage: Some(plan.cage.as_str().into()),
+            cage: Some(plan.walls.cage.as_str().into()),
             effective_cage_hash: Some(self.hash_of(plan)),
             argv0: argv0.into(),
             caged: true,
@@ -216,7 +178,7 @@ impl Recorder {
 
     /// A program is about to start without a cage. Durable when this returns.
     pub(crate) fn intent_uncaged(&self, argv0: &std::ffi::OsStr) -> Result<(), AuditError> {
-        self.log.record(&Event::SubagentIntent {
+        self.record(&Event::SubagentIntent {
             invocation_id: self.invocation.clone(),
             project_id: self.labels.project_id.as_str().into(),
             session_id: self.session(),
@@ -225,14 +187,13 @@ impl Recorder {
             effective_cage_hash: None,
             argv0: argv0.into(),
             caged: false,
-        })?;
-        Ok(())
+        })
     }
 
     /// States how far the log is durable. Not needed for a program to start, so it is done while one
     /// does.
     pub fn checkpoint(&self) -> Result<(), AuditError> {
-        self.log.checkpoint()
+        self.log.as_ref().map_or(Ok(()), |log| log.checkpoint())
     }
 
     /// The program has started in its cage.
@@ -242,11 +203,11 @@ impl Recorder {
             project_id: self.labels.project_id.as_str().into(),
             session_id: self.session(),
             subagent_name: self.subagent(),
-            cage: plan.cage.as_str().into(),
-            cage_summary: plan.summary.line.as_str().into(),
+            cage: plan.walls.cage.as_str().into(),
+            cage_summary: plan.start.summary.as_str().into(),
             effective_cage_hash: self.hash_of(plan),
             pid: pid.as_raw_nonzero().get().unsigned_abs(),
-            reduced_isolation: match plan.summary.reduced_isolation.as_slice() {
+            reduced_isolation: match plan.walls.reduced_isolation.as_slice() {
                 [] => None,
                 sentences => Some(sentences.join("; ").as_str().into()),
             },
@@ -259,15 +220,14 @@ impl Recorder {
         reason: UncagedReason,
         pid: rustix::process::Pid,
     ) -> Result<(), AuditError> {
-        self.log.record(&Event::SubagentSpawnUncaged {
+        self.record(&Event::SubagentSpawnUncaged {
             invocation_id: self.invocation.clone(),
             project_id: self.labels.project_id.as_str().into(),
             session_id: self.session(),
             subagent_name: self.subagent(),
             reason,
             pid: pid.as_raw_nonzero().get().unsigned_abs(),
-        })?;
-        Ok(())
+        })
     }
 
     /// The cage starts without limits that its policy asks for. K150
@@ -283,15 +243,24 @@ impl Recorder {
         let (error_code, details) = (kind.word().into(), details.into());
         let invocation_id = self.invocation.clone();
         let failed = Event::SubagentSpawnFailed { invocation_id, error_code, details };
-        self.log.record(&failed).map(drop)
+        self.record(&failed)
     }
 
     /// The policy made no cage. Durable when this returns. K180
-    pub fn not_compiled(&self, kind: Kind, details: &str) -> Result<(), AuditError> {
+    pub fn not_compiled(
+        &self,
+        session: Option<&Session>,
+        kind: Kind,
+        details: &str,
+    ) -> Result<(), AuditError> {
+        // One of a single run ends before anything was in it.
+        if let Some(session) = session.filter(|session| session.life() == Life::Kept) {
+            self.session_begun(session)?;
+        }
         let (error_code, details) = (kind.word().into(), details.into());
         let invocation_id = self.invocation.clone();
         let failed = Event::SandboxCompileError { invocation_id, error_code, details };
-        self.log.record(&failed).map(drop)
+        self.record(&failed)
     }
 
     /// What the gatekeeper has told. After so many of these for one start they are only counted.
@@ -302,30 +271,23 @@ impl Recorder {
         self.append(&network::event(self.invocation.clone(), kind))
     }
 
-    /// The program has ended. Durable when this returns, and stated to be, so that nobody can cut it
-    /// off. K178
-    pub fn ended(&self, ended: &RecordedEnd<'_>) -> Result<(), AuditError> {
-        self.append_end(ended)?;
-        self.checkpoint()
-    }
-
-    /// The program has ended. Becomes durable with the record that the position names.
-    pub fn append_end(&self, ended: &RecordedEnd<'_>) -> Result<Position, AuditError> {
-        for event in self.before_end(ended) {
+    /// The program has ended. Becomes durable with the next checkpoint. K178
+    pub(crate) fn ended(&self, ended: &Ended, limits: &LimitsPlan) -> Result<(), AuditError> {
+        for event in self.before_end(ended, limits) {
             self.append(&event)?;
         }
-        self.log.append(&self.exit(ended))
+        self.append(&self.exit(ended))
     }
 
     /// What is recorded before the end itself.
-    fn before_end(&self, ended: &RecordedEnd<'_>) -> Vec<Event> {
-        let mut events = self.violations(ended);
-        if let Some(network) = ended.network {
-            events.push(self.account(network));
-        }
-        if ended.gatekeepers_lost > 0 {
-            let (details, cages) = ("it ended before the cage".into(), ended.gatekeepers_lost);
-            events.push(Event::GatekeeperLost { details, cages });
+    fn before_end(&self, ended: &Ended, limits: &LimitsPlan) -> Vec<Event> {
+        let mut events = self.violations(ended, limits);
+        match &ended.network {
+            Some(network) if network.end == NetworkEnd::NeverBegun => {
+                events.extend(network.account.denials.iter().map(|denied| self.asked(denied)));
+            }
+            Some(network) => events.push(self.account(network)),
+            None => {}
         }
         if was_killed(ended.reason) {
             let (invocation_id, reason) = (self.invocation.clone(), ended.reason.into());
@@ -334,38 +296,32 @@ impl Recorder {
         events
     }
 
-    fn exit(&self, ended: &RecordedEnd<'_>) -> Event {
-        let (exit_code, signal) = match ended.end {
-            End::Exited(code) => (code, None),
-            End::Signalled(signal) => (signal.saturating_add(SIGNAL_BASE), Some(signal)),
-        };
+    fn exit(&self, ended: &Ended) -> Event {
         Event::SubagentExit {
             invocation_id: self.invocation.clone(),
-            exit_code,
-            signal,
+            exit_code: ended.exit_code(),
+            signal: ended.signal(),
             reason: ended.reason.into(),
             duration_ms: u64::try_from(ended.duration.as_millis()).unwrap_or(u64::MAX),
-            usage: ended.usage.map(used).unwrap_or_default(),
+            usage: ended.usage.as_ref().map(used).unwrap_or_default(),
         }
     }
 
-    fn violations(&self, ended: &RecordedEnd<'_>) -> Vec<Event> {
+    fn violations(&self, ended: &Ended, limits: &LimitsPlan) -> Vec<Event> {
         let mut violations = Vec::new();
         let mut add = |limit, value, count| {
             let invocation_id = self.invocation.clone();
             violations.push(Event::PolicyViolation { invocation_id, limit, value, count });
         };
-        if let (EndReason::WalltimeExceeded, Some(seconds)) =
-            (ended.reason, ended.limits.walltime_sec)
-        {
+        if let (EndReason::WalltimeExceeded, Some(seconds)) = (ended.reason, limits.walltime_sec) {
             add(Limit::Walltime, LimitValue::Number(seconds), 1);
         }
-        if let Some(usage) = ended.usage {
+        if let Some(usage) = &ended.usage {
             if usage.is_out_of_memory() {
                 let bytes = usage.memory_limit.unwrap_or_default();
                 add(Limit::Memory, LimitValue::Number(bytes), usage.oom_kills);
             }
-            if let (Some(most), 1..) = (ended.limits.pids, usage.pids_refused) {
+            if let (Some(most), 1..) = (limits.pids, usage.pids_refused) {
                 add(Limit::Pids, LimitValue::Number(most.into()), usage.pids_refused);
             }
         }
@@ -373,6 +329,17 @@ impl Recorder {
             add(Limit::Seccomp, LimitValue::Name(denial.name.as_str().into()), denial.count);
         }
         violations
+    }
+
+    /// A name that a cage without any network asked about.
+    fn asked(&self, denied: &DeniedTarget) -> Event {
+        Event::GatekeeperDnsDenied {
+            invocation_id: self.invocation.clone(),
+            hostname: denied.target.as_str().into(),
+            rule: None,
+            code: denied.code.as_deref().unwrap_or_default().into(),
+            reason: denied.reason.as_str().into(),
+        }
     }
 
     fn account(&self, network: &NetworkOutcome) -> Event {
@@ -393,7 +360,12 @@ impl Recorder {
     }
 
     fn append(&self, event: &Event) -> Result<(), AuditError> {
-        self.log.append(event).map(drop)
+        self.log.as_ref().map_or(Ok(()), |log| log.append(event).map(drop))
+    }
+
+    /// Durable when this returns.
+    fn record(&self, event: &Event) -> Result<(), AuditError> {
+        self.log.as_ref().map_or(Ok(()), |log| log.record(event).map(drop))
     }
 
     /// The hash of the cage. Found out once: it costs as much as compiling the cage.
@@ -449,8 +421,6 @@ fn used(usage: &Usage) -> audit::Usage {
         throttled_us: Some(microseconds(usage.throttled)),
     }
 }
-
-const SIGNAL_BASE: i32 = 128;
 
 /// Records of a cage's network beyond which it is only counted: some megabytes.
 const MOST_NETWORK_RECORDS: u64 = 10_000;

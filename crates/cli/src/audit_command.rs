@@ -1,8 +1,9 @@
-//! `stockade audit`: shows, follows, verifies and exports the record of what happened to cages.
-//! Reads; the one thing that it writes is the head of the log that it exports.
+//! `stockade audit`: shows, follows, verifies, exports and prunes the record of what happened to cages.
+//! Only `prune` removes anything; what `export` writes is the head of the log.
 
 mod arguments;
 mod export;
+mod prune;
 mod show;
 mod verify;
 mod when;
@@ -16,7 +17,7 @@ use crate::failure::{Failure, with_causes};
 use crate::message::Messages;
 use crate::output::print_json;
 
-pub(crate) use arguments::AuditArguments;
+pub(crate) use arguments::{AuditArguments, RetentionArguments};
 use arguments::{AuditCommand, PlaceArguments};
 
 /// The command.
@@ -26,6 +27,7 @@ pub(crate) fn audit(arguments: AuditArguments, messages: Messages) -> Result<Exi
         AuditCommand::Follow(arguments) => show::follow(&arguments),
         AuditCommand::Verify(arguments) => verify::verify(&arguments),
         AuditCommand::Export(arguments) => export::export(&arguments, messages),
+        AuditCommand::Prune(arguments) => prune::prune(&arguments),
         AuditCommand::Schema => {
             print_json(&audit::schema::schema())?;
             Ok(Exit::Success)
@@ -35,9 +37,14 @@ pub(crate) fn audit(arguments: AuditArguments, messages: Messages) -> Result<Exi
 
 /// The log that is meant: the one that was named, else the user's own.
 fn place(arguments: &PlaceArguments) -> Result<PathBuf, Failure> {
-    if let Some(path) = &arguments.log {
-        return Ok(path.clone());
+    match &arguments.log {
+        Some(path) => Ok(path.clone()),
+        None => own_log(),
     }
+}
+
+/// The log of this user.
+fn own_log() -> Result<PathBuf, Failure> {
     match Locations::of_this_process().state {
         Some(state) => Ok(state.as_path().join("audit")),
         None => Err(Failure::new(Exit::No, "there is no home that a log could be in")

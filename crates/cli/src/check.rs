@@ -55,7 +55,7 @@ fn as_json(plan: &Plan) -> Result<serde_json::Value, Failure> {
     let failed = |error: serde_json::Error| Failure::new(Exit::No, error.to_string());
     Ok(serde_json::json!({
         "hash": plan.hash().as_str(),
-        "summary": plan.summary.line,
+        "summary": plan.start.summary,
         "plan": serde_json::to_value(plan).map_err(failed)?,
     }))
 }

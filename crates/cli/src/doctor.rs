@@ -52,9 +52,8 @@ fn build_cage(binary: &HostPath) -> Result<(), String> {
     let caller = Caller::of_this_process().map_err(|error| with_causes(&error))?;
     let probe = counsel::doctor::probe_cage(&caller, binary);
     let prepared = prepare(&probe.selection, &probe.argv).map_err(|failure| failure.text())?;
-    let captured = cage::run_captured(&prepared.plan, &prepared.sources)
-        .map_err(|error| with_causes(&error))?;
-    counsel::doctor::judge(captured.outcome.end)
+    let ended = cage::run_trial(prepared).map_err(|error| with_causes(&error))?;
+    counsel::doctor::judge(ended.end)
 }
 
 fn describe(report: &Report) -> String {

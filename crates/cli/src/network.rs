@@ -11,7 +11,7 @@ use crate::message::Messages;
 /// Tells a person what was refused, and what would allow it.
 pub(crate) fn tell(outcome: &NetworkOutcome, messages: Messages) {
     match outcome.end {
-        NetworkEnd::WithCage => {}
+        NetworkEnd::NeverBegun | NetworkEnd::WithCage => {}
         NetworkEnd::Untold => messages.warning(
             "the network's gatekeeper has not said in time what went through and what was refused",
         ),

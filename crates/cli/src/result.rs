@@ -9,9 +9,8 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use aftermath::quarantine::Finding;
+use cage::Ended;
 use cage::session::SessionId;
-use cage::{Outcome, UncagedOutcome};
 use counsel::result::{DeniedCallResult, NetworkResult, Quarantined, UsageResult};
 use plan::Plan;
 use rustix::fs::{AtFlags, Mode, OFlags};
@@ -66,67 +65,43 @@ pub(crate) struct RunResult {
     error: Option<Told>,
 }
 
-/// What a start that failed is known by.
+/// What a start is known by.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Named<'a> {
     /// It has no record and no name.
     Nothing,
     /// By its name in the record.
     Start(&'a str),
+    /// By its name, and it has no cage.
+    Uncaged(&'a str),
     /// By its cage, which has that name.
     Cage(&'a Plan),
 }
 
+impl<'a> Named<'a> {
+    /// The cage, if there is one.
+    pub(crate) fn plan(self) -> Option<&'a Plan> {
+        match self {
+            Self::Cage(plan) => Some(plan),
+            Self::Nothing | Self::Start(_) | Self::Uncaged(_) => None,
+        }
+    }
+}
+
 impl RunResult {
     /// A program that ran.
-    pub(crate) fn of_run(plan: &Plan, outcome: &Outcome, findings: &[Finding]) -> Self {
-        let signal = match outcome.end {
-            jail::End::Signalled(signal) => Some(signal),
-            jail::End::Exited(_) => None,
-        };
+    pub(crate) fn of_run(named: Named<'_>, ended: &Ended) -> Self {
         Self {
-            exit_code: Exit::of_run(outcome.end, outcome.reason).number(),
-            signal,
-            reason: outcome.reason.word(),
-            denials: outcome.denials.iter().map(DeniedCallResult::from).collect(),
-            quarantined: findings.iter().map(Quarantined::from).collect(),
-            layers: Some(outcome.layers),
-            network: outcome.network.as_ref().map(NetworkResult::from),
-            usage: outcome.usage.as_ref().map(UsageResult::from),
-            duration_ms: Some(milliseconds(outcome.duration)),
-            ..Self::of_plan(plan)
-        }
-    }
-
-    /// A program that another backend ran, which tells nothing but the end.
-    pub(crate) fn of_end(plan: &Plan, end: jail::End, findings: &[Finding]) -> Self {
-        let (signal, reason) = match end {
-            jail::End::Signalled(signal) => (Some(signal), "signalled"),
-            jail::End::Exited(_) => (None, "exited"),
-        };
-        Self {
-            exit_code: Exit::of_program(end).number(),
-            signal,
-            reason,
-            quarantined: findings.iter().map(Quarantined::from).collect(),
-            ..Self::of_plan(plan)
-        }
-    }
-
-    /// A program that ran without a cage.
-    pub(crate) fn of_uncaged(invocation: &str, outcome: &UncagedOutcome) -> Self {
-        let signal = match outcome.end {
-            jail::End::Signalled(signal) => Some(signal),
-            jail::End::Exited(_) => None,
-        };
-        Self {
-            invocation: Some(invocation.to_owned()),
-            caged: false,
-            exit_code: Exit::of_run(outcome.end, outcome.reason).number(),
-            signal,
-            reason: outcome.reason.word(),
-            duration_ms: Some(milliseconds(outcome.duration)),
-            ..Self::of_nothing()
+            exit_code: Exit::of_run(ended.end, ended.reason).number(),
+            signal: ended.signal(),
+            reason: ended.reason.word(),
+            denials: ended.denials.iter().map(DeniedCallResult::from).collect(),
+            quarantined: ended.findings.found.iter().map(Quarantined::from).collect(),
+            layers: ended.layers,
+            network: ended.network.as_ref().map(NetworkResult::from),
+            usage: ended.usage.as_ref().map(UsageResult::from),
+            duration_ms: Some(milliseconds(ended.duration)),
+            ..Self::of(named)
         }
     }
 
@@ -137,25 +112,28 @@ impl RunResult {
 
     /// A program that did not run.
     pub(crate) fn of_failure(named: Named<'_>, failure: &Failure) -> Self {
-        let known = match named {
-            Named::Nothing => Self::of_nothing(),
-            Named::Start(name) => Self { invocation: Some(name.to_owned()), ..Self::of_nothing() },
-            Named::Cage(plan) => Self::of_plan(plan),
-        };
         Self {
             exit_code: failure.exit.number(),
             reason: failure.code(),
             error: Some(failure.told()),
-            ..known
+            ..Self::of(named)
         }
     }
 
-    fn of_plan(plan: &Plan) -> Self {
-        Self {
-            invocation: Some(plan.invocation.clone()),
-            cage: Some(plan.cage.clone()),
-            plan_hash: Some(plan.hash().as_str().to_owned()),
-            ..Self::of_nothing()
+    fn of(named: Named<'_>) -> Self {
+        let nothing = Self::of_nothing();
+        match named {
+            Named::Nothing => nothing,
+            Named::Start(name) => Self { invocation: Some(name.to_owned()), ..nothing },
+            Named::Uncaged(name) => {
+                Self { invocation: Some(name.to_owned()), caged: false, ..nothing }
+            }
+            Named::Cage(plan) => Self {
+                invocation: Some(plan.start.invocation.clone()),
+                cage: Some(plan.walls.cage.clone()),
+                plan_hash: Some(plan.hash().as_str().to_owned()),
+                ..nothing
+            },
         }
     }
 

@@ -1,38 +1,34 @@
 //! `stockade run`: builds the cage that a policy describes, runs the program in it on this process's
 //! own streams, and ends as the program ended. Or without a cage, where the operator said so.
 
-mod uncaged;
-
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::os::unix::ffi::OsStrExt as _;
+use std::sync::Arc;
 
-use aftermath::quarantine::Finding;
 use cage::prepare::{Name, Selected, UncagedSelection};
-use cage::runner::UncagedProgram;
-use cage::session::Session;
+use cage::runner::{Confinement, UncagedProgram};
+use cage::session::SessionId;
 use cage::state::Locations;
 use cage::{
-    AttachedRun, Attended, Bounds, Degraded, DeniedCall, Gatekeeper, Outcome, RecordError,
-    Recording, SpawnError, Swept,
+    AttachedRun, Attended, Degraded, DeniedCall, Ended, Findings, Gatekeeper, Note, Notice,
+    Recording, RunError, Swept,
 };
-use counsel::aftermath::{Aftermath, Findings, Note};
 use jail::{Premade, StartError};
-use plan::{ByteString, Plan};
+use plan::{ByteString, LimitsPlan, Plan};
 use policy::shown::shown;
 use policy::{EnvironmentRule, Policy, RuleOrigin, State};
 
 use crate::arguments::{self, Backend, RunArguments};
 use crate::exit::Exit;
-use crate::failure::{Failure, with_causes};
+use crate::failure::Failure;
 use crate::message::Messages;
 use crate::network;
 use crate::prepare::Prepared;
 use crate::result::{Destination, Named, RunResult};
 use crate::selection::{FlagArguments, Sandbox, Selection, TooBroad, select_any};
-use crate::session;
+use crate::session::{self, Entered};
 use crate::way_out::WayOut;
-use uncaged::Uncaged;
 
 /// Namespaces that were begun before anything was known; whatever failed is told when they are needed.
 pub(crate) type MaybePremade = Option<Result<Premade, StartError>>;
@@ -47,18 +43,22 @@ pub(crate) fn run(
     let destination = Destination::open(arguments.json.as_ref())?;
     let locations = Locations::of_this_process();
     let recording = Recording::of_nobody(&locations);
-    let mut start = Start { messages, destination, recording, session: None, swept: Vec::new() };
-    let exit = match choose(&arguments, &locations, &mut start) {
-        Ok(Chosen::Caged(selection)) => run_caged(*selection, premade, &arguments, &start),
-        Ok(Chosen::Uncaged(program)) => {
+    let mut start = Start {
+        messages,
+        destination,
+        recording,
+        locations,
+        session: Entered::default(),
+        session_id: None,
+    };
+    let exit = match choose(&arguments, &mut start) {
+        Ok(Chosen::Caged(selection)) => run_caged(*selection, premade, &arguments, &mut start),
+        Ok(Chosen::Uncaged(uncaged)) => {
             drop(premade);
-            uncaged::run(&program, &start)
+            run_uncaged(*uncaged, &arguments, &mut start)
         }
         Err(failure) => start.not_compiled(failure),
     };
-    if let Some(session) = start.session.take() {
-        session::leave(session, &start.recording, messages);
-    }
     Ok(exit)
 }
 
@@ -84,9 +84,10 @@ struct Start {
     messages: Messages,
     destination: Destination,
     recording: Recording,
-    session: Option<Session>,
-    /// What supervisors that are gone had left.
-    swept: Vec<Swept>,
+    locations: Locations,
+    /// Until the program is in it.
+    session: Entered,
+    session_id: Option<SessionId>,
 }
 
 /// What is to be run.
@@ -95,12 +96,15 @@ enum Chosen {
     Uncaged(Box<Uncaged>),
 }
 
-/// Finds out what holds for the program, and enters its session.
-fn choose(
-    arguments: &RunArguments,
-    locations: &Locations,
-    start: &mut Start,
-) -> Result<Chosen, Failure> {
+/// A program, and why it has no cage.
+struct Uncaged {
+    program: UncagedProgram,
+    /// Who said so, for a person.
+    because: String,
+}
+
+/// Finds out what holds for the program.
+fn choose(arguments: &RunArguments, start: &mut Start) -> Result<Chosen, Failure> {
     let (sandbox, too_broad) = match arguments.no_sandbox {
         true => (Sandbox::Off, TooBroad::GrantNothing),
         false => (Sandbox::On, TooBroad::Refuse),
@@ -120,27 +124,15 @@ fn choose(
     };
     start.recording.labels.project_id = project.to_string();
     start.recording.labels.subagent_name.clone_from(&arguments.choice.agent);
-    let state = match &selected {
-        Selected::Caged(selection) => selection.policy.state,
-        Selected::Uncaged(_) => State::Ephemeral,
-    };
-    if let Some((session, swept)) = session::enter(locations, arguments.session.as_deref(), state)?
-    {
-        start.recording.labels.session_id = Some(session.id().as_str().to_owned());
-        start.session = Some(session);
-        start.swept = swept;
-    }
     match selected {
-        Selected::Caged(mut selection) => {
-            let scratch = start.session.as_ref().map(|session| session.scratch().clone());
-            selection.surroundings.scratch = scratch;
-            Ok(Chosen::Caged(selection))
-        }
+        Selected::Caged(selection) => Ok(Chosen::Caged(selection)),
         Selected::Uncaged(selection) => {
             let argv = command(&arguments.command, &selection.agent_command)?;
             let (because, reason) = (selection.because(), selection.reason());
             let UncagedSelection { walltime, surroundings, .. } = *selection;
+            let name = Name::new().map_err(cage::prepare::PrepareError::NoRandomBytes)?;
             let program = UncagedProgram {
+                invocation: name.text,
                 argv,
                 environment: surroundings.environment.to_vec(),
                 working_directory: surroundings.working_directory.as_path().to_owned(),
@@ -152,66 +144,39 @@ fn choose(
     }
 }
 
+/// Builds the cage and runs the program in it, and again where somebody else changes the same tree meanwhile:
+/// what is found the next time may stay.
 fn run_caged(
     mut selection: Selection,
-    premade: MaybePremade,
+    mut premade: MaybePremade,
     arguments: &RunArguments,
-    start: &Start,
+    start: &mut Start,
 ) -> Exit {
-    let messages = start.messages;
-    let mut premade = premade;
     let mut tries = 1;
-    let Tried { prepared, aftermath, ended } = loop {
-        let tried = match try_caged(&mut selection, premade, arguments, start, tries) {
+    loop {
+        let tried = try_caged(&mut selection, premade.take(), arguments, start, tries);
+        let Tried { plan, ended } = match tried {
             Ok(tried) => tried,
             Err(failure) => return start.not_compiled(failure),
         };
-        // Somebody changes the same tree, and nothing has begun: what is found now may stay.
-        let is_changed = matches!(tried.ended, Err(SpawnError::TreeChanged { .. }));
-        if !is_changed || tries == MOST_TRIES {
-            break tried;
-        }
-        tries += 1;
-        premade = None;
-    };
-    let ended = match ended {
-        Ok(ended) => ended,
-        Err(error) => {
-            if error.may_have_begun() {
-                after(&aftermath, messages);
+        match ended {
+            Ok(attended) => {
+                let exit = start.tell_end(attended, Named::Cage(&plan), &plan.walls.limits);
+                // The process is about to end: giving its memory back piece by piece would only delay
+                // that.
+                std::mem::forget((selection, plan));
+                return exit;
             }
-            let failure = counsel::failed_start(error, &prepared.plan).into();
-            return start.not_run(Named::Cage(&prepared.plan), failure);
+            Err(error) if error.is_of_changed_tree() && tries < MOST_TRIES => tries += 1,
+            Err(error) => return start.not_begun(error, Named::Cage(&plan)),
         }
-    };
-    let findings = after(&aftermath, messages);
-    if let Ended::Native(attended) = &ended {
-        let outcome = &attended.outcome;
-        tell_limits(&prepared.plan, outcome, messages);
-        tell_denials(&prepared.plan, outcome, messages);
-        if let Some(network) = &outcome.network {
-            network::tell(network, messages);
-        }
-        start.tell_unrecorded(attended.unrecorded.as_ref());
     }
-    let session = start.session.as_ref().map(Session::id);
-    start.write_result(|| ended.result(&prepared.plan, &findings).in_session(session));
-    let exit = ended.exit();
-    if let Ended::Native(attended) = ended
-        && let Err(error) = attended.finish()
-    {
-        messages.warning(&format!("a control group is left behind: {error}"));
-    }
-    // The process is about to end: giving its memory back piece by piece would only delay that.
-    std::mem::forget((selection, prepared, findings));
-    exit
 }
 
 /// What one try to run the program came to.
 struct Tried {
-    prepared: Prepared,
-    aftermath: Aftermath,
-    ended: Result<Ended, SpawnError>,
+    plan: Arc<Plan>,
+    ended: Result<Attended, RunError>,
 }
 
 /// Builds the cage and runs the program in it, with what was begun ahead. Notes are told the first time.
@@ -219,22 +184,67 @@ fn try_caged(
     selection: &mut Selection,
     premade: MaybePremade,
     arguments: &RunArguments,
-    start: &Start,
+    start: &mut Start,
     tries: u32,
 ) -> Result<Tried, Failure> {
-    let (mut prepared, gatekeeper) = ready(selection, arguments)?;
+    let swept = start.enter(arguments, selection.policy.state)?;
+    selection.surroundings.scratch = start.session.scratch();
+    let (prepared, gatekeeper) = ready(selection, arguments)?;
     if tries == 1 {
         tell_notes(&prepared, arguments.backend, start.messages);
     }
-    let aftermath = Aftermath::of(&prepared);
-    let ended = match arguments.backend {
-        Backend::Native => run_native(premade, &mut prepared, gatekeeper, arguments, start),
-        Backend::Bwrap => {
-            drop(premade);
-            cage::bwrap::run(&prepared.plan, &start.recording).map(Ended::Other)
-        }
+    let (plan, session) = (Arc::clone(&prepared.plan), start.session.take());
+    let (notice, recording) = (&|notice: Notice<'_>| start.tell_notice(notice), &start.recording);
+    let run = AttachedRun {
+        confinement: Confinement::Caged(Box::new(prepared)),
+        backend: match arguments.backend {
+            Backend::Native => cage::Backend::Native,
+            Backend::Bwrap => cage::Backend::Bubblewrap,
+        },
+        premade,
+        gatekeeper,
+        degraded_limits: match arguments.degraded_limits {
+            true => Degraded::Allow,
+            false => Degraded::Refuse,
+        },
+        session,
+        recording,
+        swept,
+        notice,
     };
-    Ok(Tried { prepared, aftermath, ended })
+    Ok(Tried { plan, ended: run.run() })
+}
+
+/// Runs a program without a cage because its operator said so: loudly, on record, and with its time limit.
+fn run_uncaged(uncaged: Uncaged, arguments: &RunArguments, start: &mut Start) -> Exit {
+    let Uncaged { program, because } = uncaged;
+    let swept = match start.enter(arguments, State::Ephemeral) {
+        Ok(swept) => swept,
+        Err(failure) => return start.not_compiled(failure),
+    };
+    let argv0 = program.argv.first().map(|word| shown(word.display())).unwrap_or_default();
+    start.messages.warning(&format!(
+        "`{argv0}` runs WITHOUT A CAGE, because {because}: it can read and change everything that you \
+         can, and reach every network"
+    ));
+    let walltime_sec = program.walltime.map(|time| time.as_secs());
+    let limits = LimitsPlan { walltime_sec, ..LimitsPlan::default() };
+    let (name, session) = (program.invocation.clone(), start.session.take());
+    let run = AttachedRun {
+        confinement: Confinement::Uncaged(program),
+        backend: cage::Backend::Native,
+        premade: None,
+        gatekeeper: None,
+        degraded_limits: Degraded::Refuse,
+        session,
+        recording: &start.recording,
+        swept,
+        notice: &|notice| start.tell_notice(notice),
+    };
+    match run.run() {
+        Ok(attended) => start.tell_end(attended, Named::Uncaged(&name), &limits),
+        Err(error) => start.not_begun(error, Named::Start(&name)),
+    }
 }
 
 /// What is worth knowing before the program runs.
@@ -242,7 +252,7 @@ fn tell_notes(prepared: &Prepared, backend: Backend, messages: Messages) {
     for note in counsel::notes::of(prepared) {
         messages.note(&note);
     }
-    for sentence in &prepared.plan.summary.reduced_isolation {
+    for sentence in &prepared.plan.walls.reduced_isolation {
         messages.note(&format!("reduced isolation: {sentence}"));
     }
     if backend == Backend::Bwrap {
@@ -250,66 +260,6 @@ fn tell_notes(prepared: &Prepared, backend: Backend, messages: Messages) {
             "the bubblewrap backend leaves out walls that the native one has; \
              `stockade check --format bwrap` lists them",
         );
-    }
-}
-
-fn run_native(
-    premade: MaybePremade,
-    prepared: &mut Prepared,
-    gatekeeper: Option<Gatekeeper>,
-    arguments: &RunArguments,
-    start: &Start,
-) -> Result<Ended, SpawnError> {
-    let plan = &prepared.plan;
-    let degraded = if arguments.degraded_limits { Degraded::Allow } else { Degraded::Refuse };
-    let bounds = Bounds::prepare(plan, degraded)
-        .map_err(SpawnError::from)
-        .inspect_err(|error| start.recording.failed(&plan.invocation, error))?;
-    let mut swept = start.swept.clone();
-    if bounds.has_group() {
-        swept.extend(cage::sweep_groups());
-    }
-    for one in &swept {
-        start.messages.note(&one.to_string());
-    }
-    if let Some(degradation) = bounds.degradation() {
-        start.messages.warning(&counsel::limits::not_held(degradation));
-        start.messages.help(&degradation.fix);
-    }
-    let run = AttachedRun {
-        premade: premade.unwrap_or_else(Premade::begin)?,
-        plan,
-        sources: std::mem::take(&mut prepared.sources),
-        gatekeeper,
-        bounds,
-        session: start.session.as_ref(),
-        recording: &start.recording,
-        swept: &swept,
-    };
-    Ok(Ended::Native(Box::new(run.run()?)))
-}
-
-/// How a program ended, by what ran it.
-enum Ended {
-    /// Nothing runs in the cage any more; the kernel takes it down while this process tells what
-    /// happened.
-    Native(Box<Attended>),
-    Other(jail::End),
-}
-
-impl Ended {
-    fn exit(&self) -> Exit {
-        match self {
-            Self::Native(attended) => Exit::of_run(attended.outcome.end, attended.outcome.reason),
-            Self::Other(end) => Exit::of_program(*end),
-        }
-    }
-
-    fn result(&self, plan: &Plan, findings: &[Finding]) -> RunResult {
-        match self {
-            Self::Native(attended) => RunResult::of_run(plan, &attended.outcome, findings),
-            Self::Other(end) => RunResult::of_end(plan, *end, findings),
-        }
     }
 }
 
@@ -329,11 +279,22 @@ fn ready(
 }
 
 impl Start {
+    /// Enters the session that the program is to be in, if it is to be in one.
+    fn enter(&mut self, arguments: &RunArguments, state: State) -> Result<Vec<Swept>, Failure> {
+        let wanted = arguments.session.as_deref();
+        let (session, swept) = session::enter(&self.locations, wanted, state)?;
+        self.session_id = session.id();
+        self.session = session;
+        let id = self.session_id.as_ref();
+        self.recording.labels.session_id = id.map(|id| id.as_str().to_owned());
+        Ok(swept)
+    }
+
     /// Tells of a run that did not happen. The result comes last, as after a run: whoever reads it
     /// on standard error takes the last line.
     fn not_run(&self, named: Named<'_>, failure: Failure) -> Exit {
         failure.tell(self.messages);
-        let session = self.session.as_ref().map(Session::id);
+        let session = self.session_id.as_ref();
         self.write_result(|| RunResult::of_failure(named, &failure).in_session(session));
         failure.exit
     }
@@ -342,20 +303,66 @@ impl Start {
     fn not_compiled(&self, failure: Failure) -> Exit {
         let name = failure.recorded().and_then(|kind| Some((kind, Name::new().ok()?.text)));
         let Some((kind, name)) = name else { return self.not_run(Named::Nothing, failure) };
-        self.recording.not_compiled(&name, kind, &failure.text());
+        self.recording.not_compiled(&name, self.session.get(), kind, &failure.text());
         self.not_run(Named::Start(&name), failure)
+    }
+
+    /// The same for a start that failed. What the program may have left comes first.
+    fn not_begun(&self, error: RunError, named: Named<'_>) -> Exit {
+        if let RunError::Begun { findings, .. } = &error {
+            self.tell_findings(findings);
+        }
+        self.not_run(named, counsel::failed_start(error, named.plan()).into())
+    }
+
+    fn tell_notice(&self, notice: Notice<'_>) {
+        match notice {
+            Notice::Swept(swept) => self.messages.note(&swept.to_string()),
+            Notice::LimitsNotHeld(degradation) => {
+                self.messages.warning(&counsel::limits::not_held(degradation));
+                self.messages.help(&degradation.fix);
+            }
+        }
+    }
+
+    /// Tells how the program ended.
+    fn tell_end(&self, attended: Attended, named: Named<'_>, limits: &LimitsPlan) -> Exit {
+        let (ended, messages) = (&attended.ended, self.messages);
+        self.tell_findings(&ended.findings);
+        tell_limits(limits, ended, messages);
+        if let Some(plan) = named.plan() {
+            tell_denials(plan, ended, messages);
+        }
+        if let Some(network) = &ended.network {
+            network::tell(network, messages);
+        }
+        if let Some(why) = &ended.unrecorded {
+            messages.error(&format!("the end of the program is not on record: {why}"));
+        }
+        let session = self.session_id.as_ref();
+        self.write_result(|| RunResult::of_run(named, ended).in_session(session));
+        let exit = Exit::of_run(ended.end, ended.reason);
+        if let Err(left) = attended.finish() {
+            messages.warning(&left.to_string());
+        }
+        exit
+    }
+
+    fn tell_findings(&self, findings: &Findings) {
+        for finding in &findings.found {
+            self.messages.warning(&finding.to_string());
+        }
+        for note in &findings.notes {
+            match note {
+                Note::Worth(text) => self.messages.note(text),
+                Note::Warning(text) => self.messages.warning(text),
+            }
+        }
     }
 
     fn write_result(&self, result: impl FnOnce() -> RunResult) {
         if let Err(error) = self.destination.write(result) {
             self.messages.error(&format!("the result cannot be written: {error}"));
-        }
-    }
-
-    fn tell_unrecorded(&self, error: Option<&RecordError>) {
-        if let Some(error) = error {
-            let error = with_causes(error);
-            self.messages.error(&format!("the end of the program is not on record: {error}"));
         }
     }
 }
@@ -398,35 +405,20 @@ fn pass_terminal_on(policy: &mut Policy) {
     }
 }
 
-/// What has to be looked at on the host when a cage has ended.
-fn after(aftermath: &Aftermath, messages: Messages) -> Vec<Finding> {
-    let Findings { found, notes } = aftermath.look();
-    for finding in &found {
-        messages.warning(&finding.to_string());
-    }
-    for note in notes {
-        match note {
-            Note::Worth(text) => messages.note(&text),
-            Note::Warning(text) => messages.warning(&text),
-        }
-    }
-    found
-}
-
 /// Which limits the program ran into.
-fn tell_limits(plan: &Plan, outcome: &Outcome, messages: Messages) {
-    let Outcome { reason, usage, duration, .. } = outcome;
-    if let Some(sentence) = counsel::limits::ended_by(&plan.limits, *reason, usage.as_ref()) {
+fn tell_limits(limits: &LimitsPlan, ended: &Ended, messages: Messages) {
+    let Ended { reason, usage, duration, .. } = ended;
+    if let Some(sentence) = counsel::limits::ended_by(limits, *reason, usage.as_ref()) {
         messages.error(&sentence);
     }
-    for sentence in counsel::limits::met(&plan.limits, usage.as_ref(), *duration) {
+    for sentence in counsel::limits::met(limits, usage.as_ref(), *duration) {
         messages.note(&sentence);
     }
 }
 
 /// Refused system calls in one line; programs often try and go on without.
-fn tell_denials(plan: &Plan, outcome: &Outcome, messages: Messages) {
-    if outcome.denials.is_empty() {
+fn tell_denials(plan: &Plan, ended: &Ended, messages: Messages) {
+    if ended.denials.is_empty() {
         return;
     }
     let shown_call = |denial: &DeniedCall| {
@@ -434,15 +426,15 @@ fn tell_denials(plan: &Plan, outcome: &Outcome, messages: Messages) {
         format!("{} ×{}{verb}", shown(&denial.name), denial.count)
     };
     let mut calls: Vec<String> =
-        outcome.denials.iter().take(MOST_DENIALS_TOLD).map(shown_call).collect();
-    if outcome.denials.len() > MOST_DENIALS_TOLD {
-        calls.push(format!("{} more", outcome.denials.len() - MOST_DENIALS_TOLD));
+        ended.denials.iter().take(MOST_DENIALS_TOLD).map(shown_call).collect();
+    if ended.denials.len() > MOST_DENIALS_TOLD {
+        calls.push(format!("{} more", ended.denials.len() - MOST_DENIALS_TOLD));
     }
-    let first = outcome.denials.first().map(|denial| shown(&denial.name)).unwrap_or_default();
+    let first = ended.denials.first().map(|denial| shown(&denial.name)).unwrap_or_default();
     messages.note(&format!(
         "refused {} (seccomp {} profile); `stockade why --syscall {first}` tells more",
         calls.join(", "),
-        plan.seccomp.profile.name(),
+        plan.walls.seccomp.profile.name(),
     ));
 }
 

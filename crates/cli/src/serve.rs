@@ -33,6 +33,7 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Result<Exit, Failure> {
         allowed_users: allowed_users(&arguments.allow_user)?,
         listen: listen(arguments)?,
         no_sandbox: arguments.no_sandbox,
+        retention: arguments.retention.rules(),
         most_cages: arguments.most_cages.get(),
         most_connections: MOST_CONNECTIONS,
         most_connections_of_one: MOST_CONNECTIONS_OF_ONE,

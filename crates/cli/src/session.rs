@@ -8,6 +8,7 @@ use cage::session::{Life, Listed, Session, SessionError, SessionId, Sessions};
 use cage::state::Locations;
 use cage::state::{Directory, StateError};
 use cage::{Recording, Swept};
+use plan::HostPath;
 use policy::State;
 use serde::Serialize;
 
@@ -50,10 +51,10 @@ pub(crate) fn enter(
     locations: &Locations,
     wanted: Option<&str>,
     state: State,
-) -> Result<Option<(Session, Vec<Swept>)>, Failure> {
+) -> Result<(Entered, Vec<Swept>), Failure> {
     let wanted = wanted.map(parse).transpose()?;
     if wanted.is_none() && state == State::Ephemeral {
-        return Ok(None);
+        return Ok((Entered(None), Vec::new()));
     }
     let sessions = open(locations)?;
     let swept = cage::sweep_sessions(&sessions).map_err(failed)?;
@@ -61,37 +62,47 @@ pub(crate) fn enter(
         Some(id) => sessions.enter(id),
         None => sessions.begin_for_one_run(),
     };
-    Ok(Some((session.map_err(failed)?, swept)))
+    Ok((Entered(Some(session.map_err(failed)?)), swept))
 }
 
-/// A session for a cage that is only looked at: it has a place for `/scratch`, and leaves nothing.
-#[derive(Debug)]
-pub(crate) struct Look(Option<Session>);
+/// A session that this process has entered, if it has. Dropping it leaves nothing of one of a single run: nothing
+/// has run in it.
+#[derive(Debug, Default)]
+pub(crate) struct Entered(Option<Session>);
+
+impl Entered {
+    pub(crate) fn id(&self) -> Option<SessionId> {
+        self.0.as_ref().map(|session| session.id().clone())
+    }
+
+    /// What the cage has as `/scratch`.
+    pub(crate) fn scratch(&self) -> Option<HostPath> {
+        self.0.as_ref().map(|session| session.scratch().clone())
+    }
+
+    pub(crate) fn get(&self) -> Option<&Session> {
+        self.0.as_ref()
+    }
+
+    /// The session, for whoever runs a program in it.
+    pub(crate) fn take(&mut self) -> Option<Session> {
+        self.0.take()
+    }
+}
 
 /// Begins a session for a look at a cage, if the cage has need of one.
-pub(crate) fn for_a_look(selection: &mut Selection) -> Result<Look, Failure> {
-    let entered = enter(&Locations::of_this_process(), None, selection.policy.state)?;
-    let session = entered.map(|(session, _)| session);
-    selection.surroundings.scratch = session.as_ref().map(|session| session.scratch().clone());
-    Ok(Look(session))
+pub(crate) fn for_a_look(selection: &mut Selection) -> Result<Entered, Failure> {
+    let (entered, _) = enter(&Locations::of_this_process(), None, selection.policy.state)?;
+    selection.surroundings.scratch = entered.scratch();
+    Ok(entered)
 }
 
-impl Drop for Look {
+impl Drop for Entered {
     fn drop(&mut self) {
         if let Some(session) = self.0.take() {
             // What stays is swept by the next run.
             let _left = session.leave();
         }
-    }
-}
-
-/// Leaves a session when a run is over. One of a single run ends with it.
-pub(crate) fn leave(session: Session, recording: &Recording, messages: Messages) {
-    let (id, life) = (session.id().clone(), session.life());
-    if let Err(error) = session.leave() {
-        messages.warning(&format!("session `{id}` is not removed: {}", with_causes(&error)));
-    } else if life == Life::OneRun {
-        record_end(recording, &id, 0, messages);
     }
 }
 

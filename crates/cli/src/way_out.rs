@@ -8,7 +8,7 @@ pub(crate) use cage::WayOut;
 
 /// Tells who looks at a cage with network what else decides about its connections.
 pub(crate) fn tell(way_out: &WayOut, plan: &Plan, messages: Messages) {
-    if plan.network == NetworkPlan::Loopback {
+    if plan.walls.network == NetworkPlan::Loopback {
         return;
     }
     if let Some(proxy) = &way_out.settings.proxy {

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use cage::{RecordError, SpawnError};
+use cage::{RecordError, RunError, SpawnError, with_causes};
 use jail::{SetupFailure, StartError, Step};
 use plan::render::for_shell;
 use plan::{BindPurpose, ByteString, GuestPath, HostPath, MountOp, Plan};
@@ -19,8 +19,19 @@ use crate::failure::Failure;
 #[cfg(test)]
 mod tests;
 
-/// A start that failed, with what to do about it.
-pub fn failed_start(error: SpawnError, plan: &Plan) -> Failure {
+/// A start that failed, with what to do about it. The Plan of the cage, if there is one, helps to say why.
+pub fn failed_start(error: RunError, plan: Option<&Plan>) -> Failure {
+    let (error, plan) = match (error, plan) {
+        (RunError::Selection(error), _) => return error.into(),
+        (RunError::Prepare(error), _) => return error.into(),
+        (RunError::Spawn(error), Some(plan)) => (error, plan),
+        (RunError::Begun { error, .. }, Some(plan)) => (*error, plan),
+        (RunError::Spawn(error @ SpawnError::NotFoundUncaged { .. }), None) => {
+            return Failure::from(error).help("check the spelling");
+        }
+        (RunError::Spawn(error), None) => return error.into(),
+        (error, _) => return Failure::new(error.kind(), with_causes(&error)),
+    };
     match &error {
         // The kernel only says that permission is denied.
         SpawnError::NotExecutable { program, .. } if is_directory(program, plan) => {
@@ -50,7 +61,7 @@ fn for_start(error: &SpawnError, plan: &Plan) -> Vec<String> {
             vec![format!("`{DEGRADED}` starts it with as much as can be held here")]
         }
         SpawnError::Record(error) | SpawnError::RecordLost(error) => vec![unrecorded(error)],
-        SpawnError::NotFoundUncaged { .. } => vec!["check the spelling".to_owned()],
+        SpawnError::NotFoundUncaged { .. } => Vec::new(),
         SpawnError::TooLittleMemory { limit_mb } => {
             vec![format!("raise it with --memory {}M", limit_mb.saturating_mul(2))]
         }
@@ -157,12 +168,12 @@ fn on_host_neither(program: &str) -> String {
 /// What brings a program of the system in that the policy's `commands` leave out.
 fn left_out(program: &Path, plan: &Plan) -> Option<String> {
     let is_whole = |operation: &MountOp| {
-        let base = matches!(operation, MountOp::Bind { purpose: BindPurpose::Base, .. });
-        base && operation.at().as_bytes() == b"/usr"
+        let base = operation.bind().filter(|bind| bind.purpose == BindPurpose::Base);
+        base.is_some_and(|bind| bind.at.as_bytes() == b"/usr")
     };
     let directory = program.parent()?;
     let of_system = PROGRAM_DIRECTORIES.iter().any(|known| directory == Path::new(known));
-    if !of_system || !program.exists() || plan.mounts.iter().any(is_whole) {
+    if !of_system || !program.exists() || plan.walls.mounts.iter().any(is_whole) {
         return None;
     }
     let name = shown(program.file_name()?.display());
@@ -174,7 +185,7 @@ fn left_out(program: &Path, plan: &Plan) -> Option<String> {
 }
 
 fn is_directory(program: &str, plan: &Plan) -> bool {
-    program.contains('/') && plan.working_directory.as_path().join(program).is_dir()
+    program.contains('/') && plan.walls.working_directory.as_path().join(program).is_dir()
 }
 
 fn not_executable(program: &str, errno: Errno) -> Vec<String> {
@@ -245,7 +256,7 @@ fn setup(failure: &SetupFailure) -> Vec<String> {
 /// name in the caller's `PATH`.
 fn on_host(program: &str, plan: &Plan) -> Option<PathBuf> {
     if program.contains('/') {
-        let path = plan.working_directory.as_path().join(program);
+        let path = plan.walls.working_directory.as_path().join(program);
         return path.exists().then_some(path);
     }
     let variable = std::env::var_os("PATH")?;
@@ -263,17 +274,12 @@ fn is_visible(plan: &Plan, path: &Path) -> bool {
     let Ok(real) = std::fs::canonicalize(path) else { return false };
     let Ok(real) = HostPath::new(real.into_os_string()) else { return false };
     let at = GuestPath::same_as(&real);
-    let covering = plan.mounts.iter().rfind(|operation| at.is_within(operation.at()));
-    matches!(
-        covering,
-        Some(MountOp::Bind {
-            purpose: BindPurpose::Grant
-                | BindPurpose::Base
-                | BindPurpose::Command
-                | BindPurpose::Protected,
-            ..
-        })
-    )
+    let covering = plan.walls.mounts.iter().rfind(|operation| at.is_within(operation.at()));
+    covering.and_then(MountOp::bind).is_some_and(|bind| match bind.purpose {
+        BindPurpose::Grant | BindPurpose::Protected | BindPurpose::Scratch => true,
+        BindPurpose::Base | BindPurpose::Command => true,
+        BindPurpose::Device | BindPurpose::Pin => false,
+    })
 }
 
 /// What a script names in its first line.

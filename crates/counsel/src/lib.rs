@@ -4,7 +4,6 @@
 //! Decides nothing about a cage and never prints.
 #![forbid(unsafe_code)]
 
-pub mod aftermath;
 pub mod doctor;
 pub mod failure;
 pub mod flags;

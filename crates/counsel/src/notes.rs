@@ -39,7 +39,7 @@ pub fn of(prepared: &Prepared) -> Vec<String> {
             ResolvedRule::Found { .. } => {}
         }
     }
-    let start = prepared.plan.working_directory.as_path();
+    let start = prepared.plan.walls.working_directory.as_path();
     if let Some(worktree) = linked_worktree(start)
         && is_shown(&prepared.plan, &worktree.link)
         && !is_shown(&prepared.plan, &worktree.repository)

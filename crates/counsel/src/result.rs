@@ -111,19 +111,7 @@ impl From<&DeniedCall> for DeniedCallResult {
 
 impl From<&Finding> for Quarantined {
     fn from(finding: &Finding) -> Self {
-        let (path, moved_to) = match finding {
-            Finding::Quarantined { path, moved_to, .. } => (path, Some(moved_to)),
-            Finding::Modified { path, .. }
-            | Finding::PerhapsMoved { path, .. }
-            | Finding::Undated { path, .. }
-            | Finding::Closed { path, .. }
-            | Finding::NotMoved { path, .. }
-            | Finding::Gitlinks { path, .. }
-            | Finding::Tracked { path, .. }
-            | Finding::IndexUnknown { path, .. }
-            | Finding::NotSearched { path, .. }
-            | Finding::More { path, .. } => (path, None),
-        };
+        let (path, moved_to) = finding.place();
         Self {
             path: path.to_string(),
             moved_to: moved_to.map(ToString::to_string),

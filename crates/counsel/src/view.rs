@@ -1,7 +1,7 @@
 //! What a compiled cage has at one path: the last mount that covers it decides, as it will in the
 //! kernel. Reads the Plan; never looks at the host.
 
-use plan::{Access, BindPurpose, GuestPath, HostPath, MountOp, Plan};
+use plan::{Access, BindPurpose, GuestPath, HostPath, MountOp, Plan, TmpfsPurpose};
 use policy::explain::PathVerdict;
 
 /// What the program inside finds.
@@ -30,7 +30,7 @@ pub enum View {
 /// What the cage has at a path.
 pub fn view(plan: &Plan, path: &HostPath) -> View {
     let at = GuestPath::same_as(path);
-    let covering = plan.mounts.iter().rfind(|operation| {
+    let covering = plan.walls.mounts.iter().rfind(|operation| {
         if operation.is_mount() { at.is_within(operation.at()) } else { at == *operation.at() }
     });
     match covering {
@@ -41,12 +41,8 @@ pub fn view(plan: &Plan, path: &HostPath) -> View {
         },
         Some(MountOp::File { .. }) => View::Made { what: "a file that the cage is given" },
         Some(MountOp::Symlink { .. }) => View::Made { what: "a link of the base layer" },
-        Some(MountOp::Bind { purpose, access, .. }) => of_bind(*purpose, *access),
-        Some(MountOp::Tmpfs { access: Access::ReadOnly, at: tree, .. })
-            if tree.as_bytes() != b"/dev" =>
-        {
-            View::Hidden
-        }
+        Some(MountOp::Bind(bind)) => of_bind(bind.purpose, bind.access),
+        Some(MountOp::Tmpfs { purpose: TmpfsPurpose::Hidden, .. }) => View::Hidden,
         Some(MountOp::Tmpfs { at: tree, .. }) if at != *tree => View::InsideOwn,
         Some(MountOp::Tmpfs { .. } | MountOp::Proc { .. } | MountOp::Devpts { .. }) => View::Own,
         Some(MountOp::SealReadOnly { .. }) => View::Own,
@@ -59,6 +55,7 @@ fn of_bind(purpose: BindPurpose, access: Access) -> View {
         (BindPurpose::Protected, _) => PathVerdict::Protected,
         (BindPurpose::Base | BindPurpose::Command, _) => PathVerdict::Base,
         (BindPurpose::Device, _) => PathVerdict::Private,
+        (BindPurpose::Scratch, _) => return View::Own,
         (BindPurpose::Grant | BindPurpose::Pin, Access::ReadOnly) => PathVerdict::ReadOnly,
         (BindPurpose::Grant | BindPurpose::Pin, Access::ReadWrite) => PathVerdict::ReadWrite,
     };

@@ -243,8 +243,11 @@ fn about_variable(selection: &Selection, name: &str) -> Result<Answer, Failure> 
 }
 
 fn value_in(plan: &Plan, name: &str) -> Option<String> {
-    let variable =
-        plan.environment.iter().find(|variable| variable.name.as_bytes() == name.as_bytes())?;
+    let variable = plan
+        .walls
+        .environment
+        .iter()
+        .find(|variable| variable.name.as_bytes() == name.as_bytes())?;
     Some(variable.value.to_string())
 }
 

@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use cage::runner::{Ended, Handle, OutputBuffer};
-use counsel::aftermath::Findings;
 use rustix::process::Pid;
 use tokio::sync::watch;
 
@@ -69,7 +68,6 @@ pub(crate) struct Facts {
 pub(crate) struct End {
     pub(crate) ended: Arc<Ended>,
     pub(crate) at: SystemTime,
-    pub(crate) findings: Findings,
 }
 
 /// Room for a cage that is being started. Dropping it gives the room back.
@@ -223,21 +221,11 @@ impl Cage {
         }
     }
 
-    /// Sees a cage to its end and does what is left to do on the host: on a thread where that holds up
-    /// nobody, unless it `is_quick`.
-    pub(crate) async fn attend(
-        &self,
-        look: impl FnOnce() -> Findings + Send + 'static,
-        is_quick: bool,
-    ) -> End {
+    /// Waits until the cage has ended.
+    pub(crate) async fn attend(&self) -> End {
         let ended = self.handle.ended().await;
-        let findings = match is_quick {
-            true => look(),
-            // A look that panicked has aborted the process.
-            false => tokio::task::spawn_blocking(look).await.unwrap_or_default(),
-        };
         self.input.close().await;
-        End { ended, at: SystemTime::now(), findings }
+        End { ended, at: SystemTime::now() }
     }
 
     /// Tells everybody who waits for the end.

@@ -24,6 +24,7 @@ mod problem;
 mod query;
 mod readiness;
 mod request;
+mod retention;
 mod route;
 mod serve;
 mod serve_error;

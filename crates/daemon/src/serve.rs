@@ -186,6 +186,7 @@ async fn live(
         tokio::spawn(server::serve_tcp(Arc::clone(&daemon), listener, listen.token.clone()));
     }
     look_for_untracked(&daemon);
+    tokio::spawn(crate::retention::hold(Arc::clone(&daemon)));
     tell_start(&daemon);
     let launchers = LauncherWatch::new(daemon.runner.launcher_pids())?;
     let of_gatekeepers = LauncherWatch::new(daemon.runner.gatekeeper_launcher_pid())?;

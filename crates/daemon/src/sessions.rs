@@ -54,25 +54,29 @@ impl Sessions {
         Self { store, log }
     }
 
-    /// Enters a session, which begins where it does not exist.
-    pub(crate) fn enter(&self, id: &SessionId, project: &str) -> Result<Session, Problem> {
+    /// Enters a session, which begins where it does not exist. The start that is in it records that.
+    pub(crate) fn enter(&self, id: &SessionId) -> Result<Session, Problem> {
+        Ok(self.store.enter(id)?)
+    }
+
+    /// Begins a session that nothing is in yet, where it does not exist, and records that.
+    pub(crate) fn begin(&self, id: &SessionId) -> Result<Session, Problem> {
         let session = self.store.enter(id)?;
+        let begun = Event::SessionBegun { session_id: id.as_str().into(), project_id: "".into() };
         if session.is_new()
-            && let Err(problem) = self.record_begin(&session, project)
+            && let Err(error) = self.log.append(&begun)
         {
             drop(session);
             // The record is what failed; whatever stays of the session is swept with the next.
             let _left = self.store.end(id);
-            return Err(problem);
+            return Err(error.into());
         }
         Ok(session)
     }
 
     /// Begins a session for a single cage.
-    pub(crate) fn begin_for_one_run(&self, project: &str) -> Result<Session, Problem> {
-        let session = self.store.begin_for_one_run()?;
-        self.record_begin(&session, project)?;
-        Ok(session)
+    pub(crate) fn begin_for_one_run(&self) -> Result<Session, Problem> {
+        Ok(self.store.begin_for_one_run()?)
     }
 
     /// Gives a cage that is only looked at a place for `/scratch`, if it needs one. Nothing of it is
@@ -86,14 +90,8 @@ impl Sessions {
         Ok(Look(Some(session)))
     }
 
-    fn record_begin(&self, session: &Session, project: &str) -> Result<(), Problem> {
-        let session_id = session.id().as_str().into();
-        self.log.append(&Event::SessionBegun { session_id, project_id: project.into() })?;
-        Ok(())
-    }
-
     /// Records that a session has ended.
-    pub(crate) fn record_end(&self, id: &SessionId, killed: u64) -> Result<(), Problem> {
+    fn record_end(&self, id: &SessionId, killed: u64) -> Result<(), Problem> {
         self.log.append(&Event::SessionEnded { session_id: id.as_str().into(), killed })?;
         Ok(())
     }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use audit::DaemonMode;
+use audit::{DaemonMode, Retention};
 use plan::HostPath;
 
 use crate::token::Token;
@@ -22,6 +22,8 @@ pub struct Settings {
     pub listen: Option<Listen>,
     /// Whether programs run without cages, whatever their policies say.
     pub no_sandbox: bool,
+    /// What of the record is kept; everything without a rule.
+    pub retention: Retention,
     /// Most cages at a time.
     pub most_cages: usize,
     /// Most connections at a time.

@@ -3,8 +3,8 @@
 use std::time::SystemTime;
 
 use audit::Timestamp;
+use cage::Note;
 use cage::runner::OutputBuffer;
-use counsel::aftermath::Note;
 use counsel::result::{DeniedCallResult, NetworkResult, Quarantined, UsageResult};
 use plan::LimitsPlan;
 use serde::Serialize;
@@ -96,7 +96,7 @@ impl From<&Cage> for ShownCage {
     fn from(cage: &Cage) -> Self {
         let facts = cage.facts.clone();
         let end = cage.end();
-        let limits = cage.handle.plan().map(|plan| plan.limits).unwrap_or_default();
+        let limits = cage.handle.plan().map(|plan| plan.walls.limits).unwrap_or_default();
         Self {
             id: cage.handle.invocation_id().to_owned(),
             state: if end.is_some() { "ended" } else { "running" },
@@ -130,22 +130,18 @@ impl From<&OutputBuffer> for ShownOutput {
 
 impl ShownEnd {
     fn of(end: &End, limits: LimitsPlan) -> Self {
-        let End { ended, at, findings } = end;
-        let signal = match ended.end {
-            jail::End::Signalled(signal) => Some(signal),
-            jail::End::Exited(_) => None,
-        };
+        let End { ended, at } = end;
         let unrecorded = ended.unrecorded.iter().map(|why| unrecorded_end(why));
         let warning = |note: &Note| match note {
             Note::Worth(text) | Note::Warning(text) => text.clone(),
         };
         let usage = ended.usage.as_ref();
         let met = counsel::limits::met(&limits, usage, ended.duration);
-        let notes = findings.notes.iter().map(warning);
+        let notes = ended.findings.notes.iter().map(warning);
         Self {
             ended_at: moment(*at),
             exit_code: ended.exit_code(),
-            signal,
+            signal: ended.signal(),
             reason: ended.reason.word(),
             duration_ms: u64::try_from(ended.duration.as_millis()).unwrap_or(u64::MAX),
             explanation: counsel::limits::ended_by(&limits, ended.reason, usage),
@@ -153,7 +149,7 @@ impl ShownEnd {
             denials: ended.denials.iter().map(DeniedCallResult::from).collect(),
             network: ended.network.as_ref().map(NetworkResult::from),
             layers: ended.layers,
-            quarantined: findings.found.iter().map(Quarantined::from).collect(),
+            quarantined: ended.findings.found.iter().map(Quarantined::from).collect(),
             warnings: unrecorded.chain(met).chain(notes).collect(),
         }
     }

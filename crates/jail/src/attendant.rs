@@ -42,8 +42,8 @@ pub fn confine(jail: &AttendantJail) -> Result<Confined, SetupFailure> {
     let descriptors = raise_descriptor_limit(jail.descriptors)?;
     // Whatever the filter has to be made from is made before memory is all that there is.
     let filter = Filter::new(&plan::seccomp::gatekeeper());
-    let identity = own_identity()?;
-    enter_namespaces(&identity)?;
+    let (identity, ids) = own_identity()?;
+    enter_namespaces(&identity, ids)?;
     identity::assume(&identity)?;
     die_with(jail.parent)?;
     enter_empty_root()?;
@@ -80,7 +80,7 @@ fn raise_descriptor_limit(wanted: u64) -> Result<u64, SetupFailure> {
 
 /// A user keeps its id, which is all that it can map; root becomes one that owns nothing and is, by
 /// its process id, no other attendant's. Either way the id is this process's own when it is mapped.
-fn own_identity() -> Result<Identity, SetupFailure> {
+fn own_identity() -> Result<(Identity, HostIds), SetupFailure> {
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
     let ids = if uid.is_root() {
         let number = rustix::process::getpid().as_raw_nonzero().get().unsigned_abs();
@@ -93,9 +93,8 @@ fn own_identity() -> Result<Identity, SetupFailure> {
         HostIds { uid: uid.as_raw(), gid: gid.as_raw() }
     };
     let home = GuestPath::root();
-    let (user, hostname) = (ATTENDANT.to_owned(), "stockade".to_owned());
-    let map = IdentityMap::Caller(ids);
-    Ok(Identity { uid: INSIDE, gid: INSIDE, user, home, hostname, map })
+    let (user, map) = (ATTENDANT.to_owned(), IdentityMap::Caller(ids));
+    Ok((Identity { uid: INSIDE, gid: INSIDE, user, home, map }, ids))
 }
 
 /// Gives up root's ids and groups, and keeps its capabilities for the namespaces that come next. Ids
@@ -115,7 +114,7 @@ fn become_unowned(ids: HostIds) -> Result<(), Errno> {
 
 /// New namespaces of every kind but those that the attendant works in: the network, from where it
 /// dials, and process ids, by which it dies with its parent.
-fn enter_namespaces(identity: &Identity) -> Result<(), SetupFailure> {
+fn enter_namespaces(identity: &Identity, ids: HostIds) -> Result<(), SetupFailure> {
     let namespaces = Namespaces::USER
         .and(Namespaces::MOUNT)
         .and(Namespaces::IPC)
@@ -123,7 +122,7 @@ fn enter_namespaces(identity: &Identity) -> Result<(), SetupFailure> {
         .and(Namespaces::CGROUP);
     sys::clone::enter_new(namespaces)
         .map_err(|errno| SetupFailure::kernel(Step::Namespaces, ATTENDANT, errno))?;
-    identity::map(rustix::process::getpid(), identity)
+    identity::map(rustix::process::getpid(), identity, ids)
 }
 
 fn die_with(parent: Pid) -> Result<(), SetupFailure> {

@@ -3,7 +3,7 @@
 
 use std::os::fd::BorrowedFd;
 
-use plan::{Access, BindPurpose, Execution, MountOp};
+use plan::{Access, Bind, BindPurpose, Execution, MountOp};
 use rustix::io::Errno;
 use sys::mount::{Depth, MountAttributes};
 use walls::Wall;
@@ -25,21 +25,21 @@ pub(crate) fn attributes(operation: &MountOp) -> u64 {
         Execution::Refused => sys::mount::NOEXEC,
         Execution::Allowed => 0,
     };
-    let read_only = |access: Access| match access {
-        Access::ReadOnly => sys::mount::RDONLY,
-        Access::ReadWrite => 0,
+    let read_only = match operation.access() {
+        Some(Access::ReadOnly) => sys::mount::RDONLY,
+        Some(Access::ReadWrite) | None => 0,
     };
     let nosuid = if walls::stands(Wall::NoSetId) { sys::mount::NOSUID } else { 0 };
     let nodev = if walls::stands(Wall::NoDevices) { sys::mount::NODEV } else { 0 };
     match operation {
-        MountOp::Bind { access, execution, purpose, .. } => {
+        MountOp::Bind(Bind { execution, purpose, .. }) => {
             let devices = if *purpose == BindPurpose::Device { 0 } else { nodev };
             let is_open = *purpose == BindPurpose::Grant && !walls::stands(Wall::ReadOnlyGrants);
-            let read_only = if is_open { 0 } else { read_only(*access) };
+            let read_only = if is_open { 0 } else { read_only };
             nosuid | devices | refused(*execution) | read_only
         }
-        MountOp::Tmpfs { execution, access, .. } => {
-            sys::mount::NOSUID | sys::mount::NODEV | refused(*execution) | read_only(*access)
+        MountOp::Tmpfs { execution, .. } => {
+            sys::mount::NOSUID | sys::mount::NODEV | refused(*execution) | read_only
         }
         MountOp::Mask { .. } | MountOp::MaskIfPresent { .. } | MountOp::SealReadOnly { .. } => {
             CLOSED

@@ -41,6 +41,8 @@ pub enum Report {
         end: End,
         /// System calls that were refused, by name, most frequent first.
         denials: Vec<Denial>,
+        /// Names that were asked about in a cage without any network, most frequent first.
+        lookups: Vec<Lookup>,
     },
 }
 
@@ -92,6 +94,15 @@ pub struct Denial {
     pub count: u64,
     /// Whether the caller was killed for it.
     pub killed: bool,
+}
+
+/// A name that was asked about where nobody is asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lookup {
+    /// The name; none for those that are no names, or are too many to be told.
+    pub name: Option<String>,
+    /// How often.
+    pub count: u64,
 }
 
 /// Which of the layers that a kernel may lack are around the program.

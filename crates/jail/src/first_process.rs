@@ -15,7 +15,7 @@ use crate::departure::Departure;
 use crate::descriptor_limit::DescriptorLimit;
 use crate::idmap::Arrivals;
 use crate::init::Init;
-use crate::network::{Inward, Sealed};
+use crate::network::{Inward, Lookups, Sealed};
 use crate::oom_order::OomOrder;
 use crate::program::Launch;
 use crate::streams::ProgramStreams;
@@ -49,9 +49,9 @@ fn live(
 ) -> (SetupFailure, Channel) {
     match build_and_launch(plan, streams, &control, limit) {
         Ok(ready) => {
-            let Ready { launched, children, inward, departure, layers } = ready;
+            let Ready { launched, children, asked, departure, layers } = ready;
             let _told = control.send(&Report::Started(layers), &[]);
-            let mut init = Init::new(plan, control, children, launched, inward, departure);
+            let mut init = Init::new(plan, control, children, launched, asked, departure);
             if init.confine().is_ok() {
                 init.watch();
             }
@@ -64,7 +64,7 @@ fn live(
 struct Ready {
     launched: program::Launched,
     children: OwnedFd,
-    inward: Option<Inward>,
+    asked: (Option<Inward>, Option<Lookups>),
     departure: (Departing, Option<Departure>),
     layers: Layers,
 }
@@ -78,19 +78,19 @@ fn build_and_launch(
     let settings = |errno| SetupFailure::kernel(Step::Settings, "signals", errno);
     sys::signal::restore_default(libc::SIGCHLD).map_err(settings)?;
     let children = sys::signal::descriptor(&SignalSet::of(&[libc::SIGCHLD])).map_err(settings)?;
-    rustix::system::sethostname(plan.identity.hostname.as_bytes())
+    rustix::system::sethostname(plan.start.hostname.as_bytes())
         .map_err(|errno| SetupFailure::kernel(Step::Settings, "the host name", errno))?;
     rustix::process::umask(Mode::empty());
     sys::loopback::bring_up()
         .map_err(|errno| SetupFailure::kernel(Step::Namespaces, "loopback", errno))?;
     wait_for_map(control)?;
-    identity::assume(&plan.identity)?;
+    identity::assume(&plan.walls.identity)?;
     privileges::die_with_parent()?;
     // Before the tree is built: whoever gets the sockets has work to do with them meanwhile.
-    let Sealed { state, inward } = network::seal(&plan.network, control)?;
-    let binds = match plan.identity.map {
-        IdentityMap::Caller(_) => Sources::LookUp(&plan.sources),
-        IdentityMap::Unowned(_) => Sources::Arriving(Arrivals::new(control)),
+    let Sealed { state, inward, lookups } = network::seal(&plan.walls.network, control)?;
+    let binds = match plan.walls.identity.map {
+        IdentityMap::Caller(_) => Sources::LookUp(plan),
+        IdentityMap::Unowned => Sources::Arriving(Arrivals::new(control)),
     };
     // Before the mounts take up the descriptors below the limit that the program will have.
     let departure = Departure::prepare().ok();
@@ -106,7 +106,7 @@ fn build_and_launch(
     let oom_order = privileges::hide_from_the_cage(|| OomOrder::open(plan))?;
     privileges::drop_all()?;
     let landlock = match walls::stands(Wall::Landlock) {
-        true => landlock::restrict(&plan.landlock)?,
+        true => landlock::restrict(&plan.walls.landlock)?,
         false => LandlockState::Full,
     };
     let launch = Launch::prepare(plan)?;
@@ -123,7 +123,8 @@ fn build_and_launch(
     let launched = launch.start(&streams, filter)?;
     oom_order.iter().for_each(OomOrder::step_back);
     let layers = Layers { landlock, notify: launched.notify(), network: state };
-    Ok(Ready { launched, children, inward, departure: (departing, departure), layers })
+    let (asked, departure) = ((inward, lookups), (departing, departure));
+    Ok(Ready { launched, children, asked, departure, layers })
 }
 
 /// Lets the supervisor compare the mount table.

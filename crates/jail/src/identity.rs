@@ -12,8 +12,7 @@ use walls::Wall;
 use crate::{SetupFailure, StartError, Step};
 
 /// Refuses a Plan that would let the program act as root on the host or inside.
-pub(crate) fn check(identity: &Identity) -> Result<(), StartError> {
-    let ids = host_ids(identity);
+pub(crate) fn check(identity: &Identity, ids: HostIds) -> Result<(), StartError> {
     let has_root = [identity.uid, identity.gid, ids.uid, ids.gid].contains(&0);
     if has_root && walls::stands(Wall::RootUnmapped) {
         return Err(StartError::Unsupported("the plan maps an id to root".to_owned()));
@@ -24,10 +23,9 @@ pub(crate) fn check(identity: &Identity) -> Result<(), StartError> {
 /// Maps the ids of the user namespace that `process` has just made. A privileged caller may name
 /// ids that are not its own; for any other the kernel wants `setgroups` off first, so its
 /// supplementary groups stay.
-pub(crate) fn map(process: Pid, identity: &Identity) -> Result<(), SetupFailure> {
-    let host = host_ids(identity);
+pub(crate) fn map(process: Pid, identity: &Identity, host: HostIds) -> Result<(), SetupFailure> {
     let process = format!("/proc/{}", process.as_raw_nonzero());
-    if matches!(identity.map, IdentityMap::Caller(_)) {
+    if identity.map != IdentityMap::Unowned {
         write_setting(&format!("{process}/setgroups"), "deny")?;
     }
     write_setting(&format!("{process}/uid_map"), &format!("{} {} 1\n", identity.uid, host.uid))?;
@@ -37,18 +35,13 @@ pub(crate) fn map(process: Pid, identity: &Identity) -> Result<(), SetupFailure>
 /// Becomes the mapped user. Capabilities of the new user namespace stay until they are dropped.
 pub(crate) fn assume(identity: &Identity) -> Result<(), SetupFailure> {
     let failed = |errno| SetupFailure::kernel(Step::Identity, &identity.user, errno);
-    if matches!(identity.map, IdentityMap::Unowned(_)) && walls::stands(Wall::Groups) {
+    if identity.map == IdentityMap::Unowned && walls::stands(Wall::Groups) {
         rustix::thread::set_thread_groups(&[]).map_err(failed)?;
     }
     let gid = Gid::from_raw(identity.gid);
     rustix::thread::set_thread_res_gid(gid, gid, gid).map_err(failed)?;
     let uid = Uid::from_raw(identity.uid);
     rustix::thread::set_thread_res_uid(uid, uid, uid).map_err(failed)
-}
-
-/// The ids that the program acts with on the host.
-pub(crate) fn host_ids(identity: &Identity) -> HostIds {
-    identity.map.host_ids()
 }
 
 fn write_setting(path: &str, value: &str) -> Result<(), SetupFailure> {

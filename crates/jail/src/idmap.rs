@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use plan::{GuestPath, HostIds, Mapping, MountOp, Plan};
+use plan::{Bind, GuestPath, HostIds, Mapping, MountOp, Plan};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::OpenTreeFlags;
@@ -13,7 +13,7 @@ use sys::clone::Namespaces;
 use sys::holder::NamespaceHolder;
 
 use crate::control::{Channel, MAX_DESCRIPTORS, Order};
-use crate::{SetupFailure, Step, attributes, identity};
+use crate::{SetupFailure, Step, attributes};
 
 /// Makes a detached, attributed and where asked idmapped mount for every bind of the Plan and sends them to
 /// the cage that is being built, in the Plan's order. What it returns has ended or is about to, and is to be
@@ -25,9 +25,9 @@ pub(crate) fn send_binds(
 ) -> Result<Vec<NamespaceHolder>, SetupFailure> {
     let mut maps = OwnerMaps::of(plan);
     let mut made = Vec::new();
-    for operation in &plan.mounts {
-        if let MountOp::Bind { source, mapping, .. } = operation {
-            made.push(detach(operation, source.0, *mapping, sources, &mut maps)?);
+    for operation in &plan.walls.mounts {
+        if let Some(bind) = operation.bind() {
+            made.push(detach(bind, operation, sources, &mut maps)?);
         }
         // The cage attaches these while the next are made.
         if made.len() == MAX_DESCRIPTORS && send_batch(&mut made, control)? == Taker::Gone {
@@ -64,16 +64,14 @@ fn send_batch(made: &mut Vec<OwnedFd>, control: &Channel) -> Result<Taker, Setup
 }
 
 fn detach(
+    bind: &Bind,
     operation: &MountOp,
-    source: u32,
-    mapping: Mapping,
     sources: &[OwnedFd],
     maps: &mut OwnerMaps,
 ) -> Result<OwnedFd, SetupFailure> {
-    let at = operation.at();
+    let (at, mapping) = (&bind.at, bind.mapping);
     let mount_failed = |errno| SetupFailure::kernel(Step::Mount, at.to_string(), errno);
-    let opened = usize::try_from(source).ok().and_then(|index| sources.get(index));
-    let Some(opened) = opened else {
+    let Some(opened) = sources.get(bind.source.position()) else {
         return Err(SetupFailure::found(Step::Mount, at.to_string(), "its source is missing"));
     };
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
@@ -86,8 +84,8 @@ fn detach(
         Mapping::Owner { uid, gid } => Some(maps.for_owner(uid, gid)?),
     };
     attributes::set_bind_attributes(tree.as_fd(), operation, map.map(AsFd::as_fd)).map_err(
-        |errno| match (mapping, errno) {
-            (Mapping::Owner { .. }, Errno::INVAL) => SetupFailure::found(
+        |errno| match errno {
+            Errno::INVAL if mapping != Mapping::Plain => SetupFailure::found(
                 Step::Idmap,
                 at.to_string(),
                 "its file system cannot be mounted with mapped owners; start the cage as the \
@@ -137,8 +135,7 @@ struct OwnerMaps {
 
 impl OwnerMaps {
     fn of(plan: &Plan) -> Self {
-        let cage = identity::host_ids(&plan.identity);
-        Self { cage, known: Vec::new(), ending: Vec::new() }
+        Self { cage: plan.host_ids(), known: Vec::new(), ending: Vec::new() }
     }
 
     fn for_owner(&mut self, uid: u32, gid: u32) -> Result<&OwnedFd, SetupFailure> {

@@ -11,7 +11,7 @@ use walls::Wall;
 
 use crate::control::{Channel, Departing, Order};
 use crate::departure::Departure;
-use crate::network::Inward;
+use crate::network::{Inward, Lookups};
 use crate::program::Launched;
 use crate::seccomp::Answerer;
 use crate::{End, Report};
@@ -23,6 +23,7 @@ pub(crate) struct Init<'a> {
     program: Pid,
     answerer: Option<Answerer<'a>>,
     inward: Option<Inward>,
+    lookups: Option<Lookups>,
     /// When the cage ends whatever its supervisor does.
     deadline: Option<Instant>,
     departing: Departing,
@@ -36,19 +37,30 @@ impl<'a> Init<'a> {
         control: Channel,
         children: OwnedFd,
         launched: Launched,
-        inward: Option<Inward>,
+        (inward, lookups): (Option<Inward>, Option<Lookups>),
         (departing, departure): (Departing, Option<Departure>),
     ) -> Self {
-        let answerer = launched.listener.map(|listener| Answerer::new(&plan.seccomp, listener));
+        let answerer =
+            launched.listener.map(|listener| Answerer::new(&plan.walls.seccomp, listener));
         // The supervisor ends a program whose time is over, and gives it a chance to end by itself.
         // But it can be stopped: from outside, or with a program that stops on the user's terminal
         // while its children go on.
-        let walltime = plan.limits.walltime_sec.map(Duration::from_secs);
+        let walltime = plan.walls.limits.walltime_sec.map(Duration::from_secs);
         let walltime = walltime.filter(|_| walls::stands(Wall::WallTimeInside));
         let deadline = walltime
             .and_then(|time| Instant::now().checked_add(time.saturating_add(SUPERVISORS_TURN)));
         let program = launched.program;
-        Self { control, children, program, answerer, inward, deadline, departing, departure }
+        Self {
+            control,
+            children,
+            program,
+            answerer,
+            inward,
+            lookups,
+            deadline,
+            departing,
+            departure,
+        }
     }
 
     /// Keeps only the descriptors that it needs. Pid 1 must not hold a directory of the host,
@@ -57,8 +69,10 @@ impl<'a> Init<'a> {
         let listener = self.answerer.as_ref().and_then(Answerer::listener).map(|fd| fd.as_raw_fd());
         let control = self.control.as_fd().as_raw_fd();
         let inward = self.inward.as_ref().map(|inward| inward.as_fd().as_raw_fd());
+        let lookups = self.lookups.as_ref().map(|lookups| lookups.as_fd().as_raw_fd());
         let departure = self.departure.iter().flat_map(Departure::descriptors);
-        let mut keep: Vec<u32> = [Some(control), Some(self.children.as_raw_fd()), listener, inward]
+        let children = self.children.as_raw_fd();
+        let mut keep: Vec<u32> = [Some(control), Some(children), listener, inward, lookups]
             .into_iter()
             .flatten()
             .chain(departure)
@@ -93,12 +107,16 @@ impl<'a> Init<'a> {
                 && let Some(end) = self.reap()
             {
                 self.answer_rest();
+                if let Some(lookups) = &mut self.lookups {
+                    lookups.serve();
+                }
                 if self.end_the_rest().is_err() {
                     return;
                 }
                 let denials = self.answerer.as_ref().map(Answerer::denials).unwrap_or_default();
+                let lookups = self.lookups.as_ref().map(Lookups::told).unwrap_or_default();
                 // A supervisor that is gone has no use for the report.
-                let _told = self.control.send(&Report::Ended { end, denials }, &[]);
+                let _told = self.control.send(&Report::Ended { end, denials, lookups }, &[]);
                 if self.departing == Departing::WhenTold {
                     self.await_dismissal();
                 }
@@ -108,6 +126,9 @@ impl<'a> Init<'a> {
             }
             if let Some(answerer) = &mut self.answerer {
                 answerer.finish_doomed();
+            }
+            if let Some(lookups) = &mut self.lookups {
+                lookups.serve();
             }
             // Whoever asked for connections is gone once this fails.
             self.inward = self.inward.take().and_then(|inward| inward.serve().ok());
@@ -122,6 +143,7 @@ impl<'a> Init<'a> {
         ];
         let listener = self.answerer.as_ref().and_then(Answerer::listener);
         descriptors.extend(listener.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
+        descriptors.extend(self.lookups.as_ref().map(|one| PollFd::new(one, PollFlags::IN)));
         if let Some(inward) = &self.inward {
             descriptors.extend(inward.waits_for());
         }

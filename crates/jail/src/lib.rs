@@ -34,7 +34,7 @@ pub mod attendant;
 pub mod launcher;
 pub mod restrict;
 
-pub use control::{Denial, End, LandlockState, Layers, NetworkState, NotifyState, Report};
+pub use control::{Denial, End, LandlockState, Layers, Lookup, NetworkState, NotifyState, Report};
 pub use error::{SetupFailure, StartError, Step};
 pub use namespaces::Premade;
 pub use network::{NetworkProbe, probe_network};

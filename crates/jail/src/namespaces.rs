@@ -50,10 +50,10 @@ pub(crate) enum Origin<'a> {
 
 impl Origin<'_> {
     /// Maps the ids of namespaces that exist before anybody lives in them, and says whether it did.
-    pub(crate) fn map_ids(&self, identity: &Identity) -> Result<bool, SetupFailure> {
+    pub(crate) fn map_ids(&self, plan: &Plan) -> Result<bool, SetupFailure> {
         let Self::Premade(holder) = self else { return Ok(false) };
         holder.wait().map_err(failed)?;
-        identity::map(holder.pid(), identity)?;
+        identity::map(holder.pid(), &plan.walls.identity, plan.host_ids())?;
         Ok(true)
     }
 
@@ -84,7 +84,7 @@ impl Origin<'_> {
 
 /// Whether a privileged launcher sends the mounts of a cage with this identity.
 pub(crate) fn is_built_from_outside(identity: &Identity) -> bool {
-    matches!(identity.map, IdentityMap::Unowned(_))
+    identity.map == IdentityMap::Unowned
 }
 
 fn fork(

@@ -18,7 +18,7 @@ impl OomOrder {
     /// Opens what changes it, while this process may still do so. None without a limit on memory: the
     /// machine as a whole is not ours to order.
     pub(crate) fn open(plan: &Plan) -> Option<Self> {
-        plan.limits.memory_mb?;
+        plan.walls.limits.memory_mb?;
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
         let file = rustix::fs::openat(CWD, c"/proc/self/oom_score_adj", flags, Mode::empty());
         let file = file.ok()?;

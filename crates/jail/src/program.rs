@@ -53,10 +53,10 @@ pub(crate) struct Streams<'a> {
 impl Launch {
     /// Lays out everything that the Plan says about the program.
     pub(crate) fn prepare(plan: &Plan) -> Result<Self, SetupFailure> {
-        let Some(name) = plan.argv.first() else {
+        let Some(name) = plan.start.argv.first() else {
             return Err(SetupFailure::found(Step::Execute, "the program", "the plan names none"));
         };
-        let variables = plan.environment.iter().map(|variable| {
+        let variables = plan.walls.environment.iter().map(|variable| {
             let name = variable.name.as_bytes();
             c_string(&[name, b"=", variable.value.as_bytes()].concat())
         });
@@ -66,15 +66,15 @@ impl Launch {
             .flatten()
             .map(|(name, value)| c_string(&[name.as_bytes(), b"=", value.as_bytes()].concat()));
         let variables = variables.chain(inherited);
-        let arguments = plan.argv.iter().map(|argument| c_string(argument.as_bytes()));
+        let arguments = plan.start.argv.iter().map(|argument| c_string(argument.as_bytes()));
         Ok(Self {
             candidates: candidates(name, plan)?,
             arguments: CStringArray::new(arguments.collect::<Result<_, _>>()?),
             environment: CStringArray::new(variables.collect::<Result<_, _>>()?),
-            working_directory: c_string(plan.working_directory.as_bytes())?,
-            umask: Mode::from_raw_mode(plan.umask),
-            with_notify: Filter::new(&plan.seccomp.with_notify),
-            without_notify: Filter::new(&plan.seccomp.without_notify),
+            working_directory: c_string(plan.walls.working_directory.as_bytes())?,
+            umask: Mode::from_raw_mode(plan.walls.umask),
+            with_notify: Filter::new(&plan.walls.seccomp.with_notify),
+            without_notify: Filter::new(&plan.walls.seccomp.without_notify),
         })
     }
 
@@ -198,7 +198,7 @@ fn candidates(name: &ByteString, plan: &Plan) -> Result<Vec<CString>, SetupFailu
     if name.contains(&b'/') {
         return Ok(vec![c_string(name)?]);
     }
-    let path = plan.environment.iter().find(|variable| variable.name.as_bytes() == b"PATH");
+    let path = plan.walls.environment.iter().find(|variable| variable.name.as_bytes() == b"PATH");
     let directories = path.map_or(&b"/usr/bin:/bin"[..], |variable| variable.value.as_bytes());
     directories
         .split(|byte| *byte == b':')

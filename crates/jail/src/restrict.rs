@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, StatxFlags};
 use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags};
 use sys::mount::{Depth, MountAttributes};
@@ -65,19 +65,19 @@ pub fn restrict_dir(
     let directory = open_directory(target)?;
     let shadow = shadow_of(target, writing)?;
     let mut skipped = Vec::new();
-    let mut entries: Vec<&OsStr> = Vec::new();
+    let mut entries: Vec<(&OsStr, FileType)> = Vec::new();
     for name in allowed {
         if matches!(name.as_bytes(), b"" | b"." | b"..") || name.as_bytes().contains(&b'/') {
             return Err(RestrictError::Name((*name).to_owned()));
         }
-        if entries.contains(name) {
+        if entries.iter().any(|(other, _)| other == name) {
             continue;
         }
-        match rustix::fs::statat(&directory, *name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => {
-                make_place(&shadow, name, FileType::from_raw_mode(stat.st_mode), &directory)
+        match kind_of(&directory, name) {
+            Ok(kind) => {
+                make_place(&shadow, name, kind, &directory)
                     .map_err(|errno| kernel("make a place for", &target.join(name), errno))?;
-                entries.push(name);
+                entries.push((name, kind));
             }
             Err(Errno::NOENT) if missing == Missing::Skip => skipped.push((*name).to_owned()),
             Err(Errno::NOENT) => return Err(RestrictError::Missing(target.join(name))),
@@ -94,17 +94,15 @@ pub fn restrict_dir(
 fn copy_entries<'a>(
     target: &Path,
     directory: &OwnedFd,
-    entries: &[&'a OsStr],
+    entries: &[(&'a OsStr, FileType)],
     writing: Writing,
 ) -> Result<Vec<(&'a OsStr, OwnedFd)>, RestrictError> {
     let mut copies = Vec::with_capacity(entries.len());
-    for name in entries {
-        let failed = |errno| kernel("copy the mount of", &target.join(name), errno);
-        let stat =
-            rustix::fs::statat(directory, *name, AtFlags::SYMLINK_NOFOLLOW).map_err(failed)?;
-        if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
+    for (name, kind) in entries {
+        if *kind == FileType::Symlink {
             continue;
         }
+        let failed = |errno| kernel("copy the mount of", &target.join(name), errno);
         let flags = OpenTreeFlags::OPEN_TREE_CLONE
             | OpenTreeFlags::OPEN_TREE_CLOEXEC
             | OpenTreeFlags::AT_RECURSIVE
@@ -163,6 +161,14 @@ fn shadow_of(target: &Path, writing: Writing) -> Result<OwnedFd, RestrictError> 
         rustix::mount::fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)
     };
     make().map_err(|errno| kernel("make a shadow of", target, errno))
+}
+
+/// What kind of file an entry is, as the kernel knows it already. A file system that this very process
+/// serves is not asked: it could not answer while it waits here.
+fn kind_of(directory: &OwnedFd, name: &OsStr) -> Result<FileType, Errno> {
+    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_DONT_SYNC;
+    let known = rustix::fs::statx(directory, name, flags, StatxFlags::TYPE)?;
+    Ok(FileType::from_raw_mode(known.stx_mode.into()))
 }
 
 fn make_place(

@@ -4,6 +4,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use plan::network::SocketKind;
 use plan::{LimitsPlan, NetworkPlan, PLAN_VERSION, Plan};
@@ -50,7 +51,7 @@ pub struct Born {
     is_verified: AtomicBool,
     departing: Departing,
     /// What the start needed and what only has to be reaped.
-    leftovers: Leftovers,
+    leftovers: Mutex<Leftovers>,
 }
 
 /// Processes of ours that have ended or are about to. Waiting for them right away would give their
@@ -70,7 +71,7 @@ enum NetworkSockets {
 
 impl NetworkSockets {
     fn of(plan: &Plan) -> Self {
-        match plan.network {
+        match plan.walls.network {
             NetworkPlan::Loopback => Self::None,
             NetworkPlan::Gatekeeper(_) => Self::Awaited,
         }
@@ -108,12 +109,12 @@ pub(crate) fn start_in(
     limits: LimitsHolder<'_>,
 ) -> Result<Born, StartError> {
     check(plan, sources, limits)?;
-    let sockets = network::descriptors(&plan.network);
+    let sockets = network::descriptors(&plan.walls.network);
     let descriptors = sources.len().saturating_mul(2).saturating_add(sockets);
     let limit = DescriptorLimit::make_room_for(descriptors)
         .map_err(|errno| SetupFailure::kernel(Step::Settings, "the descriptor limit", errno))?;
     let (control, inside) = Channel::pair().map_err(namespaces::failed)?;
-    let is_mapped = origin.map_ids(&plan.identity)?;
+    let is_mapped = origin.map_ids(plan)?;
     if is_mapped {
         control.send(&Order::Mapped, &[]).map_err(namespaces::failed)?;
     }
@@ -130,11 +131,12 @@ pub(crate) fn start_in(
             be_pid_one(plan, streams, inside, &limit);
         }
     };
-    let (pid, pidfd, holder) = origin.start_first_process(&plan.identity, birthplace, &mut life)?;
+    let (pid, pidfd, holder) =
+        origin.start_first_process(&plan.walls.identity, birthplace, &mut life)?;
     // The child has its own copies, and a channel must have one other end only.
     drop(inside);
     let control = control.ok_or(StartError::Vanished)?;
-    let mut born = Born {
+    let born = Born {
         pid,
         pidfd,
         control,
@@ -143,16 +145,16 @@ pub(crate) fn start_in(
         planned: PlannedMounts::of(plan),
         is_verified: AtomicBool::new(false),
         departing: Departing::AtOnce,
-        leftovers: holder.into_iter().collect(),
+        leftovers: Mutex::new(holder.into_iter().collect()),
     };
     if !is_mapped {
         // One that is gone has said why.
-        identity::map(pid, &plan.identity)
+        identity::map(pid, &plan.walls.identity, plan.host_ids())
             .and_then(|()| born.send(&Order::Mapped).map_err(namespaces::failed))
             .map_err(|failure| born.told_failure().unwrap_or(failure))?;
     }
-    if namespaces::is_built_from_outside(&plan.identity) {
-        born.leftovers.extend(idmap::send_binds(plan, sources, &born.control)?);
+    if namespaces::is_built_from_outside(&plan.walls.identity) {
+        born.leftovers().extend(idmap::send_binds(plan, sources, &born.control)?);
     }
     Ok(born)
 }
@@ -168,7 +170,7 @@ impl Born {
             planned: PlannedMounts::of(plan),
             is_verified: AtomicBool::new(false),
             departing: Departing::AtOnce,
-            leftovers: Leftovers::default(),
+            leftovers: Mutex::default(),
         }
     }
 
@@ -176,12 +178,11 @@ impl Born {
     pub(crate) fn given_away(mut self) -> Leftovers {
         // The cage lives on, tied to the control channel of its new owner alone.
         self.parentage = Parentage::GivenAway;
-        std::mem::take(&mut self.leftovers)
+        std::mem::take(&mut *self.leftovers())
     }
 
-    /// Reaps what the start needed and what has ended by the time that the program runs.
-    pub fn reap_leftovers(&mut self) {
-        self.leftovers = Leftovers::default();
+    fn leftovers(&self) -> MutexGuard<'_, Leftovers> {
+        self.leftovers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The sockets by which the cage's programs meet the gatekeeper: waits until pid 1 has made
@@ -241,6 +242,8 @@ impl Born {
         if !self.is_verified.load(Ordering::Acquire) && walls::stands(Wall::GateShut) {
             return Err(Errno::BUSY);
         }
+        // They would count against a limit on processes.
+        *self.leftovers() = Leftovers::default();
         self.send(&Order::Go(self.departing))
     }
 
@@ -361,12 +364,12 @@ fn check(plan: &Plan, sources: &[OwnedFd], limits: LimitsHolder<'_>) -> Result<(
         let version = plan.version;
         return Err(StartError::Unsupported(format!("the plan is of version {version}")));
     }
-    if plan.sources.len() != sources.len() {
+    if plan.sources().count() != sources.len() {
         return Err(StartError::Unsupported("the plan's sources are not all open".to_owned()));
     }
-    identity::check(&plan.identity)?;
+    identity::check(&plan.walls.identity, plan.host_ids())?;
     network::check(plan)?;
-    if plan.limits != LimitsPlan::default() && matches!(limits, LimitsHolder::Nobody) {
+    if plan.walls.limits != LimitsPlan::default() && matches!(limits, LimitsHolder::Nobody) {
         let reason = "the cage's policy sets limits, and nobody would hold the cage to them";
         return Err(StartError::Unsupported(reason.to_owned()));
     }

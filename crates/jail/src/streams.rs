@@ -33,6 +33,14 @@ pub struct ProgramStreams {
 }
 
 impl ProgramStreams {
+    /// Whether one of them leads to a terminal that is made for the cage.
+    pub fn have_terminal(&self) -> bool {
+        let is_terminal = |stream: &Stream| matches!(stream, Stream::Terminal);
+        [&self.stdin, &self.stdout, &self.stderr].into_iter().any(is_terminal)
+    }
+}
+
+impl ProgramStreams {
     /// All three nowhere.
     pub fn null() -> Self {
         Self { stdin: Stream::Null, stdout: Stream::Null, stderr: Stream::Null }

@@ -6,7 +6,7 @@ mod places;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use plan::{FileKind, GuestPath, MountOp, Plan, Source, TmpfsSize};
+use plan::{Bind, FileKind, GuestPath, MountOp, Plan, TmpfsSize};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::mount::{MoveMountFlags, OpenTreeFlags, UnmountFlags};
@@ -28,7 +28,7 @@ pub(crate) enum Sources<'a> {
     /// They are made in this mount namespace: a mount can only be copied by a process whose own
     /// namespace it is in, so each path is looked up once more and must lead to the very object
     /// that was resolved.
-    LookUp(&'a [Source]),
+    LookUp(&'a Plan),
 }
 
 /// The finished tree, not yet the root.
@@ -52,8 +52,8 @@ pub(crate) struct Tree {
 pub(crate) fn build(plan: &Plan, mut sources: Sources<'_>) -> Result<Tree, SetupFailure> {
     let mut tree = Tree::begin()?;
     let host = HostPlaces::of(plan);
-    let mut rest = Vec::with_capacity(plan.sources.len());
-    for (operation, around) in host.around_each(&plan.mounts) {
+    let mut rest = Vec::with_capacity(plan.walls.sources.len());
+    for (operation, around) in host.around_each(&plan.walls.mounts) {
         if around == Place::Own && !host.is_at(operation) {
             tree.apply(operation, around, &mut sources)?;
         } else {
@@ -112,9 +112,8 @@ impl Tree {
             MountOp::Symlink { target, .. } => {
                 rustix::fs::symlinkat(target.as_bytes(), &self.root, name).map_err(name_failed)
             }
-            MountOp::Bind { source, .. } => {
-                let source = usize::try_from(source.0).unwrap_or(usize::MAX);
-                let mount = bind_source(source, operation, sources)?;
+            MountOp::Bind(bind) => {
+                let mount = bind_source(bind, operation, sources)?;
                 self.attach(mount, at).map_err(mount_failed)
             }
             MountOp::Tmpfs { mode, size, .. } => {
@@ -285,7 +284,7 @@ pub(crate) fn leave_for(root: BorrowedFd<'_>) -> Result<(), Errno> {
 }
 
 fn bind_source(
-    source: usize,
+    bind: &Bind,
     operation: &MountOp,
     sources: &mut Sources<'_>,
 ) -> Result<OwnedFd, SetupFailure> {
@@ -293,8 +292,8 @@ fn bind_source(
     let missing = || SetupFailure::found(Step::Mount, at.to_string(), "its source is missing");
     match sources {
         Sources::Arriving(arrivals) => arrivals.next(at),
-        Sources::LookUp(resolved) => {
-            let source = resolved.get(source).ok_or_else(missing)?;
+        Sources::LookUp(plan) => {
+            let source = plan.source(bind.source).ok_or_else(missing)?;
             let failed = |errno| SetupFailure::kernel(Step::Mount, source.path.to_string(), errno);
             let flags = OpenTreeFlags::OPEN_TREE_CLONE
                 | OpenTreeFlags::OPEN_TREE_CLOEXEC

@@ -18,15 +18,16 @@ use crate::{SetupFailure, Step, attributes};
 /// Looks for what must be in the cage and for what must not be. Mounts that every cage of the Plan
 /// has are left to the mount table.
 pub(crate) fn verify_view(plan: &Plan) -> Result<(), SetupFailure> {
-    let certain = plan.mounts.iter().filter(|operation| presence(operation) == Presence::Certain);
-    let mut mounted: HashSet<&[u8]> = HashSet::with_capacity(plan.mounts.len());
+    let certain =
+        plan.walls.mounts.iter().filter(|operation| presence(operation) == Presence::Certain);
+    let mut mounted: HashSet<&[u8]> = HashSet::with_capacity(plan.walls.mounts.len());
     mounted.extend(certain.map(|operation| operation.at().as_bytes()));
-    for path in &plan.must_exist {
+    for path in &plan.walls.must_exist {
         if !mounted.contains(path.as_bytes()) && !exists(path)? {
             return Err(difference(path, "the plan has it and the cage does not"));
         }
     }
-    for path in &plan.must_not_exist {
+    for path in &plan.walls.must_not_exist {
         if exists(path)? {
             return Err(difference(path, "it must not exist in the cage, and does"));
         }
@@ -69,10 +70,10 @@ enum Presence {
 }
 
 fn presence(operation: &MountOp) -> Presence {
-    match operation {
-        MountOp::MaskIfPresent { .. } | MountOp::SealReadOnly { .. } => Presence::Possible,
-        operation if operation.is_mount() => Presence::Certain,
-        _ => Presence::Never,
+    match (operation.is_mount(), operation.is_optional()) {
+        (false, _) => Presence::Never,
+        (true, true) => Presence::Possible,
+        (true, false) => Presence::Certain,
     }
 }
 
@@ -84,10 +85,10 @@ impl PlannedMounts {
             brings_submounts: false,
             presence: Presence::Certain,
         };
-        let planned = plan.mounts.iter().map(|operation| PlannedMount {
+        let planned = plan.walls.mounts.iter().map(|operation| PlannedMount {
             at: operation.at().clone(),
             attributes: attributes::attributes(operation),
-            brings_submounts: matches!(operation, MountOp::Bind { .. }),
+            brings_submounts: operation.bind().is_some(),
             presence: presence(operation),
         });
         let mounts = planned.filter(|mount| mount.presence != Presence::Never);

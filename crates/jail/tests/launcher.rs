@@ -47,14 +47,25 @@ fn run(launcher: &Launcher, prepared: &Prepared) -> (End, String) {
 /// V8, K237
 fn cages_born_at_once_see_only_their_own() {
     let launcher = Launcher::start(None).unwrap();
+    start_at_once(&[&launcher; 16]);
+}
+
+/// V8: ten threads at once, each with a launcher of its own.
+fn cages_of_ten_launchers_see_only_their_own() {
+    let launchers: Vec<Launcher> = (0..10).map(|_| Launcher::start(None).unwrap()).collect();
+    start_at_once(&launchers.iter().collect::<Vec<_>>());
+}
+
+/// Starts a cage in a thread for each of the launchers, fifty times.
+fn start_at_once(launchers: &[&Launcher]) {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().canonicalize().unwrap();
-    let barrier = Barrier::new(16);
-    for _ in 0..3 {
+    let barrier = Barrier::new(launchers.len());
+    for _ in 0..50 {
         std::thread::scope(|scope| {
-            for number in 0..16 {
+            for (number, launcher) in launchers.iter().enumerate() {
                 let own = root.join(format!("cage-{number}"));
-                let (launcher, barrier, root) = (&launcher, &barrier, &root);
+                let (barrier, root) = (&barrier, &root);
                 scope.spawn(move || {
                     std::fs::create_dir_all(&own).unwrap();
                     let script = format!("ls {}; pwd; ls /proc | grep -c '^[0-9]'", root.display());
@@ -180,7 +191,7 @@ fn masks_are_a_cages_own() {
     let launcher = Launcher::start(None).unwrap();
     let hold = "exec 9</proc/keys; flock -n 9 && echo locked; read _";
     let mut first = Prepared::new(&["sh", "-c", hold]);
-    first.plan.mounts.push(MountOp::MaskIfPresent { at: support::guest("/proc/keys") });
+    first.plan.walls.mounts.push(MountOp::MaskIfPresent { at: support::guest("/proc/keys") });
     let (mut output, inside) = std::io::pipe().unwrap();
     let (input, mut end) = std::io::pipe().unwrap();
     let streams = ProgramStreams {
@@ -197,7 +208,7 @@ fn masks_are_a_cages_own() {
     assert_eq!(&said, b"locked\n");
     for _ in 0..4 {
         let mut other = Prepared::new(&["sh", "-c", "flock -n /proc/keys echo free"]);
-        other.plan.mounts.push(MountOp::MaskIfPresent { at: support::guest("/proc/keys") });
+        other.plan.walls.mounts.push(MountOp::MaskIfPresent { at: support::guest("/proc/keys") });
         assert_eq!(run(&launcher, &other).1, "free\n");
     }
     std::io::Write::write_all(&mut end, b"\n").unwrap();
@@ -249,6 +260,7 @@ fn cages_ignore_nothing_that_their_caller_does() {
 fn main() {
     support::run_single_threaded(&[
         ("cages_born_at_once_see_only_their_own", cages_born_at_once_see_only_their_own),
+        ("cages_of_ten_launchers_see_only_their_own", cages_of_ten_launchers_see_only_their_own),
         ("a_launcher_survives_what_it_cannot_do", a_launcher_survives_what_it_cannot_do),
         ("a_cage_ends_with_its_launcher", a_cage_ends_with_its_launcher),
         ("a_launcher_keeps_no_descriptor_of_a_cage", a_launcher_keeps_no_descriptor_of_a_cage),

@@ -41,7 +41,7 @@ fn streams() -> (ProgramStreams, std::io::PipeReader) {
 fn until_end(born: &Born) -> Result<(End, Vec<jail::Denial>), jail::SetupFailure> {
     loop {
         match born.next_report().unwrap().expect("pid 1 says how it ends").0 {
-            Report::Ended { end, denials } => return Ok((end, denials)),
+            Report::Ended { end, denials, .. } => return Ok((end, denials)),
             Report::Failed(failure) => return Err(failure),
             _ => {}
         }
@@ -168,7 +168,7 @@ fn nothing_outlives_the_program() {
 /// V17
 fn a_view_that_differs_does_not_start() {
     let mut prepared = shell("echo ran");
-    prepared.plan.must_not_exist.push(support::guest("/usr/bin"));
+    prepared.plan.walls.must_not_exist.push(support::guest("/usr/bin"));
     // Many times: pid 1 ends without having read that the gate is open, and still says why.
     for _ in 0..50 {
         let failure = run(&prepared).expect_err("verify refuses");

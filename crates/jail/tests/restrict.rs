@@ -10,11 +10,15 @@
 #[allow(dead_code, reason = "each test file uses its own part")]
 mod support;
 
-use std::ffi::OsStr;
+use std::ffi::{CString, OsStr};
 use std::fs;
+use std::os::fd::AsRawFd as _;
 use std::path::Path;
+use std::time::Duration;
 
 use jail::restrict::{Missing, RestrictError, Writing, restrict_dir};
+use rustix::event::{PollFd, PollFlags};
+use rustix::mount::MountFlags;
 use sys::clone::{Forked, Namespaces, fork_into};
 
 /// Runs `body` in a child with its own user and mount namespaces, as an unprivileged process may.
@@ -29,7 +33,13 @@ fn in_own_namespace(body: impl FnOnce()) {
             body();
             sys::exec::exit_now(0);
         }
-        Forked::Parent { pidfd, .. } => {
+        Forked::Parent { pid, pidfd, .. } => {
+            let mut ended = [PollFd::new(&pidfd, PollFlags::IN)];
+            let longest = testing::slowly(Duration::from_secs(20)).try_into().unwrap();
+            if rustix::event::poll(&mut ended, Some(&longest)) != Ok(1) {
+                rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+                panic!("the child hangs");
+            }
             let id = rustix::process::WaitId::PidFd(std::os::fd::AsFd::as_fd(&pidfd));
             let options = rustix::process::WaitIdOptions::EXITED;
             let status = rustix::process::waitid(id, options).unwrap().unwrap();
@@ -139,6 +149,31 @@ fn an_entry_is_one_plain_name() {
     });
 }
 
+/// V5: an entry that this very process serves is not asked about, or it would wait for itself for ever.
+fn an_entry_of_ones_own_is_not_asked_about() {
+    if fs::File::options().read(true).write(true).open("/dev/fuse").is_err() {
+        return testing::skip("only root can serve a file system here");
+    }
+    let (_directory, root) = fixture();
+    in_own_namespace(|| {
+        let served = root.join("kept");
+        // Nobody ever reads its requests, as nobody does while the server itself is here.
+        let server = fs::File::options().read(true).write(true).open("/dev/fuse").unwrap();
+        let options = format!("fd={},rootmode=40000,user_id=0,group_id=0", server.as_raw_fd());
+        let options = CString::new(options).unwrap();
+        let flags = MountFlags::NOSUID | MountFlags::NODEV;
+        rustix::mount::mount("own", &served, "fuse", flags, options.as_c_str()).unwrap();
+        let allowed = allow(&["kept", "file"]);
+        restrict_dir(&root, &allowed, Writing::Refused, Missing::Refuse).unwrap();
+        assert_eq!(names(&root), ["file", "kept"]);
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+        let shown = served.to_str().unwrap();
+        let is_there = mounts.lines().filter(|line| line.contains(shown) && line.contains("fuse"));
+        // Beneath the shadow, and in it.
+        assert_eq!(is_there.count(), 2, "{mounts}");
+    });
+}
+
 fn main() {
     support::run_single_threaded(&[
         ("only_the_allowed_entries_are_there", only_the_allowed_entries_are_there),
@@ -146,5 +181,6 @@ fn main() {
         ("again_narrows_further_and_never_widens", again_narrows_further_and_never_widens),
         ("a_writable_one_takes_new_files_in_memory", a_writable_one_takes_new_files_in_memory),
         ("an_entry_is_one_plain_name", an_entry_is_one_plain_name),
+        ("an_entry_of_ones_own_is_not_asked_about", an_entry_of_ones_own_is_not_asked_about),
     ]);
 }

@@ -71,13 +71,18 @@ fn said_with(prepared: &Prepared, stdin: Stream) -> Result<String, SetupFailure>
 fn open_filter(prepared: &mut Prepared) {
     let return_allow = Instruction::new(0x06, 0, 0, 0x7fff_0000);
     let open = Program::new(vec![return_allow]).unwrap();
-    prepared.plan.seccomp.with_notify = open.clone();
-    prepared.plan.seccomp.without_notify = open;
+    prepared.plan.walls.seccomp.with_notify = open.clone();
+    prepared.plan.walls.seccomp.without_notify = open;
 }
 
 /// Lets landlock allow everything below a path.
 fn open_landlock(prepared: &mut Prepared, path: &str) {
-    prepared.plan.landlock.rules.push(LandlockRule { at: guest(path), access: Access::ReadWrite });
+    prepared
+        .plan
+        .walls
+        .landlock
+        .rules
+        .push(LandlockRule { at: guest(path), access: Access::ReadWrite });
 }
 
 /// Whether the kernel has landlock with everything that a cage wants of it.
@@ -98,7 +103,7 @@ fn landlock_holds_where_a_mount_does_not() {
         return;
     }
     let mut prepared = shell("touch /tmp/new; ls /tmp");
-    prepared.plan.landlock.rules.retain(|rule| rule.at != guest("/tmp"));
+    prepared.plan.walls.landlock.rules.retain(|rule| rule.at != guest("/tmp"));
     let text = said(&prepared).unwrap();
     assert!(text.contains("Permission denied") && !text.ends_with("new\n"), "{text}");
 }
@@ -150,12 +155,13 @@ fn a_plan_with_roots_id_is_refused() {
     let other = HostIds { uid: 1_900_000_123, gid: 1_900_000_123 };
     for host in [HostIds { uid: 0, ..other }, HostIds { gid: 0, ..other }] {
         let mut prepared = shell("true");
-        prepared.plan.identity.map = IdentityMap::Unowned(host);
+        prepared.plan.walls.identity.map = IdentityMap::Unowned;
+        prepared.plan.start.unowned = host;
         refuses(&prepared);
     }
     for (uid, gid) in [(0, 1000), (1000, 0)] {
         let mut prepared = shell("true");
-        (prepared.plan.identity.uid, prepared.plan.identity.gid) = (uid, gid);
+        (prepared.plan.walls.identity.uid, prepared.plan.walls.identity.gid) = (uid, gid);
         refuses(&prepared);
     }
 }
@@ -229,7 +235,7 @@ fn a_read_only_grant_is_mounted_so() {
 /// T15: what the kernel shows of the host is covered where the Plan says so.
 fn files_of_the_kernel_are_covered() {
     let mut prepared = shell("cat /proc/version; wc -c < /proc/version");
-    prepared.plan.mounts.push(MountOp::MaskIfPresent { at: guest("/proc/version") });
+    prepared.plan.walls.mounts.push(MountOp::MaskIfPresent { at: guest("/proc/version") });
     assert_eq!(said(&prepared).unwrap(), "0\n");
 }
 
@@ -242,7 +248,7 @@ fn a_path_that_was_swapped_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let mut prepared = shell("true");
     prepared.grant(&directory.path().canonicalize().unwrap(), Access::ReadOnly);
-    prepared.plan.sources.last_mut().unwrap().inode += 1;
+    prepared.plan.walls.sources.last_mut().unwrap().inode += 1;
     let failure = said(&prepared).unwrap_err();
     assert_eq!(failure.step, jail::Step::Mount, "{failure}");
 }

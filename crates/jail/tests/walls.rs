@@ -68,8 +68,8 @@ fn shell_without_filter(script: &str) -> Prepared {
     const ALLOW: u32 = 0x7fff_0000;
     let mut prepared = shell(script);
     let open = Program::new(vec![Instruction::new(RETURN, 0, 0, ALLOW)]).unwrap();
-    prepared.plan.seccomp.with_notify = open.clone();
-    prepared.plan.seccomp.without_notify = open;
+    prepared.plan.walls.seccomp.with_notify = open.clone();
+    prepared.plan.walls.seccomp.without_notify = open;
     prepared
 }
 
@@ -140,9 +140,9 @@ fn files_have_two_walls() {
         let mut prepared = shell(&script);
         prepared.grant(&path, mount);
         // That of the cage's own `/tmp` would hold for what is below it as well.
-        prepared.plan.landlock.rules.retain(|one| one.access == Access::ReadOnly);
+        prepared.plan.walls.landlock.rules.retain(|one| one.access == Access::ReadOnly);
         let at = support::guest(path.to_str().unwrap());
-        prepared.plan.landlock.rules.push(LandlockRule { at, access: rule });
+        prepared.plan.walls.landlock.rules.push(LandlockRule { at, access: rule });
         output(&prepared)
     };
     assert_eq!(attempt(Access::ReadWrite, Access::ReadWrite), "x\n");

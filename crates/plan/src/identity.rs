@@ -17,8 +17,6 @@ pub struct Identity {
     pub user: String,
     /// `HOME` inside.
     pub home: GuestPath,
-    /// Host name inside; ends in a prefix of the invocation id, so it is not part of the hash.
-    pub hostname: String,
     /// Who that is on the host.
     pub map: IdentityMap,
 }
@@ -29,18 +27,9 @@ pub struct Identity {
 pub enum IdentityMap {
     /// The unprivileged caller's own ids.
     Caller(HostIds),
-    /// Root's cages act as an id that owns nothing. It differs from cage to cage and is derived
-    /// from the invocation, so it is not part of the hash.
-    Unowned(HostIds),
-}
-
-impl IdentityMap {
-    /// The ids that the program acts with on the host.
-    pub fn host_ids(self) -> HostIds {
-        match self {
-            Self::Caller(ids) | Self::Unowned(ids) => ids,
-        }
-    }
+    /// Root's cages act as ids that own nothing and differ from start to start
+    /// ([`crate::Start::unowned`]).
+    Unowned,
 }
 
 /// A user and a group on the host.

@@ -36,19 +36,19 @@ pub use identity::{HostIds, Identity, IdentityMap};
 pub use landlock::{LandlockPlan, LandlockRule};
 pub use limits::LimitsPlan;
 pub use mount::{
-    Access, BindPurpose, Execution, FileKind, Mapping, MountOp, Source, SourceIndex, TmpfsSize,
+    Access, Bind, BindPurpose, Entry, Execution, FileKind, Mapping, MountOp, SCRATCH, Source,
+    SourceIndex, TmpfsPurpose, TmpfsSize,
 };
 pub use network::{GatekeeperPlan, NetworkPlan};
 pub use path::{GuestPath, HostPath, MAX_PATH_BYTES, PathError};
 pub use seccomp::SeccompPlan;
-pub use summary::{FsMount, Summary};
 
 use serde::{Deserialize, Serialize};
 
 /// The version of the Plan's shape. An enforcer refuses any other.
-pub const PLAN_VERSION: u32 = 1;
+pub const PLAN_VERSION: u32 = 2;
 
-/// One compiled cage.
+/// One compiled cage: what every start of it has, and what one start adds.
 ///
 /// Holding a `Plan` proves nothing about its origin: an enforcer that took one over a socket calls
 /// [`decode`], which checks every invariant that the enforcer relies on.
@@ -57,14 +57,22 @@ pub const PLAN_VERSION: u32 = 1;
 pub struct Plan {
     /// Always [`PLAN_VERSION`] in a plan that [`decode`] accepted.
     pub version: u32,
+    /// What is hashed.
+    pub walls: Walls,
+    /// What is not.
+    pub start: Start,
+}
+
+/// What a cage is: the same for every start with the same policy on the same host. All of it is in
+/// the hash, so a field that differs from start to start belongs into [`Start`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Walls {
     /// The cage's name in its policy file, `default` where none was given.
     pub cage: String,
-    /// Unique per start (a ULID); not part of the canonical hash.
-    pub invocation: String,
     /// Who the program is, inside and on the host.
     pub identity: Identity,
-    /// Host objects that the mounts refer to by index; the launcher gets one file descriptor for
-    /// each, in this order.
+    /// Host objects that the mounts refer to by index; those of [`Start::sources`] come after them.
     pub sources: Vec<Source>,
     /// Ordered parent first: no operation needs a later one.
     pub mounts: Vec<MountOp>,
@@ -78,8 +86,6 @@ pub struct Plan {
     pub limits: LimitsPlan,
     /// The complete environment of the program, sorted by name, names unique.
     pub environment: Vec<EnvironmentVariable>,
-    /// The program and its arguments; never empty.
-    pub argv: Vec<ByteString>,
     /// Where the program starts.
     pub working_directory: GuestPath,
     /// File mode creation mask of the program.
@@ -91,6 +97,45 @@ pub struct Plan {
     /// Host directories granted read-write, in which files that run code on the host must not
     /// appear; scanned when the cage has ended.
     pub watched: Vec<HostPath>,
-    /// What a person reads.
-    pub summary: Summary,
+    /// What weakens this cage compared with the default, one sentence each.
+    pub reduced_isolation: Vec<String>,
+}
+
+/// What one start adds to a cage. Nothing of it widens what the program may see, reach or use.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Start {
+    /// Unique per start (a ULID).
+    pub invocation: String,
+    /// Host name inside; ends in a prefix of the invocation.
+    pub hostname: String,
+    /// Who the cage of a privileged caller is on the host ([`IdentityMap::Unowned`]).
+    pub unowned: HostIds,
+    /// Host objects of this start alone, for [`BindPurpose::Scratch`] and nothing else. The launcher gets one
+    /// file descriptor for each source, those of the walls first.
+    pub sources: Vec<Source>,
+    /// The program and its arguments; never empty.
+    pub argv: Vec<ByteString>,
+    /// The cage in one line ([`Plan::one_line`]).
+    pub summary: String,
+}
+
+impl Plan {
+    /// The host object behind an index.
+    pub fn source(&self, index: SourceIndex) -> Option<&Source> {
+        self.sources().nth(index.position())
+    }
+
+    /// All host objects, in the order of their indices.
+    pub fn sources(&self) -> impl Iterator<Item = &Source> {
+        self.walls.sources.iter().chain(&self.start.sources)
+    }
+
+    /// The ids that the program acts with on the host.
+    pub fn host_ids(&self) -> HostIds {
+        match self.walls.identity.map {
+            IdentityMap::Caller(ids) => ids,
+            IdentityMap::Unowned => self.start.unowned,
+        }
+    }
 }

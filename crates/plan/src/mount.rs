@@ -10,6 +10,13 @@ use crate::{ByteString, GuestPath, HostPath};
 #[serde(transparent)]
 pub struct SourceIndex(pub u32);
 
+impl SourceIndex {
+    /// For lists in the same order.
+    pub fn position(self) -> usize {
+        usize::try_from(self.0).unwrap_or(usize::MAX)
+    }
+}
+
 /// A host object that was opened when the policy was resolved.
 ///
 /// The launcher holds its file descriptor; the path is where it was found, free of symlinks, and
@@ -45,6 +52,16 @@ pub enum Access {
     ReadOnly,
     /// Files below can be made and changed.
     ReadWrite,
+}
+
+impl Access {
+    /// As summaries and records have it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::ReadOnly => "ro",
+            Self::ReadWrite => "rw",
+        }
+    }
 }
 
 /// Whether programs on a mount can be started.
@@ -90,7 +107,26 @@ pub enum BindPurpose {
     /// A directory above a hidden or protected path, mounted on itself so that it cannot be
     /// renamed aside.
     Pin,
+    /// The directory that a session keeps, at [`SCRATCH`]. It differs from start to start.
+    Scratch,
 }
+
+/// Why a memory file system is there, which also says whether it stays writable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TmpfsPurpose {
+    /// The minimal `/dev`: read-only when it is finished.
+    Devices,
+    /// A place for files of the program's own.
+    Private,
+    /// The same, at [`SCRATCH`].
+    Scratch,
+    /// A hidden directory with a grant inside: read-only, nothing but mount points.
+    Hidden,
+}
+
+/// Where a cage has files that a session may keep.
+pub const SCRATCH: &str = "/scratch";
 
 /// Bounds of a memory file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,6 +146,24 @@ impl TmpfsSize {
     pub const SHARED_MEMORY: Self = Self { bytes: 256 << 20, inodes: 1 << 16 };
     /// Of `/dev`.
     pub const DEVICES: Self = Self { bytes: 1 << 20, inodes: 64 };
+}
+
+/// A host object at a path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bind {
+    /// Which object.
+    pub source: SourceIndex,
+    /// Where.
+    pub at: GuestPath,
+    /// Whether it can be written to.
+    pub access: Access,
+    /// Whether programs on it can be started.
+    pub execution: Execution,
+    /// Whose files it shows.
+    pub mapping: Mapping,
+    /// Why it is there.
+    pub purpose: BindPurpose,
 }
 
 /// One step in building the tree. The root itself is a memory file system, made first and
@@ -142,20 +196,7 @@ pub enum MountOp {
     },
     /// A host object, with everything mounted below it. Never set-user-id, never devices but for
     /// [`BindPurpose::Device`], always private propagation.
-    Bind {
-        /// Which object.
-        source: SourceIndex,
-        /// Where.
-        at: GuestPath,
-        /// Whether it can be written to.
-        access: Access,
-        /// Whether programs on it can be started.
-        execution: Execution,
-        /// Whose files it shows.
-        mapping: Mapping,
-        /// Why it is there.
-        purpose: BindPurpose,
-    },
+    Bind(Bind),
     /// A memory file system of the cage's own.
     Tmpfs {
         /// Where.
@@ -166,8 +207,8 @@ pub enum MountOp {
         size: TmpfsSize,
         /// Whether programs on it can be started.
         execution: Execution,
-        /// Whether it stays writable when the tree is finished.
-        access: Access,
+        /// Why it is there.
+        purpose: TmpfsPurpose,
     },
     /// An empty, read-only thing over a path that a wider grant would show.
     Mask {
@@ -198,14 +239,33 @@ pub enum MountOp {
     },
 }
 
+/// What an operation leaves at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// A name in a memory file system; nothing is mounted on it.
+    Directory,
+    /// As above.
+    File,
+    /// As above.
+    Symlink,
+    /// The root of a memory file system, in which names can be made.
+    Memory,
+    /// The root of something that has names of its own: a host directory, `/proc`.
+    Given,
+    /// The root of something without names: a file, an empty directory.
+    Closed,
+}
+
+/// Every question has an answer for every kind: a new one does not compile before it has been thought
+/// of here. `tidy` refuses a wildcard for it elsewhere.
 impl MountOp {
     /// The path that the operation makes or covers.
     pub fn at(&self) -> &GuestPath {
         match self {
-            Self::Directory { at, .. }
+            Self::Bind(Bind { at, .. })
+            | Self::Directory { at, .. }
             | Self::File { at, .. }
             | Self::Symlink { at, .. }
-            | Self::Bind { at, .. }
             | Self::Tmpfs { at, .. }
             | Self::Mask { at, .. }
             | Self::Proc { at }
@@ -215,9 +275,103 @@ impl MountOp {
         }
     }
 
-    /// Whether the operation adds an entry to the mount table, and not just a name to a memory
-    /// file system.
+    /// Whether what is mounted can be written to when the tree is finished; none for a name, which adds
+    /// no entry to the mount table and is as its file system is.
+    pub fn access(&self) -> Option<Access> {
+        match self {
+            Self::Directory { .. } | Self::File { .. } | Self::Symlink { .. } => None,
+            Self::Bind(bind) => Some(bind.access),
+            Self::Tmpfs { purpose, .. } => Some(match purpose {
+                TmpfsPurpose::Private | TmpfsPurpose::Scratch => Access::ReadWrite,
+                TmpfsPurpose::Devices | TmpfsPurpose::Hidden => Access::ReadOnly,
+            }),
+            Self::Proc { .. } | Self::Devpts { .. } => Some(Access::ReadWrite),
+            Self::Mask { .. } | Self::SealReadOnly { .. } | Self::MaskIfPresent { .. } => {
+                Some(Access::ReadOnly)
+            }
+        }
+    }
+
+    /// Whether the operation adds an entry to the mount table.
     pub fn is_mount(&self) -> bool {
-        !matches!(self, Self::Directory { .. } | Self::File { .. } | Self::Symlink { .. })
+        self.access().is_some()
+    }
+
+    /// Whether a cage does without the mount where its kernel has nothing at the path.
+    pub fn is_optional(&self) -> bool {
+        match self {
+            Self::SealReadOnly { .. } | Self::MaskIfPresent { .. } => true,
+            Self::Directory { .. } | Self::File { .. } | Self::Symlink { .. } => false,
+            Self::Bind(_) | Self::Tmpfs { .. } | Self::Mask { .. } => false,
+            Self::Proc { .. } | Self::Devpts { .. } => false,
+        }
+    }
+
+    /// What the operation needs at its path, where a name needs nothing, and what it leaves there. Asks what
+    /// kind of object a source is.
+    pub fn effect(
+        &self,
+        kind: impl FnOnce(SourceIndex) -> Option<FileKind>,
+    ) -> (Option<Entry>, Entry) {
+        match self {
+            Self::Directory { .. } => (None, Entry::Directory),
+            Self::File { .. } => (None, Entry::File),
+            Self::Symlink { .. } => (None, Entry::Symlink),
+            Self::Bind(bind) => match kind(bind.source) {
+                Some(FileKind::Directory) => (Some(Entry::Directory), Entry::Given),
+                Some(FileKind::File) | None => (Some(Entry::File), Entry::Closed),
+            },
+            Self::Tmpfs { .. } => (Some(Entry::Directory), Entry::Memory),
+            Self::Mask { kind: FileKind::Directory, .. } => (Some(Entry::Directory), Entry::Closed),
+            Self::Mask { kind: FileKind::File, .. } => (Some(Entry::File), Entry::Closed),
+            Self::Proc { .. } => (Some(Entry::Directory), Entry::Given),
+            Self::Devpts { .. } => (Some(Entry::Directory), Entry::Closed),
+            Self::SealReadOnly { .. } => (Some(Entry::Given), Entry::Given),
+            Self::MaskIfPresent { .. } => (Some(Entry::Given), Entry::Closed),
+        }
+    }
+
+    /// Whether programs can be started, where the Plan chooses.
+    pub fn execution(&self) -> Option<Execution> {
+        match self {
+            Self::Bind(Bind { execution, .. }) | Self::Tmpfs { execution, .. } => Some(*execution),
+            Self::Directory { .. } | Self::File { .. } | Self::Symlink { .. } => None,
+            Self::Mask { .. } | Self::SealReadOnly { .. } | Self::MaskIfPresent { .. } => None,
+            Self::Proc { .. } | Self::Devpts { .. } => None,
+        }
+    }
+
+    /// Whether the operation puts a cover over an object of the host that a grant shows: nothing in its
+    /// place, or the same without writing.
+    pub fn is_cover(&self) -> bool {
+        match self {
+            Self::Bind(bind) => bind.purpose == BindPurpose::Protected,
+            Self::Mask { .. } => true,
+            // What is granted inside a hidden directory may be written to, and is looked at after the run.
+            Self::Tmpfs { .. } => false,
+            Self::Directory { .. } | Self::File { .. } | Self::Symlink { .. } => false,
+            Self::SealReadOnly { .. } | Self::MaskIfPresent { .. } => false,
+            Self::Proc { .. } | Self::Devpts { .. } => false,
+        }
+    }
+
+    /// What the operation shows of the host.
+    pub fn bind(&self) -> Option<&Bind> {
+        if let Self::Bind(bind) = self { Some(bind) } else { None }
+    }
+
+    /// What a rule of the policy shows of the host.
+    pub fn grant(&self) -> Option<&Bind> {
+        self.bind().filter(|bind| bind.purpose == BindPurpose::Grant)
+    }
+
+    /// The bounds of memory, if there is any.
+    pub fn memory_mut(&mut self) -> Option<&mut TmpfsSize> {
+        if let Self::Tmpfs { size, .. } = self { Some(size) } else { None }
+    }
+
+    /// Why there is memory, if there is.
+    pub fn tmpfs_purpose(&self) -> Option<TmpfsPurpose> {
+        if let Self::Tmpfs { purpose, .. } = self { Some(*purpose) } else { None }
     }
 }

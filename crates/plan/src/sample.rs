@@ -24,40 +24,37 @@ pub(crate) fn symlink(at: &str, target: &str) -> MountOp {
 }
 
 pub(crate) fn bind(source: u32, at: &str, access: Access, purpose: BindPurpose) -> MountOp {
-    MountOp::Bind {
+    MountOp::Bind(Bind {
         source: SourceIndex(source),
         at: guest(at),
         access,
         execution: Execution::Allowed,
         mapping: Mapping::Plain,
         purpose,
-    }
+    })
 }
 
-pub(crate) fn tmpfs(at: &str, access: Access) -> MountOp {
+pub(crate) fn tmpfs(at: &str, purpose: TmpfsPurpose) -> MountOp {
     let size = TmpfsSize { bytes: 1 << 20, inodes: 1024 };
-    MountOp::Tmpfs { at: guest(at), mode: 0o755, size, execution: Execution::Allowed, access }
+    MountOp::Tmpfs { at: guest(at), mode: 0o755, size, execution: Execution::Allowed, purpose }
 }
 
 pub(crate) fn mask(at: &str, kind: FileKind) -> MountOp {
     MountOp::Mask { at: guest(at), kind }
 }
 
-/// Source 0 is a directory, 1 a file, 2 `/dev/null`.
+/// Source 0 is a directory, 1 a file, 2 `/dev/null`, 3 a session's directory.
 pub(crate) fn plan(mounts: Vec<MountOp>) -> Plan {
     let source = |path: &str, kind, inode| Source { path: host(path), kind, device: 7, inode };
     let variable =
         |name: &str, value: &str| EnvironmentVariable { name: name.into(), value: value.into() };
-    Plan {
-        version: PLAN_VERSION,
+    let walls = Walls {
         cage: "default".to_owned(),
-        invocation: "01JCQZX8V5T3M9N4K2B7R6W1AD".to_owned(),
         identity: Identity {
             uid: 1000,
             gid: 1000,
             user: "agent".to_owned(),
             home: guest("/home/dev"),
-            hostname: "stockade-01jcqzx8".to_owned(),
             map: IdentityMap::Caller(HostIds { uid: 1001, gid: 1001 }),
         },
         sources: vec![
@@ -71,12 +68,20 @@ pub(crate) fn plan(mounts: Vec<MountOp>) -> Plan {
         landlock: LandlockPlan { rules: Vec::new() },
         limits: LimitsPlan::default(),
         environment: vec![variable("HOME", "/home/dev"), variable("PATH", "/usr/bin")],
-        argv: vec!["true".into()],
         working_directory: guest("/"),
         umask: 0o022,
         must_exist: Vec::new(),
         must_not_exist: Vec::new(),
         watched: Vec::new(),
-        summary: Summary { line: "cage[default@01JCQZX8]".to_owned(), reduced_isolation: vec![] },
-    }
+        reduced_isolation: Vec::new(),
+    };
+    let start = Start {
+        invocation: "01JCQZX8V5T3M9N4K2B7R6W1AD".to_owned(),
+        hostname: "stockade-01jcqzx8".to_owned(),
+        unowned: HostIds { uid: 5, gid: 6 },
+        sources: vec![source("/srv/session", FileKind::Directory, 4)],
+        argv: vec!["true".into()],
+        summary: "cage[default@01JCQZX8]".to_owned(),
+    };
+    Plan { version: PLAN_VERSION, walls, start }
 }

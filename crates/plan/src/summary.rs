@@ -2,82 +2,34 @@
 
 use std::fmt::Write as _;
 
-use serde::{Deserialize, Serialize};
-
-use crate::{
-    Access, BindPurpose, ByteString, GatekeeperPlan, GuestPath, HostPath, MountOp, NetworkPlan,
-    Plan,
-};
-
-/// One line, and what the grants came from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Summary {
-    /// `cage[NAME@ID] fs=… net=… state=… mem=…mb walltime=…s`; has the id prefix, so it is not
-    /// part of the hash.
-    pub line: String,
-    /// What weakens this cage compared with the default, one sentence each.
-    pub reduced_isolation: Vec<String>,
-}
-
-/// A grant as the audit log records it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct FsMount {
-    /// Whether it can be written to.
-    pub mode: Access,
-    /// Where it is on the host.
-    pub src_host: HostPath,
-    /// Where it is in the cage.
-    pub dst_cage: GuestPath,
-}
+use crate::{BindPurpose, ByteString, GatekeeperPlan, MountOp, NetworkPlan, Plan};
 
 impl Plan {
-    /// Every grant, in mount order.
-    pub fn fs_mounts(&self) -> impl Iterator<Item = FsMount> {
-        self.mounts.iter().filter_map(|operation| match operation {
-            MountOp::Bind { source, at, access, purpose: BindPurpose::Grant, .. } => {
-                Some(FsMount {
-                    mode: *access,
-                    src_host: self.source(*source)?.path.clone(),
-                    dst_cage: at.clone(),
-                })
-            }
-            _ => None,
-        })
-    }
-
     /// The cage in one line. Values are free of white space, commas and control characters, so
     /// that the line can be cut into words and shown on a terminal.
     pub fn one_line(&self) -> String {
-        let prefix: String = self.invocation.chars().take(INVOCATION_PREFIX).collect();
-        let grants = self.mounts.iter().filter_map(|operation| {
-            let MountOp::Bind { at, access, purpose: BindPurpose::Grant, .. } = operation else {
-                return None;
-            };
-            let mode = match access {
-                Access::ReadOnly => "ro",
-                Access::ReadWrite => "rw",
-            };
-            Some((mode, at.as_bytes()))
-        });
-        let mut line = format!("cage[{}@{prefix}] fs=", self.cage);
+        let prefix: String = self.start.invocation.chars().take(INVOCATION_PREFIX).collect();
+        let grants = self.walls.mounts.iter().filter_map(MountOp::grant);
+        let mut line = format!("cage[{}@{prefix}] fs=", self.walls.cage);
         let before = line.len();
-        for (mode, path) in grants {
+        for grant in grants {
             line.push_str(if line.len() == before { "" } else { "," });
-            line.push_str(mode);
+            line.push_str(grant.access.word());
             line.push(':');
-            push_word(&mut line, path);
+            push_word(&mut line, grant.at.as_bytes());
         }
         if line.len() == before {
             line.push_str(NONE);
         }
-        let net = match &self.network {
+        let net = match &self.walls.network {
             NetworkPlan::Loopback => NONE.to_owned(),
             NetworkPlan::Gatekeeper(gatekeeper) => list(connections(gatekeeper)),
         };
         let state = if self.keeps_scratch() { "scratch" } else { "ephemeral" };
-        let memory = self.limits.memory_mb.map_or("unlimited".to_owned(), |mb| format!("{mb}mb"));
-        let walltime = self.limits.walltime_sec.map_or("unlimited".to_owned(), |s| format!("{s}s"));
+        let memory =
+            self.walls.limits.memory_mb.map_or("unlimited".to_owned(), |mb| format!("{mb}mb"));
+        let walltime =
+            self.walls.limits.walltime_sec.map_or("unlimited".to_owned(), |s| format!("{s}s"));
         // Writing to a string cannot fail.
         let _ = write!(line, " net={net} state={state} mem={memory} walltime={walltime}");
         line
@@ -85,9 +37,8 @@ impl Plan {
 
     /// Whether `/scratch` is a directory of the host that outlives the run.
     pub fn keeps_scratch(&self) -> bool {
-        self.mounts.iter().any(|operation| {
-            matches!(operation, MountOp::Bind { .. }) && operation.at().as_bytes() == b"/scratch"
-        })
+        let mut binds = self.walls.mounts.iter().filter_map(MountOp::bind);
+        binds.any(|bind| bind.purpose == BindPurpose::Scratch)
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use plan::HostPath;
+use plan::{HostPath, SCRATCH};
 
 use crate::access::AccessMap;
 use crate::compile::environment::PROXY_VARIABLES;
@@ -281,7 +281,7 @@ fn for_shell(path: &str) -> String {
 const DEFAULT_VARIABLES: &[&str] = &["LANG", "PATH", "SHELL", "STOCKADE_CAGE", "TMPDIR"];
 
 /// Trees that every cage has for itself.
-const PRIVATE: &[&str] = &["/tmp", "/var/tmp", "/scratch", "/proc", "/dev"];
+const PRIVATE: &[&str] = &["/tmp", "/var/tmp", SCRATCH, "/proc", "/dev"];
 
 /// Where the programs of the base layer are.
 const PROGRAMS: &[&str] = &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];

@@ -29,8 +29,9 @@ pub struct HostFacts {
     pub between: Vec<FoundPath>,
     /// Values of the variables that the policy inherits and the caller has.
     pub environment: Vec<(String, ByteString)>,
-    /// The kept directory behind `/scratch`, where the policy's state is `scratch`.
-    pub scratch: Option<SourceIndex>,
+    /// The kept directory behind `/scratch`, where the policy's state is `scratch`. Its descriptor
+    /// comes after those of `sources`.
+    pub scratch: Option<Source>,
     /// The project's root: where a run starts when its working directory is not visible.
     pub project: HostPath,
     /// The directory in which the program should start, if the cage shows it.

@@ -22,8 +22,9 @@ pub mod trust;
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
-use plan::{Access, BindPurpose, ByteString, FileKind, HostPath, MountOp, Plan, Source};
+use plan::{Access, ByteString, FileKind, HostPath, MountOp, Plan, Source};
 use policy::facts::{HostFacts, ResolvedRule};
 use policy::{FsAccess, FsRule, Invocation, Policy, Reach, RuleOrigin};
 use resolve::{AtStart, Index, Link, Listed, ResolveError, Resolved};
@@ -39,7 +40,7 @@ pub use selection::{Selected, Selection, TooBroad, UncagedSelection, select, sel
 #[derive(Debug)]
 pub struct Prepared {
     /// The cage.
-    pub plan: Plan,
+    pub plan: Arc<Plan>,
     /// What its sources are, open.
     pub sources: Vec<OwnedFd>,
     /// Links with protected names, as they are before the run.
@@ -81,7 +82,7 @@ pub fn prepare(selection: &Selection, argv: &[OsString]) -> Result<Prepared, Pre
     let writable_by_name = writable_by_name(&selection.policy, &resolved.facts);
     let Resolved { facts, sources, links, links_inside, directories, indexes } = resolved;
     Ok(Prepared {
-        plan,
+        plan: Arc::new(plan),
         sources,
         links,
         links_inside,
@@ -174,18 +175,9 @@ impl Prepared {
     /// What the cage has a cover over, hidden or read-only. Replacing such a path on the host takes
     /// the cover away, in every mount namespace (unlink(2), since Linux 3.18).
     pub fn covered(&self) -> impl Iterator<Item = &Source> {
-        let covers: HashSet<&[u8]> = self
-            .plan
-            .mounts
-            .iter()
-            .filter(|operation| {
-                let protects =
-                    matches!(operation, MountOp::Bind { purpose: BindPurpose::Protected, .. });
-                protects || matches!(operation, MountOp::Mask { .. })
-            })
-            .map(|operation| operation.at().as_bytes())
-            .collect();
-        self.plan.sources.iter().filter(move |source| covers.contains(source.path.as_bytes()))
+        let covers = self.plan.walls.mounts.iter().filter(|operation| operation.is_cover());
+        let covers: HashSet<&[u8]> = covers.map(|operation| operation.at().as_bytes()).collect();
+        self.plan.walls.sources.iter().filter(move |source| covers.contains(source.path.as_bytes()))
     }
 
     /// Grants of single files, with whether they can be written to. A file that is replaced on the
@@ -195,12 +187,8 @@ impl Prepared {
     }
 
     fn granted(&self) -> impl Iterator<Item = (&Source, Access)> {
-        self.plan.mounts.iter().filter_map(|operation| match operation {
-            MountOp::Bind { source, access, purpose: BindPurpose::Grant, .. } => {
-                Some((self.plan.source(*source)?, *access))
-            }
-            _ => None,
-        })
+        let grants = self.plan.walls.mounts.iter().filter_map(MountOp::grant);
+        grants.filter_map(|grant| Some((self.plan.source(grant.source)?, grant.access)))
     }
 }
 

@@ -39,7 +39,7 @@ pub use surroundings::{Surroundings, SurroundingsError};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 
-use plan::{ByteString, HostPath, SourceIndex};
+use plan::{ByteString, HostPath};
 use policy::access::AccessMap;
 use policy::facts::{FoundPath, HostFacts};
 use policy::{Commands, Policy, State};
@@ -111,13 +111,18 @@ pub fn resolve(policy: &Policy, surroundings: &Surroundings) -> Result<Resolved,
     let covered = secrets.iter().chain(&protected);
     let mut between = between::find(&stage, covered, &mut sources)?;
     between.retain(|_| walls::stands(Wall::Pins));
-    let scratch = open_scratch(policy.state, surroundings.scratch.as_ref(), &opener, &mut sources)?;
+    let scratch = open_scratch(policy.state, surroundings.scratch.as_ref(), &opener)?;
     let working_directory = opener
         .anywhere(&surroundings.working_directory)
         .map_or_else(|_| surroundings.working_directory.clone(), |opened| opened.path);
 
     let facts_of = |found: Vec<Found>| found.into_iter().map(|found| found.fact).collect();
     let (mut descriptors, described) = sources.into_parts();
+    let scratch = scratch.map(|opened| {
+        let source = opened.described();
+        descriptors.push(opened.descriptor);
+        source
+    });
     opener.leave_room(&mut descriptors);
     Ok(Resolved {
         facts: HostFacts {
@@ -258,8 +263,7 @@ fn open_scratch(
     state: State,
     path: Option<&HostPath>,
     opener: &Opener,
-    sources: &mut Sources,
-) -> Result<Option<SourceIndex>, ResolveError> {
+) -> Result<Option<Opened>, ResolveError> {
     let (State::Scratch, Some(path)) = (state, path) else {
         return Ok(None);
     };
@@ -268,7 +272,7 @@ fn open_scratch(
     if !opened.status.is_directory() {
         return Err(refused(PathProblem::NotADirectory));
     }
-    sources.add(opened).map(Some)
+    Ok(Some(opened))
 }
 
 /// The caller's values of the variables that the policy passes on.

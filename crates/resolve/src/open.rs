@@ -5,7 +5,7 @@
 use std::cell::Cell;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use plan::{FileKind, HostPath};
+use plan::{FileKind, HostPath, Source};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDirEntry, ResolveFlags, Stat};
 use rustix::io::Errno;
 use rustix::path::DecInt;
@@ -268,6 +268,16 @@ impl Drop for Opener {
 }
 
 impl Opened {
+    /// What a Plan says about it.
+    pub(super) fn described(&self) -> Source {
+        Source {
+            path: self.path.clone(),
+            kind: self.status.kind(),
+            device: self.status.device,
+            inode: self.status.inode,
+        }
+    }
+
     fn new(descriptor: OwnedFd, path: HostPath) -> Result<Self, OpenFailure> {
         let status = rustix::fs::fstat(&descriptor)
             .map_err(|errno| OpenFailure::Kernel { call: "fstat", errno })?;

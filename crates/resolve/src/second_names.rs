@@ -113,7 +113,7 @@ fn parts<'a>(stage: &'a Stage<'_>, covered: &Covered<'a>, sources: &Sources) -> 
             (FsAccess::ReadOnly, FsAccess::ReadWrite) => {
                 (Cover::ReadOnly, "read-only inside a writable directory")
             }
-            _ => continue,
+            (FsAccess::Hide | FsAccess::ReadOnly | FsAccess::ReadWrite, _) => continue,
         };
         parts.push(Part { path, cover, known_as });
     }

@@ -28,12 +28,7 @@ impl Sources {
             u32::try_from(self.described.len()).map_err(|_| ResolveError::TooManyObjects)?;
         let index = SourceIndex(position);
         self.by_path.insert(opened.path.clone(), index);
-        self.described.push(Source {
-            path: opened.path,
-            kind: opened.status.kind(),
-            device: opened.status.device,
-            inode: opened.status.inode,
-        });
+        self.described.push(opened.described());
         self.descriptors.push(opened.descriptor);
         Ok(index)
     }

@@ -142,7 +142,7 @@ fn the_kept_scratch_directory_is_opened_where_the_policy_keeps_it() {
     assert_eq!(resolve(&policy, &host.surroundings).unwrap().facts.scratch, None);
     policy.state = State::Scratch;
     let resolved = resolve(&policy, &host.surroundings).unwrap();
-    let scratch = resolved.source(resolved.facts.scratch.unwrap());
+    let scratch = resolved.facts.scratch.unwrap();
     assert_eq!(scratch.path.as_path(), host.outside("scratch"));
     // T1: never through a link, which somebody else may have put there.
     symlink(host.outside("scratch"), host.outside("link")).unwrap();
@@ -216,8 +216,10 @@ fn what_was_found_compiles() {
             let plan = policy::compile(&policy, &resolved.facts, &invocation)
                 .unwrap_or_else(|error| panic!("{commands:?} {fs:?}: {error}"));
             let binds = |wanted: plan::BindPurpose| {
-                let is_wanted = move |operation: &&plan::MountOp| matches!(operation, plan::MountOp::Bind { purpose, .. } if *purpose == wanted);
-                plan.mounts.iter().filter(is_wanted).count()
+                let is_wanted = move |operation: &&plan::MountOp| {
+                    operation.bind().is_some_and(|bind| bind.purpose == wanted)
+                };
+                plan.walls.mounts.iter().filter(is_wanted).count()
             };
             assert_eq!(binds(plan::BindPurpose::Protected), resolved.facts.protected.len());
             assert_eq!(binds(plan::BindPurpose::Pin), resolved.facts.between.len());

@@ -34,7 +34,9 @@ impl Stage {
             fs::create_dir(stage.at(name))?;
         }
         copy_tree(project, &stage.at(PROJECT))?;
-        for (program, name) in [(&built.stockade, "stockade"), (&built.attacker, "attacker")] {
+        let programs =
+            [(&built.stockade, "stockade"), (&built.attacker, "attacker"), (&built.embed, "embed")];
+        for (program, name) in programs {
             if let Some(program) = program {
                 fs::copy(program, stage.at(PROGRAMS).join(name))?;
             }

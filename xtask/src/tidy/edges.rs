@@ -22,7 +22,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("session", &["plan", "policy", "sys"]),
     ("resolve", &["plan", "policy", "walls"]),
     ("prepare", &["audit", "plan", "policy", "resolve", "state", "walls"]),
-    ("aftermath", &["audit", "limits", "plan", "policy", "resolve", "session", "walls"]),
+    ("aftermath", &["audit", "limits", "plan", "policy", "prepare", "resolve", "session", "walls"]),
     ("probe", &["jail", "limits", "policy", "resolve"]),
     (
         "cage",

@@ -96,6 +96,35 @@ fn every_file_opens_with_what_it_is() {
 }
 
 #[test]
+fn no_kind_of_a_plan_is_taken_in_unseen() {
+    let of = |path: &'static str, code: &str, lines: &[usize]| {
+        let text = format!("fn f() {{\n{code}\n}}\n");
+        let expected: Vec<(&str, usize)> = lines.iter().map(|line| (path, *line)).collect();
+        places(totality::check, &[(path, &text)], &expected);
+    };
+    let code = "crates/a/src/lib.rs";
+    of(code, "match a {\nMountOp::Bind(_) => f(|a, b| { c }),\n_ => g(),\n}", &[4]);
+    of(code, "match a {\nAccess::ReadOnly => {\nmatch b { _ => 1 }\n}\nother => 2,\n}", &[6]);
+    of(code, "match a {\nSome(FileKind::File) => 1,\nSome(_) => 2,\nNone => 3,\n}", &[4]);
+    of(code, "match a {\nMountOp::Mask { .. }\n| MountOp::Proc { .. } => 1,\n_ => 2\n}", &[5]);
+    // The compiler asks for an arm for each kind here.
+    of(code, "match a {\nFileKind::File => 1,\n_ if b => 2,\nFileKind::Directory => 3,\n}", &[]);
+    of(code, "match (a, b) {\n(Access::ReadOnly, _) => 1,\n(Access::ReadWrite, c) => c,\n}", &[]);
+    // Other enums, other names that end alike, and tests may.
+    of(code, "match a {\nMyAccess::ReadOnly => 1,\nb => Access::ReadOnly,\n}", &[]);
+    of("crates/a/src/tests.rs", "match a { MountOp::Bind(_) => 1, _ => 2 }", &[]);
+    let own = "}\nimpl Access {\nfn f(self) {\nmatch self { Self::ReadOnly => 1, _ => 2 }\n}";
+    of(code, own, &[5]);
+    of(code, &own.replace("Access", "Other"), &[]);
+    // One kind of operation is asked for by a method.
+    of(code, "matches!(\na, MountOp::Bind(_))", &[2]);
+    of(code, "if let Some(MountOp::Bind(b)) = a {}", &[2]);
+    of(code, "let MountOp::Bind(b) = a else { return };", &[2]);
+    of(code, "let a = MountOp::Bind(b);", &[]);
+    of("crates/plan/src/mount.rs", "if let MountOp::Bind(b) = a {}", &[]);
+}
+
+#[test]
 fn names_that_fit_everything_are_refused() {
     check(
         names::check,

@@ -220,5 +220,17 @@ pub(crate) fn samples() -> Vec<Event> {
             public_key: name("00"),
             signature: name("00"),
         },
+        Event::LogPruned {
+            last_file: name("000002.jsonl"),
+            first_seq: 1,
+            last_seq: 2,
+            last_hash: name("00"),
+            first_time: name("2026-01-31T10:20:30.123456Z"),
+            last_time: name("2026-01-31T10:20:30.123456Z"),
+            bytes: 3,
+            rule: name("keep-days 30"),
+            public_key: name("00"),
+            signature: name("00"),
+        },
     ]
 }

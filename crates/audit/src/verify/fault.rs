@@ -74,6 +74,15 @@ pub enum Fault {
     ForgedHead,
     /// The anchor is not signed by its key.
     ForgedAnchor,
+    /// The statement of what retention removed is none, or is not signed by its key.
+    ForgedRemoval,
+    /// No record says what the statement of what was removed says.
+    RemovalNotOnRecord,
+    /// The record that the anchor states was removed by retention.
+    AnchorRemoved {
+        /// The last record that was removed.
+        through: u64,
+    },
     /// The log has no head.
     HeadMissing,
     /// Another key was used than the log began with, or than is expected.
@@ -105,6 +114,9 @@ impl Fault {
             Self::ForgedCheckpoint => "forged_checkpoint",
             Self::ForgedHead => "forged_head",
             Self::ForgedAnchor => "forged_anchor",
+            Self::ForgedRemoval => "forged_removal",
+            Self::RemovalNotOnRecord => "removal_not_on_record",
+            Self::AnchorRemoved { .. } => "anchor_removed",
             Self::HeadMissing => "head_missing",
             Self::OtherKey => "other_key",
             Self::KeyMissing => "key_missing",
@@ -163,6 +175,16 @@ impl Fault {
             }
             Self::ForgedHead => "it is not a head signed by its key".to_owned(),
             Self::ForgedAnchor => "the anchor is not signed by its key".to_owned(),
+            Self::ForgedRemoval => {
+                "the statement of what was removed is not signed by the log's key".to_owned()
+            }
+            Self::RemovalNotOnRecord => {
+                format!("no record says that the records up to {record} were removed")
+            }
+            Self::AnchorRemoved { through } => format!(
+                "the anchor states record {record}, and those up to {through} were removed by \
+                 retention; compare with an anchor that was exported after that"
+            ),
             Self::HeadMissing => format!("it is missing; records from {record} on may be too"),
             Self::OtherKey => "another key was used than the log's own".to_owned(),
             Self::KeyMissing => format!(

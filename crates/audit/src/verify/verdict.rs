@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::fault::Broken;
-use super::{Recovered, Verified};
+use super::{RecordedRemoval, Recovered, Verified};
+use crate::removal::Removal;
 use crate::time::Timestamp;
 
 impl Verified {
@@ -21,6 +22,31 @@ impl Verified {
             "covered": self.covered,
             "recovered": self.recovered.iter().map(Recovered::to_json).collect::<Vec<_>>(),
             "unfinished_bytes": self.unfinished,
+            "removed": self.removed,
+            "removals": self.removals.iter().map(RecordedRemoval::to_json).collect::<Vec<_>>(),
+            "left_over": self.left_over,
+        })
+    }
+}
+
+impl RecordedRemoval {
+    fn to_json(&self) -> Value {
+        let Self { sequence, time, removal } = self;
+        json!({ "sequence": sequence, "time": time.to_string(), "removal": removal.to_json() })
+    }
+}
+
+impl Removal {
+    /// What was removed.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "first_sequence": self.first_sequence,
+            "last_sequence": self.last_sequence,
+            "first_time": self.first_time.to_string(),
+            "last_time": self.last_time.to_string(),
+            "last_file": self.last_file(),
+            "bytes": self.bytes,
+            "rule": self.rule,
         })
     }
 }

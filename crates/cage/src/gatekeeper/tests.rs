@@ -1,6 +1,7 @@
 //! What the supervisor reads for the gatekeeper.
 
 use super::resolvers::listed;
+use crate::NetworkOutcome;
 
 /// K69: what the C library would ask.
 #[test]
@@ -19,4 +20,16 @@ fn resolvers_are_read_as_the_c_library_reads_them() {
         let found: Vec<String> = listed(text).iter().map(ToString::to_string).collect();
         assert_eq!(found, expected, "{text}");
     }
+}
+
+/// K49: pid 1 lives in the cage, so what it says of look-ups is bounded, whatever it says.
+#[test]
+fn look_ups_that_pid_one_tells_are_bounded() {
+    assert_eq!(NetworkOutcome::of_lookups(&[]), None);
+    let name = |number: u64| jail::Lookup { name: Some(format!("n{number}")), count: u64::MAX };
+    let lookups: Vec<jail::Lookup> = (0..1000).map(name).collect();
+    let outcome = NetworkOutcome::of_lookups(&lookups).unwrap();
+    assert_eq!(outcome.account.denials.len(), gate::limits::DENIED_TARGETS);
+    assert_eq!(outcome.account.counters.dns_denied, u64::MAX);
+    assert_eq!(outcome.account.unlisted_denials, u64::MAX);
 }

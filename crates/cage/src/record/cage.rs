@@ -8,7 +8,7 @@ use plan::Plan;
 pub(super) fn description(hash: &Name, plan: &Plan) -> Vec<Event> {
     let mut parts = vec![Vec::new()];
     let mut room = ROOM;
-    for entry in plan::render::entries(plan) {
+    for entry in plan::render::entries(&plan.walls) {
         let entry = Text::from(entry.as_slice());
         // A backslash takes two bytes in JSON; then there are quotes and a comma.
         let taken = 2 * entry.as_str().len() + 3;

@@ -9,8 +9,8 @@ use plan::LimitsPlan;
 
 use std::sync::Arc;
 
-use super::{Labels, RecordedEnd, Recorder, network};
-use crate::outcome::{DeniedCall, EndReason};
+use super::{Labels, Recorder, network};
+use crate::outcome::{DeniedCall, EndReason, Ended};
 
 fn recorder() -> (tempfile::TempDir, Recorder) {
     let parent = tempfile::tempdir().unwrap();
@@ -18,17 +18,22 @@ fn recorder() -> (tempfile::TempDir, Recorder) {
     (parent, Recorder::new(Arc::new(log), "01TEST", Labels::default()))
 }
 
-fn ended(reason: EndReason) -> RecordedEnd<'static> {
-    RecordedEnd {
+fn ended(reason: EndReason) -> Ended {
+    Ended {
         end: End::Signalled(libc::SIGKILL),
         reason,
         duration: Duration::from_millis(1500),
-        limits: LimitsPlan { walltime_sec: Some(1), ..LimitsPlan::default() },
-        usage: None,
-        denials: &[],
+        layers: None,
+        denials: Vec::new(),
         network: None,
-        gatekeepers_lost: 0,
+        usage: None,
+        findings: aftermath::Findings::default(),
+        unrecorded: None,
     }
+}
+
+fn one_second() -> LimitsPlan {
+    LimitsPlan { walltime_sec: Some(1), ..LimitsPlan::default() }
 }
 
 /// K195, K196: whoever ended by itself was not killed.
@@ -51,7 +56,7 @@ fn an_end_is_recorded_with_its_reason() {
         };
         assert_eq!((exit_code, signal, duration_ms), (137, Some(9), 1500));
         assert_eq!(reason, recorded);
-        let events = recorder.before_end(&ended(why));
+        let events = recorder.before_end(&ended(why), &one_second());
         let has_killed = matches!(events.as_slice(), [Event::SubagentKilled { .. }]);
         assert_eq!(has_killed, killed, "{events:?}");
     }
@@ -61,22 +66,17 @@ fn an_end_is_recorded_with_its_reason() {
 #[test]
 fn each_limit_that_was_met_is_recorded() {
     let usage = Usage { memory_limit_met: true, oom_kills: 2, pids_refused: 7, ..Usage::default() };
-    let denials = [DeniedCall { name: "ptrace".to_owned(), count: 3, killed: false }];
+    let denials = vec![DeniedCall { name: "ptrace".to_owned(), count: 3, killed: false }];
     let limits = LimitsPlan {
         memory_mb: Some(64),
         pids: Some(9),
         walltime_sec: Some(1),
         ..LimitsPlan::default()
     };
-    let ended = RecordedEnd {
-        usage: Some(&usage),
-        denials: &denials,
-        limits,
-        ..ended(EndReason::WalltimeExceeded)
-    };
+    let ended = Ended { usage: Some(usage), denials, ..ended(EndReason::WalltimeExceeded) };
     let (_log, recorder) = recorder();
     let violated: Vec<(Limit, u64)> = recorder
-        .before_end(&ended)
+        .before_end(&ended, &limits)
         .iter()
         .filter_map(|event| match event {
             Event::PolicyViolation { limit, count, .. } => Some((*limit, *count)),
@@ -116,7 +116,7 @@ fn a_program_causes_a_bounded_number_of_records() {
     let denials: Vec<DeniedCall> = (0..500)
         .map(|number| DeniedCall { name: format!("call {number}"), count: 1, killed: false })
         .collect();
-    recorder.ended(&RecordedEnd { denials: &denials, ..ended(EndReason::Exited) }).unwrap();
+    recorder.ended(&Ended { denials, ..ended(EndReason::Exited) }, &one_second()).unwrap();
     let reader = audit::Reader::open(&log.path().join("audit")).unwrap();
     let names: Vec<String> =
         reader.records(audit::Filter::default()).map(|record| record.unwrap().name).collect();

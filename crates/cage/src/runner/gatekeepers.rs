@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use jail::launcher::Launcher;
 use rustix::process::Pid;
 
-use super::error::RunError;
 use super::watch::{Key, Subject, Watch};
+use crate::error::RunError;
 use crate::gatekeeper::Gatekeeper;
 use crate::outcome::SpawnError;
 use crate::way_out::WayOut;
@@ -15,7 +15,7 @@ use crate::way_out::WayOut;
 /// Starts gatekeepers, one at a time.
 #[derive(Debug)]
 pub(super) struct Gatekeepers {
-    /// A process that bears gatekeepers alone. It never sees a Plan, so what it forks has nothing of
+    /// A process that starts gatekeepers alone. It never sees a Plan, so what it forks has nothing of
     /// one in its memory.
     launcher: Mutex<Option<Launcher>>,
     way_out: WayOut,
@@ -91,13 +91,13 @@ impl Gatekeepers {
         self.current().as_ref().map(|current| current.gatekeeper.pid())
     }
 
-    /// The process that bears them.
+    /// The process that starts them.
     pub(super) fn launcher_pid(&self) -> Option<Pid> {
         let launcher = self.launcher.lock().unwrap_or_else(PoisonError::into_inner);
         launcher.as_ref().map(Launcher::pid)
     }
 
-    /// What the keeper saw about one.
+    /// What the supervisor saw about one.
     pub(super) fn attend(&self, key: Key, subject: Subject, watch: &Watch) -> Attended {
         let mut current = self.current();
         let Some(Current { gatekeeper, .. }) = current.as_ref().filter(|one| one.key == key) else {

@@ -12,14 +12,12 @@ use rustix::io::Errno;
 use rustix::process::Pid;
 use rustix::termios::Winsize;
 
-use super::ended::Ended;
-use super::keeper::Keeper;
-use super::kept::Kept;
 use super::output::OutputBuffer;
-use super::pump::Pump;
 use super::request::TerminalSize;
+use super::supervised::Supervised;
+use super::supervisor::Supervisor;
 use crate::gatekeeper::Registration;
-use crate::outcome::EndReason;
+use crate::outcome::{EndReason, Ended};
 use crate::record::Labels;
 
 /// A program that was started. Dropping it closes its cage without waiting: the program is asked to
@@ -27,8 +25,9 @@ use crate::record::Labels;
 ///
 /// All methods can be called from any thread, and from several at once.
 pub struct Handle {
-    kept: Arc<Kept>,
-    keeper: Arc<Keeper>,
+    supervised: Arc<Supervised>,
+    supervisor: Arc<Supervisor>,
+    pid: Pid,
     degradation: Option<Degradation>,
 }
 
@@ -44,34 +43,33 @@ impl std::fmt::Debug for Handle {
 }
 
 impl Handle {
-    pub(super) fn new(kept: Arc<Kept>, keeper: Arc<Keeper>) -> Self {
-        Self { kept, keeper, degradation: None }
-    }
-
-    /// The same for a program whose limits are not held as they should be.
-    pub(super) fn with_degradation(mut self, degradation: Option<Degradation>) -> Self {
-        self.degradation = degradation;
-        self
+    pub(super) fn new(
+        supervised: Arc<Supervised>,
+        supervisor: Arc<Supervisor>,
+        pid: Pid,
+        degradation: Option<Degradation>,
+    ) -> Self {
+        Self { supervised, supervisor, pid, degradation }
     }
 
     /// The name of this start; no other has it.
     pub fn invocation_id(&self) -> &str {
-        &self.kept.invocation_id
+        &self.supervised.program.invocation
     }
 
     /// The first process, as the host counts: pid 1 of the cage, or the program itself without one.
     pub fn pid(&self) -> Pid {
-        self.kept.pid
+        self.pid
     }
 
     /// Whether there is a cage around the program. K164
     pub fn caged(&self) -> bool {
-        self.kept.plan.is_some()
+        self.supervised.program.plan.is_some()
     }
 
     /// The cage as it was built; none without one.
     pub fn plan(&self) -> Option<&Plan> {
-        self.kept.plan.as_deref()
+        self.supervised.program.plan.as_deref()
     }
 
     /// Which of its limits are not held as they should be; none where all of them are. K148
@@ -81,12 +79,12 @@ impl Handle {
 
     /// The hash of its Plan, which names the cage on record. K172
     pub fn plan_hash(&self) -> Option<String> {
-        self.plan().map(|plan| self.kept.recorder.hash_of(plan).to_string())
+        self.plan().map(|plan| self.supervised.program.recorder.hash_of(plan).to_string())
     }
 
     /// Whom the program is for.
     pub fn labels(&self) -> &Labels {
-        self.kept.recorder.labels()
+        self.supervised.program.recorder.labels()
     }
 
     /// The writing end of standard input, once: the program reads the end of its input when it is
@@ -94,30 +92,30 @@ impl Handle {
     /// dropping it ends nothing; what is written to one whose program has ended without reading may wait for
     /// ever, so let a descriptor that waits be one that does not block.
     pub fn take_stdin(&self) -> Option<OwnedFd> {
-        self.kept.stdin.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.supervised.stdin.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// What the program has written to standard output, or to its terminal; none if it is not kept.
     pub fn stdout(&self) -> Option<&Arc<OutputBuffer>> {
-        self.kept.stdout.as_ref().map(|pump| &pump.buffer)
+        self.supervised.stdout.as_ref().map(|pump| &pump.buffer)
     }
 
     /// What the program has written to standard error; none if it is not kept.
     pub fn stderr(&self) -> Option<&Arc<OutputBuffer>> {
-        self.kept.stderr.as_ref().map(|pump| &pump.buffer)
+        self.supervised.stderr.as_ref().map(|pump| &pump.buffer)
     }
 
     /// What went through the cage's network so far and what did not, at most a second old; none without a
     /// network, and after the end, which tells it. K220
     pub fn network(&self) -> Option<Counters> {
-        let body = self.kept.body()?;
+        let body = self.supervised.program.body()?;
         body.network().map(Registration::counters)
     }
 
     /// Gives the program's terminal another size. `ENOTTY` where it has none, `ESRCH` where the program
     /// has ended.
     pub fn resize_terminal(&self, size: TerminalSize) -> Result<(), Errno> {
-        let terminal = self.kept.terminal.as_ref().ok_or(Errno::NOTTY)?;
+        let terminal = self.supervised.terminal.as_ref().ok_or(Errno::NOTTY)?;
         let terminal = terminal.lock().unwrap_or_else(PoisonError::into_inner);
         set_size(terminal.as_ref().ok_or(Errno::SRCH)?, size)
     }
@@ -128,19 +126,19 @@ impl Handle {
         if !(1..=MOST_SIGNAL).contains(&signal) {
             return Err(Errno::INVAL);
         }
-        self.kept.signal(signal)
+        self.supervised.program.signal(signal)
     }
 
     /// Kills everything in the cage at once; without one, the program and its process group.
     pub fn kill(&self) {
-        self.kept.kill(EndReason::Cancelled);
+        self.supervised.program.kill(EndReason::Cancelled);
     }
 
     /// Asks the program to end and kills it if it has not after
     /// [`GRACE`](crate::GRACE), without waiting for either. The reason is told as the
     /// reason of the end, unless the program ends for another one first.
     pub fn begin_close(&self, reason: EndReason) {
-        self.keeper.ask_to_end(&self.kept, reason);
+        self.supervisor.ask_to_end(&self.supervised, reason);
     }
 
     /// Ends the program as [`Self::begin_close`] does and waits until nothing of it is left.
@@ -151,34 +149,34 @@ impl Handle {
 
     /// Waits until the program has ended and nothing of its cage is left.
     pub fn wait(&self) -> Arc<Ended> {
-        self.kept.wait()
+        self.supervised.wait()
     }
 
     /// The end, if it has come.
     pub fn try_wait(&self) -> Option<Arc<Ended>> {
-        self.kept.result()
+        self.supervised.result()
     }
 
     /// The end as a future of any runtime. Does not keep the program alive: dropping the handle
     /// closes it all the same.
     pub fn ended(&self) -> Ending {
-        Ending(Arc::clone(&self.kept))
+        Ending(Arc::clone(&self.supervised))
     }
 }
 
 impl Drop for Handle {
     fn drop(&mut self) {
         self.begin_close(EndReason::Cancelled);
-        self.keeper.abandon(&self.kept);
+        self.supervisor.abandon(&self.supervised);
     }
 }
 
 /// The future of [`Handle::ended`].
-pub struct Ending(Arc<Kept>);
+pub struct Ending(Arc<Supervised>);
 
 impl std::fmt::Debug for Ending {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_tuple("Ending").field(&self.0.invocation_id).finish()
+        formatter.debug_tuple("Ending").field(&self.0.program.invocation).finish()
     }
 }
 
@@ -189,19 +187,6 @@ impl Future for Ending {
         match self.0.result_or_wake(context.waker()) {
             Some(ended) => Poll::Ready(ended),
             None => Poll::Pending,
-        }
-    }
-}
-
-impl Kept {
-    /// Lets go of what has been written and nobody will read.
-    pub(super) fn abandon_output(&self) {
-        let has_ended = self.result().is_some();
-        for pump in self.pumps() {
-            pump.buffer.abandon();
-            if has_ended {
-                Pump::stop(pump);
-            }
         }
     }
 }

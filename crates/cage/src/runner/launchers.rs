@@ -12,7 +12,7 @@ use jail::{Born, LimitsHolder, ProgramStreams, StartError};
 use plan::Plan;
 use rustix::process::Pid;
 
-use super::RunError;
+use crate::error::RunError;
 
 /// The launchers.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! The library's front door: a [`Runner`] starts programs in cages, from any thread, watches over
 //! them and hands out a [`Handle`] for each.
 //!
-//! A runner has small processes, forked before the first thread: one for each processor, up to a few, bears
-//! cages, and one gatekeepers. One thread of its own, the keeper, watches over everything that runs: its time, its
-//! output, its network, its end. Whatever is dropped is ended: a handle its program, a runner all of
+//! A runner has small processes, forked before the first thread: one for each processor, up to a few, starts
+//! cages, and one gatekeepers. One thread of its own, the supervisor, watches over everything that runs: its
+//! time, its output, its network, its end. Whatever is dropped is ended: a handle its program, a runner all of
 //! them. Were this process killed, its cages would die with it.
 //!
 //! ```standalone_crate
@@ -30,19 +30,16 @@
 //!
 //! `docs/library.md` tells more.
 
-mod clerk;
-mod ended;
-mod error;
+mod background;
 mod gatekeepers;
 mod handle;
-mod keeper;
-mod kept;
 mod launchers;
 mod output;
 mod pump;
 mod request;
 mod start;
-mod uncaged;
+mod supervised;
+mod supervisor;
 mod watch;
 
 use std::sync::Arc;
@@ -52,11 +49,11 @@ use audit::{Event, Log};
 use jail::launcher::Launcher;
 use limits::{Degraded, Limiter};
 use plan::HostPath;
+use policy::with_causes;
+use prepare::Name;
 use rustix::io::Errno;
 use rustix::process::Pid;
 
-pub use ended::Ended;
-pub use error::RunError;
 pub use handle::{Ending, Handle};
 pub use output::{OutputBuffer, OutputReader, ReadOutput};
 pub use request::{
@@ -64,20 +61,22 @@ pub use request::{
     UncagedReason,
 };
 
+pub use crate::error::RunError;
+pub use crate::outcome::Ended;
 pub use crate::record::Labels;
-
+pub use crate::start::StartStep;
 use state::Directory;
 
+use crate::error::kernel;
 use crate::outcome::{EndReason, RecordError};
+use crate::record::Recorder;
+use crate::start::{Backend, Started, Wanted, start};
 use crate::way_out::WayOut;
-use clerk::{Clerk, start_thread};
-use error::kernel;
+use background::{Background, start_thread};
 use gatekeepers::Gatekeepers;
-use keeper::Keeper;
-use kept::Stay;
 use launchers::Launchers;
-use start::Beside;
-pub(crate) use uncaged::Direct;
+use start::RunnerStart;
+use supervisor::Supervisor;
 use watch::Watch;
 
 /// How a runner works.
@@ -138,54 +137,10 @@ pub enum Uncaged {
 /// Called before a step of a start.
 pub type StepHook = Arc<dyn Fn(StartStep) -> Result<(), Errno> + Send + Sync>;
 
-/// The steps of a start, in their order. K165
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StartStep {
-    /// Listening on published ports; starting a gatekeeper.
-    Network,
-    /// Making the control group.
-    Limits,
-    /// Making pipes.
-    Streams,
-    /// Bearing the cage, behind its gate.
-    Birth,
-    /// Taking the cage into its control group.
-    Adopt,
-    /// Handing the cage's sockets to the gatekeeper.
-    Connect,
-    /// Beginning to count the program's time.
-    Watchdog,
-    /// Recording that the program is about to run, durably.
-    Intent,
-    /// Letting the program run.
-    Gate,
-    /// Recording that it runs.
-    Record,
-    /// Beginning to listen to what it says.
-    Listen,
-}
-
-impl StartStep {
-    /// All of them.
-    pub const ALL: [Self; 11] = [
-        Self::Network,
-        Self::Limits,
-        Self::Streams,
-        Self::Birth,
-        Self::Adopt,
-        Self::Connect,
-        Self::Watchdog,
-        Self::Intent,
-        Self::Gate,
-        Self::Record,
-        Self::Listen,
-    ];
-}
-
 /// Starts programs and watches over them. Dropping it ends all of them and waits until nothing of
 /// them is left.
 pub struct Runner {
-    keeper: Arc<Keeper>,
+    supervisor: Arc<Supervisor>,
     thread: Option<JoinHandle<()>>,
     uncaged: Uncaged,
     degraded_limits: Degraded,
@@ -211,15 +166,16 @@ impl Runner {
         }
         let watch = Arc::new(Watch::new().map_err(kernel("make an epoll descriptor"))?);
         let gatekeepers = Gatekeepers::new(for_gatekeepers, way_out);
-        let clerk = Clerk::start(Arc::clone(&log)).map_err(kernel("start a thread"))?;
-        let keeper = Arc::new(Keeper::new(watch, launchers, gatekeepers, (log, clerk)));
+        let background = Background::start(Arc::clone(&log)).map_err(kernel("start a thread"))?;
+        let supervisor =
+            Arc::new(Supervisor::new(watch, launchers, gatekeepers, (log, background)));
         let thread = {
-            let keeper = Arc::clone(&keeper);
-            start_thread("stockade-keeper", move || keeper.run())
+            let supervisor = Arc::clone(&supervisor);
+            start_thread("stockade-supervisor", move || supervisor.run())
         };
         let thread = thread.map_err(kernel("start a thread"))?;
         Ok(Self {
-            keeper,
+            supervisor,
             thread: Some(thread),
             uncaged,
             degraded_limits,
@@ -243,26 +199,42 @@ impl Runner {
             Degraded::Allow => Degraded::Allow,
             Degraded::Refuse => degraded_limits,
         };
-        let session = Stay::in_session(session);
-        let beside = Beside { labels, streams, session, degraded_limits };
-        match confinement {
-            Confinement::Caged { plan, sources } => self.start_caged(plan, sources, beside),
-            Confinement::Uncaged(_) if self.uncaged == Uncaged::Refuse => {
-                Err(RunError::UncagedNotAllowed)
-            }
-            Confinement::Uncaged(program) => self.start_uncaged(&program, beside),
+        if matches!(confinement, Confinement::Uncaged(_)) && self.uncaged == Uncaged::Refuse {
+            return Err(RunError::UncagedNotAllowed);
         }
+        self.supervisor.check_free(confinement.invocation())?;
+        let backend = Backend::Native;
+        let wanted = Wanted { confinement, backend, session, degraded_limits };
+        let mut starting = RunnerStart::new(self, labels, streams);
+        let Started { pid, degradation, .. } = start(wanted, &mut starting)?;
+        let supervisor = Arc::clone(&self.supervisor);
+        Ok(Handle::new(starting.supervised()?, supervisor, pid, degradation))
+    }
+
+    /// Records that a request came to no start, because no policy holds or the one that does makes no cage
+    /// here: for what [`select`](prepare::select) and [`prepare`](prepare::prepare()) refuse. Returns the
+    /// same error. K180
+    pub fn refused(&self, labels: Labels, error: RunError) -> RunError {
+        if error.kind().is_recorded()
+            && let Ok(name) = Name::new()
+        {
+            let log = Arc::clone(&self.supervisor.log);
+            let recorder = Recorder::new(log, &name.text, labels);
+            // Where that cannot be recorded, the error says enough.
+            let _unrecorded = recorder.not_compiled(None, error.kind(), &with_causes(&error));
+        }
+        error
     }
 
     /// Asks every program to end, kills those that have not after
     /// [`GRACE`](crate::GRACE), and returns when nothing of them is left. Nothing can be
     /// started any more. K190
     pub fn drain(&self, reason: EndReason) {
-        self.keeper.begin_closing();
-        for kept in self.keeper.living() {
-            self.keeper.ask_to_end(&kept, reason);
+        self.supervisor.begin_closing();
+        for program in self.supervisor.living() {
+            self.supervisor.ask_to_end(&program, reason);
         }
-        self.keeper.wait_for_all();
+        self.supervisor.wait_for_all();
     }
 
     /// Asks the programs to end whose session somebody has begun to end, and tells how many there
@@ -270,12 +242,12 @@ impl Runner {
     /// [`END_OF_SESSION`](session::END_OF_SESSION) to the processes that have programs in it;
     /// one that gets it looks here.
     pub fn heed_session_ends(&self) -> usize {
-        self.keeper.heed_session_ends()
+        self.supervisor.heed_session_ends()
     }
 
     /// The log in which everything is recorded.
     pub fn log(&self) -> &Arc<Log> {
-        &self.keeper.log
+        &self.supervisor.log
     }
 
     /// Which limits no mechanism of this machine holds, and why; none where all are held. K149
@@ -285,48 +257,41 @@ impl Runner {
 
     /// How many programs run.
     pub fn count(&self) -> usize {
-        self.keeper.living().len()
+        self.supervisor.living().len()
     }
 
     /// The processes that bear cages. When one is gone, so are the cages that it bore, and no more can be
     /// started.
     pub fn launcher_pids(&self) -> Vec<Pid> {
-        self.keeper.launchers.pids()
+        self.supervisor.launchers.pids()
     }
 
     /// The process that bears gatekeepers. When it is gone, so is the gatekeeper, and no cage with
     /// network can be started.
     pub fn gatekeeper_launcher_pid(&self) -> Option<Pid> {
-        self.keeper.gatekeepers.launcher_pid()
+        self.supervisor.gatekeepers.launcher_pid()
     }
 
     /// The gatekeeper that serves cages now, if there is one.
     pub fn gatekeeper_pid(&self) -> Option<Pid> {
-        self.keeper.gatekeepers.pid()
-    }
-
-    fn begin(&self, step: StartStep) -> Result<(), RunError> {
-        match &self.before_step {
-            Some(hook) => hook(step).map_err(kernel("take a step that a test lets fail")),
-            None => Ok(()),
-        }
+        self.supervisor.gatekeepers.pid()
     }
 }
 
 impl Drop for Runner {
     fn drop(&mut self) {
-        self.keeper.begin_closing();
-        for kept in self.keeper.living() {
-            kept.kill(EndReason::Cancelled);
+        self.supervisor.begin_closing();
+        for program in self.supervisor.living() {
+            program.program.kill(EndReason::Cancelled);
         }
-        self.keeper.wait_for_all();
-        self.keeper.close();
+        self.supervisor.wait_for_all();
+        self.supervisor.close();
         if let Some(thread) = self.thread.take() {
             // A thread that panicked has nothing left to do.
             let _ended = thread.join();
         }
-        self.keeper.end_processes();
-        self.keeper.clerk.close();
+        self.supervisor.end_processes();
+        self.supervisor.background.close();
     }
 }
 

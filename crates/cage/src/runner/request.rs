@@ -1,13 +1,11 @@
 //! What a caller asks a [`Runner`](super::Runner) to start, as plain data and descriptors.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use limits::Degraded;
-use plan::Plan;
 
 pub use audit::UncagedReason;
 
@@ -35,8 +33,8 @@ pub struct Request {
 
 impl Request {
     /// A program in a cage, without input, whose output is kept.
-    pub fn caged(plan: impl Into<Arc<Plan>>, sources: Vec<OwnedFd>) -> Self {
-        Self::of(Confinement::Caged { plan: plan.into(), sources })
+    pub fn caged(prepared: Prepared) -> Self {
+        Self::of(Confinement::Caged(Box::new(prepared)))
     }
 
     /// A program without a cage, without input, whose output is kept. Runners refuse it unless they
@@ -54,20 +52,15 @@ impl Request {
 
 impl From<Prepared> for Request {
     fn from(prepared: Prepared) -> Self {
-        Self::caged(prepared.plan, prepared.sources)
+        Self::caged(prepared)
     }
 }
 
 /// What is around a program.
 #[derive(Debug)]
 pub enum Confinement {
-    /// A cage.
-    Caged {
-        /// The cage, compiled. Its `invocation` names the start.
-        plan: Arc<Plan>,
-        /// What its sources are, open, in their order.
-        sources: Vec<OwnedFd>,
-    },
+    /// A cage. The `invocation` of its Plan names the start.
+    Caged(Box<Prepared>),
     /// Nothing.
     Uncaged(UncagedProgram),
 }
@@ -75,6 +68,8 @@ pub enum Confinement {
 /// A program that runs as the caller, with the caller's files and network. K157
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UncagedProgram {
+    /// The name of this start, such as a [`Name`](prepare::Name). No other start has it.
+    pub invocation: String,
     /// The program and its arguments. A name without a slash is looked up in this process's `PATH`.
     pub argv: Vec<OsString>,
     /// Its whole environment.
@@ -85,6 +80,23 @@ pub struct UncagedProgram {
     pub walltime: Option<Duration>,
     /// Who said that it needs no cage. K161
     pub reason: UncagedReason,
+}
+
+impl Confinement {
+    /// The name of the start.
+    pub(crate) fn invocation(&self) -> &str {
+        match self {
+            Self::Caged(prepared) => &prepared.plan.start.invocation,
+            Self::Uncaged(program) => &program.invocation,
+        }
+    }
+}
+
+impl UncagedProgram {
+    /// The program's name, as it was asked for.
+    pub(crate) fn name(&self) -> &OsStr {
+        self.argv.first().map(OsString::as_os_str).unwrap_or_default()
+    }
 }
 
 /// Where a program's standard streams lead.
@@ -117,13 +129,6 @@ impl Streams {
         match self {
             Self::Terminal { keep, .. } => waits(keep),
             Self::Separate { stdout, stderr, .. } => output(stdout) || output(stderr),
-        }
-    }
-
-    pub(super) fn terminal_size(&self) -> Option<(TerminalSize, Keep)> {
-        match self {
-            Self::Terminal { size, keep } => Some((*size, *keep)),
-            Self::Separate { .. } => None,
         }
     }
 }

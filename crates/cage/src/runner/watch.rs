@@ -1,4 +1,4 @@
-//! The one place where a runner's keeper waits: which descriptors it waits for, what they are about,
+//! The one place where a runner's supervisor waits: which descriptors it waits for, what they are about,
 //! and when to look up without any of them.
 
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ pub(super) type Key = u64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub(super) enum Subject {
-    /// Somebody wants the keeper to look up.
+    /// Somebody wants the supervisor to look up.
     Wake = 0,
     /// Pid 1 of a cage has something to say.
     Report = 1,
@@ -109,7 +109,7 @@ impl Watch {
         }
     }
 
-    /// Has the keeper look up now.
+    /// Has the supervisor look up now.
     pub(super) fn wake(&self) {
         // A counter that is full wakes as well.
         let _full = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());

@@ -35,7 +35,8 @@ fn want_of_memory_ends_the_whole_cage() {
     let runner = runner();
     let script = "sleep 1000 & x=0123456789abcdef; while :; do x=$x$x; done";
     let mut hungry = small(&["sh", "-c", script]);
-    hungry.plan.limits = LimitsPlan { memory_mb: Some(32), ..LimitsPlan::default() };
+    Arc::make_mut(&mut hungry.plan).walls.limits =
+        LimitsPlan { memory_mb: Some(32), ..LimitsPlan::default() };
     let ended = runner.spawn(hungry.into()).unwrap().wait();
     assert_eq!((ended.reason.word(), ended.exit_code()), ("oom", 137));
     assert!(ended.usage.unwrap().memory_peak.unwrap() <= 32 << 20);
@@ -54,7 +55,8 @@ fn limits_that_cannot_be_held_are_refused() {
     }
     let runner = runner();
     let mut limited = small(&["true"]);
-    limited.plan.limits = LimitsPlan { memory_mb: Some(64), ..LimitsPlan::default() };
+    Arc::make_mut(&mut limited.plan).walls.limits =
+        LimitsPlan { memory_mb: Some(64), ..LimitsPlan::default() };
     let error = runner.spawn(limited.into()).unwrap_err();
     assert_eq!(error.kind().word(), "limits_unavailable", "{error}");
 }

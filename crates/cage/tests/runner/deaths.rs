@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -142,7 +143,7 @@ pub(crate) fn supervise(state: &str, mark: &str) {
                     let script = format!("setsid sh -c 'sleep {mark}' & sleep 0.0{number}; exit 0");
                     let mut prepared = small(&["sh", "-c", &script]);
                     if with_limits && number == 0 {
-                        prepared.plan.limits =
+                        Arc::make_mut(&mut prepared.plan).walls.limits =
                             LimitsPlan { pids: Some(50), ..LimitsPlan::default() };
                     }
                     let handle = runner.spawn(prepared.into()).unwrap();

@@ -1,6 +1,7 @@
 //! How programs end: by themselves, by their time, by whoever holds them, and with whatever they
 //! depend on.
 
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -58,7 +59,8 @@ fn a_program_is_asked_to_end_and_then_killed() {
 fn a_program_has_its_time_and_no_more() {
     let runner = runner();
     let mut prepared = small(&["sh", "-c", "sleep 1000 & sleep 1000"]);
-    prepared.plan.limits = LimitsPlan { walltime_sec: Some(1), ..LimitsPlan::default() };
+    Arc::make_mut(&mut prepared.plan).walls.limits =
+        LimitsPlan { walltime_sec: Some(1), ..LimitsPlan::default() };
     let started = Instant::now();
     let handle = runner.spawn(prepared.into()).unwrap();
     let ended = handle.wait();
@@ -79,9 +81,9 @@ fn nothing_is_left_of_an_ended_cage() {
         let mut request = networked(greeter.port, "sleep 1000");
         request.session = Some(sessions.begin_for_one_run().unwrap());
         let memory_mb = limits_can_be_held().then_some(64);
-        if let Confinement::Caged { plan, .. } = &mut request.confinement {
+        if let Confinement::Caged(prepared) = &mut request.confinement {
             let limits = LimitsPlan { memory_mb, walltime_sec, ..LimitsPlan::default() };
-            std::sync::Arc::make_mut(plan).limits = limits;
+            Arc::make_mut(&mut prepared.plan).walls.limits = limits;
         }
         let handle = runner.spawn(request).unwrap();
         assert_eq!(own_groups().is_empty(), memory_mb.is_none());
@@ -99,7 +101,8 @@ fn nothing_is_left_of_an_ended_cage() {
 fn closing_takes_over_from_the_timer() {
     let runner = runner();
     let mut deaf = small(&["sh", "-c", "trap '' TERM; echo deaf; while :; do sleep 0.1; done"]);
-    deaf.plan.limits = LimitsPlan { walltime_sec: Some(2), ..LimitsPlan::default() };
+    Arc::make_mut(&mut deaf.plan).walls.limits =
+        LimitsPlan { walltime_sec: Some(2), ..LimitsPlan::default() };
     let handle = runner.spawn(deaf.into()).unwrap();
     eventually("it hears no more", || handle.stdout().unwrap().kept().end == 5);
     let ended = handle.close();

@@ -65,17 +65,18 @@ fn a_run_is_on_record_from_intent_to_end() {
     assert_eq!(entries.last(), Some(&"network: loopback"));
 }
 
-/// K29, K139, V18: the second start of a cage says nothing new about it, another cage does.
+/// K29, K139, K241, V18: the second start of a cage says nothing new about it, whatever its program; another
+/// cage does.
 fn a_cage_is_described_once_and_a_relaxed_one_stands_out() {
     let runner = runner();
-    for _ in 0..2 {
-        assert!(runner.spawn(shell("true")).unwrap().wait().is_success());
+    for line in ["true", "exit 0"] {
+        assert!(runner.spawn(shell(line)).unwrap().wait().is_success());
     }
     let mut relaxed = shell("true");
-    let Confinement::Caged { plan, .. } = &mut relaxed.confinement else { panic!("caged") };
-    let plan = Arc::make_mut(plan);
-    plan.seccomp = plan::SeccompPlan::native(plan::seccomp::Profile::Relaxed);
-    plan.summary.reduced_isolation = vec!["the filter is relaxed".to_owned()];
+    let Confinement::Caged(prepared) = &mut relaxed.confinement else { panic!("caged") };
+    let plan = Arc::make_mut(&mut prepared.plan);
+    plan.walls.seccomp = plan::SeccompPlan::native(plan::seccomp::Profile::Relaxed);
+    plan.walls.reduced_isolation = vec!["the filter is relaxed".to_owned()];
     assert!(runner.spawn(relaxed).unwrap().wait().is_success());
     let events = runner.close();
     let described = events.iter().filter(|event| matches!(event, Event::SandboxCage { .. }));
@@ -112,6 +113,7 @@ fn a_failed_start_is_on_record() {
 fn an_uncaged_run_is_on_record() {
     let runner = runner_with(|options| options.uncaged = Uncaged::Allow);
     let program = UncagedProgram {
+        invocation: cage::prepare::Name::new().unwrap().text,
         argv: vec!["sleep".into(), "1000".into()],
         environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
         working_directory: "/".into(),

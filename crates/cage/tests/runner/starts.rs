@@ -32,7 +32,7 @@ fn a_program_runs_and_its_end_is_told() {
     let runner = runner();
     let handle = runner.spawn(shell("echo out; echo err >&2; exit 7")).unwrap();
     assert!(handle.caged());
-    assert_eq!(handle.plan().unwrap().invocation, handle.invocation_id());
+    assert_eq!(handle.plan().unwrap().start.invocation, handle.invocation_id());
     let ended = handle.wait();
     assert_eq!((ended.end, ended.exit_code(), ended.is_success()), (End::Exited(7), 7, false));
     assert_eq!(ended.reason.word(), "exited");
@@ -97,10 +97,10 @@ fn a_failed_step_leaves_nothing() {
     let sessions = Sessions::open(&state.unwrap()).unwrap();
     let request = |script: &str| {
         let mut request = networked(port, script);
-        if let Confinement::Caged { plan, .. } = &mut request.confinement
+        if let Confinement::Caged(prepared) = &mut request.confinement
             && limits_can_be_held()
         {
-            Arc::make_mut(plan).limits =
+            Arc::make_mut(&mut prepared.plan).walls.limits =
                 LimitsPlan { memory_mb: Some(64), ..LimitsPlan::default() };
         }
         request.session = Some(sessions.begin_for_one_run().unwrap());
@@ -146,7 +146,7 @@ fn what_cannot_start_is_told_by_kind() {
     let again = prepared.plan.clone();
     let handle = runner.spawn(prepared.into()).unwrap();
     let mut twin = small(&["true"]);
-    twin.plan.invocation = again.invocation;
+    Arc::make_mut(&mut twin.plan).start.invocation = again.start.invocation.clone();
     assert_eq!(runner.spawn(twin.into()).unwrap_err().kind().word(), "duplicate");
     assert!(handle.try_wait().is_none());
 }

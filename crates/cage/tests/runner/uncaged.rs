@@ -15,6 +15,7 @@ pub(crate) const TESTS: &[(&str, fn())] = &[
 
 fn program(script: &str) -> UncagedProgram {
     UncagedProgram {
+        invocation: cage::prepare::Name::new().unwrap().text,
         argv: ["sh", "-c", script].map(Into::into).to_vec(),
         environment: vec![("PATH".into(), "/usr/bin:/bin".into()), ("MARK".into(), "own".into())],
         working_directory: "/".into(),

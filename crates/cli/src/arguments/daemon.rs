@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
+use crate::audit_command::RetentionArguments;
+
 #[derive(Debug, Args)]
 pub(crate) struct ServeArguments {
     /// Serve the system, as root: its state is in /var/lib/stockade, its configuration in
@@ -34,6 +36,8 @@ pub(crate) struct ServeArguments {
     /// Most cages at a time
     #[arg(long, value_name = "COUNT", default_value = "4096")]
     pub(crate) most_cages: NonZeroUsize,
+    #[command(flatten)]
+    pub(crate) retention: RetentionArguments,
     /// Run every program WITHOUT a cage, whatever its policy says
     #[arg(long)]
     pub(crate) no_sandbox: bool,

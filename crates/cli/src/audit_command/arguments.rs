@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use audit::Retention;
 use clap::{Args, Subcommand};
 
 #[derive(Debug, Args)]
@@ -13,7 +14,14 @@ pub(crate) struct AuditArguments {
 impl AuditArguments {
     /// Whether standard output is for a program to read, which then finds an error there too.
     pub(crate) fn answers_in_json(&self) -> bool {
-        matches!(&self.command, AuditCommand::Verify(arguments) if arguments.json)
+        match &self.command {
+            AuditCommand::Verify(arguments) => arguments.json,
+            AuditCommand::Prune(arguments) => arguments.json,
+            AuditCommand::Show(_)
+            | AuditCommand::Follow(_)
+            | AuditCommand::Export(_)
+            | AuditCommand::Schema => false,
+        }
     }
 }
 
@@ -27,6 +35,8 @@ pub(super) enum AuditCommand {
     Verify(VerifyArguments),
     /// Write the log into one file that can be verified elsewhere, without the key that signs it
     Export(ExportArguments),
+    /// Remove the oldest files of the log; what is left can still be verified
+    Prune(PruneArguments),
     /// Print the JSON schema of a record
     Schema,
 }
@@ -105,6 +115,44 @@ pub(super) struct VerifyArguments {
     /// A head that was exported before, and whose record must be there
     #[arg(long, value_name = "FILE")]
     pub(super) anchor: Option<PathBuf>,
+    /// Print the answer as JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// What of a log is kept.
+#[derive(Debug, Args)]
+pub(crate) struct RetentionArguments {
+    /// Remove files of the record whose last entry is older than so many days
+    #[arg(long, value_name = "DAYS")]
+    keep_days: Option<u32>,
+    /// Remove the oldest files of the record until the rest has at most this size, such as `500M` or
+    /// `2G`
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    keep_size: Option<u64>,
+}
+
+impl RetentionArguments {
+    /// The rules.
+    pub(crate) fn rules(&self) -> Retention {
+        Retention { days: self.keep_days, bytes: self.keep_size }
+    }
+}
+
+fn size(given: &str) -> Result<u64, &'static str> {
+    Retention::size(given).ok_or("a size is a number of bytes, or one with K, M, G or T behind it")
+}
+
+#[derive(Debug, Args)]
+pub(super) struct PruneArguments {
+    #[command(flatten)]
+    pub(super) retention: RetentionArguments,
+    /// Only say what would be removed
+    #[arg(long)]
+    pub(super) dry_run: bool,
+    /// The directory of a log; without it your own
+    #[arg(long, value_name = "PATH")]
+    pub(super) log: Option<PathBuf>,
     /// Print the answer as JSON
     #[arg(long)]
     pub(super) json: bool,

@@ -62,10 +62,28 @@ fn describe(verified: &Verified) -> String {
     let time =
         |time: Option<audit::Timestamp>| time.map(|time| time.to_string()).unwrap_or_default();
     let (first, last) = (time(verified.first), time(verified.last));
+    let begins = match verified.removed {
+        0 => String::new(),
+        removed => format!(", from record {} on; those before it were removed", removed + 1),
+    };
     let mut text = format!(
-        "the log is whole: {records} records in {files}\nfrom {first} to {last}\nsigned by {public_key}\n"
+        "the log is whole: {records} records in {files}{begins}\nfrom {first} to {last}\nsigned by {public_key}\n"
     );
-    let beyond = records.saturating_sub(*covered);
+    for one in &verified.removals {
+        let (time, sequence, removal) = (one.time, one.sequence, &one.removal);
+        text.push_str(&format!(
+            "removed at {time} by the rule `{}` (record {sequence}): {removal}\n",
+            shown(&removal.rule)
+        ));
+    }
+    if !verified.left_over.is_empty() {
+        let files = verified.left_over.join("`, `");
+        text.push_str(&format!(
+            "`{files}` belong to what was removed and are still there; the next `stockade audit prune` \
+             removes them\n"
+        ));
+    }
+    let beyond = (verified.removed + records).saturating_sub(*covered);
     text.push_str(&match beyond {
         0 => "the head covers all of them\n".to_owned(),
         _ => format!(

@@ -74,7 +74,7 @@ impl Recorded {
         let record = format!("{sequence}");
         let person = self.ask(&[&["verify"], words].concat());
         person.expect_code(1).prints("the log is not what was written").prints(file);
-        if sequence > 0 && fault != "other_key" && fault != "forged_head" {
+        if sequence > 0 && !["other_key", "forged_head", "forged_removal"].contains(&fault) {
             person.prints(&record);
         }
     }
@@ -425,4 +425,53 @@ fn the_schema_is_printed() {
     let ended = place.ask(["audit", "schema"]);
     let schema: serde_json::Value = serde_json::from_str(&ended.expect_code(0).stdout).unwrap();
     assert!(schema["oneOf"].as_array().unwrap().len() > 20);
+}
+
+/// K242, K243: `prune` says what it removes, and `verify` what is gone, when and by which rule.
+#[test]
+fn what_was_pruned_is_told() {
+    let recorded = Recorded::new();
+    let files = recorded.files();
+    assert!(files.len() > 2, "{files:?}");
+    recorded.ask(&["prune"]).expect_code(2).says("--keep-days");
+    recorded.ask(&["prune", "--keep-size", "many"]).expect_code(2).says("number of bytes");
+    recorded.ask(&["prune", "--keep-days", "1"]).expect_code(0).prints("nothing is to be removed");
+    let dry = recorded.ask(&["prune", "--keep-size", "4K", "--dry-run"]);
+    dry.expect_code(0).prints("would remove records 1 to").prints("(keep-size 4096)");
+    assert_eq!(recorded.files(), files);
+    let pruned = recorded.ask(&["prune", "--keep-size", "4K", "--json"]);
+    let pruned: serde_json::Value = serde_json::from_str(&pruned.expect_code(0).stdout).unwrap();
+    let removal = pruned["removal"].clone();
+    assert_eq!(removal["rule"], "keep-size 4096", "{pruned}");
+    assert_eq!(pruned["files"], recorded.files().len());
+    let answer = recorded.answer(&[]);
+    assert_eq!(answer["removed"], removal["last_sequence"]);
+    assert_eq!(answer["removals"][0]["removal"], removal);
+    let last = removal["last_sequence"].as_u64().unwrap();
+    let person = recorded.ask(&["verify"]);
+    person.expect_code(0).prints(&format!("from record {} on", last + 1));
+    person.prints("by the rule `keep-size 4096`").prints(&format!("records 1 to {last}"));
+    let shown = recorded.ask(&["show", "--event", "log.pruned"]);
+    shown.expect_code(0).prints("keep-size 4096");
+    // Programs run as before, and are found.
+    recorded.place.shell(&[], "true").expect_code(0);
+    recorded.ask(&["show", "--event", "subagent.exit"]).expect_code(0).prints("subagent.exit");
+    // A changed anchor and a file that somebody removed are found.
+    let anchor = fs::read_to_string(recorded.file("removed")).unwrap();
+    fs::write(recorded.file("removed"), anchor.replace("4096", "4097")).unwrap();
+    recorded.is_told(&[], ("forged_removal", "removed", 0, last));
+    recorded.ask(&["prune", "--keep-size", "0"]).expect_code(1).says("not signed with its key");
+    recorded.place.shell(&[], "true").expect_code(122);
+    fs::write(recorded.file("removed"), anchor).unwrap();
+    let first = recorded.files().remove(0);
+    let kept = fs::read(recorded.file(&first)).unwrap();
+    fs::remove_file(recorded.file(&first)).unwrap();
+    recorded.is_told(&[], ("file_missing", &first, 0, last + 1));
+    fs::write(recorded.file(&first), kept).unwrap();
+    assert_eq!(recorded.answer(&[])["whole"], true);
+    // The file that is written to is ended when it is too old, and goes the next time.
+    recorded.ask(&["prune", "--keep-days", "0"]).expect_code(0).prints("2 files with");
+    let again = recorded.ask(&["prune", "--keep-days", "0"]);
+    again.expect_code(0).prints("removed records").prints("(keep-days 0)");
+    assert_eq!(recorded.answer(&[])["whole"], true);
 }

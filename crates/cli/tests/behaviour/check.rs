@@ -26,7 +26,7 @@ fn the_network_section() {
     ended.prints("HTTPS_PROXY=http://127.0.0.1:3128").prints("all_proxy=socks5h://127.0.0.1:1080");
     let ended = place.ask([&["check", "--json"], &flags[..]].concat());
     let value: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
-    assert_eq!(value["plan"]["network"]["host_ports"], serde_json::json!([5432]));
+    assert_eq!(value["plan"]["walls"]["network"]["host_ports"], serde_json::json!([5432]));
     let line = value["summary"].as_str().unwrap();
     assert!(line.contains(" net=a.example:443,b.example,host[5432],publish[8080] "), "{line}");
     let configuration = place.home.join(".config/stockade");
@@ -51,7 +51,7 @@ fn as_json_it_is_the_plan_that_would_run() {
     let (first, plan) = hash(&place.ask(["check", "--json", "--", "true"]));
     let (second, _) = hash(&place.ask(["check", "--format", "json", "--", "true"]));
     assert_eq!(first, second);
-    assert_eq!(plan["argv"][0], "true");
+    assert_eq!(plan["start"]["argv"][0], "true");
     let ran = place.ask(["run", "--json", "--", "true"]);
     let ran: serde_json::Value = serde_json::from_str(ran.stderr.lines().last().unwrap()).unwrap();
     assert_eq!(ran["plan_hash"], serde_json::json!(first));

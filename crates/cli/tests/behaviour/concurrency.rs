@@ -16,7 +16,7 @@ fn each_cage_sees_its_own_view() {
         std::fs::create_dir(&directory).unwrap();
         std::fs::write(directory.join("name"), cage.to_string()).unwrap();
     }
-    for _ in 0..3 {
+    for _ in 0..50 {
         let mut children: Vec<Child> = (0..CAGES)
             .map(|cage| {
                 let own = outside.join(format!("part-{cage}"));

@@ -96,3 +96,62 @@ fn a_linked_worktree_has_its_data_elsewhere() {
     let ended = place.ask(["run", "--ro", data, "--", "git", "status"]);
     assert!(!ended.expect_code(0).stderr.contains("stockade:"), "{}", ended.stderr);
 }
+
+/// K49, K198: a look-up in a cage without any network fails at once, and the user learns which host was wanted.
+#[test]
+fn a_look_up_without_a_network_is_told() {
+    let place = Place::new();
+    let started = std::time::Instant::now();
+    let line = "getent ahosts Wanted.Example; test $? = 2 && ! getent ahosts other.example";
+    let ended = place.shell(&[], line);
+    // A resolver that heard nothing would wait for five seconds, twice.
+    assert!(started.elapsed() < testing::slowly(std::time::Duration::from_secs(5)));
+    ended.expect_code(0).says("refused `wanted.example` ×");
+    ended.says("the cage has no network; `--net wanted.example` would allow it");
+    ended.says("refused `other.example`");
+    let refused: Vec<_> = place.records().into_iter().filter(is_look_up).collect();
+    let hosts: Vec<_> = refused.iter().map(|record| record["hostname"].clone()).collect();
+    assert_eq!(hosts.len(), 2, "{refused:?}");
+    assert!(hosts.contains(&"wanted.example".into()), "{hosts:?}");
+    assert_eq!(refused[0]["reason"], "the cage has no network");
+    // To a program as data, and nothing where nobody asked.
+    let ended = place.shell(&["--json"], "getent ahosts wanted.example");
+    let result: serde_json::Value =
+        serde_json::from_str(ended.stderr.lines().last().unwrap()).unwrap();
+    let denied = &result["network"]["denials"][0];
+    assert_eq!(
+        (&denied["target"], &denied["code"]),
+        (&"wanted.example".into(), &"not_allowed".into())
+    );
+    let ended = place.shell(&["--json"], "getent ahosts 127.0.0.1 >/dev/null");
+    let result: serde_json::Value =
+        serde_json::from_str(ended.stderr.lines().last().unwrap()).unwrap();
+    assert_eq!(result["network"], serde_json::Value::Null);
+    assert_eq!(place.shell(&[], "true").stderr, "");
+}
+
+fn is_look_up(record: &serde_json::Value) -> bool {
+    record["event"] == "gatekeeper.dns_denied"
+}
+
+/// K49: a flood of questions, and what is no question, keep pid 1 from nothing.
+#[test]
+fn many_look_ups_are_counted() {
+    let place = Place::new();
+    if !has("python3") {
+        return;
+    }
+    let line = "exec /usr/bin/python3 -c '\
+import socket, os
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for n in range(3000):
+    name = b\"n%d\" % n
+    q = b\"ab\\1\\0\\0\\1\\0\\0\\0\\0\\0\\0\" + bytes([len(name)]) + name + b\"\\0\\0\\1\\0\\1\"
+    s.sendto(q, (\"127.0.0.1\", 53))
+    s.sendto(os.urandom(n % 700), (\"127.0.0.1\", 53))
+'";
+    let ended = place.shell(&[], line);
+    ended.expect_code(0).says("other targets on the network were refused too");
+    let refused = place.records().into_iter().filter(is_look_up).count();
+    assert!((1..=32).contains(&refused), "{refused}");
+}

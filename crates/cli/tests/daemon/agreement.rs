@@ -1,4 +1,4 @@
-//! The same request by the command and by the daemon: the same kind of failure, the same records.
+//! The same request by the command, by the daemon and by a program that embeds the library: the same kind of failure, the same records.
 
 use std::net::TcpListener;
 use std::process::Command;
@@ -15,7 +15,7 @@ struct Came {
     events: Vec<(String, Value)>,
 }
 
-/// A request in both forms.
+/// A request in all forms.
 struct Asked {
     /// Words in the default cage of the project's policy, or a whole policy.
     policy: &'static str,
@@ -84,6 +84,31 @@ impl Asked {
     }
 }
 
+impl Asked {
+    /// By a program that has nothing but the library.
+    fn by_library(&self) -> Came {
+        let place = self.place();
+        let mut asked = self.fields.clone();
+        asked["project"] = place.project.to_str().unwrap().into();
+        asked["argv"] = json!(self.argv);
+        asked["no_sandbox"] = self.no_sandbox.into();
+        let output = place.command(&embedding()).arg(asked.to_string()).output().unwrap();
+        let to = String::from_utf8(output.stdout).unwrap().trim().to_owned();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let mut show = place.stockade();
+        let records = of_starts(&lines(show.args(["audit", "show", "--json"])));
+        Came { to, events: compared(records) }
+    }
+}
+
+/// The example, which is built with the tests and copied where they are.
+fn embedding() -> std::path::PathBuf {
+    let own = std::env::current_exe().unwrap();
+    let directory = own.parent().unwrap();
+    let places = [directory.join("embed"), directory.join("../examples/embed")];
+    places.into_iter().find(|place| place.exists()).unwrap()
+}
+
 fn lines(command: &mut Command) -> Vec<Value> {
     let output = command.output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
@@ -107,7 +132,7 @@ fn compared(records: Vec<(String, Value)>) -> Vec<(String, Value)> {
 
 /// K160, K180, K181, K182, K183, K184, K186: twenty requests, good and bad.
 #[test]
-fn the_command_and_the_daemon_agree() {
+fn the_command_the_daemon_and_the_library_agree() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     let with_policy = |policy, asked: Asked| Asked { policy, ..asked };
@@ -153,6 +178,8 @@ fn the_command_and_the_daemon_agree() {
             daemon.to = "usage".to_owned();
         }
         assert_eq!(command, daemon, "{:?} {:?} {:?}", asked.policy, asked.flags, asked.argv);
+        let library = asked.by_library();
+        assert_eq!(command, library, "{:?} {:?} {:?}", asked.policy, asked.flags, asked.argv);
     }
 }
 
@@ -163,6 +190,7 @@ fn they_agree_about_limits() {
         Asked::new(&["--memory", "64M"], json!({ "rules": { "memory": "64M" } }), &["true"]);
     let (command, daemon) = (asked.by_command(), asked.by_daemon());
     assert_eq!(command.to, daemon.to);
+    assert_eq!(command, asked.by_library());
     let expected =
         if rustix::process::geteuid().is_root() { "exited" } else { "limits_unavailable" };
     // Where a user has a part of the control groups, they hold.

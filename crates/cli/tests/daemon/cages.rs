@@ -22,7 +22,7 @@ fn a_program_runs_and_its_end_is_told() {
     assert_eq!(listed["cages"][0]["id"], id);
     assert_eq!(serving.get("/v1/cages?state=running")["cages"], json!([]));
     let plan = serving.get(&format!("/v1/cages/{id}/plan"));
-    assert_eq!(plan["invocation"], id);
+    assert_eq!(plan["start"]["invocation"], id);
     serving.ask("DELETE", &format!("/v1/cages/{id}"), None).expect(200);
     serving.ask("GET", &format!("/v1/cages/{id}"), None).refused(404, "not_found");
 }

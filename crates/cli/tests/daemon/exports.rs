@@ -350,3 +350,45 @@ fn the_record_needs_the_token_on_tcp() {
         assert!(ask(&["-H", &bearer, &url]).ends_with("200"));
     }
 }
+
+/// K242, K243: a daemon that was told what to keep removes the rest, and its endpoint proves what is left.
+#[test]
+fn the_record_is_kept_within_the_rules() {
+    let place = with_much_on_record();
+    let before: u64 = sizes(&log_of(&place)).iter().sum();
+    let serving = place.serving(&["--keep-size", "2M"]);
+    let log = log_of(&serving.place);
+    eventually("the oldest files are gone", || sizes(&log).iter().sum::<u64>() <= 2 << 20);
+    assert!(before > 3 << 20, "{before}");
+    run_to_its_record(&serving, "true");
+    let verified = serving.get("/v1/audit/verify");
+    assert_eq!(verified["whole"], true, "{verified}");
+    let removal = &verified["removals"][0]["removal"];
+    assert_eq!(
+        (&removal["rule"], &removal["last_sequence"]),
+        (&json!("keep-size 2097152"), &verified["removed"])
+    );
+    let recorded = serving.get("/v1/audit?event=log.pruned");
+    assert_eq!(recorded["records"][0]["last_seq"], verified["removed"]);
+    eventually("it says so", || serving.said().contains("of the record were removed"));
+    // What is exported begins behind it, and is verified elsewhere.
+    let file = serving.place.root().join("exported");
+    export(&serving, &file);
+    let words = ["verify", file.to_str().unwrap()];
+    let ended = elsewhere(&words);
+    ended.expect_code(0);
+    assert!(ended.stdout.contains("by the rule `keep-size 2097152`"), "{}", ended.stdout);
+    std::fs::remove_file(log.join("removed")).unwrap();
+    let verified = serving.get("/v1/audit/verify");
+    assert_eq!(
+        (&verified["fault"], &verified["file"]),
+        (&json!("file_missing"), &json!("000001.jsonl"))
+    );
+}
+
+fn sizes(log: &Path) -> Vec<u64> {
+    let entries = std::fs::read_dir(log).unwrap().map(|entry| entry.unwrap());
+    let files = entries.filter(|entry| entry.file_name().to_string_lossy().ends_with(".jsonl"));
+    // One may be removed while it is looked at.
+    files.filter_map(|entry| Some(entry.metadata().ok()?.len())).collect()
+}

@@ -13,7 +13,7 @@ fn a_text_is_compiled_or_its_errors_are_told() {
     };
     let good = ask("version = 1\n[cage.default]\nfs = [{ rw = \".\" }]\n").expect(200);
     assert!(good["summary"].as_str().unwrap().contains("rw:"), "{}", good["summary"]);
-    assert_eq!(good["plan"]["argv"][0], "make");
+    assert_eq!(good["plan"]["start"]["argv"][0], "make");
     let bad = ask("version = 1\n[cage.default]\nfs = [{ rwx = \".\" }]\n");
     let message = bad.refused(422, "policy_syntax");
     assert!(message.contains("stockade.toml:3") && message.contains("rwx"), "{message}");

@@ -183,3 +183,15 @@ fn an_end_that_cannot_be_recorded_is_told() {
     assert!(end["warnings"].to_string().contains("not on record"), "{end}");
     eventually("the daemon says so", || serving.said().contains(&format!("`{id}`: the end of")));
 }
+
+/// K49: what a cage without any network asked about is told over the API as well, and on record.
+#[test]
+fn a_look_up_without_a_network_is_told() {
+    let serving = Serving::new();
+    let id = serving.spawn(&serving.shell("getent ahosts wanted.example"));
+    let ended = serving.wait(&id);
+    assert_eq!(ended["end"]["network"]["denials"][0]["target"], "wanted.example", "{ended}");
+    let path = format!("/v1/audit?event=gatekeeper&invocation={id}");
+    eventually("the look-up is on record", || names(&serving.get(&path)).len() == 1);
+    assert_eq!(serving.get(&path)["records"][0]["hostname"], "wanted.example");
+}

@@ -86,7 +86,12 @@ impl Place {
     /// `stockade`, started by a user with this home and nothing else, and with no signal ignored, whatever this test's
     /// own caller has it ignore.
     pub(crate) fn stockade(&self) -> Command {
-        let mut command = Command::new(stockade_binary());
+        self.command(&stockade_binary())
+    }
+
+    /// Another program, started in the same way.
+    pub(crate) fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
         sys::signal::restore_all_defaults_in(&mut command);
         command
             .current_dir(&self.project)

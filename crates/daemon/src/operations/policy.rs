@@ -62,14 +62,14 @@ pub(super) async fn check(
         let failed = |error: serde_json::Error| Problem::new(Code::Internal, error.to_string());
         Ok(json!({
             "hash": plan.hash().as_str(),
-            "summary": plan.summary.line,
-            "reduced_isolation": plan.summary.reduced_isolation,
+            "summary": plan.start.summary,
+            "reduced_isolation": plan.walls.reduced_isolation,
             "notes": notes,
             "text": plan::render::person(&plan),
             "bwrap": bwrap,
             "proxy": proxy,
             "resolvers": way_out.resolvers,
-            "plan": serde_json::to_value(&plan).map_err(failed)?,
+            "plan": serde_json::to_value(&*plan).map_err(failed)?,
         }))
     })
     .await?;

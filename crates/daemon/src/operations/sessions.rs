@@ -37,7 +37,7 @@ pub(super) async fn begin(
                 Problem::new(Code::Internal, format!("the kernel gives no random bytes: {error}"))
             })?,
         };
-        let session = daemon.sessions.enter(&id, "")?;
+        let session = daemon.sessions.begin(&id)?;
         if !session.is_new() {
             let message = format!("there is a session `{id}` already");
             return Err(Problem::new(Code::Conflict, message));

@@ -7,15 +7,16 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use cage::prepare::{Name, Sandbox, Selected, Selection, TooBroad, UncagedSelection, prepare};
+use cage::prepare::{
+    Name, PrepareError, Sandbox, Selected, Selection, TooBroad, UncagedSelection, prepare,
+};
 use cage::runner::{
     Confinement, Handle, Input as Source, Keep, Labels, Output, Overflow, Request as Start,
-    Streams, TerminalSize, UncagedProgram,
+    RunError, Streams, TerminalSize, UncagedProgram,
 };
-use cage::session::{Session, SessionId};
+use cage::session::Session;
 use cage::{Degradation, Degraded, Recorder};
 use counsel::Failure;
-use counsel::aftermath::Aftermath;
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
 use plan::ByteString;
@@ -105,13 +106,10 @@ enum WhenFull {
     Discard,
 }
 
-/// What a start needs and leaves to be looked after.
+/// What a start came to.
 struct Started {
     handle: Handle,
     facts: Facts,
-    /// The session that ends with it.
-    own_session: Option<SessionId>,
-    aftermath: Option<Aftermath>,
 }
 
 /// Starts a program and answers when it runs, or when it has ended if the client waits for that.
@@ -130,37 +128,22 @@ pub(super) async fn spawn(
     let kind = if spawn.terminal.is_some() { input::Kind::Terminal } else { input::Kind::Pipe };
     let starting = Arc::clone(daemon);
     let started = blocking(move || start_in_peace(&starting, &subject, &spawn)).await?;
-    let Started { handle, facts, own_session, aftermath } = started;
+    let Started { handle, facts } = started;
     let input = Input::new(handle.take_stdin(), kind).map_err(|error| {
         let message = format!("the program's input cannot be watched: {error}");
         Problem::new(Code::Internal, message)
     })?;
     let cage = room.fill(handle, facts, input);
-    tokio::spawn(see_to_its_end(Arc::clone(daemon), Arc::clone(&cage), aftermath, own_session));
+    tokio::spawn(see_to_its_end(Arc::clone(daemon), Arc::clone(&cage)));
     if let Some(longest) = wait_ms {
         wait_at_most(longest, &cage).await;
     }
     answer::json_with(StatusCode::CREATED, &ShownCage::from(&*cage))
 }
 
-/// Looks after a cage until it has ended and what it leaves was looked at.
-async fn see_to_its_end(
-    daemon: Arc<Daemon>,
-    cage: Arc<Cage>,
-    aftermath: Option<Aftermath>,
-    own_session: Option<SessionId>,
-) {
-    let recording = Arc::clone(&daemon);
-    let is_quick = own_session.is_none() && aftermath.as_ref().is_none_or(Aftermath::is_empty);
-    let look = move || {
-        if let Some(session) = own_session
-            && let Err(problem) = recording.sessions.record_end(&session, 0)
-        {
-            log::warning(&problem.message);
-        }
-        aftermath.map(|aftermath| aftermath.look()).unwrap_or_default()
-    };
-    let end = cage.attend(look, is_quick).await;
+/// Waits until a cage has ended, and tells whoever waits for that.
+async fn see_to_its_end(daemon: Arc<Daemon>, cage: Arc<Cage>) {
+    let end = cage.attend().await;
     if let Some(why) = &end.ended.unrecorded {
         let id = cage.handle.invocation_id();
         log::warning(&format!("`{id}`: {}", unrecorded_end(why)));
@@ -202,10 +185,7 @@ fn start(daemon: &Daemon, subject: &Subject, spawn: &Spawn) -> Result<Started, N
     check(spawn)?;
     let caller = subject.caller(&daemon.caller)?;
     let session = match &spawn.session {
-        Some(name) => {
-            let project = caller.working_directory.to_string();
-            Some(daemon.sessions.enter(&crate::sessions::id(name)?, &project)?)
-        }
+        Some(name) => Some(daemon.sessions.enter(&crate::sessions::id(name)?)?),
         None => None,
     };
     let sandbox = if daemon.settings.no_sandbox { Sandbox::Off } else { Sandbox::On };
@@ -214,7 +194,7 @@ fn start(daemon: &Daemon, subject: &Subject, spawn: &Spawn) -> Result<Started, N
         Err(failure) => {
             let project = subject.project.as_ref().map(|project| project.display().to_string());
             let labels = labels(&project.unwrap_or_default(), subject, session.as_ref());
-            return Err(not_compiled(daemon, labels, failure).into());
+            return Err(not_compiled(daemon, labels, session.as_ref(), failure).into());
         }
     };
     match selected {
@@ -237,15 +217,10 @@ fn start_caged(
         tell_terminal(&mut selection.policy, &terminal.kind);
     }
     let project = selection.place.project.to_string();
-    let mut own_session = None;
     if selection.policy.state == State::Scratch {
         let entered = match session {
             Some(session) => session,
-            None => {
-                let session = daemon.sessions.begin_for_one_run(&project)?;
-                own_session = Some(session.id().clone());
-                session
-            }
+            None => daemon.sessions.begin_for_one_run()?,
         };
         selection.surroundings.scratch = Some(entered.scratch().clone());
         session = Some(entered);
@@ -253,21 +228,21 @@ fn start_caged(
     let labels = labels(&project, subject, session.as_ref());
     let prepared = match prepare(&selection, &argv).map_err(Failure::from) {
         Ok(prepared) => prepared,
-        Err(failure) => return Err(not_compiled(daemon, labels, failure).into()),
+        Err(failure) => {
+            return Err(not_compiled(daemon, labels, session.as_ref(), failure).into());
+        }
     };
     let mut notes = counsel::notes::of_flags(&selection);
     notes.extend(counsel::notes::of(&prepared));
-    let aftermath = Aftermath::of(&prepared);
-    let plan = Arc::new(prepared.plan);
+    let plan = Arc::clone(&prepared.plan);
     let session_id = labels.session_id.clone();
     let streams = streams(spawn);
     let degraded_limits = if spawn.degraded_limits { Degraded::Allow } else { Degraded::Refuse };
-    let request = Start::caged(Arc::clone(&plan), prepared.sources);
-    let request = Start { labels, streams, session, degraded_limits, ..request };
+    let request = Start { labels, streams, session, degraded_limits, ..Start::caged(prepared) };
     let started = SystemTime::now();
     let handle = daemon.runner.spawn(request).map_err(|error| {
-        if error.may_have_begun() {
-            for finding in aftermath.look().found {
+        if let RunError::Begun { findings, .. } = &error {
+            for finding in &findings.found {
                 log::warning(&finding.to_string());
             }
         }
@@ -277,20 +252,20 @@ fn start_caged(
     })?;
     notes.extend(handle.degradation().into_iter().flat_map(tell_degradation));
     let facts = Facts {
-        cage: plan.cage.clone(),
+        cage: plan.walls.cage.clone(),
         project,
         session: session_id,
         agent: subject.agent.clone(),
         argv: shown_words(&argv),
         started,
         plan_hash: handle.plan_hash(),
-        summary: Some(plan.summary.line.clone()),
-        reduced_isolation: plan.summary.reduced_isolation.clone(),
+        summary: Some(plan.start.summary.clone()),
+        reduced_isolation: plan.walls.reduced_isolation.clone(),
         notes,
         terminal: spawn.terminal.is_some(),
         pid: handle.pid(),
     };
-    Ok(Started { handle, facts, own_session, aftermath: Some(aftermath) })
+    Ok(Started { handle, facts })
 }
 
 fn start_uncaged(
@@ -304,7 +279,9 @@ fn start_uncaged(
     let reason = selection.reason();
     let UncagedSelection { name, walltime, surroundings, .. } = selection;
     let directory = surroundings.working_directory;
+    let invocation = Name::new().map_err(PrepareError::NoRandomBytes).map_err(Failure::from)?;
     let program = UncagedProgram {
+        invocation: invocation.text,
         argv: argv.clone(),
         environment: surroundings.environment.to_vec(),
         working_directory: directory.as_path().to_owned(),
@@ -340,11 +317,16 @@ fn start_uncaged(
         terminal: false,
         pid: handle.pid(),
     };
-    Ok(Started { handle, facts, own_session: None, aftermath: None })
+    Ok(Started { handle, facts })
 }
 
 /// A policy that makes no cage is on record as well. K180
-fn not_compiled(daemon: &Daemon, labels: Labels, failure: Failure) -> Problem {
+fn not_compiled(
+    daemon: &Daemon,
+    labels: Labels,
+    session: Option<&Session>,
+    failure: Failure,
+) -> Problem {
     let kind = failure.kind;
     let problem = Problem::from(failure);
     if !kind.is_recorded() {
@@ -355,7 +337,7 @@ fn not_compiled(daemon: &Daemon, labels: Labels, failure: Failure) -> Problem {
         Err(errno) => return Problem::new(Code::Internal, std::io::Error::from(errno).to_string()),
     };
     let recorder = Recorder::new(Arc::clone(&daemon.log), &name, labels);
-    match recorder.not_compiled(kind, &problem.message) {
+    match recorder.not_compiled(session, kind, &problem.message) {
         Ok(()) => problem,
         Err(error) => error.into(),
     }

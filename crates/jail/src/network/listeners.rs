@@ -110,7 +110,7 @@ fn transparent_listener(address: SocketAddr) -> Result<OwnedFd, SetupFailure> {
 }
 
 /// Questions to every address arrive here, each with the address that it was sent to.
-fn datagrams(address: SocketAddr) -> Result<OwnedFd, SetupFailure> {
+pub(super) fn datagrams(address: SocketAddr) -> Result<OwnedFd, SetupFailure> {
     let made = socket(address.ip(), SocketType::DGRAM)
         .and_then(|socket| bind(socket, address))
         .and_then(|socket| {
@@ -136,6 +136,6 @@ fn bind(socket: OwnedFd, address: SocketAddr) -> Result<OwnedFd, Errno> {
     Ok(socket)
 }
 
-const DNS_PORT: u16 = 53;
+pub(super) const DNS_PORT: u16 = 53;
 /// As many as a namespace allows by itself.
 const BACKLOG: i32 = 4096;

@@ -2,10 +2,12 @@
 //! every address becomes the namespace's own, what programs connect to arrives at sockets that are
 //! made here, and these are handed to the supervisor. One file for each mechanism.
 //!
-//! Never connects the namespace to anything, and keeps none of the sockets.
+//! Never connects the namespace to anything, and keeps none of the sockets but the one that questions
+//! about names come to where nobody answers them.
 
 mod inward;
 mod listeners;
+mod lookups;
 mod ports;
 mod probe;
 mod way;
@@ -20,6 +22,7 @@ use crate::control::{Channel, MAX_DESCRIPTORS};
 use crate::{NetworkState, Report, SetupFailure, StartError, Step};
 
 pub(crate) use inward::Inward;
+pub(crate) use lookups::Lookups;
 pub use probe::{NetworkProbe, probe_network};
 use way::Way;
 
@@ -29,11 +32,13 @@ pub(crate) struct Sealed {
     pub(crate) state: NetworkState,
     /// Where pid 1 is asked for connections to ports inside.
     pub(crate) inward: Option<Inward>,
+    /// Where pid 1 is asked about names, in a cage without a gatekeeper.
+    pub(crate) lookups: Option<Lookups>,
 }
 
 /// Refuses a Plan whose network this enforcer cannot hold.
 pub(crate) fn check(plan: &Plan) -> Result<(), StartError> {
-    let NetworkPlan::Gatekeeper(network) = &plan.network else { return Ok(()) };
+    let NetworkPlan::Gatekeeper(network) = &plan.walls.network else { return Ok(()) };
     let refused = |reason: String| Err(StartError::Unsupported(reason));
     if network.host_ports.len() > MOST_HOST_PORTS {
         return refused(format!(
@@ -55,7 +60,7 @@ pub(crate) fn check(plan: &Plan) -> Result<(), StartError> {
 /// How many descriptors pid 1 holds at once while it seals.
 pub(crate) fn descriptors(plan: &NetworkPlan) -> usize {
     match plan {
-        NetworkPlan::Loopback => 0,
+        NetworkPlan::Loopback => 1,
         NetworkPlan::Gatekeeper(_) => MAX_DESCRIPTORS,
     }
 }
@@ -64,7 +69,8 @@ pub(crate) fn descriptors(plan: &NetworkPlan) -> usize {
 /// Needs the capabilities of the namespace, whose loopback is up already.
 pub(crate) fn seal(plan: &NetworkPlan, control: &Channel) -> Result<Sealed, SetupFailure> {
     let NetworkPlan::Gatekeeper(plan) = plan else {
-        return Ok(Sealed { state: NetworkState::Loopback, inward: None });
+        let (state, lookups) = (NetworkState::Loopback, Some(Lookups::listen()?));
+        return Ok(Sealed { state, inward: None, lookups });
     };
     let reach = listeners::reach();
     // First of all: from here on nothing can leave, whatever else fails.
@@ -89,7 +95,7 @@ pub(crate) fn seal(plan: &NetworkPlan, control: &Channel) -> Result<Sealed, Setu
         Some(inside)
     };
     hand_over(sockets, control)?;
-    Ok(Sealed { state, inward })
+    Ok(Sealed { state, inward, lookups: None })
 }
 
 /// Makes the namespace's TCP fit for connections that never leave it. Without it all works, and slower.

@@ -18,18 +18,17 @@ pub(super) enum Place {
 
 impl<'a> HostPlaces<'a> {
     pub(super) fn of(plan: &'a Plan) -> Self {
-        let binds =
-            plan.mounts.iter().filter(|operation| matches!(operation, MountOp::Bind { .. }));
+        let binds = plan.walls.mounts.iter().filter_map(MountOp::bind);
         // A bind has a source, and most of what has one is bound once.
-        let mut places = HashSet::with_capacity(plan.sources.len());
-        places.extend(binds.map(|operation| operation.at().as_bytes()));
+        let mut places = HashSet::with_capacity(plan.walls.sources.len());
+        places.extend(binds.map(|bind| bind.at.as_bytes()));
         Self(places)
     }
 
     /// Whether an operation mounts or covers the host's files. A mount point that is made for a
     /// bind does not.
     pub(super) fn is_at(&self, operation: &MountOp) -> bool {
-        matches!(operation, MountOp::Bind { .. })
+        operation.bind().is_some()
             || (operation.is_mount() && self.0.contains(operation.at().as_bytes()))
     }
 

@@ -132,8 +132,8 @@ pub(crate) fn own_addresses_stay_own() {
 /// K68: a resolver that leaves out families without an address asks for both.
 pub(crate) fn names_of_either_family_can_be_asked_for() {
     let mut prepared = crate::held::prepare(network(&["name.example:443"]), &["resolve-hints"]);
-    prepared.plan.mounts.push(plan::MountOp::Directory { at: guest("/etc"), mode: 0o755 });
-    prepared.plan.mounts.push(plan::MountOp::File {
+    prepared.plan.walls.mounts.push(plan::MountOp::Directory { at: guest("/etc"), mode: 0o755 });
+    prepared.plan.walls.mounts.push(plan::MountOp::File {
         at: guest("/etc/resolv.conf"),
         mode: 0o644,
         contents: "nameserver 127.0.0.1\n".into(),

@@ -5,7 +5,6 @@ use std::io::{Read, Write};
 use std::os::fd::AsFd;
 
 use jail::{NetworkState, StartError, Step};
-use plan::MountOp;
 use plan::network::{Family, SocketKind};
 use rustix::io::Errno;
 use sys::clone::{Forked, Namespaces, fork_into};
@@ -93,9 +92,9 @@ pub(crate) fn a_trial_finds_the_same() {
 pub(crate) fn what_cannot_be_held_is_refused() {
     without_nf_tables(|| {
         let mut prepared = prepare(network(&["a.example"]), &["sleep 0"]);
-        let bind = prepared.plan.mounts.iter().find(|mount| matches!(mount, MountOp::Bind { .. }));
+        let bind = prepared.plan.walls.mounts.iter().find(|mount| mount.bind().is_some());
         let many = vec![bind.unwrap().clone(); 2000];
-        prepared.plan.mounts.extend(many);
+        prepared.plan.walls.mounts.extend(many);
         let refused = bear(&prepared);
         let Err(StartError::Setup(failure)) = refused.map(drop) else { panic!("it started") };
         assert_eq!(failure.step, Step::Network);

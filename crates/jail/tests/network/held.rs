@@ -42,10 +42,10 @@ pub(crate) fn prepare(network: GatekeeperPlan, actions: &[&str]) -> Prepared {
     argv.extend(actions);
     let mut prepared = Prepared::new(&argv);
     let (at, contents) = (guest(PROGRAM), "".into());
-    prepared.plan.mounts.push(MountOp::File { at, mode: 0o755, contents });
+    prepared.plan.walls.mounts.push(MountOp::File { at, mode: 0o755, contents });
     let own = std::env::current_exe().unwrap();
     prepared.bind(own.to_str().unwrap(), PROGRAM, Access::ReadOnly, BindPurpose::Grant);
-    prepared.plan.network = NetworkPlan::Gatekeeper(network);
+    prepared.plan.walls.network = NetworkPlan::Gatekeeper(network);
     prepared
 }
 

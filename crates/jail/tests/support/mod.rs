@@ -6,9 +6,10 @@ use std::path::Path;
 
 use plan::seccomp::{Profile, SeccompPlan};
 use plan::{
-    Access, BindPurpose, ByteString, EnvironmentVariable, Execution, FileKind, GuestPath, HostIds,
-    HostPath, Identity, IdentityMap, LandlockPlan, LandlockRule, LimitsPlan, Mapping, MountOp,
-    NetworkPlan, PLAN_VERSION, Plan, Source, SourceIndex, Summary, TmpfsSize,
+    Access, Bind, BindPurpose, ByteString, EnvironmentVariable, Execution, FileKind, GuestPath,
+    HostIds, HostPath, Identity, IdentityMap, LandlockPlan, LandlockRule, LimitsPlan, Mapping,
+    MountOp, NetworkPlan, PLAN_VERSION, Plan, Source, SourceIndex, Start, TmpfsPurpose, TmpfsSize,
+    Walls,
 };
 
 /// A Plan and the descriptors of its sources.
@@ -26,21 +27,15 @@ impl Prepared {
     pub(crate) fn new(argv: &[&str]) -> Self {
         let uid = rustix::process::getuid().as_raw();
         let gid = rustix::process::getgid().as_raw();
-        let map = if uid == 0 {
-            IdentityMap::Unowned(HostIds { uid: 1_900_000_123, gid: 1_900_000_123 })
-        } else {
-            IdentityMap::Caller(HostIds { uid, gid })
-        };
-        let plan = Plan {
-            version: PLAN_VERSION,
+        let map =
+            if uid == 0 { IdentityMap::Unowned } else { IdentityMap::Caller(HostIds { uid, gid }) };
+        let walls = Walls {
             cage: "test".to_owned(),
-            invocation: "01ARZ3NDEKTSV4RRFFQ69G5FAV".to_owned(),
             identity: Identity {
                 uid: 1000,
                 gid: 1000,
                 user: "agent".to_owned(),
                 home: guest("/tmp"),
-                hostname: "stockade-test".to_owned(),
                 map,
             },
             sources: Vec::new(),
@@ -59,19 +54,27 @@ impl Prepared {
                 name: "PATH".into(),
                 value: "/usr/bin:/bin".into(),
             }],
-            argv: argv.iter().map(|argument| ByteString::from(*argument)).collect(),
             working_directory: guest("/"),
             umask: 0o022,
             must_exist: vec![guest("/usr")],
             must_not_exist: vec![guest("/etc/shadow")],
             watched: Vec::new(),
-            summary: Summary { line: String::new(), reduced_isolation: Vec::new() },
+            reduced_isolation: Vec::new(),
         };
+        let start = Start {
+            invocation: "01ARZ3NDEKTSV4RRFFQ69G5FAV".to_owned(),
+            hostname: "stockade-test".to_owned(),
+            unowned: HostIds { uid: 1_900_000_123, gid: 1_900_000_123 },
+            sources: Vec::new(),
+            argv: argv.iter().map(|argument| ByteString::from(*argument)).collect(),
+            summary: String::new(),
+        };
+        let plan = Plan { version: PLAN_VERSION, walls, start };
         let mut prepared = Self { plan, sources: Vec::new() };
         // What runs inside may be a test as well.
         if let Some(factor) = std::env::var_os(testing::SLOWNESS) {
             let (name, value) = (testing::SLOWNESS.into(), ByteString::from(factor));
-            prepared.plan.environment.push(EnvironmentVariable { name, value });
+            prepared.plan.walls.environment.push(EnvironmentVariable { name, value });
         }
         for directory in ["/usr", "/proc", "/dev", "/tmp"] {
             prepared.directory(directory);
@@ -81,36 +84,36 @@ impl Prepared {
             if let Ok(target) = std::fs::read_link(format!("/{link}")) {
                 let target = ByteString::from(target.into_os_string());
                 let at = guest(&format!("/{link}"));
-                prepared.plan.mounts.push(MountOp::Symlink { at, target });
+                prepared.plan.walls.mounts.push(MountOp::Symlink { at, target });
             }
         }
-        prepared.plan.mounts.push(MountOp::Proc { at: guest("/proc") });
-        prepared.plan.mounts.push(MountOp::SealReadOnly { at: guest("/proc/sys") });
-        prepared.plan.mounts.push(MountOp::MaskIfPresent { at: guest("/proc/kcore") });
-        prepared.tmpfs("/dev", Access::ReadOnly);
+        prepared.plan.walls.mounts.push(MountOp::Proc { at: guest("/proc") });
+        prepared.plan.walls.mounts.push(MountOp::SealReadOnly { at: guest("/proc/sys") });
+        prepared.plan.walls.mounts.push(MountOp::MaskIfPresent { at: guest("/proc/kcore") });
+        prepared.tmpfs("/dev", TmpfsPurpose::Devices);
         prepared.directory("/dev/pts");
-        prepared.plan.mounts.push(MountOp::File {
+        prepared.plan.walls.mounts.push(MountOp::File {
             at: guest("/dev/null"),
             mode: 0o666,
             contents: "".into(),
         });
         prepared.bind("/dev/null", "/dev/null", Access::ReadOnly, BindPurpose::Device);
-        prepared.plan.mounts.push(MountOp::Devpts { at: guest("/dev/pts") });
-        prepared.tmpfs("/tmp", Access::ReadWrite);
+        prepared.plan.walls.mounts.push(MountOp::Devpts { at: guest("/dev/pts") });
+        prepared.tmpfs("/tmp", TmpfsPurpose::Private);
         prepared
     }
 
     pub(crate) fn directory(&mut self, at: &str) {
-        self.plan.mounts.push(MountOp::Directory { at: guest(at), mode: 0o755 });
+        self.plan.walls.mounts.push(MountOp::Directory { at: guest(at), mode: 0o755 });
     }
 
-    pub(crate) fn tmpfs(&mut self, at: &str, access: Access) {
-        self.plan.mounts.push(MountOp::Tmpfs {
+    pub(crate) fn tmpfs(&mut self, at: &str, purpose: TmpfsPurpose) {
+        self.plan.walls.mounts.push(MountOp::Tmpfs {
             at: guest(at),
             mode: 0o755,
             size: TmpfsSize { bytes: 1 << 20, inodes: 1024 },
             execution: Execution::Allowed,
-            access,
+            purpose,
         });
     }
 
@@ -118,15 +121,15 @@ impl Prepared {
     pub(crate) fn grant(&mut self, host: &Path, access: Access) {
         let path = host.to_str().unwrap().to_owned();
         for ancestor in guest(&path).ancestors_from_root() {
-            let known = self.plan.mounts.iter().any(|operation| *operation.at() == ancestor);
+            let known = self.plan.walls.mounts.iter().any(|operation| *operation.at() == ancestor);
             if ancestor != GuestPath::root() && !known {
-                self.plan.mounts.push(MountOp::Directory { at: ancestor, mode: 0o755 });
+                self.plan.walls.mounts.push(MountOp::Directory { at: ancestor, mode: 0o755 });
             }
         }
         self.directory(&path);
         self.bind(&path, &path, access, BindPurpose::Grant);
         if access == Access::ReadWrite {
-            self.plan.landlock.rules.push(LandlockRule { at: guest(&path), access });
+            self.plan.walls.landlock.rules.push(LandlockRule { at: guest(&path), access });
         }
     }
 
@@ -142,7 +145,7 @@ impl Prepared {
         };
         let kind = if metadata.is_dir() { FileKind::Directory } else { FileKind::File };
         let source = SourceIndex(u32::try_from(self.sources.len()).unwrap());
-        self.plan.sources.push(Source {
+        self.plan.walls.sources.push(Source {
             path: HostPath::new(host).unwrap(),
             kind,
             device: metadata.dev(),
@@ -150,14 +153,14 @@ impl Prepared {
         });
         self.sources.push(descriptor);
         let execution = Execution::Allowed;
-        self.plan.mounts.push(MountOp::Bind {
+        self.plan.walls.mounts.push(MountOp::Bind(Bind {
             source,
             at: guest(at),
             access,
             execution,
             mapping,
             purpose,
-        });
+        }));
     }
 }
 

@@ -3,71 +3,59 @@
 use serde_json::Value;
 
 use super::*;
-use crate::sample::{directory, guest, plan};
+use crate::sample::{bind, directory, guest, plan};
 use crate::seccomp::Profile;
-use crate::{Access, Execution, GatekeeperPlan, Mapping, SourceIndex};
+use crate::{
+    Access, BindPurpose, GatekeeperPlan, HostIds, HostPath, IdentityMap, NetworkPlan, SeccompPlan,
+    SourceIndex, Start,
+};
 
-/// K241
+/// K38, K241: nor does the session that a cage is in, nor its program.
 #[test]
 fn what_belongs_to_one_start_does_not_count() {
-    let mut first = plan(Vec::new());
-    first.identity.map = IdentityMap::Unowned(HostIds { uid: 5, gid: 6 });
+    let scratch = bind(3, "/scratch", Access::ReadWrite, BindPurpose::Scratch);
+    let mut first = plan(vec![directory("/scratch"), scratch]);
+    first.walls.identity.map = IdentityMap::Unowned;
     let mut second = first.clone();
-    second.invocation = "01ARZ3NDEKTSV4RRFFQ69G5FAV".to_owned();
-    second.identity.hostname = "stockade-01arz3nd".to_owned();
-    second.identity.map = IdentityMap::Unowned(HostIds { uid: 7, gid: 8 });
-    second.summary.line = "another".to_owned();
-    assert_ne!(first, second);
+    let elsewhere = HostPath::new("/elsewhere").unwrap();
+    second.start.sources[0].path = elsewhere.clone();
+    second.start = Start {
+        invocation: "01ARZ3NDEKTSV4RRFFQ69G5FAV".to_owned(),
+        hostname: "stockade-01arz3nd".to_owned(),
+        unowned: HostIds { uid: 7, gid: 8 },
+        sources: second.start.sources,
+        argv: vec!["sh".into(), "-c".into(), "true".into()],
+        summary: "another".to_owned(),
+    };
+    assert_eq!((first.check(), second.check()), (Ok(()), Ok(())));
+    assert_eq!(second.source(SourceIndex(3)).unwrap().path, elsewhere);
+    assert_ne!((first.host_ids(), &first), (second.host_ids(), &second));
     assert_eq!(first.hash(), second.hash());
     assert_eq!(first.hash().as_str().len(), 64);
-}
-
-/// K38, K241: a cage is the same whichever session it is in.
-#[test]
-fn the_session_does_not_count() {
-    let with_scratch = |at: &str| {
-        let scratch = MountOp::Bind {
-            source: SourceIndex(0),
-            at: guest(at),
-            access: Access::ReadWrite,
-            execution: Execution::Allowed,
-            mapping: Mapping::Plain,
-            purpose: BindPurpose::Base,
-        };
-        let first = plan(vec![scratch]);
-        let mut second = first.clone();
-        second.sources[0].path = HostPath::new("/elsewhere").unwrap();
-        second.sources[0].inode += 1;
-        (first.hash(), second.hash())
-    };
-    let (first, second) = with_scratch("/scratch");
-    assert_eq!(first, second);
-    let (first, second) = with_scratch("/usr");
-    assert_ne!(first, second);
 }
 
 /// K241
 #[test]
 fn everything_else_counts() {
     let cases: &[fn(&mut Plan)] = &[
-        |plan| plan.cage = "other".to_owned(),
-        |plan| plan.identity.uid = 1001,
-        |plan| plan.identity.home = guest("/elsewhere"),
-        |plan| plan.identity.map = IdentityMap::Caller(HostIds { uid: 5, gid: 6 }),
-        |plan| plan.identity.map = IdentityMap::Unowned(HostIds { uid: 1001, gid: 1001 }),
-        |plan| plan.sources[0].inode = 99,
-        |plan| plan.mounts.push(directory("/a")),
-        |plan| plan.network = NetworkPlan::Gatekeeper(GatekeeperPlan::default()),
-        |plan| plan.seccomp = SeccompPlan::native(Profile::Relaxed),
-        |plan| plan.limits.pids = Some(3),
-        |plan| plan.environment.clear(),
-        |plan| plan.argv.push("x".into()),
-        |plan| plan.working_directory = guest("/tmp"),
-        |plan| plan.umask = 0,
-        |plan| plan.must_exist.push(guest("/a")),
-        |plan| plan.must_not_exist.push(guest("/a")),
-        |plan| plan.watched.push(HostPath::root()),
-        |plan| plan.summary.reduced_isolation.push("x".to_owned()),
+        |plan| plan.version = 0,
+        |plan| plan.walls.cage = "other".to_owned(),
+        |plan| plan.walls.identity.uid = 1001,
+        |plan| plan.walls.identity.home = guest("/elsewhere"),
+        |plan| plan.walls.identity.map = IdentityMap::Caller(HostIds { uid: 5, gid: 6 }),
+        |plan| plan.walls.identity.map = IdentityMap::Unowned,
+        |plan| plan.walls.sources[0].inode = 99,
+        |plan| plan.walls.mounts.push(directory("/a")),
+        |plan| plan.walls.network = NetworkPlan::Gatekeeper(GatekeeperPlan::default()),
+        |plan| plan.walls.seccomp = SeccompPlan::native(Profile::Relaxed),
+        |plan| plan.walls.limits.pids = Some(3),
+        |plan| plan.walls.environment.clear(),
+        |plan| plan.walls.working_directory = guest("/tmp"),
+        |plan| plan.walls.umask = 0,
+        |plan| plan.walls.must_exist.push(guest("/a")),
+        |plan| plan.walls.must_not_exist.push(guest("/a")),
+        |plan| plan.walls.watched.push(HostPath::root()),
+        |plan| plan.walls.reduced_isolation.push("x".to_owned()),
     ];
     let mut hashes = std::collections::BTreeSet::from([plan(Vec::new()).hash()]);
     for change in cases {

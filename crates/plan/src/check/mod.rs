@@ -8,8 +8,8 @@ mod tree;
 mod tests;
 
 use crate::{
-    Access, BindPurpose, FileKind, GuestPath, IdentityMap, Mapping, MountOp, Plan, Source,
-    SourceIndex,
+    Access, Bind, BindPurpose, FileKind, GuestPath, IdentityMap, Mapping, MountOp, Plan, SCRATCH,
+    Source, TmpfsPurpose,
 };
 
 /// What is wrong with a Plan.
@@ -95,16 +95,11 @@ impl Plan {
         self.check_identity()?;
         self.check_program()?;
         self.check_numbers()?;
-        network::check(&self.network)?;
-        for operation in &self.mounts {
+        network::check(&self.walls.network)?;
+        for operation in &self.walls.mounts {
             self.check_operation(operation)?;
         }
-        tree::check(&self.mounts, &self.sources)
-    }
-
-    /// The host object behind an index.
-    pub fn source(&self, index: SourceIndex) -> Option<&Source> {
-        self.sources.get(usize::try_from(index.0).ok()?)
+        tree::check(self)
     }
 
     fn check_names(&self) -> Result<(), PlanDefect> {
@@ -112,10 +107,10 @@ impl Plan {
             text.bytes().all(|byte| byte.is_ascii_alphanumeric() || more.contains(&byte))
         };
         let names = [
-            ("cage name", &self.cage, 1..=64, b"-_".as_slice()),
-            ("invocation", &self.invocation, 8..=64, b"".as_slice()),
-            ("host name", &self.identity.hostname, 1..=63, b"-".as_slice()),
-            ("user name", &self.identity.user, 1..=32, b"-_".as_slice()),
+            ("cage name", &self.walls.cage, 1..=64, b"-_".as_slice()),
+            ("invocation", &self.start.invocation, 8..=64, b"".as_slice()),
+            ("host name", &self.start.hostname, 1..=63, b"-".as_slice()),
+            ("user name", &self.walls.identity.user, 1..=32, b"-_".as_slice()),
         ];
         for (field, text, length, more) in names {
             if !length.contains(&text.len()) || !letters_and(text, more) {
@@ -126,10 +121,10 @@ impl Plan {
     }
 
     fn check_identity(&self) -> Result<(), PlanDefect> {
-        let (IdentityMap::Caller(host) | IdentityMap::Unowned(host)) = self.identity.map;
+        let host = self.host_ids();
         let ids = [
-            ("user id inside", self.identity.uid),
-            ("group id inside", self.identity.gid),
+            ("user id inside", self.walls.identity.uid),
+            ("group id inside", self.walls.identity.gid),
             ("user id on the host", host.uid),
             ("group id on the host", host.gid),
         ];
@@ -147,17 +142,17 @@ impl Plan {
     }
 
     fn check_program(&self) -> Result<(), PlanDefect> {
-        let Some(program) = self.argv.first() else {
+        let Some(program) = self.start.argv.first() else {
             return Err(PlanDefect::NoProgram);
         };
         if program.is_empty() {
             return Err(PlanDefect::NoProgram);
         }
-        if self.argv.iter().any(|argument| argument.as_bytes().contains(&0)) {
+        if self.start.argv.iter().any(|argument| argument.as_bytes().contains(&0)) {
             return Err(PlanDefect::Nul { field: "command line" });
         }
         let mut previous: Option<&[u8]> = None;
-        for variable in &self.environment {
+        for variable in &self.walls.environment {
             let name = variable.name.as_bytes();
             let unordered = previous.is_some_and(|previous| previous >= name);
             if unordered || name.is_empty() || name.contains(&b'=') || name.contains(&0) {
@@ -172,8 +167,8 @@ impl Plan {
     }
 
     fn check_numbers(&self) -> Result<(), PlanDefect> {
-        let limits = &self.limits;
-        let mut numbers = vec![("umask", u64::from(self.umask), 0..=0o777)];
+        let limits = &self.walls.limits;
+        let mut numbers = vec![("umask", u64::from(self.walls.umask), 0..=0o777)];
         let mut optional = |field, value: Option<u64>, range| {
             numbers.extend(value.map(|value| (field, value, range)));
         };
@@ -195,7 +190,10 @@ impl Plan {
             // The sticky bit is fine; set-user-id and set-group-id are not.
             MountOp::Directory { mode, .. } => (*mode, 0o1777),
             MountOp::File { mode, .. } => (*mode, 0o777),
-            MountOp::Tmpfs { mode, size, .. } => {
+            MountOp::Tmpfs { at, mode, size, purpose, .. } => {
+                if *purpose == TmpfsPurpose::Scratch && at.as_bytes() != SCRATCH.as_bytes() {
+                    return Err(order(at, "is not where scratch files are"));
+                }
                 // To the kernel a size of 0 is no bound at all.
                 let sizes = [("memory file system size", size.bytes, 4096..=MAX_TMPFS_BYTES)];
                 let inodes = [("memory file system inodes", size.inodes, 1..=MAX_TMPFS_INODES)];
@@ -215,8 +213,12 @@ impl Plan {
                 }
                 (0, 0)
             }
-            MountOp::Bind { .. } => return self.check_bind(operation),
-            _ => (0, 0),
+            MountOp::Bind(bind) => return self.check_bind(bind),
+            MountOp::Mask { .. }
+            | MountOp::Proc { .. }
+            | MountOp::SealReadOnly { .. }
+            | MountOp::MaskIfPresent { .. }
+            | MountOp::Devpts { .. } => return Ok(()),
         };
         if mode & !widest != 0 {
             return Err(PlanDefect::Range { field: "permission bits", value: mode.into() });
@@ -224,33 +226,36 @@ impl Plan {
         Ok(())
     }
 
-    fn check_bind(&self, operation: &MountOp) -> Result<(), PlanDefect> {
-        let MountOp::Bind { source, at, access, mapping, purpose, .. } = operation else {
-            return Ok(());
+    fn check_bind(&self, bind: &Bind) -> Result<(), PlanDefect> {
+        let Bind { source: index, at, access, mapping, purpose, .. } = bind;
+        let Some(source) = self.source(*index) else {
+            return Err(PlanDefect::NoSuchSource { at: at.clone(), index: index.0 });
         };
-        let Some(source) = self.source(*source) else {
-            return Err(PlanDefect::NoSuchSource { at: at.clone(), index: source.0 });
-        };
-        let problem = if matches!(mapping, Mapping::Owner { .. })
-            && !matches!(self.identity.map, IdentityMap::Unowned(_))
-        {
-            "maps an owner without the privilege to"
-        } else {
-            match (purpose, access, source.kind) {
-                (BindPurpose::Device, _, _) if !is_device(at.as_bytes(), source) => {
-                    "is not one of the fixed devices"
-                }
-                (BindPurpose::Base | BindPurpose::Command, Access::ReadWrite, _)
-                    if at.as_bytes() != b"/scratch" =>
-                {
-                    "makes the base layer writable"
-                }
-                (BindPurpose::Protected, Access::ReadWrite, _) => "makes a protected file writable",
-                (BindPurpose::Pin, _, FileKind::File) => "pins a file",
-                _ => return Ok(()),
+        let is_of_start = index.position() >= self.walls.sources.len();
+        let may_map = self.walls.identity.map == IdentityMap::Unowned;
+        let writes = *access == Access::ReadWrite;
+        let of_purpose = match purpose {
+            BindPurpose::Grant => None,
+            BindPurpose::Scratch => {
+                (at.as_bytes() != SCRATCH.as_bytes()).then_some("is not where scratch files are")
             }
+            BindPurpose::Device => {
+                (!is_device(at.as_bytes(), source)).then_some("is not one of the fixed devices")
+            }
+            BindPurpose::Base | BindPurpose::Command => {
+                writes.then_some("makes the base layer writable")
+            }
+            BindPurpose::Protected => writes.then_some("makes a protected file writable"),
+            BindPurpose::Pin => (source.kind == FileKind::File).then_some("pins a file"),
         };
-        Err(PlanDefect::Bind { at: at.clone(), problem })
+        let problem = if *mapping != Mapping::Plain && !may_map {
+            Some("maps an owner without the privilege to")
+        } else if is_of_start != (*purpose == BindPurpose::Scratch) {
+            Some("has a source that is for scratch files alone, or none that is")
+        } else {
+            of_purpose
+        };
+        problem.map_or(Ok(()), |problem| Err(PlanDefect::Bind { at: at.clone(), problem }))
     }
 }
 

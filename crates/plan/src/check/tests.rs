@@ -8,7 +8,7 @@ use crate::{ByteString, Execution, HostIds, TmpfsSize};
 type Change = fn(&mut Plan);
 
 use Access::{ReadOnly, ReadWrite};
-use BindPurpose::{Base, Device, Grant, Pin, Protected};
+use BindPurpose::{Base, Device, Grant, Pin, Protected, Scratch};
 
 #[track_caller]
 fn check(mounts: Vec<MountOp>, expected: Result<(), &str>) {
@@ -29,7 +29,7 @@ fn operations_are_ordered_parent_first() {
     check(
         vec![
             directory("/p"),
-            tmpfs("/p", ReadOnly),
+            tmpfs("/p", TmpfsPurpose::Hidden),
             directory("/p/a"),
             bind(0, "/p/a", ReadOnly, Grant),
         ],
@@ -64,7 +64,7 @@ fn operations_are_ordered_parent_first() {
             at("/p/a", "lies in a directory that nothing made"),
         ),
         (
-            vec![directory("/p"), directory("/p/a"), tmpfs("/p", ReadOnly)],
+            vec![directory("/p"), directory("/p/a"), tmpfs("/p", TmpfsPurpose::Hidden)],
             at("/p", "hides an earlier one below it"),
         ),
         (
@@ -88,7 +88,7 @@ fn operations_are_ordered_parent_first() {
             vec![file("/p"), bind(1, "/p", ReadOnly, Grant), bind(0, "/p/a", ReadOnly, Grant)],
             at("/p/a", "lies below something that holds no names"),
         ),
-        (vec![tmpfs("/", ReadOnly)], at("/", "is the root itself")),
+        (vec![tmpfs("/", TmpfsPurpose::Hidden)], at("/", "is the root itself")),
         (
             vec![directory("/p"), MountOp::MaskIfPresent { at: guest("/p") }],
             at("/p", "covers a name of the cage's own memory file system"),
@@ -116,7 +116,14 @@ fn neighbours_do_not_hide_each_other() {
 fn binds_keep_to_their_purpose() {
     let below = |operation: MountOp| vec![directory("/p"), operation];
     let dev = |path: &str, operation| vec![directory("/dev"), file(path), operation];
+    let scratch = |operation: MountOp| vec![directory("/scratch"), operation];
     check(dev("/dev/null", bind(2, "/dev/null", ReadOnly, Device)), Ok(()));
+    check(scratch(bind(3, "/scratch", ReadWrite, Scratch)), Ok(()));
+    check(scratch(tmpfs("/scratch", TmpfsPurpose::Scratch)), Ok(()));
+    check(
+        below(tmpfs("/p", TmpfsPurpose::Scratch)),
+        Err("the mount operation at `/p` is not where scratch files are"),
+    );
     let not_fixed = "is not one of the fixed devices";
     let cases = [
         (dev("/dev/kmem", bind(2, "/dev/kmem", ReadOnly, Device)), "/dev/kmem", not_fixed),
@@ -129,24 +136,27 @@ fn binds_keep_to_their_purpose() {
         ),
         (below(bind(0, "/p", ReadWrite, Protected)), "/p", "makes a protected file writable"),
         (vec![file("/p"), bind(1, "/p", ReadWrite, Pin)], "/p", "pins a file"),
+        (below(bind(3, "/p", ReadWrite, Scratch)), "/p", "is not where scratch files are"),
+        (below(bind(3, "/p", ReadOnly, Grant)), "/p", ANOTHER_START),
+        (scratch(bind(0, "/scratch", ReadWrite, Scratch)), "/scratch", ANOTHER_START),
     ];
     for (mounts, at, problem) in cases {
         check(mounts, Err(&format!("the bind at `{at}` {problem}")));
     }
     check(
-        below(bind(3, "/p", ReadOnly, Grant)),
-        Err("`/p` refers to source 3, which does not exist"),
+        below(bind(4, "/p", ReadOnly, Grant)),
+        Err("`/p` refers to source 4, which does not exist"),
     );
     let owned = |map| {
         let mut plan = plan(below(bind(0, "/p", ReadOnly, Grant)));
-        if let Some(MountOp::Bind { mapping, .. }) = plan.mounts.last_mut() {
-            *mapping = Mapping::Owner { uid: 0, gid: 0 };
+        if let Some(MountOp::Bind(bind)) = plan.walls.mounts.last_mut() {
+            bind.mapping = Mapping::Owner { uid: 0, gid: 0 };
         }
-        plan.identity.map = map;
+        plan.walls.identity.map = map;
         plan.check().is_ok()
     };
     let ids = HostIds { uid: 1_900_000_001, gid: 1_900_000_001 };
-    assert!(owned(IdentityMap::Unowned(ids)));
+    assert!(owned(IdentityMap::Unowned));
     assert!(!owned(IdentityMap::Caller(ids)));
 }
 
@@ -154,13 +164,14 @@ fn binds_keep_to_their_purpose() {
 #[test]
 fn no_id_is_ever_root() {
     for (field, change) in [
-        ("user id inside", (|plan| plan.identity.uid = 0) as fn(&mut Plan)),
-        ("group id inside", |plan| plan.identity.gid = 0),
+        ("user id inside", (|plan| plan.walls.identity.uid = 0) as fn(&mut Plan)),
+        ("group id inside", |plan| plan.walls.identity.gid = 0),
         ("user id on the host", |plan| {
-            plan.identity.map = IdentityMap::Caller(HostIds { uid: 0, gid: 1 });
+            plan.walls.identity.map = IdentityMap::Caller(HostIds { uid: 0, gid: 1 });
         }),
         ("group id on the host", |plan| {
-            plan.identity.map = IdentityMap::Unowned(HostIds { uid: 1, gid: 0 });
+            plan.walls.identity.map = IdentityMap::Unowned;
+            plan.start.unowned = HostIds { uid: 1, gid: 0 };
         }),
     ] {
         let mut plan = plan(Vec::new());
@@ -173,64 +184,67 @@ fn no_id_is_ever_root() {
 #[test]
 fn fields_are_in_range() {
     let cases: &[(Change, &str)] = &[
-        (|plan| plan.argv.clear(), "there is no program to start"),
-        (|plan| plan.argv = vec!["".into()], "there is no program to start"),
-        (|plan| plan.argv.push("a\0b".into()), "the command line has a NUL byte"),
-        (|plan| plan.umask = 0o1000, "the umask is 512, outside its range"),
-        (|plan| plan.cage = "a/b".to_owned(), "the cage name `a/b` is not one"),
-        (|plan| plan.cage.clear(), "the cage name `` is not one"),
-        (|plan| plan.cage = "x".repeat(65), LONG_NAME),
-        (|plan| plan.invocation = "../../etc".to_owned(), "the invocation `../../etc` is not one"),
-        (|plan| plan.identity.hostname = "a\nb".to_owned(), "the host name `a\\nb` is not one"),
-        (|plan| plan.identity.user = "a:b".to_owned(), "the user name `a:b` is not one"),
+        (|plan| plan.start.argv.clear(), "there is no program to start"),
+        (|plan| plan.start.argv = vec!["".into()], "there is no program to start"),
+        (|plan| plan.start.argv.push("a\0b".into()), "the command line has a NUL byte"),
+        (|plan| plan.walls.umask = 0o1000, "the umask is 512, outside its range"),
+        (|plan| plan.walls.cage = "a/b".to_owned(), "the cage name `a/b` is not one"),
+        (|plan| plan.walls.cage.clear(), "the cage name `` is not one"),
+        (|plan| plan.walls.cage = "x".repeat(65), LONG_NAME),
         (
-            |plan| plan.environment.reverse(),
+            |plan| plan.start.invocation = "../../etc".to_owned(),
+            "the invocation `../../etc` is not one",
+        ),
+        (|plan| plan.start.hostname = "a\nb".to_owned(), "the host name `a\\nb` is not one"),
+        (|plan| plan.walls.identity.user = "a:b".to_owned(), "the user name `a:b` is not one"),
+        (
+            |plan| plan.walls.environment.reverse(),
             "the variable `HOME` is unnamed, unsorted, repeated or has `=` in its name",
         ),
         (
-            |plan| plan.environment[1].name = "HOME".into(),
+            |plan| plan.walls.environment[1].name = "HOME".into(),
             "the variable `HOME` is unnamed, unsorted, repeated or has `=` in its name",
         ),
         (
-            |plan| plan.environment[0].name = "A=B".into(),
+            |plan| plan.walls.environment[0].name = "A=B".into(),
             "the variable `A=B` is unnamed, unsorted, repeated or has `=` in its name",
         ),
         (
-            |plan| plan.environment[0].name = "".into(),
+            |plan| plan.walls.environment[0].name = "".into(),
             "the variable `` is unnamed, unsorted, repeated or has `=` in its name",
         ),
-        (|plan| plan.environment[0].value = "\0".into(), "the environment has a NUL byte"),
-        (|plan| plan.limits.pids = Some(0), "the process limit is 0, outside its range"),
+        (|plan| plan.walls.environment[0].value = "\0".into(), "the environment has a NUL byte"),
+        (|plan| plan.walls.limits.pids = Some(0), "the process limit is 0, outside its range"),
         (
-            |plan| plan.limits.cpu_weight = Some(10_001),
+            |plan| plan.walls.limits.cpu_weight = Some(10_001),
             "the processor weight is 10001, outside its range",
         ),
         (
-            |plan| plan.identity.uid = u32::MAX,
+            |plan| plan.walls.identity.uid = u32::MAX,
             "the user id inside is 4294967295, outside its range",
         ),
         (
-            |plan| plan.mounts = vec![MountOp::Directory { at: guest("/a"), mode: 0o4755 }],
+            |plan| plan.walls.mounts = vec![MountOp::Directory { at: guest("/a"), mode: 0o4755 }],
             "the permission bits is 2541, outside its range",
         ),
         (
             |plan| {
                 let (at, contents) = (guest("/a"), ByteString::default());
-                plan.mounts = vec![MountOp::File { at, mode: 0o1644, contents }];
+                plan.walls.mounts = vec![MountOp::File { at, mode: 0o1644, contents }];
             },
             "the permission bits is 932, outside its range",
         ),
         (
-            |plan| plan.mounts = vec![symlink("/a", "")],
+            |plan| plan.walls.mounts = vec![symlink("/a", "")],
             "the mount operation at `/a` has an impossible link target",
         ),
-        (|plan| plan.mounts = vec![symlink("/a", "\0")], "the link target has a NUL byte"),
+        (|plan| plan.walls.mounts = vec![symlink("/a", "\0")], "the link target has a NUL byte"),
         (
-            |plan| plan.mounts = vec![directory("/a"), unbounded(0, 1)],
+            |plan| plan.walls.mounts = vec![directory("/a"), unbounded(0, 1)],
             "the memory file system size is 0, outside its range",
         ),
         (
-            |plan| plan.mounts = vec![directory("/a"), unbounded(4096, 0)],
+            |plan| plan.walls.mounts = vec![directory("/a"), unbounded(4096, 0)],
             "the memory file system inodes is 0, outside its range",
         ),
     ];
@@ -242,10 +256,12 @@ fn fields_are_in_range() {
     }
 }
 
+const ANOTHER_START: &str = "has a source that is for scratch files alone, or none that is";
+
 fn unbounded(bytes: u64, inodes: u64) -> MountOp {
     let size = TmpfsSize { bytes, inodes };
-    let (execution, access) = (Execution::Allowed, ReadWrite);
-    MountOp::Tmpfs { at: guest("/a"), mode: 0o755, size, execution, access }
+    let (execution, purpose) = (Execution::Allowed, TmpfsPurpose::Private);
+    MountOp::Tmpfs { at: guest("/a"), mode: 0o755, size, execution, purpose }
 }
 
 const LONG_NAME: &str =
@@ -268,7 +284,7 @@ fn ports_lead_one_way_and_are_free() {
         (&[1, 2], &[2], Err("port 2 of the published ports is also a host port")),
     ] {
         let mut plan = plan(Vec::new());
-        plan.network = crate::NetworkPlan::Gatekeeper(crate::GatekeeperPlan {
+        plan.walls.network = crate::NetworkPlan::Gatekeeper(crate::GatekeeperPlan {
             host_ports: host_ports.to_vec(),
             publish: publish.to_vec(),
             ..crate::GatekeeperPlan::default()

@@ -5,24 +5,7 @@ use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
 use super::{PlanDefect, order};
-use crate::{FileKind, GuestPath, MountOp, Source};
-
-/// What an earlier operation left at a path.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Entry {
-    /// A name in a memory file system; nothing is mounted on it.
-    Directory,
-    /// As above.
-    File,
-    /// As above.
-    Symlink,
-    /// The root of a memory file system, in which names can be made.
-    Memory,
-    /// The root of something that has names of its own: a host directory, `/proc`.
-    Given,
-    /// The root of something without names: a file, an empty directory.
-    Closed,
-}
+use crate::{Entry, GuestPath, MountOp, Plan};
 
 /// What the operations so far have made.
 struct Tree<'plan> {
@@ -57,60 +40,42 @@ impl<'plan> Tree<'plan> {
 }
 
 /// Checks that the operations can be carried out in their order.
-pub(super) fn check(operations: &[MountOp], sources: &[Source]) -> Result<(), PlanDefect> {
-    let mut tree = Tree::empty(operations.len());
-    for operation in operations {
+pub(super) fn check(plan: &Plan) -> Result<(), PlanDefect> {
+    let mut tree = Tree::empty(plan.walls.mounts.len());
+    for operation in &plan.walls.mounts {
         let at = operation.at();
-        let made = match operation {
-            MountOp::Directory { .. } => Entry::Directory,
-            MountOp::File { .. } => Entry::File,
-            MountOp::Symlink { .. } => Entry::Symlink,
-            _ => {
-                let mounted = check_mount(&tree, operation, sources)?;
-                tree.insert(at, mounted);
-                continue;
-            }
-        };
-        if tree.get(at.as_bytes()).is_some() {
-            return Err(order(at, "makes a name that is already there"));
+        let kind = |source| plan.source(source).map(|source| source.kind);
+        let (needs, leaves) = operation.effect(kind);
+        match needs {
+            None => check_name(&tree, at)?,
+            Some(needs) => check_mount(&tree, operation, needs)?,
         }
-        match ground(&tree, at)? {
-            Entry::Memory => tree.insert(at, made),
-            _ => return Err(order(at, "makes a name outside a memory file system")),
-        }
+        tree.insert(at, leaves);
     }
     Ok(())
 }
 
-/// What a mount leaves at its path, if it can be made there.
+fn check_name<'plan>(tree: &Tree<'plan>, at: &'plan GuestPath) -> Result<(), PlanDefect> {
+    if tree.get(at.as_bytes()).is_some() {
+        return Err(order(at, "makes a name that is already there"));
+    }
+    match ground(tree, at)? {
+        Entry::Memory => Ok(()),
+        _ => Err(order(at, "makes a name outside a memory file system")),
+    }
+}
+
 fn check_mount<'plan>(
     tree: &Tree<'plan>,
     operation: &'plan MountOp,
-    sources: &[Source],
-) -> Result<Entry, PlanDefect> {
+    needs: Entry,
+) -> Result<(), PlanDefect> {
     let at = operation.at();
     let ground = ground(tree, at)?;
-    let (needs, leaves) = match operation {
-        MountOp::Bind { source, .. } => {
-            let source = usize::try_from(source.0).ok().and_then(|index| sources.get(index));
-            match source.map(|source| source.kind) {
-                Some(FileKind::Directory) => (Entry::Directory, Entry::Given),
-                _ => (Entry::File, Entry::Closed),
-            }
-        }
-        MountOp::Tmpfs { .. } => (Entry::Directory, Entry::Memory),
-        MountOp::Mask { kind: FileKind::Directory, .. } => (Entry::Directory, Entry::Closed),
-        MountOp::Mask { kind: FileKind::File, .. } => (Entry::File, Entry::Closed),
-        MountOp::Proc { .. } => (Entry::Directory, Entry::Given),
-        MountOp::Devpts { .. } => (Entry::Directory, Entry::Closed),
-        MountOp::SealReadOnly { .. } | MountOp::MaskIfPresent { .. } if ground == Entry::Memory => {
-            return Err(order(at, "covers a name of the cage's own memory file system"));
-        }
-        MountOp::SealReadOnly { .. } => (Entry::Given, Entry::Given),
-        _ => (Entry::Given, Entry::Closed),
-    };
-    let named = tree.get(at.as_bytes());
-    match (ground, named) {
+    if operation.is_optional() && ground == Entry::Memory {
+        return Err(order(at, "covers a name of the cage's own memory file system"));
+    }
+    match (ground, tree.get(at.as_bytes())) {
         (Entry::Memory, Some(name)) if name == needs => {}
         (Entry::Memory, None) => return Err(order(at, "has no mount point")),
         (Entry::Given, None) => {}
@@ -120,7 +85,7 @@ fn check_mount<'plan>(
     if tree.above.contains(at.as_bytes()) {
         return Err(order(at, "hides an earlier one below it"));
     }
-    Ok(leaves)
+    Ok(())
 }
 
 /// What holds the name `at`. The directory around it must exist: made by an operation where the

@@ -1,7 +1,8 @@
 //! What comes over a socket is a Plan or an error, never something in between.
 
 use super::*;
-use crate::sample::{directory, file, plan};
+use crate::sample::{bind, directory, file, plan};
+use crate::{Access, BindPurpose};
 
 /// K27, T52
 #[test]
@@ -12,7 +13,8 @@ fn a_plan_survives_the_way() {
 
 #[track_caller]
 fn changed(from: &str, to: &str) -> DecodeError {
-    let text = String::from_utf8(encode(&plan(vec![directory("/a")]))).unwrap();
+    let grant = bind(0, "/a", Access::ReadOnly, BindPurpose::Grant);
+    let text = String::from_utf8(encode(&plan(vec![directory("/a"), grant]))).unwrap();
     assert!(text.contains(from), "{text}");
     decode(text.replacen(from, to, 1).as_bytes()).unwrap_err()
 }
@@ -20,7 +22,8 @@ fn changed(from: &str, to: &str) -> DecodeError {
 /// T52
 #[test]
 fn anything_else_is_refused() {
-    assert!(matches!(changed("\"version\":1", "\"version\":2"), DecodeError::Version { found: 2 }));
+    let other = changed("\"version\":2", "\"version\":3");
+    assert!(matches!(other, DecodeError::Version { found: 3 }), "{other}");
     // Another version with another shape is told as another version.
     let other = decode(b"{\"version\":7,\"shape\":[]}").unwrap_err();
     assert!(matches!(other, DecodeError::Version { found: 7 }), "{other}");
@@ -31,6 +34,7 @@ fn anything_else_is_refused() {
         ("\"at\":\"/a\"", "\"at\":\"/a/../b\""),
         ("\"at\":\"/a\"", "\"at\":\"a\""),
         ("\"mode\":493", "\"mode\":493,\"more\":1"),
+        ("\"mapping\":", "\"more\":1,\"mapping\":"),
         ("\"with_notify\":\"", "\"with_notify\":\"00"),
         ("\"with_notify\":\"", "\"with_notify\":\"\",\"x\":\""),
         ("\"uid\":1000", "\"uid\":-1"),

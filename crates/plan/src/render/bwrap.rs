@@ -5,8 +5,8 @@ use std::collections::HashSet;
 
 use super::shell::for_shell;
 use crate::{
-    Access, BindPurpose, ByteString, Execution, FileKind, GuestPath, HostIds, IdentityMap,
-    LimitsPlan, Mapping, MountOp, NetworkPlan, Plan,
+    Access, ByteString, Execution, FileKind, GuestPath, HostIds, LimitsPlan, Mapping, MountOp,
+    NetworkPlan, Plan, TmpfsPurpose,
 };
 
 /// A bubblewrap command line and what it reads from file descriptors.
@@ -29,20 +29,21 @@ pub fn bwrap(plan: &Plan, first_fd: i32) -> BwrapCommand {
     let argv = vec![ByteString::from("bwrap")];
     let mut command = Command { argv, data: Vec::new(), first_fd };
     command.namespaces(plan);
+    let mounts = &plan.walls.mounts;
     // Bubblewrap makes its mount points by itself.
     let mounted: HashSet<&GuestPath> =
-        plan.mounts.iter().filter(|operation| operation.is_mount()).map(MountOp::at).collect();
-    for operation in &plan.mounts {
+        mounts.iter().filter(|operation| operation.is_mount()).map(MountOp::at).collect();
+    for operation in mounts {
         if operation.is_mount() || !mounted.contains(operation.at()) {
             command.operation(plan, operation);
         }
     }
     command.seal(plan);
     command.process(plan);
-    let seccomp_fd = command.data(plan.seccomp.without_notify.to_bytes().into());
+    let seccomp_fd = command.data(plan.walls.seccomp.without_notify.to_bytes().into());
     command.add(["--seccomp", &seccomp_fd.to_string(), "--"]);
-    command.argv.extend(plan.argv.iter().cloned());
-    let (IdentityMap::Caller(start_as) | IdentityMap::Unowned(start_as)) = plan.identity.map;
+    command.argv.extend(plan.start.argv.iter().cloned());
+    let start_as = plan.host_ids();
     BwrapCommand { argv: command.argv, data: command.data, seccomp_fd, start_as }
 }
 
@@ -80,35 +81,30 @@ pub fn bwrap_gaps(plan: &Plan) -> Vec<String> {
             gaps.push(text.to_owned());
         }
     };
-    let any = |test: fn(&MountOp) -> bool| plan.mounts.iter().any(test);
-    gap(!plan.landlock.rules.is_empty(), "there is no second wall around files (landlock)");
+    let walls = &plan.walls;
+    let any = |test: fn(&MountOp) -> bool| walls.mounts.iter().any(test);
+    gap(!walls.landlock.rules.is_empty(), "there is no second wall around files (landlock)");
     gap(
-        any(|operation| matches!(operation, MountOp::Bind { mapping: Mapping::Owner { .. }, .. })),
+        any(|operation| operation.bind().is_some_and(|bind| bind.mapping != Mapping::Plain)),
         "granted files keep their owner, so that those of the caller may be out of reach",
     );
     gap(
         any(|operation| {
-            matches!(
-                operation,
-                MountOp::Bind { execution: Execution::Refused, purpose, .. }
-                    if *purpose != BindPurpose::Device
-            ) || matches!(operation, MountOp::Tmpfs { execution: Execution::Refused, at, .. }
-                if !is_below_dev(at))
+            let is_refused = operation.execution() == Some(Execution::Refused);
+            is_refused && !is_below_dev(operation.at())
         }),
         "mounts that should not run programs do",
     );
     gap(
-        any(|operation| {
-            matches!(operation, MountOp::SealReadOnly { .. } | MountOp::MaskIfPresent { .. })
-        }),
+        any(MountOp::is_optional),
         "of `/proc` only `sys`, `sysrq-trigger`, `irq` and `bus` are sealed",
     );
-    if let NetworkPlan::Gatekeeper(gatekeeper) = &plan.network {
+    if let NetworkPlan::Gatekeeper(gatekeeper) = &walls.network {
         gap(!gatekeeper.allow.is_empty(), "no network destination can be reached");
         gap(!gatekeeper.host_ports.is_empty(), "no port of the host's loopback can be reached");
         gap(!gatekeeper.publish.is_empty(), "no port is offered on the host's loopback");
     }
-    gap(plan.limits != LimitsPlan::default(), "no limit on memory, processor, processes or time");
+    gap(walls.limits != LimitsPlan::default(), "no limit on memory, processor, processes or time");
     gaps
 }
 
@@ -138,17 +134,19 @@ impl Command {
     fn namespaces(&mut self, plan: &Plan) {
         self.add(["--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net"]);
         self.add(["--unshare-uts", "--unshare-cgroup", "--disable-userns"]);
-        self.add(["--uid", &plan.identity.uid.to_string()]);
-        self.add(["--gid", &plan.identity.gid.to_string()]);
-        self.add(["--hostname", &plan.identity.hostname]);
+        self.add(["--uid", &plan.walls.identity.uid.to_string()]);
+        self.add(["--gid", &plan.walls.identity.gid.to_string()]);
+        self.add(["--hostname", &plan.start.hostname]);
         self.add(["--die-with-parent", "--new-session", "--cap-drop", "ALL"]);
     }
 
     fn operation(&mut self, plan: &Plan, operation: &MountOp) {
         let at = operation.at();
+        // `--dev` makes these by itself, and in its own way; `/dev/shm` without bounds.
+        if is_below_dev(at) && operation.tmpfs_purpose().is_none() {
+            return;
+        }
         match operation {
-            // `--dev` makes these by itself, and in its own way.
-            _ if is_below_dev(at) && at.as_bytes() != b"/dev/shm" => {}
             MountOp::Directory { mode, .. } => {
                 self.add(["--perms", &octal(*mode), "--dir"]);
                 self.add_path(at);
@@ -163,15 +161,18 @@ impl Command {
                 self.argv.push(target.clone());
                 self.add_path(at);
             }
-            MountOp::Bind { source, access, .. } => {
-                let Some(source) = plan.source(*source) else {
+            MountOp::Bind(bind) => {
+                let Some(source) = plan.source(bind.source) else {
                     return;
                 };
-                self.add([if *access == Access::ReadWrite { "--bind" } else { "--ro-bind" }]);
+                self.add([match bind.access {
+                    Access::ReadOnly => "--ro-bind",
+                    Access::ReadWrite => "--bind",
+                }]);
                 self.argv.push(source.path.as_bytes().to_vec().into());
                 self.add_path(at);
             }
-            MountOp::Tmpfs { .. } if at.as_bytes() == b"/dev" => self.add(["--dev", "/dev"]),
+            MountOp::Tmpfs { purpose: TmpfsPurpose::Devices, .. } => self.add(["--dev", "/dev"]),
             MountOp::Tmpfs { mode, size, .. } => {
                 self.add(["--perms", &octal(*mode), "--size", &size.bytes.to_string(), "--tmpfs"]);
                 self.add_path(at);
@@ -198,12 +199,15 @@ impl Command {
 
     /// Once every mount point exists, what is read-only becomes so, the root last.
     fn seal(&mut self, plan: &Plan) {
-        for operation in &plan.mounts {
-            if matches!(
-                operation,
-                MountOp::Tmpfs { access: Access::ReadOnly, .. }
-                    | MountOp::Mask { kind: FileKind::Directory, .. }
-            ) {
+        for operation in &plan.walls.mounts {
+            let is_read_only = match operation {
+                MountOp::Tmpfs { .. } => operation.access() == Some(Access::ReadOnly),
+                MountOp::Mask { kind, .. } => *kind == FileKind::Directory,
+                MountOp::Directory { .. } | MountOp::File { .. } | MountOp::Symlink { .. } => false,
+                MountOp::Bind(_) | MountOp::Proc { .. } | MountOp::Devpts { .. } => false,
+                MountOp::SealReadOnly { .. } | MountOp::MaskIfPresent { .. } => false,
+            };
+            if is_read_only {
                 self.add(["--remount-ro"]);
                 self.add_path(operation.at());
             }
@@ -213,12 +217,12 @@ impl Command {
 
     fn process(&mut self, plan: &Plan) {
         self.add(["--clearenv"]);
-        for variable in &plan.environment {
+        for variable in &plan.walls.environment {
             self.add(["--setenv"]);
             self.argv.extend([variable.name.clone(), variable.value.clone()]);
         }
         self.add(["--chdir"]);
-        self.add_path(&plan.working_directory);
+        self.add_path(&plan.walls.working_directory);
     }
 }
 

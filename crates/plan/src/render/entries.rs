@@ -1,13 +1,14 @@
 //! A Plan's tree and network as a list, one entry for each step: what the record keeps of a cage.
-//! Paths are the bytes that they are; whoever shows an entry escapes it.
+//! Paths are the bytes that they are; whoever shows an entry escapes it. Knows nothing of one start, because the
+//! list is kept once for each hash.
 
-use crate::{Access, BindPurpose, Execution, Mapping, MountOp, NetworkPlan, Plan};
+use crate::{Access, Bind, BindPurpose, Execution, Mapping, MountOp, NetworkPlan, Walls};
 
 /// The mounts in their order, then the destinations of the network.
-pub fn entries(plan: &Plan) -> Vec<Vec<u8>> {
+pub fn entries(walls: &Walls) -> Vec<Vec<u8>> {
     let mut entries: Vec<Vec<u8>> =
-        plan.mounts.iter().map(|operation| entry(plan, operation)).collect();
-    match &plan.network {
+        walls.mounts.iter().map(|operation| entry(walls, operation)).collect();
+    match &walls.network {
         NetworkPlan::Loopback => entries.push(b"network: loopback".to_vec()),
         NetworkPlan::Gatekeeper(gatekeeper) => {
             let lists = [("allow", &gatekeeper.allow), ("deny", &gatekeeper.deny)];
@@ -24,7 +25,7 @@ pub fn entries(plan: &Plan) -> Vec<Vec<u8>> {
     entries
 }
 
-fn entry(plan: &Plan, operation: &MountOp) -> Vec<u8> {
+fn entry(walls: &Walls, operation: &MountOp) -> Vec<u8> {
     let at = operation.at().as_bytes();
     match operation {
         MountOp::Directory { mode, .. } => words(&format!("directory {mode:o}"), at),
@@ -32,10 +33,11 @@ fn entry(plan: &Plan, operation: &MountOp) -> Vec<u8> {
             words(&format!("file {mode:o} of {} bytes", contents.as_bytes().len()), at)
         }
         MountOp::Symlink { target, .. } => [b"link ", at, b" -> ", target.as_bytes()].concat(),
-        MountOp::Bind { source, access, execution, mapping, purpose, .. } => {
-            let mut entry = bind_words(*access, *execution, *mapping, *purpose);
+        MountOp::Bind(bind) => {
+            let mut entry = bind_words(bind);
             entry.extend_from_slice(at);
-            let source = plan.source(*source).map(|source| source.path.as_bytes());
+            let source = walls.sources.get(bind.source.position());
+            let source = source.map(|source| source.path.as_bytes());
             // Most grants are at their own paths.
             if let Some(source) = source.filter(|source| *source != at) {
                 entry.extend_from_slice(b" from ");
@@ -43,8 +45,9 @@ fn entry(plan: &Plan, operation: &MountOp) -> Vec<u8> {
             }
             entry
         }
-        MountOp::Tmpfs { mode, size, execution, access, .. } => {
-            let (access, execution) = (access_word(*access), execution_word(*execution));
+        MountOp::Tmpfs { mode, size, execution, .. } => {
+            let access = operation.access().map_or("", Access::word);
+            let execution = execution_word(*execution);
             let (bytes, inodes) = (size.bytes, size.inodes);
             words(&format!("memory {access}{execution} {mode:o} {bytes} bytes {inodes} inodes"), at)
         }
@@ -60,32 +63,22 @@ fn words(words: &str, at: &[u8]) -> Vec<u8> {
     [words.as_bytes(), b" ", at].concat()
 }
 
-fn bind_words(
-    access: Access,
-    execution: Execution,
-    mapping: Mapping,
-    purpose: BindPurpose,
-) -> Vec<u8> {
-    let purpose = match purpose {
+fn bind_words(bind: &Bind) -> Vec<u8> {
+    let purpose = match bind.purpose {
         BindPurpose::Base => "base",
         BindPurpose::Grant => "grant",
         BindPurpose::Command => "command",
         BindPurpose::Device => "device",
         BindPurpose::Protected => "protected",
         BindPurpose::Pin => "pin",
+        BindPurpose::Scratch => "scratch",
     };
-    let owner = match mapping {
+    let owner = match bind.mapping {
         Mapping::Plain => String::new(),
         Mapping::Owner { uid, gid } => format!(" owner {uid}:{gid}"),
     };
-    format!("{purpose} {}{}{owner} ", access_word(access), execution_word(execution)).into_bytes()
-}
-
-fn access_word(access: Access) -> &'static str {
-    match access {
-        Access::ReadOnly => "ro",
-        Access::ReadWrite => "rw",
-    }
+    let (access, execution) = (bind.access.word(), execution_word(bind.execution));
+    format!("{purpose} {access}{execution}{owner} ").into_bytes()
 }
 
 fn execution_word(execution: Execution) -> &'static str {

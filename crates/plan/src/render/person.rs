@@ -5,20 +5,21 @@ use std::fmt::Write as _;
 
 use crate::network::{HTTP_PROXY_PORT, SOCKS_PORT};
 use crate::summary::one_phrase;
-use crate::{Access, BindPurpose, ByteString, IdentityMap, MountOp, NetworkPlan, Plan, TmpfsSize};
+use crate::{
+    Access, BindPurpose, ByteString, IdentityMap, MountOp, NetworkPlan, Plan, TmpfsPurpose,
+    TmpfsSize,
+};
 
 /// The compiled cage in sections.
 pub fn person(plan: &Plan) -> String {
     let mut page = Page(String::new());
-    page.heading(&format!("cage {}", plan.cage));
-    page.field("summary", &plan.summary.line);
+    page.heading(&format!("cage {}", plan.walls.cage));
+    page.field("summary", &plan.start.summary);
     page.field("plan", plan.hash().as_str());
-    page.field("program", &command_line(&plan.argv));
-    page.field("starts in", &one_phrase(plan.working_directory.as_bytes()));
+    page.field("program", &command_line(&plan.start.argv));
+    page.field("starts in", &one_phrase(plan.walls.working_directory.as_bytes()));
     reduced_isolation(plan, &mut page);
-    granted_files(plan, &mut page);
-    base_layer(plan, &mut page);
-    private_files(plan, &mut page);
+    files(plan, &mut page);
     network(plan, &mut page);
     system_calls(plan, &mut page);
     identity(plan, &mut page);
@@ -57,92 +58,95 @@ impl Page {
 }
 
 fn reduced_isolation(plan: &Plan, page: &mut Page) {
-    if !plan.summary.reduced_isolation.is_empty() {
+    if !plan.walls.reduced_isolation.is_empty() {
         page.heading("reduced isolation");
-        for sentence in &plan.summary.reduced_isolation {
+        for sentence in &plan.walls.reduced_isolation {
             page.field("warning", sentence);
         }
     }
 }
 
-fn granted_files(plan: &Plan, page: &mut Page) {
-    page.heading("files of the host");
-    let mut nothing = true;
-    for operation in &plan.mounts {
-        let at = one_phrase(operation.at().as_bytes());
-        let label = match operation {
-            MountOp::Bind { access: Access::ReadWrite, purpose: BindPurpose::Grant, .. } => {
-                "read-write"
+/// In which list of the page an operation stands.
+enum Row {
+    /// Of what the host has, under this label.
+    Host(&'static str),
+    Base(String),
+    Command,
+    Device,
+    /// Of the program's own files, under this label and with this remark.
+    Own(&'static str, String),
+    /// In none: it is there for another one's sake.
+    None,
+}
+
+fn row(plan: &Plan, operation: &MountOp) -> Row {
+    let name = || one_phrase(operation.at().as_bytes());
+    match operation {
+        MountOp::Bind(bind) => match (bind.purpose, bind.access) {
+            (BindPurpose::Grant, Access::ReadOnly) => Row::Host("read-only"),
+            (BindPurpose::Grant, Access::ReadWrite) => Row::Host("read-write"),
+            (BindPurpose::Protected, _) => Row::Host("protected"),
+            (BindPurpose::Base, _) => Row::Base(name()),
+            (BindPurpose::Command, _) => Row::Command,
+            (BindPurpose::Device, _) => Row::Device,
+            (BindPurpose::Scratch, _) => {
+                let kept = plan.source(bind.source).map(|source| source.path.as_bytes());
+                Row::Own("kept", format!("in {}", one_phrase(kept.unwrap_or_default())))
             }
-            MountOp::Bind { purpose: BindPurpose::Grant, .. } => "read-only",
-            MountOp::Bind { purpose: BindPurpose::Protected, .. } => "protected",
-            MountOp::Mask { .. } => "hidden",
-            // The only memory file systems that are read-only are `/dev` and hidden directories
-            // with a grant inside.
-            MountOp::Tmpfs { access: Access::ReadOnly, at, .. } if at.as_bytes() != b"/dev" => {
-                "hidden"
+            (BindPurpose::Pin, _) => Row::None,
+        },
+        MountOp::Tmpfs { purpose, size, .. } => match purpose {
+            TmpfsPurpose::Private | TmpfsPurpose::Scratch => {
+                Row::Own("in memory", size_text(*size))
             }
-            _ => continue,
-        };
-        nothing = false;
-        page.field(label, &at);
-    }
-    if nothing {
-        page.field("none", "");
+            TmpfsPurpose::Hidden => Row::Host("hidden"),
+            TmpfsPurpose::Devices => Row::None,
+        },
+        MountOp::Mask { .. } => Row::Host("hidden"),
+        MountOp::File { contents, .. } if !contents.is_empty() => Row::Base(name()),
+        MountOp::Symlink { at, target } if !at.as_bytes().starts_with(b"/dev/") => {
+            Row::Base(format!("{}->{}", name(), one_phrase(target.as_bytes())))
+        }
+        MountOp::Proc { .. } => Row::Base(name()),
+        MountOp::Devpts { .. } => Row::Device,
+        MountOp::Directory { .. } | MountOp::File { .. } | MountOp::Symlink { .. } => Row::None,
+        MountOp::SealReadOnly { .. } | MountOp::MaskIfPresent { .. } => Row::None,
     }
 }
 
-fn base_layer(plan: &Plan, page: &mut Page) {
-    page.heading("base layer, read-only");
-    let mut names = Vec::new();
-    let mut devices = Vec::new();
-    let mut commands = Vec::new();
-    for operation in &plan.mounts {
-        let at = operation.at();
-        let name = one_phrase(at.as_bytes());
-        match operation {
-            MountOp::Bind { purpose: BindPurpose::Base, .. } if at.as_bytes() != SCRATCH => {
-                names.push(name);
-            }
-            MountOp::Bind { purpose: BindPurpose::Command, .. } => commands.push(name),
-            MountOp::Bind { purpose: BindPurpose::Device, .. } | MountOp::Devpts { .. } => {
-                devices.push(name);
-            }
-            MountOp::File { contents, .. } if !contents.is_empty() => names.push(name),
-            MountOp::Symlink { target, .. } if !at.as_bytes().starts_with(b"/dev/") => {
-                names.push(format!("{name}->{}", one_phrase(target.as_bytes())));
-            }
-            MountOp::Proc { .. } => names.push(name),
-            _ => {}
-        }
-    }
-    for (label, list) in [("files", names), ("commands", commands), ("devices", devices)] {
-        if !list.is_empty() {
-            page.field(label, &list.join(" "));
-        }
-    }
-}
-
-fn private_files(plan: &Plan, page: &mut Page) {
-    page.heading("files of its own");
-    for operation in &plan.mounts {
+fn files(plan: &Plan, page: &mut Page) {
+    let (mut host, mut own) = (Vec::new(), Vec::new());
+    let (mut names, mut commands, mut devices) = (Vec::new(), Vec::new(), Vec::new());
+    for operation in &plan.walls.mounts {
         let at = one_phrase(operation.at().as_bytes());
-        match operation {
-            MountOp::Tmpfs { access: Access::ReadWrite, size, .. } => {
-                page.field("in memory", &format!("{at} ({})", size_text(*size)));
-            }
-            MountOp::Bind { source, .. } if operation.at().as_bytes() == SCRATCH => {
-                let kept = plan.source(*source).map(|source| one_phrase(source.path.as_bytes()));
-                page.field("kept", &format!("{at} (in {})", kept.unwrap_or_default()));
-            }
-            _ => {}
+        match row(plan, operation) {
+            Row::Host(label) => host.push((label, at)),
+            Row::Base(name) => names.push(name),
+            Row::Command => commands.push(at),
+            Row::Device => devices.push(at),
+            Row::Own(label, remark) => own.push((label, format!("{at} ({remark})"))),
+            Row::None => {}
+        }
+    }
+    if host.is_empty() {
+        host.push(("none", String::new()));
+    }
+    let base = [("files", names), ("commands", commands), ("devices", devices)];
+    let base = base.into_iter().filter(|(_, list)| !list.is_empty());
+    let base = base.map(|(label, list)| (label, list.join(" "))).collect();
+    let sections =
+        [("files of the host", host), ("base layer, read-only", base), ("files of its own", own)];
+    for (heading, rows) in sections {
+        page.heading(heading);
+        for (label, value) in rows {
+            page.field(label, &value);
         }
     }
 }
 
 fn network(plan: &Plan, page: &mut Page) {
     page.heading("network");
-    match &plan.network {
+    match &plan.walls.network {
         NetworkPlan::Loopback => page.field("none", "the cage's own loopback and nothing else"),
         NetworkPlan::Gatekeeper(gatekeeper) => {
             if gatekeeper.allow.is_empty() {
@@ -181,25 +185,25 @@ fn network(plan: &Plan, page: &mut Page) {
 
 fn system_calls(plan: &Plan, page: &mut Page) {
     page.heading("system calls");
-    page.field("profile", plan.seccomp.profile.name());
+    page.field("profile", plan.walls.seccomp.profile.name());
 }
 
 fn identity(plan: &Plan, page: &mut Page) {
-    let identity = &plan.identity;
+    let identity = &plan.walls.identity;
     page.heading("identity");
     let (uid, gid) = (identity.uid, identity.gid);
     page.field("inside", &format!("{} (uid {uid}, gid {gid})", identity.user));
     let outside = match identity.map {
         IdentityMap::Caller(ids) => format!("the caller (uid {}, gid {})", ids.uid, ids.gid),
-        IdentityMap::Unowned(_) => "an id that owns nothing, new for each run".to_owned(),
+        IdentityMap::Unowned => "an id that owns nothing, new for each run".to_owned(),
     };
     page.field("on the host", &outside);
     page.field("home", &one_phrase(identity.home.as_bytes()));
-    page.field("host name", &identity.hostname);
+    page.field("host name", &plan.start.hostname);
 }
 
 fn limits(plan: &Plan, page: &mut Page) {
-    let limits = &plan.limits;
+    let limits = &plan.walls.limits;
     let lines = [
         ("memory", limits.memory_mb.map(|mb| format!("{mb} MiB"))),
         ("processes", limits.pids.map(|pids| pids.to_string())),
@@ -220,7 +224,7 @@ fn limits(plan: &Plan, page: &mut Page) {
 
 fn environment(plan: &Plan, page: &mut Page) {
     page.heading("environment");
-    for variable in &plan.environment {
+    for variable in &plan.walls.environment {
         let name = one_phrase(variable.name.as_bytes());
         let value = match is_secret(&name) && !variable.value.is_empty() {
             true => "(not shown)".to_owned(),
@@ -262,4 +266,3 @@ const SECRET_WORDS: [&str; 8] =
     ["KEY", "APIKEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "CREDENTIALS"];
 const PAGE_WIDTH: usize = 98;
 const LABEL_WIDTH: usize = 11;
-const SCRATCH: &[u8] = b"/scratch";

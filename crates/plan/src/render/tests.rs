@@ -4,7 +4,7 @@ use super::*;
 use crate::sample::{bind, directory, file, guest, mask, plan, symlink, tmpfs};
 use crate::{
     Access, BindPurpose, ByteString, EnvironmentVariable, FileKind, GatekeeperPlan, HostIds,
-    IdentityMap, LimitsPlan, Mapping, MountOp, NetworkPlan, Plan,
+    IdentityMap, LimitsPlan, Mapping, MountOp, NetworkPlan, Plan, TmpfsPurpose,
 };
 
 fn arguments(plan: &Plan) -> String {
@@ -35,11 +35,16 @@ fn each_operation_has_its_words() {
         "--bind /srv/file /a --remount-ro /",
     );
     check(
-        vec![directory("/a"), tmpfs("/a", Access::ReadWrite)],
+        vec![directory("/a"), tmpfs("/a", TmpfsPurpose::Private)],
         "--perms 0755 --size 1048576 --tmpfs /a --remount-ro /",
     );
     check(
-        vec![directory("/a"), tmpfs("/a", Access::ReadOnly), directory("/a/b"), read_only("/a/b")],
+        vec![
+            directory("/a"),
+            tmpfs("/a", TmpfsPurpose::Hidden),
+            directory("/a/b"),
+            read_only("/a/b"),
+        ],
         "--perms 0755 --size 1048576 --tmpfs /a --ro-bind /srv/project /a/b --remount-ro /a \
          --remount-ro /",
     );
@@ -60,14 +65,14 @@ fn each_operation_has_its_words() {
     check(
         vec![
             directory("/dev"),
-            tmpfs("/dev", Access::ReadOnly),
+            tmpfs("/dev", TmpfsPurpose::Devices),
             file("/dev/null"),
             bind(2, "/dev/null", Access::ReadOnly, BindPurpose::Device),
             symlink("/dev/fd", "/proc/self/fd"),
             directory("/dev/pts"),
             MountOp::Devpts { at: guest("/dev/pts") },
             directory("/dev/shm"),
-            tmpfs("/dev/shm", Access::ReadWrite),
+            tmpfs("/dev/shm", TmpfsPurpose::Private),
         ],
         "--dev /dev --perms 0755 --size 1048576 --tmpfs /dev/shm --remount-ro /dev --remount-ro /",
     );
@@ -99,7 +104,7 @@ fn file_descriptors_are_numbered_upward() {
     assert_eq!(descriptors, [7, 8, 9]);
     assert_eq!(command.seccomp_fd, 9);
     assert_eq!(command.data[1].1, ByteString::from("text"));
-    assert_eq!(command.data[2].1.as_bytes(), plan.seccomp.without_notify.to_bytes());
+    assert_eq!(command.data[2].1.as_bytes(), plan.walls.seccomp.without_notify.to_bytes());
 }
 
 /// K45: bubblewrap gives the cage the rights of whoever starts it.
@@ -107,7 +112,8 @@ fn file_descriptors_are_numbered_upward() {
 fn a_privileged_plan_names_who_must_start_it() {
     let mut plan = plan(Vec::new());
     let ids = HostIds { uid: 1_900_000_001, gid: 1_900_000_001 };
-    plan.identity.map = IdentityMap::Unowned(ids);
+    plan.walls.identity.map = IdentityMap::Unowned;
+    plan.start.unowned = ids;
     assert_eq!(bwrap(&plan, 3).start_as, ids);
 }
 
@@ -120,16 +126,16 @@ fn gaps_are_named() {
         assert!(!has(&closed, word), "{word}");
     }
     let mut open = plan(vec![directory("/a"), bind(0, "/a", Access::ReadOnly, BindPurpose::Grant)]);
-    if let Some(MountOp::Bind { mapping, .. }) = open.mounts.last_mut() {
-        *mapping = Mapping::Owner { uid: 1, gid: 1 };
+    if let Some(MountOp::Bind(bind)) = open.walls.mounts.last_mut() {
+        bind.mapping = Mapping::Owner { uid: 1, gid: 1 };
     }
-    open.network = NetworkPlan::Gatekeeper(GatekeeperPlan {
+    open.walls.network = NetworkPlan::Gatekeeper(GatekeeperPlan {
         allow: vec!["a.test".parse().unwrap()],
         host_ports: vec![5432],
         publish: vec![8080],
         ..GatekeeperPlan::default()
     });
-    open.limits = LimitsPlan { pids: Some(3), ..LimitsPlan::default() };
+    open.walls.limits = LimitsPlan { pids: Some(3), ..LimitsPlan::default() };
     for word in ["owner", "network", "limit on memory", "can be reached", "is offered"] {
         assert!(has(&open, word), "{word}");
     }
@@ -142,7 +148,7 @@ fn the_page_is_plain_text() {
         directory("/a\u{1b}[31m\u{202e}"),
         bind(0, "/a\u{1b}[31m\u{202e}", Access::ReadOnly, BindPurpose::Grant),
     ]);
-    plan.argv = vec!["sh".into(), "-c".into(), "echo 'x'\n\u{7}".into()];
+    plan.start.argv = vec!["sh".into(), "-c".into(), "echo 'x'\n\u{7}".into()];
     let page = person(&plan);
     assert!(page.contains("read-only   /a\\x1b[31m\\xe2\\x80\\xae\n"), "{page}");
     assert!(page.contains("program     sh -c 'echo '\\''x'\\''\\x0a\\x07'\n"), "{page}");
@@ -158,7 +164,7 @@ fn values_of_secrets_are_not_on_the_page() {
         value: ByteString::from(value),
     };
     let mut plan = plan(vec![]);
-    plan.environment = vec![
+    plan.walls.environment = vec![
         variable("EMPTY_TOKEN", ""),
         variable("KEYBOARD", "keys"),
         variable("SERVICE_API_KEY", "s3cret"),

@@ -1,9 +1,8 @@
 //! The one line, exactly.
 
 use super::*;
-use crate::GatekeeperPlan;
-use crate::sample::{bind, directory, guest, plan};
-use crate::{LimitsPlan, SourceIndex};
+use crate::sample::{bind, directory, plan};
+use crate::{Access, GatekeeperPlan, LimitsPlan};
 
 /// K57
 #[test]
@@ -19,16 +18,16 @@ fn the_line_says_it_all() {
         bind(0, "/a/b", Access::ReadWrite, BindPurpose::Grant),
         bind(0, "/a/c", Access::ReadWrite, BindPurpose::Pin),
         directory("/scratch"),
-        bind(0, "/scratch", Access::ReadWrite, BindPurpose::Base),
+        bind(3, "/scratch", Access::ReadWrite, BindPurpose::Scratch),
     ]);
-    full.network = NetworkPlan::Gatekeeper(GatekeeperPlan {
+    full.walls.network = NetworkPlan::Gatekeeper(GatekeeperPlan {
         allow: vec!["*.a.test:443".parse().unwrap(), "b.test".parse().unwrap()],
         deny: vec!["c.a.test".parse().unwrap()],
         reasons: [("c.a.test".to_owned(), "a reason".to_owned())].into(),
         host_ports: vec![5432],
         publish: vec![8080, 8081],
     });
-    full.limits =
+    full.walls.limits =
         LimitsPlan { memory_mb: Some(512), walltime_sec: Some(60), ..LimitsPlan::default() };
     assert_eq!(
         full.one_line(),
@@ -58,17 +57,4 @@ fn odd_names_stay_in_their_field() {
     }
     assert_eq!(word(b"/\xff"), "/\\xff");
     assert_eq!(one_phrase("/a b\u{1b}[1m".as_bytes()), "/a b\\x1b[1m");
-}
-
-/// K29
-#[test]
-fn grants_are_told_with_both_ends() {
-    let plan = plan(vec![directory("/a"), bind(0, "/a", Access::ReadOnly, BindPurpose::Grant)]);
-    let mounts: Vec<FsMount> = plan.fs_mounts().collect();
-    let [FsMount { mode, src_host, dst_cage }] = mounts.as_slice() else {
-        panic!("{mounts:?}");
-    };
-    assert_eq!(*mode, Access::ReadOnly);
-    assert_eq!(src_host, &plan.source(SourceIndex(0)).unwrap().path);
-    assert_eq!(dst_cage, &guest("/a"));
 }

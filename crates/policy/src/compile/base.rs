@@ -2,13 +2,13 @@
 //! minimal `/dev`, its own `/proc`, and memory of its own at `/tmp`, `/scratch` and its home.
 
 use plan::{
-    Access, BindPurpose, ByteString, Execution, FileKind, GuestPath, HostPath, Identity, Mapping,
-    NetworkPlan, SourceIndex, TmpfsSize,
+    Access, Bind, BindPurpose, ByteString, Execution, GuestPath, HostPath, Identity, Mapping,
+    MountOp, NetworkPlan, SCRATCH, SourceIndex, TmpfsPurpose, TmpfsSize,
 };
 
-use super::areas::{Areas, source};
+use super::areas::Areas;
 use super::error::CompileError;
-use super::tree::{Bind, Node, Tree};
+use super::tree::Tree;
 use crate::facts::{BaseEntry, CommandFile};
 use crate::{FsAccess, HostFacts};
 
@@ -23,26 +23,25 @@ pub(super) fn lay(
     lay_proc(tree)?;
     lay_etc(tree, identity, network)?;
     for directory in ["/run", "/var"] {
-        tree.put(path(directory)?, Node::Directory { mode: 0o755 });
+        tree.put(MountOp::Directory { at: path(directory)?, mode: 0o755 });
     }
-    tree.put(path("/tmp")?, memory(0o1777, Execution::Allowed));
+    tree.put(memory(path("/tmp")?, 0o1777, TmpfsPurpose::Private));
     lay_scratch(tree, facts)?;
     for entry in &facts.base {
         match entry {
-            BaseEntry::Bind { at, source } => lay_host_entry(tree, facts, at, *source)?,
+            BaseEntry::Bind { at, source } => lay_host_entry(tree, at, *source),
             BaseEntry::Symlink { at, target } => {
-                tree.put(at.clone(), Node::Symlink { target: target.clone() });
+                tree.put(MountOp::Symlink { at: at.clone(), target: target.clone() });
             }
             BaseEntry::Device { at, source } => {
-                let device = Bind {
+                tree.put(MountOp::Bind(Bind {
                     source: *source,
-                    kind: FileKind::File,
+                    at: at.clone(),
                     access: Access::ReadOnly,
                     execution: Execution::Refused,
                     mapping: Mapping::Plain,
                     purpose: BindPurpose::Device,
-                };
-                tree.put(at.clone(), Node::Bind(device));
+                }));
             }
         }
     }
@@ -52,7 +51,7 @@ pub(super) fn lay(
 /// A home in memory, unless a grant shows the caller's own.
 pub(super) fn lay_home(tree: &mut Tree, areas: &Areas<'_>, home: &GuestPath) {
     if is_home_private(areas, home) {
-        tree.put(home.clone(), memory(0o700, Execution::Allowed));
+        tree.put(memory(home.clone(), 0o700, TmpfsPurpose::Private));
     }
 }
 
@@ -76,70 +75,63 @@ pub(super) fn lay_commands(
         if spoken_of || !tree.is_free(at) {
             continue;
         }
-        let node = match file {
-            CommandFile::File { source: index, .. } => Node::Bind(Bind {
-                source: *index,
-                kind: source(facts, *index)?.kind,
+        tree.put(match file {
+            CommandFile::File { at, source } => MountOp::Bind(Bind {
+                source: *source,
+                at: at.clone(),
                 access: Access::ReadOnly,
                 execution: Execution::Allowed,
                 mapping: Mapping::Plain,
                 purpose: BindPurpose::Command,
             }),
-            CommandFile::Symlink { target, .. } => Node::Symlink { target: target.clone() },
-        };
-        tree.put(at.clone(), node);
+            CommandFile::Symlink { at, target } => {
+                MountOp::Symlink { at: at.clone(), target: target.clone() }
+            }
+        });
     }
     // Last, so that a grant below it makes it a directory instead.
     let (at, target) = (path("/var/tmp")?, ByteString::from("/tmp"));
     if tree.is_free(&at) {
-        tree.put(at, Node::Symlink { target });
+        tree.put(MountOp::Symlink { at, target });
     }
     Ok(())
 }
 
-fn lay_host_entry(
-    tree: &mut Tree,
-    facts: &HostFacts,
-    at: &GuestPath,
-    index: SourceIndex,
-) -> Result<(), CompileError> {
+fn lay_host_entry(tree: &mut Tree, at: &GuestPath, source: SourceIndex) {
     // Data needs no programs; what the system runs lies in `/usr` and the names beside it.
     let is_data = at.as_bytes().starts_with(b"/etc/");
-    let entry = Bind {
-        source: index,
-        kind: source(facts, index)?.kind,
+    tree.put(MountOp::Bind(Bind {
+        source,
+        at: at.clone(),
         access: Access::ReadOnly,
         execution: if is_data { Execution::Refused } else { Execution::Allowed },
         mapping: Mapping::Plain,
         purpose: BindPurpose::Base,
-    };
-    tree.put(at.clone(), Node::Bind(entry));
-    Ok(())
+    }));
 }
 
 /// V15: these devices and no others. A read-only mount does not stop writing to a device.
 fn lay_dev(tree: &mut Tree) -> Result<(), CompileError> {
-    let (size, execution) = (TmpfsSize::DEVICES, Execution::Refused);
-    let dev = Node::Tmpfs { mode: 0o755, size, execution, access: Access::ReadOnly };
-    tree.put(path("/dev")?, dev);
+    let execution = Execution::Refused;
+    let (at, size, purpose) = (path("/dev")?, TmpfsSize::DEVICES, TmpfsPurpose::Devices);
+    tree.put(MountOp::Tmpfs { at, mode: 0o755, size, execution, purpose });
     for (at, target) in DEV_LINKS {
-        tree.put(path(at)?, Node::Symlink { target: ByteString::from(*target) });
+        tree.put(MountOp::Symlink { at: path(at)?, target: ByteString::from(*target) });
     }
-    tree.put(path("/dev/pts")?, Node::Devpts);
-    let access = Access::ReadWrite;
-    let shared = Node::Tmpfs { mode: 0o1777, size: TmpfsSize::SHARED_MEMORY, execution, access };
-    tree.put(path("/dev/shm")?, shared);
+    tree.put(MountOp::Devpts { at: path("/dev/pts")? });
+    let (at, size, purpose) = (path("/dev/shm")?, TmpfsSize::SHARED_MEMORY, TmpfsPurpose::Private);
+    tree.put(MountOp::Tmpfs { at, mode: 0o1777, size, execution, purpose });
     Ok(())
 }
 
 /// T15: a `/proc` of the cage's own still has files of the whole machine.
 fn lay_proc(tree: &mut Tree) -> Result<(), CompileError> {
-    tree.put(path("/proc")?, Node::Proc);
+    tree.put(MountOp::Proc { at: path("/proc")? });
     for name in PROC_SEALED {
-        tree.put(path(name)?, Node::SealReadOnly);
+        tree.put(MountOp::SealReadOnly { at: path(name)? });
     }
     for name in PROC_MASKED {
-        tree.put(path(name)?, Node::MaskIfPresent);
+        tree.put(MountOp::MaskIfPresent { at: path(name)? });
     }
     Ok(())
 }
@@ -170,47 +162,44 @@ fn lay_etc(
         ("/etc/resolv.conf", resolver.into()),
     ];
     for (at, contents) in files {
-        tree.put(path(at)?, Node::File { contents });
+        tree.put(MountOp::File { at: path(at)?, mode: 0o644, contents });
     }
     Ok(())
 }
 
 /// K36, K37: memory, or the directory that a session keeps.
 fn lay_scratch(tree: &mut Tree, facts: &HostFacts) -> Result<(), CompileError> {
-    let node = match facts.scratch {
-        None => memory(0o700, Execution::Allowed),
-        Some(index) => {
-            // The supervisor made it, as the caller.
-            let ids = facts.caller.ids;
-            let mapping = if facts.caller.privileged {
-                Mapping::Owner { uid: ids.uid, gid: ids.gid }
-            } else {
-                Mapping::Plain
-            };
-            Node::Bind(Bind {
-                source: index,
-                kind: source(facts, index)?.kind,
-                access: Access::ReadWrite,
-                execution: Execution::Allowed,
-                mapping,
-                purpose: BindPurpose::Base,
-            })
-        }
+    let at = path(SCRATCH)?;
+    if facts.scratch.is_none() {
+        tree.put(memory(at, 0o700, TmpfsPurpose::Scratch));
+        return Ok(());
+    }
+    // The supervisor made it, as the caller.
+    let ids = facts.caller.ids;
+    let mapping = match facts.caller.privileged {
+        true => Mapping::Owner { uid: ids.uid, gid: ids.gid },
+        false => Mapping::Plain,
     };
-    tree.put(path(SCRATCH)?, node);
+    tree.put(MountOp::Bind(Bind {
+        source: SourceIndex(u32::try_from(facts.sources.len()).unwrap_or(u32::MAX)),
+        at,
+        access: Access::ReadWrite,
+        execution: Execution::Allowed,
+        mapping,
+        purpose: BindPurpose::Scratch,
+    }));
     Ok(())
 }
 
-fn memory(mode: u32, execution: Execution) -> Node {
-    Node::Tmpfs { mode, size: TmpfsSize::PRIVATE, execution, access: Access::ReadWrite }
+fn memory(at: GuestPath, mode: u32, purpose: TmpfsPurpose) -> MountOp {
+    let (size, execution) = (TmpfsSize::PRIVATE, Execution::Allowed);
+    MountOp::Tmpfs { at, mode, size, execution, purpose }
 }
 
 /// A path of the tables below.
 pub(super) fn path(text: &str) -> Result<GuestPath, CompileError> {
     GuestPath::new(text).map_err(|_| CompileError::bug("a path of the base layer is malformed"))
 }
-
-pub(super) const SCRATCH: &str = "/scratch";
 
 const DEV_LINKS: &[(&str, &str)] = &[
     ("/dev/fd", "/proc/self/fd"),

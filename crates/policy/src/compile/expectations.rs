@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use plan::{GuestPath, HostPath};
+use plan::{GuestPath, HostPath, SCRATCH};
 
 use super::areas::Areas;
-use super::base::{SCRATCH, is_home_private};
-use super::tree::{Node, Presence, Tree};
+use super::base::is_home_private;
+use super::tree::{Presence, Tree};
 use crate::{FsAccess, HostFacts};
 
 /// The first of the wished directory and the project that is granted, else the first that the cage
@@ -68,7 +68,7 @@ fn is_made(tree: &Tree, at: &GuestPath) -> bool {
 fn is_shown(tree: &Tree, areas: &Areas<'_>, path: &HostPath) -> bool {
     let at = GuestPath::same_as(path);
     match tree.presence(&at) {
-        Presence::Made => !matches!(tree.node(&at), Some(Node::Mask { .. })),
+        Presence::Made => !tree.is_hidden(&at),
         Presence::AsOnHost => areas.at(path).is_none_or(|area| area.access != FsAccess::Hide),
         Presence::Absent => false,
     }

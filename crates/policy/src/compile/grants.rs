@@ -1,13 +1,16 @@
 //! The mounts that make the areas hold: grants, covers over what is hidden, read-only binds over
 //! what is protected, pins. The most specific path wins in both directions.
 
-use plan::{Access, BindPurpose, Execution, FileKind, GuestPath, HostPath, TmpfsSize};
+use plan::{
+    Access, Bind, BindPurpose, Execution, FileKind, GuestPath, HostPath, MountOp, SCRATCH,
+    TmpfsPurpose, TmpfsSize,
+};
 use walls::Wall;
 
 use super::areas::{Area, Areas, Reason, source};
-use super::base::{SCRATCH, is_home_private};
+use super::base::is_home_private;
 use super::error::{CompileError, RuleConflict};
-use super::tree::{Bind, Node, Tree};
+use super::tree::Tree;
 use crate::facts::ResolvedRule;
 use crate::{FsAccess, FsRule, HostFacts, Policy, RuleOrigin};
 
@@ -34,15 +37,14 @@ pub(super) fn lay(
         }
     }
     for (path, index, mapping) in areas.pins() {
-        let pin = Bind {
+        tree.put(MountOp::Bind(Bind {
             source: *index,
-            kind: source(facts, *index)?.kind,
+            at: GuestPath::same_as(path),
             access: Access::ReadWrite,
             execution: Execution::Allowed,
             mapping: *mapping,
             purpose: BindPurpose::Pin,
-        };
-        tree.put(GuestPath::same_as(path), Node::Bind(pin));
+        }));
     }
     if conflicts.is_empty() { Ok(()) } else { Err(CompileError::Rules(conflicts)) }
 }
@@ -68,7 +70,7 @@ pub(super) fn lay_written_links(
     for (written, real) in links {
         let at = GuestPath::same_as(written);
         if written != real && tree.is_free(&at) {
-            tree.put(at, Node::Symlink { target: real.as_bytes().to_vec().into() });
+            tree.put(MountOp::Symlink { at, target: real.as_bytes().to_vec().into() });
         }
     }
     Ok(())
@@ -92,15 +94,16 @@ fn hide(tree: &mut Tree, areas: &Areas<'_>, home: &GuestPath, path: &HostPath, a
     let node = match area.kind {
         // The cage's own home covers the caller's.
         FileKind::Directory if private_home && *home == at => return,
-        FileKind::Directory if private_home || areas.has_grant_below(path) => Node::Tmpfs {
+        FileKind::Directory if private_home || areas.has_grant_below(path) => MountOp::Tmpfs {
+            at,
             mode: 0o555,
             size: HIDDEN_SIZE,
             execution: Execution::Refused,
-            access: Access::ReadOnly,
+            purpose: TmpfsPurpose::Hidden,
         },
-        kind => Node::Mask { kind },
+        FileKind::Directory | FileKind::File => MountOp::Mask { at, kind: area.kind },
     };
-    tree.put(at, node);
+    tree.put(node);
 }
 
 /// Shows a place with the access that its area has, unless what is around it does so already.
@@ -133,15 +136,14 @@ fn show(
         }
         Reason::Secret | Reason::Protected => BindPurpose::Protected,
     };
-    let bind = Bind {
+    tree.put(MountOp::Bind(Bind {
         source: area.source,
-        kind: area.kind,
+        at,
         access,
         execution: Execution::Allowed,
         mapping: area.mapping,
         purpose,
-    };
-    tree.put(at, Node::Bind(bind));
+    }));
     None
 }
 
@@ -178,7 +180,7 @@ fn place_in_base(
         return refused(writable_system);
     }
     if let Some((_, base)) = tree.base_bind_over(at) {
-        return if access == base.access { PlaceInBase::AlreadyShown } else { PlaceInBase::Apart };
+        return if access == base { PlaceInBase::AlreadyShown } else { PlaceInBase::Apart };
     }
     // A wider grant shows what the base layer would.
     if !tree.take_within(at).is_empty() && writes {

@@ -7,25 +7,23 @@ use super::Invocation;
 use crate::HostFacts;
 
 /// The identity of a cage.
-pub(super) fn identity(facts: &HostFacts, invocation: &Invocation) -> Identity {
-    let prefix: String = invocation.id.chars().take(PREFIX).collect();
+pub(super) fn identity(facts: &HostFacts) -> Identity {
     let home = match &facts.caller.home {
         Some(home) => GuestPath::same_as(home),
         None => GuestPath::new(FALLBACK_HOME).unwrap_or_else(|_| GuestPath::root()),
     };
     let caller = &facts.caller;
     let map = match caller.privileged {
-        true => IdentityMap::Unowned(invocation.unowned),
+        true => IdentityMap::Unowned,
         false => IdentityMap::Caller(caller.ids),
     };
-    Identity {
-        uid: INSIDE_ID,
-        gid: INSIDE_ID,
-        user: USER.to_owned(),
-        home,
-        hostname: format!("stockade-{}", prefix.to_ascii_lowercase()),
-        map,
-    }
+    Identity { uid: INSIDE_ID, gid: INSIDE_ID, user: USER.to_owned(), home, map }
+}
+
+/// The host name inside.
+pub(super) fn hostname(invocation: &Invocation) -> String {
+    let prefix: String = invocation.id.chars().take(PREFIX).collect();
+    format!("stockade-{}", prefix.to_ascii_lowercase())
 }
 
 const INSIDE_ID: u32 = 1000;

@@ -4,13 +4,13 @@
 
 use std::collections::BTreeMap;
 
-use plan::{Access, GuestPath, LandlockPlan, LandlockRule, MountOp};
+use plan::{Access, GuestPath, LandlockPlan, LandlockRule, MountOp, TmpfsPurpose};
 
 /// The rules for a list of mount operations.
 pub(super) fn rules(mounts: &[MountOp]) -> LandlockPlan {
     let read_only = LandlockRule { at: GuestPath::root(), access: Access::ReadOnly };
-    let writable: BTreeMap<&[u8], &GuestPath> =
-        mounts.iter().filter_map(writable_place).map(|at| (at.as_bytes(), at)).collect();
+    let writable = mounts.iter().filter(is_written_to).map(MountOp::at);
+    let writable: BTreeMap<&[u8], &GuestPath> = writable.map(|at| (at.as_bytes(), at)).collect();
     let mut rules = vec![read_only];
     // One rule covers all that lies below it.
     let is_covered = |at: &GuestPath| at.ancestors().any(|above| writable.contains_key(above));
@@ -20,14 +20,9 @@ pub(super) fn rules(mounts: &[MountOp]) -> LandlockPlan {
     LandlockPlan { rules }
 }
 
-fn writable_place(operation: &MountOp) -> Option<&GuestPath> {
-    match operation {
-        MountOp::Bind { at, access: Access::ReadWrite, .. }
-        | MountOp::Tmpfs { at, access: Access::ReadWrite, .. } => Some(at),
-        // Devices are written to through a read-only mount; and of `/proc` a program writes its
-        // own files, such as `/proc/self/comm`. Permissions and read-only mounts hold the rest.
-        MountOp::Proc { at } => Some(at),
-        MountOp::Tmpfs { at, .. } if at.as_bytes() == b"/dev" => Some(at),
-        _ => None,
-    }
+/// Devices are written to through a read-only mount; and of `/proc` a program writes its own files,
+/// such as `/proc/self/comm`. Permissions and read-only mounts hold the rest.
+fn is_written_to(operation: &&MountOp) -> bool {
+    operation.access() == Some(Access::ReadWrite)
+        || operation.tmpfs_purpose() == Some(TmpfsPurpose::Devices)
 }

@@ -19,7 +19,7 @@ pub use error::{CompileError, RuleConflict};
 use plan::seccomp::Profile;
 use plan::{
     ByteString, GatekeeperPlan, HostIds, LimitsPlan, MountOp, NetworkPlan, PLAN_VERSION, Plan,
-    SeccompPlan, Summary,
+    SeccompPlan, Start, Walls,
 };
 use walls::Wall;
 
@@ -46,11 +46,11 @@ pub fn compile(
     invocation: &Invocation,
 ) -> Result<Plan, CompileError> {
     check_start(policy, facts, invocation)?;
-    let identity = identity::identity(facts, invocation);
+    let identity = identity::identity(facts);
     let network = network(policy);
     let areas = Areas::new(policy, facts)?;
 
-    let mut tree = Tree::default();
+    let mut tree = Tree::empty(facts);
     base::lay(&mut tree, facts, &identity, &network)?;
     grants::lay(&mut tree, facts, &areas, &identity.home)?;
     base::lay_home(&mut tree, &areas, &identity.home);
@@ -62,10 +62,8 @@ pub fn compile(
     let must_not_exist = expectations::must_not_exist(&tree, facts, &areas, &identity.home);
     let mut mounts = tree.into_operations();
     cap_memory(&mut mounts, policy.limits.memory_mb);
-    let mut plan = Plan {
-        version: PLAN_VERSION,
+    let walls = Walls {
         cage: policy.name.clone(),
-        invocation: invocation.id.clone(),
         environment: environment::environment(policy, facts, &identity, &working_directory),
         identity,
         sources: facts.sources.clone(),
@@ -74,15 +72,23 @@ pub fn compile(
         network,
         seccomp: SeccompPlan::native(profile(policy.seccomp)),
         limits: limits(policy),
-        argv: invocation.argv.clone(),
         working_directory,
         umask: facts.umask & 0o777,
         must_exist,
         must_not_exist,
         watched: areas.watched(),
-        summary: Summary { line: String::new(), reduced_isolation: reduced_isolation(policy) },
+        reduced_isolation: reduced_isolation(policy),
     };
-    plan.summary.line = plan.one_line();
+    let start = Start {
+        invocation: invocation.id.clone(),
+        hostname: identity::hostname(invocation),
+        unowned: invocation.unowned,
+        sources: facts.scratch.iter().cloned().collect(),
+        argv: invocation.argv.clone(),
+        summary: String::new(),
+    };
+    let mut plan = Plan { version: PLAN_VERSION, walls, start };
+    plan.start.summary = plan.one_line();
     plan.check()?;
     Ok(plan)
 }
@@ -151,7 +157,7 @@ fn limits(policy: &Policy) -> LimitsPlan {
 fn cap_memory(mounts: &mut [MountOp], memory_mb: Option<u64>) {
     let Some(most) = memory_mb.map(|mebibytes| mebibytes.saturating_mul(1 << 20)) else { return };
     for operation in mounts {
-        if let MountOp::Tmpfs { size, .. } = operation {
+        if let Some(size) = operation.memory_mut() {
             size.bytes = size.bytes.min(most);
         }
     }

@@ -5,36 +5,9 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashSet};
 
-use plan::{
-    Access, BindPurpose, ByteString, Execution, FileKind, GuestPath, Mapping, MountOp, SourceIndex,
-    TmpfsSize,
-};
+use plan::{Access, Bind, BindPurpose, ByteString, Entry, FileKind, GuestPath, MountOp};
 
-/// What stands at a path.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Node {
-    Directory { mode: u32 },
-    File { contents: ByteString },
-    Symlink { target: ByteString },
-    Bind(Bind),
-    Tmpfs { mode: u32, size: TmpfsSize, execution: Execution, access: Access },
-    Mask { kind: FileKind },
-    Proc,
-    Devpts,
-    SealReadOnly,
-    MaskIfPresent,
-}
-
-/// A host object at a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Bind {
-    pub(super) source: SourceIndex,
-    pub(super) kind: FileKind,
-    pub(super) access: Access,
-    pub(super) execution: Execution,
-    pub(super) mapping: Mapping,
-    pub(super) purpose: BindPurpose,
-}
+use crate::HostFacts;
 
 /// What names a place of the tree has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,26 +34,33 @@ pub(super) enum Presence {
     Absent,
 }
 
-/// A directory, and the part of the base layer that shows it: the length of its path, and the bind.
+/// A directory, and the part of the base layer that shows it: the length of its path, and its access.
 struct Shown {
     directory: Vec<u8>,
-    by: Option<(usize, Bind)>,
+    by: Option<(usize, Access)>,
 }
 
 /// The tree.
-#[derive(Default)]
 pub(super) struct Tree {
-    nodes: BTreeMap<GuestPath, Node>,
+    nodes: BTreeMap<GuestPath, MountOp>,
+    /// What the host objects are, by their indices.
+    kinds: Vec<FileKind>,
     /// What shows the directory that was asked about last: whoever asks goes through one after the
     /// other. Forgotten with every change at or above it.
     last_shown: RefCell<Option<Shown>>,
 }
 
 impl Tree {
-    /// Puts something at a path, instead of what was there.
-    pub(super) fn put(&mut self, at: GuestPath, node: Node) {
-        self.forget_what_shows(&at);
-        self.nodes.insert(at, node);
+    /// Nothing, to be made from what was found on the host.
+    pub(super) fn empty(facts: &HostFacts) -> Self {
+        let kinds = facts.sources.iter().chain(&facts.scratch).map(|source| source.kind).collect();
+        Self { nodes: BTreeMap::new(), kinds, last_shown: RefCell::default() }
+    }
+
+    /// Puts something at its path, instead of what was there.
+    pub(super) fn put(&mut self, operation: MountOp) {
+        self.forget_what_shows(operation.at());
+        self.nodes.insert(operation.at().clone(), operation);
     }
 
     fn forget_what_shows(&mut self, changed: &GuestPath) {
@@ -89,19 +69,19 @@ impl Tree {
     }
 
     /// Takes away what is at a path or below, and tells what that was.
-    pub(super) fn take_within(&mut self, top: &GuestPath) -> Vec<(GuestPath, Node)> {
+    pub(super) fn take_within(&mut self, top: &GuestPath) -> Vec<MountOp> {
         self.forget_what_shows(top);
         let taken: Vec<GuestPath> = self.within(top).map(|(at, _)| at.clone()).collect();
-        taken.into_iter().filter_map(|at| self.nodes.remove_entry(&at)).collect()
+        taken.into_iter().filter_map(|at| self.nodes.remove(&at)).collect()
     }
 
-    /// What stands at a path.
-    pub(super) fn node(&self, at: &GuestPath) -> Option<&Node> {
-        self.nodes.get(at)
+    /// Whether what stands at a path is there to hide it.
+    pub(super) fn is_hidden(&self, at: &GuestPath) -> bool {
+        self.nodes.get(at).is_some_and(|node| node.is_cover() && node.bind().is_none())
     }
 
     /// Everything at a path or below.
-    pub(super) fn within(&self, top: &GuestPath) -> impl Iterator<Item = (&GuestPath, &Node)> {
+    pub(super) fn within(&self, top: &GuestPath) -> impl Iterator<Item = (&GuestPath, &MountOp)> {
         // Between a path and what lies below it others can stand: `/a`, `/a-b`, `/a/b`.
         self.nodes
             .range::<GuestPath, _>(top..)
@@ -109,34 +89,38 @@ impl Tree {
             .filter(|(at, _)| at.is_within(top))
     }
 
-    /// The part of the base layer that shows a path, if one does.
-    pub(super) fn base_bind_over<'at>(&self, at: &'at GuestPath) -> Option<(&'at [u8], Bind)> {
+    /// The part of the base layer that shows a path, if one does, and its access.
+    pub(super) fn base_bind_over<'at>(&self, at: &'at GuestPath) -> Option<(&'at [u8], Access)> {
         if let Some(shown) = self.shown_by(at.as_bytes()) {
-            return shown.map(|bind| (at.as_bytes(), bind));
+            return shown.map(|access| (at.as_bytes(), access));
         }
         let directory = at.ancestors().next()?;
         let mut last = self.last_shown.borrow_mut();
         let by = match last.as_ref() {
             Some(shown) if shown.directory == directory => shown.by,
             _ => {
-                let shows = |path: &[u8]| Some(self.shown_by(path)?.map(|bind| (path.len(), bind)));
+                let shows =
+                    |path: &[u8]| Some(self.shown_by(path)?.map(|access| (path.len(), access)));
                 let by = at.ancestors().find_map(shows).flatten();
                 *last = Some(Shown { directory: directory.to_vec(), by });
                 by
             }
         };
-        let (length, bind) = by?;
-        Some((at.as_bytes().get(..length)?, bind))
+        let (length, access) = by?;
+        Some((at.as_bytes().get(..length)?, access))
     }
 
     /// What stands at this very path: none if nothing does that would show or cover what is below,
     /// none inside if it is not of the base layer.
-    fn shown_by(&self, path: &[u8]) -> Option<Option<Bind>> {
-        match self.nodes.get(path)? {
-            Node::Bind(bind) if bind.purpose == BindPurpose::Base => Some(Some(*bind)),
-            Node::Directory { .. } => None,
-            _ => Some(None),
-        }
+    fn shown_by(&self, path: &[u8]) -> Option<Option<Access>> {
+        let node = self.nodes.get(path)?;
+        let of_base = |bind: &&Bind| match bind.purpose {
+            BindPurpose::Base | BindPurpose::Scratch => true,
+            BindPurpose::Grant | BindPurpose::Protected | BindPurpose::Pin => false,
+            BindPurpose::Command | BindPurpose::Device => false,
+        };
+        let base = node.bind().filter(of_base).map(|bind| bind.access);
+        (self.effect(node).1 != Entry::Directory).then_some(base)
     }
 
     /// Whether a path will exist.
@@ -170,7 +154,7 @@ impl Tree {
             let on = known.map_or_else(|| self.ground(at), |(_, ground)| ground);
             last = Some((directory, on));
             let Some((top, ground)) = on else { continue };
-            match (ground, mount_point(node)) {
+            match (ground, self.mount_point(node)) {
                 (Ground::Own, point) => {
                     if known.is_none() {
                         self.make_directories(top, at, &mut made, &mut operations);
@@ -178,11 +162,11 @@ impl Tree {
                     operations.extend(point.map(|kind| name_for(kind, at.clone())));
                 }
                 (Ground::Given, Some(_)) => {}
-                (Ground::Given, None) if is_kernel_detail(node) => {}
+                (Ground::Given, None) if node.is_optional() => {}
                 // Nothing is made on the host, and nothing below an empty place.
                 (Ground::Given, None) | (Ground::Closed, _) => continue,
             }
-            operations.push(operation(at.clone(), node.clone()));
+            operations.push(node.clone());
         }
         operations
     }
@@ -210,61 +194,37 @@ impl Tree {
     /// The mount that holds a path, from above, and what it means for names; none below a link.
     fn ground<'at>(&self, at: &'at GuestPath) -> Option<Holder<'at>> {
         for above in at.ancestors() {
-            let ground = match self.nodes.get(above) {
-                None | Some(Node::Directory { .. }) => continue,
-                Some(Node::Symlink { .. }) => return None,
-                Some(Node::Tmpfs { .. }) => Ground::Own,
-                Some(Node::Proc | Node::SealReadOnly) => Ground::Given,
-                Some(Node::Bind(bind)) if bind.kind == FileKind::Directory => Ground::Given,
-                Some(_) => Ground::Closed,
+            let Some(node) = self.nodes.get(above) else { continue };
+            let ground = match self.effect(node).1 {
+                Entry::Directory => continue,
+                Entry::Symlink => return None,
+                Entry::Memory => Ground::Own,
+                Entry::Given => Ground::Given,
+                Entry::File | Entry::Closed => Ground::Closed,
             };
             return Some((above, ground));
         }
         Some((b"/", Ground::Own))
     }
-}
 
-/// What a node needs to be mounted on; none where it is no mount.
-fn mount_point(node: &Node) -> Option<FileKind> {
-    match node {
-        Node::Bind(bind) => Some(bind.kind),
-        Node::Mask { kind } => Some(*kind),
-        Node::Tmpfs { .. } | Node::Proc | Node::Devpts => Some(FileKind::Directory),
-        Node::Directory { .. }
-        | Node::File { .. }
-        | Node::Symlink { .. }
-        | Node::SealReadOnly
-        | Node::MaskIfPresent => None,
+    /// What a node needs to be mounted on; none where it is no mount, or one over names that the kernel
+    /// provides.
+    fn mount_point(&self, node: &MountOp) -> Option<FileKind> {
+        match self.effect(node).0? {
+            Entry::Directory => Some(FileKind::Directory),
+            Entry::File => Some(FileKind::File),
+            Entry::Symlink | Entry::Memory | Entry::Given | Entry::Closed => None,
+        }
     }
-}
 
-/// Mounts over names that the kernel provides, where it does.
-fn is_kernel_detail(node: &Node) -> bool {
-    matches!(node, Node::SealReadOnly | Node::MaskIfPresent)
+    fn effect(&self, node: &MountOp) -> (Option<Entry>, Entry) {
+        node.effect(|source| self.kinds.get(source.position()).copied())
+    }
 }
 
 fn name_for(kind: FileKind, at: GuestPath) -> MountOp {
     match kind {
         FileKind::Directory => MountOp::Directory { at, mode: 0o755 },
         FileKind::File => MountOp::File { at, mode: 0o644, contents: ByteString::default() },
-    }
-}
-
-fn operation(at: GuestPath, node: Node) -> MountOp {
-    match node {
-        Node::Directory { mode } => MountOp::Directory { at, mode },
-        Node::File { contents } => MountOp::File { at, mode: 0o644, contents },
-        Node::Symlink { target } => MountOp::Symlink { at, target },
-        Node::Bind(Bind { source, access, execution, mapping, purpose, .. }) => {
-            MountOp::Bind { source, at, access, execution, mapping, purpose }
-        }
-        Node::Tmpfs { mode, size, execution, access } => {
-            MountOp::Tmpfs { at, mode, size, execution, access }
-        }
-        Node::Mask { kind } => MountOp::Mask { at, kind },
-        Node::Proc => MountOp::Proc { at },
-        Node::Devpts => MountOp::Devpts { at },
-        Node::SealReadOnly => MountOp::SealReadOnly { at },
-        Node::MaskIfPresent => MountOp::MaskIfPresent { at },
     }
 }

@@ -76,8 +76,10 @@ impl FakeHost {
         let (secrets, protected, between) = (found(secrets), found(protected), found(between));
         let base = finder.base(&policy.commands);
         let commands = finder.commands(&policy.commands);
-        let scratch = (policy.state == State::Scratch)
-            .then(|| finder.source("/home/dev/.local/state/stockade/scratch"));
+        let scratch = (policy.state == State::Scratch).then(|| {
+            finder.source("/home/dev/.local/state/stockade/scratch");
+            finder.sources.pop().unwrap()
+        });
         HostFacts {
             caller: Caller {
                 ids: if self.privileged { ids(0) } else { ids(1001) },

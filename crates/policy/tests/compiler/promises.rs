@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::fake_host::{FakeHost, HOME, PROJECT, guest, host, invocation};
 use plan::{
-    Access, BindPurpose, ByteString, FileKind, GuestPath, HostIds, IdentityMap, Mapping, MountOp,
+    Access, Bind, BindPurpose, ByteString, FileKind, GuestPath, HostIds, Mapping, MountOp,
     NetworkPlan, Plan,
 };
 use proptest::prelude::*;
@@ -46,10 +46,10 @@ fn refused(rules: &[(FsAccess, &str)]) -> CompileError {
 /// What the finished tree allows at a path of the project, worked out from the operations alone.
 fn effective(plan: &Plan, at: &GuestPath) -> FsAccess {
     let mut result = Hide;
-    for operation in plan.mounts.iter().filter(|operation| at.is_within(operation.at())) {
+    for operation in plan.walls.mounts.iter().filter(|operation| at.is_within(operation.at())) {
         result = match operation {
-            MountOp::Bind { access: Access::ReadWrite, .. } => ReadWrite,
-            MountOp::Bind { .. } => ReadOnly,
+            MountOp::Bind(Bind { access: Access::ReadWrite, .. }) => ReadWrite,
+            MountOp::Bind(_) => ReadOnly,
             MountOp::Tmpfs { .. } | MountOp::Mask { .. } => Hide,
             _ => result,
         };
@@ -58,7 +58,10 @@ fn effective(plan: &Plan, at: &GuestPath) -> FsAccess {
 }
 
 fn position(plan: &Plan, at: &str) -> Option<usize> {
-    plan.mounts.iter().position(|operation| operation.is_mount() && *operation.at() == guest(at))
+    plan.walls
+        .mounts
+        .iter()
+        .position(|operation| operation.is_mount() && *operation.at() == guest(at))
 }
 
 /// K236: two ways to one place must agree.
@@ -78,7 +81,7 @@ fn contradicting_rules_are_told_together() {
          --hide /home/dev/project/src, which lead to the same place"
     );
     let same = compiled(&[(ReadOnly, "vendor"), (ReadOnly, "third/party")]);
-    assert_eq!(same.fs_mounts().count(), 1);
+    assert_eq!(same.walls.mounts.iter().filter_map(MountOp::grant).count(), 1);
 }
 
 /// K226, T64
@@ -132,10 +135,11 @@ fn a_kept_scratch_needs_a_directory() {
 fn nothing_above_a_hidden_path_can_be_renamed() {
     let plan = compiled(&[(ReadWrite, "."), (Hide, "deep/er/still/file"), (ReadOnly, "docs/a/b")]);
     let pinned: Vec<String> = plan
+        .walls
         .mounts
         .iter()
         .filter_map(|operation| match operation {
-            MountOp::Bind { at, purpose: BindPurpose::Pin, access, .. } => {
+            MountOp::Bind(Bind { at, purpose: BindPurpose::Pin, access, .. }) => {
                 assert_eq!(*access, Access::ReadWrite);
                 Some(at.to_string())
             }
@@ -146,9 +150,10 @@ fn nothing_above_a_hidden_path_can_be_renamed() {
         .map(|path| format!("{PROJECT}/{path}"));
     assert_eq!(pinned, expected);
     let read_only = compiled(&[(ReadOnly, "."), (Hide, "deep/er/still/file")]);
-    let is_pin =
-        |operation: &MountOp| matches!(operation, MountOp::Bind { purpose: BindPurpose::Pin, .. });
-    assert!(!read_only.mounts.iter().any(is_pin));
+    let is_pin = |operation: &MountOp| {
+        matches!(operation, MountOp::Bind(Bind { purpose: BindPurpose::Pin, .. }))
+    };
+    assert!(!read_only.walls.mounts.iter().any(is_pin));
 }
 
 /// K227, T5: a project's own file cannot lift the protection; the user can.
@@ -187,19 +192,18 @@ fn owners_are_mapped_for_root_alone() {
         let host = FakeHost { privileged, ..FakeHost::default() };
         let plan = compile(&rules, &host.resolve(&rules), &invocation()).unwrap();
         let mapping = |wanted: &str| {
-            plan.mounts.iter().find_map(|operation| match operation {
-                MountOp::Bind { at, mapping, .. } if *at == guest(wanted) => Some(*mapping),
+            plan.walls.mounts.iter().find_map(|operation| match operation {
+                MountOp::Bind(Bind { at, mapping, .. }) if *at == guest(wanted) => Some(*mapping),
                 _ => None,
             })
         };
-        (mapping(PROJECT), mapping("/srv/data"), mapping("/usr"), plan.identity.map)
+        (mapping(PROJECT), mapping("/srv/data"), mapping("/usr"), plan.host_ids())
     };
     let plain = Some(Mapping::Plain);
-    let caller = IdentityMap::Caller(HostIds { uid: 1001, gid: 1001 });
+    let caller = HostIds { uid: 1001, gid: 1001 };
     assert_eq!(mappings(false), (plain, plain, plain, caller));
     let owner = Some(Mapping::Owner { uid: 1001, gid: 1001 });
-    let unowned = IdentityMap::Unowned(invocation().unowned);
-    assert_eq!(mappings(true), (owner, plain, plain, unowned));
+    assert_eq!(mappings(true), (owner, plain, plain, invocation().unowned));
 }
 
 /// K45
@@ -269,6 +273,7 @@ fn the_environment_is_new() {
     facts.environment.push(("SSH_AUTH_SOCK".to_owned(), "/run/agent".into()));
     let plan = compile(&rules, &facts, &invocation()).unwrap();
     let variables: Vec<String> = plan
+        .walls
         .environment
         .iter()
         .map(|variable| format!("{}={}", variable.name, variable.value))
@@ -293,14 +298,14 @@ fn the_environment_is_new() {
 #[test]
 fn the_rest_of_a_policy_arrives() {
     let plan = compiled(&[]);
-    assert_eq!(plan.identity.hostname, "stockade-01jcqzx8");
-    assert_eq!(plan.network, NetworkPlan::Loopback);
-    assert!(plan.summary.reduced_isolation.is_empty());
+    assert_eq!(plan.start.hostname, "stockade-01jcqzx8");
+    assert_eq!(plan.walls.network, NetworkPlan::Loopback);
+    assert!(plan.walls.reduced_isolation.is_empty());
     let relaxed = Policy { seccomp: Seccomp::Relaxed, ..policy(&[]) };
     let facts = FakeHost::default().resolve(&relaxed);
     let plan = compile(&relaxed, &facts, &invocation()).unwrap();
-    assert_eq!(plan.seccomp.profile, plan::seccomp::Profile::Relaxed);
-    assert_eq!(plan.summary.reduced_isolation.len(), 1);
+    assert_eq!(plan.walls.seccomp.profile, plan::seccomp::Profile::Relaxed);
+    assert_eq!(plan.walls.reduced_isolation.len(), 1);
 }
 
 /// K25, K49, K79: a gatekeeper exactly where something is to be reached, and then names and
@@ -323,13 +328,13 @@ fn a_gatekeeper_comes_with_anything_that_is_reached() {
         let rules = Policy { net, ..policy(&[]) };
         let facts = FakeHost::default().resolve(&rules);
         let plan = compile(&rules, &facts, &invocation()).unwrap();
-        assert_eq!(plan.network != NetworkPlan::Loopback, connected, "{:?}", rules.net);
-        let proxies = plan
-            .environment
-            .iter()
-            .filter(|variable| variable.name.to_string().to_ascii_lowercase().ends_with("_proxy"));
+        assert_eq!(plan.walls.network != NetworkPlan::Loopback, connected, "{:?}", rules.net);
+        let proxies =
+            plan.walls.environment.iter().filter(|variable| {
+                variable.name.to_string().to_ascii_lowercase().ends_with("_proxy")
+            });
         assert_eq!(proxies.count(), if connected { 8 } else { 0 });
-        let resolver = plan.mounts.iter().find_map(|operation| match operation {
+        let resolver = plan.walls.mounts.iter().find_map(|operation| match operation {
             MountOp::File { at, contents, .. } if *at == guest("/etc/resolv.conf") => {
                 Some(contents.to_string())
             }
@@ -348,14 +353,14 @@ fn a_gatekeeper_comes_with_anything_that_is_reached() {
 #[test]
 fn expectations_follow_the_grants() {
     let plan = compiled(&[(ReadOnly, "src"), (Hide, "secrets")]);
-    assert!(plan.must_exist.contains(&guest("/home/dev/project/src")));
+    assert!(plan.walls.must_exist.contains(&guest("/home/dev/project/src")));
     for absent in ["/home/dev/project/secrets", "/home/dev/project/.git", "/home/dev/.ssh", "/sys"]
     {
-        assert!(plan.must_not_exist.contains(&guest(absent)), "{absent}");
+        assert!(plan.walls.must_not_exist.contains(&guest(absent)), "{absent}");
     }
     let plan = compiled(&[(ReadOnly, "."), (ReadOnly, "/etc")]);
     for maybe in ["/home/dev/project/.git", "/etc/shadow"] {
-        assert!(!plan.must_not_exist.contains(&guest(maybe)), "{maybe}");
+        assert!(!plan.walls.must_not_exist.contains(&guest(maybe)), "{maybe}");
     }
 }
 
@@ -364,19 +369,15 @@ fn expectations_follow_the_grants() {
 fn writable_places_are_few() {
     let plan = compiled(&[(ReadOnly, "."), (ReadWrite, "build")]);
     let writable: Vec<String> = plan
+        .walls
         .mounts
         .iter()
-        .filter(|operation| {
-            matches!(
-                operation,
-                MountOp::Bind { access: Access::ReadWrite, .. }
-                    | MountOp::Tmpfs { access: Access::ReadWrite, .. }
-            )
-        })
+        .filter(|operation| operation.access() == Some(Access::ReadWrite))
         .map(|operation| operation.at().to_string())
         .collect();
     let build = format!("{PROJECT}/build");
-    assert_eq!(writable, ["/dev/shm", HOME, build.as_str(), "/scratch", "/tmp"]);
+    let own = ["/dev/pts", "/dev/shm", HOME, &build, "/proc", "/scratch", "/tmp"];
+    assert_eq!(writable, own);
 }
 
 /// K5, K46: an empty policy shows nothing of the project or the home.
@@ -384,13 +385,11 @@ fn writable_places_are_few() {
 fn an_empty_policy_shows_nothing() {
     let plan = compiled(&[]);
     let shows_home = |source: &plan::Source| source.path.is_within(&host("/home"));
-    let shown = plan.mounts.iter().filter_map(|operation| match operation {
-        MountOp::Bind { source, .. } => plan.source(*source),
-        _ => None,
-    });
-    assert!(shown.into_iter().all(|source| !shows_home(source)));
-    assert_eq!(plan.fs_mounts().count(), 0);
-    assert_eq!(plan.working_directory, guest(HOME));
+    let shown = plan.walls.mounts.iter().filter_map(MountOp::bind);
+    let mut shown = shown.map(|bind| plan.source(bind.source).unwrap());
+    assert!(shown.all(|source| !shows_home(source)));
+    assert_eq!(plan.walls.mounts.iter().filter_map(MountOp::grant).count(), 0);
+    assert_eq!(plan.walls.working_directory, guest(HOME));
 }
 
 /// V17: an account without a home directory, and a grant around where it would be.
@@ -404,8 +403,8 @@ fn a_home_that_may_not_exist_is_not_relied_on() {
         ..FakeHost::default()
     };
     let plan = compile(&rules, &host.resolve(&rules), &invocation()).unwrap();
-    assert_eq!(plan.working_directory, guest("/tmp"));
-    assert!(!plan.must_exist.contains(&guest("/home/ghost")));
+    assert_eq!(plan.walls.working_directory, guest("/tmp"));
+    assert!(!plan.walls.must_exist.contains(&guest("/home/ghost")));
 }
 
 const PATHS: &[&str] = &[
@@ -497,8 +496,8 @@ fn a_thousand_grants_compile() {
     let rules: Vec<(FsAccess, &str)> = names.iter().map(|name| (ReadOnly, name.as_str())).collect();
     let policy = policy(&rules);
     let plan = compile(&policy, &host.resolve(&policy), &invocation()).unwrap();
-    assert_eq!(plan.fs_mounts().count(), 1000);
-    assert!(plan.mounts.iter().all(|operation| !matches!(
+    assert_eq!(plan.walls.mounts.iter().filter_map(MountOp::grant).count(), 1000);
+    assert!(plan.walls.mounts.iter().all(|operation| !matches!(
         operation,
         MountOp::Mask { kind: FileKind::File | FileKind::Directory, .. }
     )));

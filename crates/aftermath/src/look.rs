@@ -1,13 +1,15 @@
 //! What has to be looked at on the host when a cage has ended: files that would run code there, and
-//! covers that somebody took away from outside. Renames what was planted, as `aftermath::quarantine` does;
+//! covers that somebody took away from outside. Renames what was planted, as `quarantine` does;
 //! changes nothing else.
 
 use std::os::unix::fs::MetadataExt as _;
 
-use aftermath::quarantine::{self, AtStart, Began, Finding, Whereabouts};
-use cage::prepare::Prepared;
 use plan::{Access, HostPath, Source};
 use policy::shown::shortened;
+
+use prepare::Prepared;
+
+use crate::quarantine::{self, AtStart, Began, Finding, Whereabouts};
 
 /// What a look after the end has to know of a cage.
 #[derive(Debug)]
@@ -23,7 +25,7 @@ pub struct Aftermath {
 }
 
 /// What a look came upon.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Findings {
     /// Files that run code on the host.
     pub found: Vec<Finding>,
@@ -32,7 +34,7 @@ pub struct Findings {
 }
 
 /// A sentence for a person.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Note {
     /// Worth knowing.
     Worth(String),
@@ -45,13 +47,13 @@ impl Aftermath {
     pub fn of(prepared: &Prepared) -> Self {
         let single_files = prepared.single_files();
         Self {
-            began: (!prepared.plan.watched.is_empty()).then(Began::now),
-            watched: prepared.plan.watched.clone(),
+            began: (!prepared.plan.walls.watched.is_empty()).then(Began::now),
+            watched: prepared.plan.walls.watched.clone(),
             at_start: prepared.at_start(),
             covered: prepared.covered().cloned().collect(),
             hidden_once_there: prepared.hidden_once_there.clone(),
             single_files: single_files.map(|(source, access)| (source.clone(), access)).collect(),
-            suffix: prepared.plan.invocation.to_ascii_lowercase(),
+            suffix: prepared.plan.start.invocation.to_ascii_lowercase(),
         }
     }
 

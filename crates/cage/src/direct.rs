@@ -1,4 +1,4 @@
-//! A program without a cage: the caller's own user, files and network. K158, K159
+//! A program in a process group of its own: the caller's user, files and network. K158, K159
 //!
 //! What can be tracked of it is its process group. A descendant that makes a group or a session of
 //! its own is out of reach: nothing that is short of a cage holds it, and nothing here pretends to.
@@ -15,8 +15,8 @@ use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions, WaitOptions};
 use sys::exec::CStringArray;
 use sys::spawn::Program;
 
-use super::request::UncagedProgram;
 use crate::outcome::SpawnError;
+use crate::runner::UncagedProgram;
 
 /// A program that runs in a process group of its own.
 #[derive(Debug)]
@@ -64,6 +64,11 @@ impl Direct {
             streams: [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()],
         })
         .map_err(failed)?;
+        Self::of_child(pid)
+    }
+
+    /// A child of this process that leads a process group.
+    pub(crate) fn of_child(pid: Pid) -> Result<Self, SpawnError> {
         // The child cannot have been reaped: only this value's owner does that.
         match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
             Ok(pidfd) => Ok(Self { pid, pidfd }),

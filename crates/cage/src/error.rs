@@ -6,10 +6,12 @@ use jail::StartError;
 use limits::LimitsError;
 use plan::Plan;
 use policy::Kind;
+use policy::with_causes;
 use prepare::{PrepareError, SelectionError};
 use rustix::io::Errno;
 
 use crate::outcome::{RecordError, SpawnError};
+use aftermath::{Aftermath, Findings};
 
 /// Why a program did not start.
 #[derive(Debug, thiserror::Error)]
@@ -20,15 +22,10 @@ pub enum RunError {
     /// The policy makes no cage here, or grants what does not exist. K180, K184
     #[error(transparent)]
     Prepare(#[from] PrepareError),
-    /// The cage's limits cannot be held. K182
-    #[error(transparent)]
-    Limits(#[from] LimitsError),
-    /// The cage or its network cannot be had, or the program not be started. K181, K183
+    /// The cage, its network, its limits or its record cannot be had, or the program not be started. K181,
+    /// K182, K183, K240
     #[error(transparent)]
     Spawn(SpawnError),
-    /// The start cannot be recorded, so it did not happen. K240
-    #[error(transparent)]
-    Record(#[from] RecordError),
     /// This runner starts nothing without a cage.
     #[error("programs without a cage are not allowed here")]
     UncagedNotAllowed,
@@ -55,12 +52,24 @@ pub enum RunError {
     /// The runner is being closed.
     #[error("the supervisor is closing")]
     Closing,
+    /// The program may have run before this went wrong.
+    #[error("{}", with_causes(error))]
+    Begun {
+        /// What went wrong.
+        error: Box<SpawnError>,
+        /// What the program has left.
+        findings: Findings,
+    },
 }
 
 impl RunError {
     /// Whether the program may have run, and have left what it made.
     pub fn may_have_begun(&self) -> bool {
-        matches!(self, Self::Spawn(error) if error.may_have_begun())
+        match self {
+            Self::Spawn(error) => error.may_have_begun(),
+            Self::Begun { .. } => true,
+            _ => false,
+        }
     }
 
     /// Whether somebody else changed what the cage covers while it was built: another try may find it as it
@@ -69,7 +78,18 @@ impl RunError {
         matches!(self, Self::Spawn(SpawnError::TreeChanged { .. }))
     }
 
-    pub(super) fn with_reason(self, plan: &Plan) -> Self {
+    /// The same with what the program has left, if it may have run.
+    pub(crate) fn of_begun(self, aftermath: Option<&Aftermath>) -> Self {
+        match self {
+            Self::Spawn(error) if error.may_have_begun() => {
+                let findings = aftermath.map(Aftermath::look).unwrap_or_default();
+                Self::Begun { error: Box::new(error), findings }
+            }
+            other => other,
+        }
+    }
+
+    pub(crate) fn with_reason(self, plan: &Plan) -> Self {
         match self {
             Self::Spawn(error) => Self::Spawn(error.with_reason(plan)),
             other => other,
@@ -81,16 +101,26 @@ impl From<SpawnError> for RunError {
     fn from(error: SpawnError) -> Self {
         match error {
             SpawnError::Start(StartError::LauncherGone) => Self::LauncherGone,
-            SpawnError::Limits(error) => Self::Limits(error),
-            SpawnError::Record(error) => Self::Record(error),
             error => Self::Spawn(error),
         }
     }
 }
 
+impl From<LimitsError> for RunError {
+    fn from(error: LimitsError) -> Self {
+        SpawnError::from(error).into()
+    }
+}
+
+impl From<RecordError> for RunError {
+    fn from(error: RecordError) -> Self {
+        SpawnError::from(error).into()
+    }
+}
+
 impl From<AuditError> for RunError {
     fn from(error: AuditError) -> Self {
-        Self::Record(error.into())
+        SpawnError::from(error).into()
     }
 }
 
@@ -101,7 +131,7 @@ impl From<StartError> for RunError {
 }
 
 /// For [`Result::map_err`]: the call that a kernel refused.
-pub(super) fn kernel(call: &'static str) -> impl Fn(Errno) -> RunError {
+pub(crate) fn kernel(call: &'static str) -> impl Fn(Errno) -> RunError {
     move |errno| RunError::Kernel { call, errno }
 }
 
@@ -112,8 +142,7 @@ impl RunError {
             Self::Selection(error) => error.kind(),
             Self::Prepare(error) => error.kind(),
             Self::Spawn(error) => error.kind(),
-            Self::Limits(_) => Kind::LimitsUnavailable,
-            Self::Record(_) => Kind::RecordUnavailable,
+            Self::Begun { error, .. } => error.kind(),
             Self::UncagedNotAllowed => Kind::UncagedNotAllowed,
             Self::Duplicate { .. } => Kind::Duplicate,
             Self::Unsupported(_) => Kind::Usage,
