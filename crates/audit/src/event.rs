@@ -113,6 +113,17 @@ declare_events! {
         /// why
         reason: Reason,
     }
+    /// a program has left what would run code on the host
+    "quarantine.finding" QuarantineFinding {
+        /// the start
+        invocation_id: Name,
+        /// where it is, or was
+        path: Text,
+        /// where it is now, if it was renamed
+        moved_to: Option<Text>,
+        /// what it is and what was done, in a sentence
+        details: Text,
+    }
     /// a name was answered
     "gatekeeper.dns_allowed" GatekeeperDnsAllowed {
         /// the start

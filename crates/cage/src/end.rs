@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use audit::Event;
 use jail::End;
 use policy::with_causes;
 
@@ -44,10 +45,21 @@ impl Program {
         self.aftermath.as_ref().is_none_or(|aftermath| aftermath.is_empty())
     }
 
-    /// Looks at what the program has left on the host. May take seconds in a large tree.
+    /// Looks at what the program has left on the host, and records it. May take seconds in a large tree.
     pub(crate) fn look_after(&self, ended: &mut Ended) {
-        if let Some(aftermath) = &self.aftermath {
-            ended.findings = aftermath.look();
+        let Some(aftermath) = &self.aftermath else { return };
+        ended.findings = aftermath.look();
+        for finding in &ended.findings.found {
+            let (path, moved_to) = finding.place();
+            let recorded = self.recorder.append(&Event::QuarantineFinding {
+                invocation_id: self.invocation.as_str().into(),
+                path: path.as_bytes().into(),
+                moved_to: moved_to.map(|moved_to| moved_to.as_bytes().into()),
+                details: finding.to_string().as_str().into(),
+            });
+            if let Err(error) = recorded {
+                ended.unrecorded.get_or_insert_with(|| with_causes(&error));
+            }
         }
     }
 

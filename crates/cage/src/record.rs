@@ -359,7 +359,8 @@ impl Recorder {
         }
     }
 
-    fn append(&self, event: &Event) -> Result<(), AuditError> {
+    /// Adds a record, which becomes durable with the next one that does.
+    pub(crate) fn append(&self, event: &Event) -> Result<(), AuditError> {
         self.log.as_ref().map_or(Ok(()), |log| log.append(event).map(drop))
     }
 

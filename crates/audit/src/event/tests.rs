@@ -123,6 +123,12 @@ pub(crate) fn samples() -> Vec<Event> {
             usage: Usage { memory_peak: Some(1), oom_kills: Some(1), ..Usage::default() },
         },
         Event::SubagentKilled { invocation_id: invocation_id(), reason: Reason::Cancelled },
+        Event::QuarantineFinding {
+            invocation_id: invocation_id(),
+            path: text("/project/.envrc"),
+            moved_to: Some(text("/project/.envrc.quarantined-01")),
+            details: text("`.envrc` appeared during the run"),
+        },
         Event::GatekeeperDnsAllowed {
             invocation_id: invocation_id(),
             hostname: text("example.com"),

@@ -158,6 +158,11 @@ impl Attendance {
             ended.unrecorded.get_or_insert_with(|| with_causes(&error));
         }
         program.look_after(&mut ended);
+        if !ended.findings.found.is_empty()
+            && let Err(error) = program.recorder.checkpoint()
+        {
+            ended.unrecorded.get_or_insert_with(|| with_causes(&error));
+        }
         Ok(Attended { ended, program, signals })
     }
 
