@@ -9,7 +9,7 @@ use cage::prepare::{
 };
 use cage::runner::{Labels, Request, RunError, Runner, RunnerOptions, Uncaged, UncagedProgram};
 use cage::state::Locations;
-use counsel::flags::Words;
+use policy::text::WrittenRules;
 use serde_json::Value;
 
 type Problem = Box<dyn std::error::Error>;
@@ -21,7 +21,8 @@ fn main() -> Result<(), Problem> {
     let state = Locations::of_this_process().state.ok_or("there is no state directory")?;
     let options = RunnerOptions { uncaged: Uncaged::Allow, ..RunnerOptions::new(state) };
     let runner = Runner::start(options)?;
-    let flags = match words(field(asked, "rules")).read(&caller) {
+    let rules = asked.get("rules").cloned().map(serde_json::from_value::<WrittenRules>);
+    let flags = match counsel::flags::read(&rules.transpose()?.unwrap_or_default(), &caller) {
         Ok(flags) => flags,
         Err(failure) => {
             return tell(failure.kind.word());
@@ -51,7 +52,7 @@ fn field<'a>(value: &'a Value, name: &str) -> &'a Value {
 fn request(
     asked: &Value,
     caller: &Caller,
-    flags: &policy::text::Flags,
+    flags: &policy::text::Rules,
 ) -> Result<Request, RunError> {
     let choice = Choice {
         project: field(asked, "project").as_str().map(Into::into),
@@ -75,20 +76,6 @@ fn request(
                 reason,
             }))
         }
-    }
-}
-
-fn words(rules: &Value) -> Words {
-    let one = |name: &str| field(rules, name).as_str().map(str::to_owned);
-    let paths = |name: &str| texts(field(rules, name)).into_iter().map(Into::into).collect();
-    Words {
-        ro: paths("ro"),
-        seccomp: one("seccomp"),
-        memory: one("memory"),
-        time: one("time"),
-        net: texts(field(rules, "net")),
-        publish: texts(field(rules, "publish")),
-        ..Words::default()
     }
 }
 

@@ -2,7 +2,7 @@
 //! and `check` speak of the cage that `run` builds.
 
 use cage::prepare::{Caller, Choice, PolicyFiles, Selected};
-use counsel::flags::Words;
+use policy::text::WrittenRules;
 
 use crate::arguments::{
     ChoiceArguments, CommandSet, FileArguments, NetworkArguments, ProgramArguments, Seccomp,
@@ -59,7 +59,7 @@ pub(crate) fn select_any(
     for warning in &caller.locations.warnings {
         messages.warning(&warning.to_string());
     }
-    let flags = arguments.words()?.read(&caller)?;
+    let flags = counsel::flags::read(&arguments.written()?, &caller)?;
     let ChoiceArguments { project, cage, agent, capability } = choice;
     let choice = Choice {
         project: project.clone(),
@@ -83,46 +83,46 @@ pub(crate) fn policy_files(project: Option<&std::path::Path>) -> Result<PolicyFi
 }
 
 impl FlagArguments<'_> {
-    fn words(self) -> Result<Words, Failure> {
-        let mut words = Words::default();
+    fn written(self) -> Result<WrittenRules, Failure> {
+        let mut rules = WrittenRules::default();
         if let Some(FileArguments { ro, rw, hide }) = self.files {
-            words.ro.clone_from(ro);
-            words.rw.clone_from(rw);
-            words.hide.clone_from(hide);
+            rules.ro.clone_from(ro);
+            rules.rw.clone_from(rw);
+            rules.hide.clone_from(hide);
         }
         if let Some(program) = self.program {
-            add_program(&mut words, program)?;
+            add_program(&mut rules, program)?;
         }
         if let Some(NetworkArguments { net, no_net, host_port, publish }) = self.network {
-            words.no_net = *no_net;
-            words.net.clone_from(net);
-            words.host_ports.clone_from(host_port);
-            words.publish.clone_from(publish);
+            rules.no_net = *no_net;
+            rules.net.clone_from(net);
+            rules.host_ports.clone_from(host_port);
+            rules.publish.clone_from(publish);
         }
         if let Some(profile) = self.seccomp {
-            words.seccomp = Some(profile.word().to_owned());
+            rules.seccomp = Some(profile.word().to_owned());
         }
-        Ok(words)
+        Ok(rules)
     }
 }
 
-fn add_program(words: &mut Words, program: &ProgramArguments) -> Result<(), Failure> {
+fn add_program(rules: &mut WrittenRules, program: &ProgramArguments) -> Result<(), Failure> {
     let ProgramArguments { env, listed, commands, seccomp, state, memory, pids, cpus, time } =
         program;
     if let Some(name) = listed.iter().find(|name| matches!(name.as_str(), "base" | "none")) {
-        return Err(counsel::flags::not_a_program(name).into());
+        return Err(counsel::Failure::from(rules.not_a_program(name)).into());
     }
-    words.env.clone_from(env);
-    words.commands = match commands {
-        Some(CommandSet::Base) => vec!["base".to_owned()],
-        Some(CommandSet::None) => vec!["none".to_owned()],
-        None => listed.clone(),
+    rules.env.clone_from(env);
+    rules.commands = match commands {
+        Some(CommandSet::Base) => Some(vec!["base".to_owned()]),
+        Some(CommandSet::None) => Some(vec!["none".to_owned()]),
+        None => Some(listed.clone()).filter(|names| !names.is_empty()),
     };
-    words.seccomp = seccomp.map(|profile| profile.word().to_owned());
-    words.state = state.map(|state| state.word().to_owned());
-    words.memory.clone_from(memory);
-    words.pids.clone_from(pids);
-    words.cpus.clone_from(cpus);
-    words.time.clone_from(time);
+    rules.seccomp = seccomp.map(|profile| profile.word().to_owned());
+    rules.state = state.map(|state| state.word().to_owned());
+    rules.memory.clone_from(memory);
+    rules.pids.clone_from(pids);
+    rules.cpus.clone_from(cpus);
+    rules.time.clone_from(time);
     Ok(())
 }

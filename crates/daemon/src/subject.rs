@@ -11,8 +11,8 @@ use cage::prepare::{
     Caller, Choice, PolicyFiles, Sandbox, Selected, Selection, TooBroad, select_from,
 };
 use counsel::Failure;
-use counsel::flags::Words;
 use plan::HostPath;
+use policy::text::WrittenRules;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
@@ -41,49 +41,9 @@ pub(crate) struct Subject {
     working_directory: Option<PathBuf>,
     /// The environment of which a policy can pass on variables; the daemon's own without it.
     environment: Option<BTreeMap<String, String>>,
+    /// Rules of the caller's own, by the names of the flags.
     #[serde(deserialize_with = "object")]
-    rules: Rules,
-}
-
-/// Rules of the caller's own, by the names of the flags.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct Rules {
-    ro: Vec<PathBuf>,
-    rw: Vec<PathBuf>,
-    hide: Vec<PathBuf>,
-    env: Vec<String>,
-    /// An empty list is one that names no program, and not a list that is not there.
-    commands: Option<Vec<String>>,
-    seccomp: Option<String>,
-    state: Option<String>,
-    memory: Option<String>,
-    pids: Option<Number>,
-    cpus: Option<Number>,
-    time: Option<String>,
-    net: Vec<String>,
-    no_net: bool,
-    host_ports: Vec<Number>,
-    publish: Vec<Number>,
-}
-
-/// A number, written as one or as a text.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
-enum Number {
-    Whole(u64),
-    Fraction(f64),
-    Text(String),
-}
-
-impl Number {
-    fn text(&self) -> String {
-        match self {
-            Self::Whole(number) => number.to_string(),
-            Self::Fraction(number) => number.to_string(),
-            Self::Text(text) => text.clone(),
-        }
-    }
+    rules: WrittenRules,
 }
 
 /// At least one capability. A plugin that was given none must not get the cage of the policy, which is
@@ -180,7 +140,7 @@ impl Subject {
             return Err(Failure::new(Kind::Usage, message)
                 .help("give `capabilities` or `policy`, and only one of them"));
         }
-        let flags = self.rules.words().read(caller)?;
+        let flags = counsel::flags::read(&self.rules, caller)?;
         let mut files = PolicyFiles::read(caller, self.project.as_deref())?;
         if let Some(text) = &self.policy {
             let path = files.project.root.join(PROJECT_FILE_NAME);
@@ -226,31 +186,4 @@ fn check_environment(environment: &[(OsString, OsString)]) -> Result<(), Failure
         }
     }
     Ok(())
-}
-
-impl Rules {
-    fn words(&self) -> Words {
-        let texts = |numbers: &[Number]| numbers.iter().map(Number::text).collect();
-        Words {
-            ro: self.ro.clone(),
-            rw: self.rw.clone(),
-            hide: self.hide.clone(),
-            env: self.env.iter().map(OsString::from).collect(),
-            commands: match &self.commands {
-                None => Vec::new(),
-                Some(none) if none.is_empty() => vec!["none".to_owned()],
-                Some(listed) => listed.clone(),
-            },
-            seccomp: self.seccomp.clone(),
-            state: self.state.clone(),
-            memory: self.memory.clone(),
-            pids: self.pids.as_ref().map(Number::text),
-            cpus: self.cpus.as_ref().map(Number::text),
-            time: self.time.clone(),
-            net: self.net.clone(),
-            host_ports: texts(&self.host_ports),
-            publish: texts(&self.publish),
-            no_net: self.no_net,
-        }
-    }
 }

@@ -34,7 +34,7 @@ fn a_request_is_split_into_its_subject_and_the_rest() {
     .unwrap();
     assert_eq!(rest.argv, ["true"]);
     assert_eq!(subject.cage.as_deref(), Some("x"));
-    let words = subject.rules.words();
+    let words = subject.rules;
     assert_eq!((words.pids.as_deref(), words.cpus.as_deref()), (Some("5"), Some("1.5")));
     assert_eq!(words.host_ports, ["80", "81"]);
 }

@@ -7,23 +7,17 @@ use toml::de::{DeTable, DeValue};
 
 use super::decode::{Decoder, Entry, Value, in_order, listed_quoted};
 use super::diagnostic::{Code, Diagnostic, Span};
-use super::net::WrittenNetwork;
+use super::rules::Rules;
 use super::words::{self, Word, meant};
 use super::{files, limits, net, variables};
 use crate::shown::Shown;
-use crate::{Commands, EnvironmentRule, FsRule, Limits, Seccomp, State};
+use crate::{Commands, Seccomp, State};
 
 /// The words of one cage, of `[defaults]` or of `[ceiling]`.
 #[derive(Default)]
 pub(super) struct Written {
     pub(super) extends: Option<(String, Span)>,
-    pub(super) fs: Option<Vec<FsRule>>,
-    pub(super) commands: Option<Commands>,
-    pub(super) env: Option<BTreeMap<String, EnvironmentRule>>,
-    pub(super) net: WrittenNetwork,
-    pub(super) state: Option<State>,
-    pub(super) seccomp: Option<Seccomp>,
-    pub(super) limits: Limits,
+    pub(super) rules: Rules,
     /// Where each word stands, for errors that concern it as a whole.
     pub(super) spans: BTreeMap<&'static str, Span>,
 }
@@ -67,53 +61,67 @@ fn decode_word<'text>(
     written: &mut Written,
 ) {
     let value = entry.value;
+    let rules = &mut written.rules;
     match entry.word {
         "extends" => {
             let name = decoder.string(value, "the name of a cage");
             written.extends = name.map(|name| (name.to_owned(), value.span()));
         }
-        "fs" => written.fs = files::decode(decoder, value),
-        "commands" => written.commands = decode_commands(decoder, value),
-        "env" => written.env = variables::decode(decoder, value, kind),
-        "net" => {
-            written.net = net::decode(decoder, value);
-            written.spans.extend(written.net.spans.drain(..));
-        }
-        "state" => {
-            written.state = decoder.one_of(value, words::STATE).map(|word| match word {
-                "scratch" => State::Scratch,
-                _ => State::Ephemeral,
-            });
-        }
-        "seccomp" => {
-            written.seccomp = decoder.one_of(value, words::SECCOMP).map(|word| match word {
-                "relaxed" => Seccomp::Relaxed,
-                _ => Seccomp::Default,
-            });
-        }
-        "limits" => written.limits = limits::decode(decoder, value),
+        "fs" => rules.fs = files::decode(decoder, value),
+        "commands" => rules.commands = decode_commands(decoder, value),
+        "env" => rules.env = variables::decode(decoder, value, kind),
+        "net" => rules.net = net::decode(decoder, value, &mut written.spans),
+        "state" => rules.state = decoder.one_of(value, words::STATE).and_then(state),
+        "seccomp" => rules.seccomp = decoder.one_of(value, words::SECCOMP).and_then(seccomp),
+        "limits" => rules.limits = limits::decode(decoder, value),
         _ => {}
     }
+}
+
+pub(super) fn state(word: &str) -> Option<State> {
+    match word {
+        "ephemeral" => Some(State::Ephemeral),
+        "scratch" => Some(State::Scratch),
+        _ => None,
+    }
+}
+
+pub(super) fn seccomp(word: &str) -> Option<Seccomp> {
+    match word {
+        "default" => Some(Seccomp::Default),
+        "relaxed" => Some(Seccomp::Relaxed),
+        _ => None,
+    }
+}
+
+/// A choice of programs that is not a list of names.
+pub(super) fn command_set(word: &str) -> Option<Commands> {
+    match word {
+        "base" => Some(Commands::Base),
+        "none" => Some(Commands::None),
+        _ => None,
+    }
+}
+
+/// An empty list names no program, so there is no shell to start one with either.
+pub(super) fn listed_commands(names: BTreeSet<String>) -> Commands {
+    if names.is_empty() { Commands::None } else { Commands::Listed(names) }
 }
 
 fn decode_commands<'text>(decoder: &mut Decoder<'text>, value: &Value<'text>) -> Option<Commands> {
     let names = || words::COMMANDS.iter().map(|word| word.name);
     let expected = format!("{} or a list of names", listed_quoted(names()));
     match value.get_ref() {
-        DeValue::String(written) => match written.as_ref() {
-            "base" => Some(Commands::Base),
-            "none" => Some(Commands::None),
-            other => {
-                decoder.unknown_value(value, other, &expected, meant(other, names()));
-                None
+        DeValue::String(written) => {
+            let set = command_set(written);
+            if set.is_none() {
+                decoder.unknown_value(value, written, &expected, meant(written, names()));
             }
-        },
-        // An empty list names no program, so there is no shell to start one with either.
-        DeValue::Array(list) if list.is_empty() => Some(Commands::None),
+            set
+        }
         DeValue::Array(list) => {
-            let listed: BTreeSet<String> =
-                list.iter().filter_map(|name| command_name(decoder, name)).collect();
-            Some(Commands::Listed(listed))
+            let names = list.iter().filter_map(|name| command_name(decoder, name)).collect();
+            Some(listed_commands(names))
         }
         _ => decoder.wrong_type(value, &expected),
     }

@@ -11,7 +11,7 @@ use super::cage::{self, Kind, Written};
 use super::decode::{Decoder, Entry, Value};
 use super::diagnostic::{Code, Diagnostic, Diagnostics};
 use super::inherit::{self, Body, WrittenCage};
-use super::net::WrittenNetwork;
+use super::rules::Rules;
 use super::source::Source;
 use super::words::{self, meant};
 use super::{
@@ -69,11 +69,11 @@ fn decode<'text>(decoder: &mut Decoder<'text>, tree: &Spanned<DeTable<'text>>) -
         .into_iter()
         .take(MAX_CAGES)
         .filter_map(|(name, _, value)| {
-            let agent = decode_agent(decoder, &name, value, &cages, defaults.limits)?;
+            let agent = decode_agent(decoder, &name, value, &cages, defaults.rules.limits)?;
             Some((name, agent))
         })
         .collect();
-    let ceiling = ceiling.map(|written| ceiling_of(decoder.place, written));
+    let ceiling = ceiling.map(|written| ceiling_of(decoder.place, written.rules));
     let cages = cages.into_iter().filter_map(|(name, cage)| Some((name, cage?))).collect();
     Some(Document { cages, agents, ceiling, network })
 }
@@ -218,18 +218,12 @@ fn decode_command<'text>(decoder: &mut Decoder<'text>, value: &Value<'text>) -> 
     command
 }
 
-fn ceiling_of(place: &Place, written: Written) -> Ceiling {
+fn ceiling_of(place: &Place, mut rules: Rules) -> Ceiling {
     let mut ceiling = Ceiling::built_in(place);
-    let bound = &mut ceiling.bound;
-    bound.fs = written.fs.unwrap_or_else(|| std::mem::take(&mut bound.fs));
-    bound.commands = written.commands.unwrap_or_else(|| bound.commands.clone());
-    bound.net = written.net.joined_with(&WrittenNetwork::default());
-    bound.state = written.state.unwrap_or(bound.state);
-    bound.seccomp = written.seccomp.unwrap_or(bound.seccomp);
-    bound.limits = written.limits;
-    if let Some(env) = written.env {
+    if let Some(env) = rules.env.take() {
         ceiling.variables = env.into_keys().collect();
     }
+    rules.replace(&mut ceiling.bound);
     ceiling
 }
 

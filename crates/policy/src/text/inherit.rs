@@ -4,7 +4,7 @@
 //! Lists of `[defaults]` (rules, variables, destinations) are joined with a cage's own, so that
 //! what is hidden or denied for all cannot be lost by a cage that writes a list of its own.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use indexmap::IndexMap;
 use plan::network::MOST_PORTS;
@@ -16,7 +16,7 @@ use super::diagnostic::{Code, Diagnostic, Span};
 use super::document::unknown_cage;
 use crate::algebra::{Refusal, RefusalKind};
 use crate::shown::shown;
-use crate::{Cage, FsAccess, FsRule, Limits, Policy, RuleOrigin};
+use crate::{Cage, FsAccess, Limits, Policy, RuleOrigin};
 
 /// A cage as it stands in the text.
 pub(super) struct WrittenCage {
@@ -87,7 +87,7 @@ impl<'a> Completer<'a> {
     fn build(&mut self, decoder: &mut Decoder<'_>, cage: &WrittenCage) -> Option<Cage> {
         let written = match cage.body.as_ref()? {
             Body::Disabled { origin } => {
-                let limits = self.defaults.limits;
+                let limits = self.defaults.rules.limits;
                 return Some(Cage::Disabled { limits, origin: origin.clone() });
             }
             Body::Enabled(written) => written,
@@ -153,67 +153,24 @@ fn extends(cage: &WrittenCage) -> Option<&(String, Span)> {
 }
 
 fn with_defaults(name: &str, own: &Written, defaults: &Written) -> Policy {
-    let closed = Policy::closed(name);
-    Policy {
-        fs: joined_rules(own.fs.as_deref(), defaults.fs.as_deref()),
-        commands: own
-            .commands
-            .clone()
-            .or_else(|| defaults.commands.clone())
-            .unwrap_or(closed.commands),
-        env: joined(own.env.as_ref(), defaults.env.as_ref()),
-        net: own.net.joined_with(&defaults.net),
-        state: own.state.or(defaults.state).unwrap_or(closed.state),
-        seccomp: own.seccomp.or(defaults.seccomp).unwrap_or(closed.seccomp),
-        limits: own_or(own.limits, defaults.limits),
-        name: closed.name,
-    }
+    let mut policy = Policy::closed(name);
+    defaults.rules.join(&mut policy);
+    own.rules.join(&mut policy);
+    policy
 }
 
 /// What an extending cage asks of the one that it extends: its own words, and the holder's where
-/// it is silent.
+/// it is silent. The holder's limits, what it denies and why stay with it by themselves.
 fn request(name: &str, own: &Written, holder: &Policy) -> Policy {
-    Policy {
-        name: name.to_owned(),
-        fs: own.fs.clone().unwrap_or_else(|| holder.fs.clone()),
-        commands: own.commands.clone().unwrap_or_else(|| holder.commands.clone()),
-        env: own.env.clone().unwrap_or_else(|| holder.env.clone()),
-        net: own.net.or_of(&holder.net),
-        state: own.state.unwrap_or(holder.state),
-        seccomp: own.seccomp.unwrap_or(holder.seccomp),
-        limits: own.limits,
-    }
-}
-
-fn joined_rules(own: Option<&[FsRule]>, defaults: Option<&[FsRule]>) -> Vec<FsRule> {
-    let own = own.unwrap_or_default();
-    let named: BTreeSet<_> = own.iter().map(|rule| &rule.path).collect();
-    let shared = defaults.unwrap_or_default().iter().filter(|rule| !named.contains(&rule.path));
-    shared.chain(own).cloned().collect()
-}
-
-/// Both lists in one; an own entry takes the place of a default one.
-pub(super) fn joined<K: Ord + Clone, V: Clone>(
-    own: Option<&BTreeMap<K, V>>,
-    defaults: Option<&BTreeMap<K, V>>,
-) -> BTreeMap<K, V> {
-    let mut joined = defaults.cloned().unwrap_or_default();
-    joined.extend(own.cloned().unwrap_or_default());
-    joined
-}
-
-fn own_or(own: Limits, defaults: Limits) -> Limits {
-    Limits {
-        memory_mb: own.memory_mb.or(defaults.memory_mb),
-        cpu_weight: own.cpu_weight.or(defaults.cpu_weight),
-        cpu_millis: own.cpu_millis.or(defaults.cpu_millis),
-        pids: own.pids.or(defaults.pids),
-        walltime_sec: own.walltime_sec.or(defaults.walltime_sec),
-    }
+    let mut asked = Policy { name: name.to_owned(), limits: Limits::default(), ..holder.clone() };
+    asked.net.deny.clear();
+    asked.net.reasons.clear();
+    own.rules.clone().replace(&mut asked);
+    asked
 }
 
 fn report_only_hides(decoder: &mut Decoder<'_>, written: &Written, policy: &Policy) {
-    let wrote_rules = written.fs.as_ref().is_some_and(|rules| !rules.is_empty());
+    let wrote_rules = written.rules.has_paths();
     let grants = policy.fs.iter().any(|rule| rule.access > FsAccess::Hide);
     if let (true, false, Some(span)) = (wrote_rules, grants, written.spans.get("fs")) {
         let message = "`fs` hides paths and grants none, so the cage sees no file at all";

@@ -1,4 +1,4 @@
-//! `limits`: numbers with a range each. `cpu_shares` is converted here and nowhere else.
+//! `limits`: numbers with a range each, in a text of their own or with a unit in a flag. `cpu_shares` is converted here and nowhere else.
 
 use toml::de::DeValue;
 
@@ -22,6 +22,47 @@ pub(crate) const CPU_WEIGHT: Bounds = Bounds { word: "cpu_weight", least: 1, mos
 pub(crate) const CPU_MILLIS: Bounds = Bounds { word: "cpus", least: 10, most: 1_000_000 };
 pub(crate) const PIDS: Bounds = Bounds { word: "pids", least: 1, most: 4_194_304 };
 pub(crate) const WALLTIME_SEC: Bounds = Bounds { word: "walltime_sec", least: 1, most: 1 << 40 };
+
+impl Bounds {
+    fn hold<T: TryFrom<i64>>(&self, number: i64) -> Option<T> {
+        let is_within = (self.least..=self.most).contains(&number);
+        T::try_from(number).ok().filter(|_| is_within)
+    }
+}
+
+/// `512M`, in MiB.
+pub(super) fn memory(written: &str) -> Option<u64> {
+    let digits = written.trim_end_matches('B').trim_end_matches('i');
+    MEMORY_MB.hold(with_unit(digits, &[("M", 1), ("G", 1024), ("T", 1024 * 1024)])?)
+}
+
+/// `90` or `10m`, in seconds.
+pub(super) fn time(written: &str) -> Option<u64> {
+    let units = [("s", 1), ("m", 60), ("h", 3600), ("d", 86_400), ("", 1)];
+    WALLTIME_SEC.hold(with_unit(written, &units)?)
+}
+
+/// `128`.
+pub(super) fn pids(written: &str) -> Option<u32> {
+    PIDS.hold(whole_number(written)?)
+}
+
+/// `1.5`, in thousandths.
+pub(super) fn cpus(written: &str) -> Option<u32> {
+    let is_plain = written.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    millis_of(written).filter(|_| is_plain)
+}
+
+fn with_unit(written: &str, units: &[(&str, i64)]) -> Option<i64> {
+    units
+        .iter()
+        .find_map(|(unit, factor)| whole_number(written.strip_suffix(unit)?)?.checked_mul(*factor))
+}
+
+/// Digits alone.
+pub(super) fn whole_number(written: &str) -> Option<i64> {
+    written.bytes().all(|byte| byte.is_ascii_digit()).then(|| written.parse().ok())?
+}
 
 pub(super) fn decode<'text>(decoder: &mut Decoder<'text>, value: &Value<'text>) -> Limits {
     let mut limits = Limits::default();
@@ -70,16 +111,16 @@ fn whole<'text, T: TryFrom<i64>>(
     bounds: &Bounds,
 ) -> Option<T> {
     let number = decoder.integer(value, "a whole number")?;
-    if !(bounds.least..=bounds.most).contains(&number) {
+    let held = bounds.hold(number);
+    if held.is_none() {
         let range = if number < bounds.least {
             format!("at least {}", bounds.least)
         } else {
             format!("at most {}", bounds.most)
         };
         out_of_range(decoder, value, bounds.word, &range);
-        return None;
     }
-    T::try_from(number).ok()
+    held
 }
 
 fn processors<'text>(decoder: &mut Decoder<'text>, value: &Value<'text>) -> Option<u32> {
@@ -96,7 +137,7 @@ fn processors<'text>(decoder: &mut Decoder<'text>, value: &Value<'text>) -> Opti
 }
 
 /// Thousandths of a processor, if the number is in range.
-pub(super) fn millis_of(text: &str) -> Option<u32> {
+fn millis_of(text: &str) -> Option<u32> {
     let millis = (text.parse::<f64>().ok()? * 1000.0).floor();
     // A comparison with a number that is none is false, so this also refuses `nan`.
     if millis >= CPU_MILLIS.least as f64 && millis <= CPU_MILLIS.most as f64 {

@@ -3,8 +3,9 @@
 //! Stages, in reading order: `source` (lines), TOML (the `toml` crate, with recovery), `decode`
 //! (typed looks that report), `document` (the tables of a file), `cage` with `files`, `path`,
 //! `variables`, `net` and `limits` (one cage's words), `inherit` (defaults and `extends`),
-//! `settings` (`[network]`), and `render` (errors as a person sees them). `flags` is the other front end of the user,
-//! `capabilities` that of plugins.
+//! `settings` (`[network]`), and `render` (errors as a person sees them). `written` is the other front end
+//! of the user: flags and the fields of a request. Both end in `rules`, by the same check for each word.
+//! `capabilities` is the front end of plugins.
 //!
 //! Never reads a file: it is given text and the [`Place`] that its paths refer to. The size of a
 //! text is checked before anything else looks at it.
@@ -15,28 +16,33 @@ mod decode;
 mod diagnostic;
 mod document;
 mod files;
-mod flags;
 mod inherit;
 pub(crate) mod limits;
 mod net;
 mod path;
 mod render;
+mod rules;
 mod settings;
 mod source;
 mod syntax;
 mod variables;
 pub mod words;
+mod written;
 
 use indexmap::IndexMap;
 
 pub use diagnostic::{Code, Diagnostic, Diagnostics, Related, Span};
-pub use flags::{FlagError, Flags};
 pub use limits::weight_of_shares;
-pub use net::port_help;
+pub use path::{PathProblem, absolute};
 pub use render::Style;
+pub use rules::Rules;
 pub use variables::FIXED as FIXED_VARIABLES;
+pub use written::{RuleError, Writer, WrittenRules};
 
 use crate::{Cage, Ceiling, Limits, NetworkSettings, Place, RuleOrigin};
+
+/// The user's own rules for one run.
+pub type Flags = Rules;
 
 /// The most bytes of a policy text.
 pub const MAX_TEXT_BYTES: usize = 256 * 1024;

@@ -8,89 +8,52 @@ use plan::network::GATEKEEPER_PORTS;
 
 use super::decode::{Decoder, Value, in_order, listed};
 use super::diagnostic::{Code, Diagnostic, Span};
-use super::inherit::joined;
+use super::rules::NetworkRules;
 use super::{MAX_NETWORK_ENTRIES, MAX_REASON_CHARACTERS, words};
 use crate::net::{Destination, DestinationError, Ports};
 use crate::shown::{misleads, shown};
-use crate::{Network, RuleOrigin, host_names};
+use crate::{RuleOrigin, host_names};
 
-/// The words of `net` as they are written.
-#[derive(Default)]
-pub(super) struct WrittenNetwork {
-    allow: Option<BTreeMap<Destination, RuleOrigin>>,
-    deny: Option<BTreeMap<Destination, RuleOrigin>>,
-    reasons: Option<BTreeMap<Destination, String>>,
-    host_ports: Option<BTreeMap<u16, RuleOrigin>>,
-    publish: Option<BTreeMap<u16, RuleOrigin>>,
-    pub(super) spans: Vec<(&'static str, Span)>,
-}
-
-impl WrittenNetwork {
-    /// What a cage has with the lists of `[defaults]`.
-    pub(super) fn joined_with(&self, defaults: &Self) -> Network {
-        Network {
-            allow: joined(self.allow.as_ref(), defaults.allow.as_ref()),
-            deny: joined(self.deny.as_ref(), defaults.deny.as_ref()),
-            reasons: joined(self.reasons.as_ref(), defaults.reasons.as_ref()),
-            host_ports: joined(self.host_ports.as_ref(), defaults.host_ports.as_ref()),
-            publish: joined(self.publish.as_ref(), defaults.publish.as_ref()),
-        }
-    }
-
-    /// What a cage asks of the one that it extends, which keeps what it denies and says by itself.
-    pub(super) fn or_of(&self, holder: &Network) -> Network {
-        Network {
-            allow: self.allow.clone().unwrap_or_else(|| holder.allow.clone()),
-            deny: self.deny.clone().unwrap_or_default(),
-            reasons: self.reasons.clone().unwrap_or_default(),
-            host_ports: self.host_ports.clone().unwrap_or_else(|| holder.host_ports.clone()),
-            publish: self.publish.clone().unwrap_or_else(|| holder.publish.clone()),
-        }
-    }
-}
-
-pub(super) fn decode<'text>(decoder: &mut Decoder<'text>, value: &Value<'text>) -> WrittenNetwork {
-    let mut written = WrittenNetwork::default();
+pub(super) fn decode<'text>(
+    decoder: &mut Decoder<'text>,
+    value: &Value<'text>,
+    spans: &mut BTreeMap<&'static str, Span>,
+) -> NetworkRules {
+    let mut rules = NetworkRules::default();
     let expected = "a table such as `{ allow = [\"example.com:443\"] }`";
-    let Some(table) = decoder.table(value, expected) else { return written };
+    let Some(table) = decoder.table(value, expected) else { return rules };
     for entry in decoder.entries(table, words::NET, "in `net`") {
         let word = match entry.word {
             "allow" => {
-                written.allow = decode_list(decoder, entry.value, List::Allow);
+                rules.allow = decode_list(decoder, entry.value, allowed);
                 "net.allow"
             }
             "deny" => {
-                written.deny = decode_list(decoder, entry.value, List::Deny);
+                rules.deny = decode_list(decoder, entry.value, host_names::destination);
                 "net.deny"
             }
             "reasons" => {
-                written.reasons = decode_reasons(decoder, entry.value);
+                rules.reasons = decode_reasons(decoder, entry.value);
                 "net.reasons"
             }
             "host_ports" => {
-                written.host_ports = decode_ports(decoder, entry.value);
+                rules.host_ports = decode_ports(decoder, entry.value);
                 "net.host_ports"
             }
             _ => {
-                written.publish = decode_ports(decoder, entry.value);
+                rules.publish = decode_ports(decoder, entry.value);
                 "net.publish"
             }
         };
-        written.spans.push((word, entry.at));
+        spans.insert(word, entry.at);
     }
-    written
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum List {
-    Allow,
-    Deny,
+    rules
 }
 
 fn decode_list<'text>(
     decoder: &mut Decoder<'text>,
     value: &Value<'text>,
-    kind: List,
+    read: fn(&str) -> Result<Destination, DestinationError>,
 ) -> Option<BTreeMap<Destination, RuleOrigin>> {
     let list = decoder.list(value, "a list of destinations such as `[\"example.com:443\"]`")?;
     is_short_enough(decoder, value, list.len())?;
@@ -100,7 +63,7 @@ fn decode_list<'text>(
         else {
             continue;
         };
-        match read(text, kind) {
+        match read(text) {
             Ok(destination) => {
                 let origin = decoder.origin(&value.span());
                 entries.entry(destination).or_insert(origin);
@@ -111,9 +74,10 @@ fn decode_list<'text>(
     Some(entries)
 }
 
-fn read(text: &str, kind: List) -> Result<Destination, DestinationError> {
+/// A destination that can be allowed.
+pub(super) fn allowed(text: &str) -> Result<Destination, DestinationError> {
     let destination = host_names::destination(text)?;
-    if kind == List::Allow && destination.is_every_address() {
+    if destination.is_every_address() {
         return Err(DestinationError::EveryHost);
     }
     Ok(destination)
@@ -218,7 +182,7 @@ pub(super) fn port(number: i64) -> Result<u16, &'static str> {
 }
 
 /// What a port of a loopback can be, for a person who named another.
-pub fn port_help() -> String {
+pub(super) fn port_help() -> String {
     let taken = GATEKEEPER_PORTS.map(|port| port.to_string());
     format!("a port is 1 to 65535, without {}", listed(taken.iter().map(String::as_str)))
 }

@@ -2,12 +2,18 @@
 //! leads is found out when the path is resolved. A project's file can name nothing outside the
 //! project.
 
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
 use plan::{HostPath, PathError};
 
 use super::Author;
 use super::diagnostic::Code;
 use crate::shown::Shown;
 use crate::{FsAccess, Place, Reach, ungrantable};
+
+#[cfg(test)]
+mod tests;
 
 /// A path that a policy may name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +24,7 @@ pub(super) struct WrittenPath {
 
 /// Why a text is not a path that this policy may name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct PathProblem {
+pub(super) struct Refused {
     pub(super) code: Code,
     pub(super) message: String,
     pub(super) label: &'static str,
@@ -31,7 +37,7 @@ pub(super) fn read(
     access: FsAccess,
     author: Author,
     place: &Place,
-) -> Result<WrittenPath, PathProblem> {
+) -> Result<WrittenPath, Refused> {
     check_characters(written)?;
     let found = match (classify(written), author) {
         (Form::Relative(relative), _) => {
@@ -55,7 +61,7 @@ pub(super) fn read(
         }
     };
     if access > FsAccess::Hide {
-        ungrantable::check(&found.path, &place.own_state).map_err(|refused| PathProblem {
+        ungrantable::check(&found.path, &place.own_state).map_err(|refused| Refused {
             code: Code::PathUngrantable,
             message: refused.to_string(),
             label: "cannot be granted",
@@ -86,9 +92,9 @@ fn classify(written: &str) -> Form<'_> {
     }
 }
 
-fn check_characters(written: &str) -> Result<(), PathProblem> {
+fn check_characters(written: &str) -> Result<(), Refused> {
     let problem = |code, message: &str, label, help: &str| {
-        Err(PathProblem { code, message: message.to_owned(), label, help: help.to_owned() })
+        Err(Refused { code, message: message.to_owned(), label, help: help.to_owned() })
     };
     if written.is_empty() {
         return problem(
@@ -134,10 +140,10 @@ fn check_characters(written: &str) -> Result<(), PathProblem> {
 }
 
 /// Appends a written path to an absolute one; `.` and doubled or final slashes say nothing.
-fn join(base: &HostPath, written: &str) -> Result<HostPath, PathProblem> {
+fn join(base: &HostPath, written: &str) -> Result<HostPath, Refused> {
     let components = || written.split('/').filter(|part| !part.is_empty() && *part != ".");
     if components().any(|part| part == "..") {
-        return Err(PathProblem {
+        return Err(Refused {
             code: Code::PathParent,
             message: format!("the path `{}` has a `..` in it", Shown(written)),
             label: "leads upwards",
@@ -146,13 +152,13 @@ fn join(base: &HostPath, written: &str) -> Result<HostPath, PathProblem> {
     }
     let relative = components().collect::<Vec<_>>().join("/");
     base.join(relative.as_bytes()).map_err(|error| match error {
-        PathError::TooLong => PathProblem {
+        PathError::TooLong => Refused {
             code: Code::PathTooLong,
             message: "the path is longer than the kernel takes".to_owned(),
             label: "too long",
             help: "a path has at most 4095 bytes".to_owned(),
         },
-        PathError::Nul | PathError::NotAbsolute | PathError::NotNormal => PathProblem {
+        PathError::Nul | PathError::NotAbsolute | PathError::NotNormal => Refused {
             code: Code::PathControl,
             message: format!("`{}` is not a path: {error}", Shown(written)),
             label: "not a path",
@@ -161,8 +167,8 @@ fn join(base: &HostPath, written: &str) -> Result<HostPath, PathProblem> {
     })
 }
 
-fn outside(code: Code, what: &str, access: FsAccess, written: &str) -> PathProblem {
-    PathProblem {
+fn outside(code: Code, what: &str, access: FsAccess, written: &str) -> Refused {
+    Refused {
         code,
         message: format!("a project's file cannot name {what}: `{}`", Shown(written)),
         label: "outside the project",
@@ -174,8 +180,8 @@ fn outside(code: Code, what: &str, access: FsAccess, written: &str) -> PathProbl
     }
 }
 
-fn other_home(written: &str) -> PathProblem {
-    PathProblem {
+fn other_home(written: &str) -> Refused {
+    Refused {
         code: Code::PathHome,
         message: format!("`{}` names the home of somebody else", Shown(written)),
         label: "not expanded",
@@ -184,11 +190,73 @@ fn other_home(written: &str) -> PathProblem {
     }
 }
 
-fn no_home() -> PathProblem {
-    PathProblem {
+fn no_home() -> Refused {
+    Refused {
         code: Code::PathHome,
         message: "`~` stands for the home directory, and there is none here".to_owned(),
         label: "no home directory",
         help: "write the path in full".to_owned(),
     }
+}
+
+/// Why a word is not a path that a flag may name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PathProblem {
+    /// Nothing at all.
+    #[error("the path is empty")]
+    Empty,
+    /// `a/../b`, which is not `b` where `a` is a link.
+    #[error("`..` can only come first; write the path without it")]
+    Upwards,
+    /// A byte that could be used to show another path than the one that is meant.
+    #[error("the path has a control character in it")]
+    ControlCharacter,
+    /// `~` without a home.
+    #[error("`~` stands for the home directory, and there is none here")]
+    NoHome,
+    /// `~somebody`.
+    #[error(
+        "the homes of others are not expanded; for a name that begins with `~`, put `./` before it"
+    )]
+    OtherHome,
+    /// More than the kernel takes.
+    #[error("the path is longer than the kernel takes")]
+    TooLong,
+}
+
+/// A path as it was written, absolute and normal. The working directory has no links in it, so a
+/// leading `..` can be taken by its text; a later one cannot.
+pub fn absolute(
+    written: &Path,
+    working_directory: &HostPath,
+    home: Option<&HostPath>,
+) -> Result<HostPath, PathProblem> {
+    let bytes = written.as_os_str().as_bytes();
+    if bytes.is_empty() {
+        return Err(PathProblem::Empty);
+    }
+    if bytes.iter().any(u8::is_ascii_control) {
+        return Err(PathProblem::ControlCharacter);
+    }
+    let (mut path, rest, mut may_climb) = match bytes {
+        [b'/', rest @ ..] => (HostPath::root(), rest, false),
+        b"~" | [b'~', b'/', ..] => {
+            let home = home.ok_or(PathProblem::NoHome)?;
+            (home.clone(), bytes.get(1..).unwrap_or_default(), false)
+        }
+        [b'~', ..] => return Err(PathProblem::OtherHome),
+        _ => (working_directory.clone(), bytes, true),
+    };
+    for component in rest.split(|byte| *byte == b'/') {
+        match component {
+            b"" | b"." => {}
+            b".." if may_climb => path = path.parent().unwrap_or(path),
+            b".." => return Err(PathProblem::Upwards),
+            name => {
+                may_climb = false;
+                path = path.join(name).map_err(|_| PathProblem::TooLong)?;
+            }
+        }
+    }
+    Ok(path)
 }

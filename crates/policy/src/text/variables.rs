@@ -70,7 +70,7 @@ fn decode_value<'text>(
             decoder.report(diagnostic.help("leave it out, or write `true` to pass it on"));
             None
         }
-        DeValue::String(text) => match check_value(text) {
+        DeValue::String(text) => match check_value(text.as_bytes()) {
             Ok(()) => Some(Some(ByteString::from(text.as_ref()))),
             Err(problem) => {
                 let message = "this cannot be the value of a variable";
@@ -123,11 +123,11 @@ pub(super) fn check_name(name: &str) -> Result<(), &'static str> {
 }
 
 /// Whether a policy can set a variable to this value.
-pub(super) fn check_value(value: &str) -> Result<(), &'static str> {
-    if value.contains('\0') {
-        Err("has a NUL in it")
+pub(super) fn check_value(value: &[u8]) -> Result<(), &'static str> {
+    if value.contains(&0) {
+        Err("the value has a NUL in it")
     } else if value.len() > LONGEST_VALUE {
-        Err("longer than 64 KiB")
+        Err("the value is longer than 64 KiB")
     } else {
         Ok(())
     }

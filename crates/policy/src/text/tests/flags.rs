@@ -1,36 +1,37 @@
 //! The user's flags, alone and joined with a policy.
 
 use super::{path, policy, project, rules};
-use crate::text::Flags;
-use crate::{Commands, FsAccess, Policy, Reach, Seccomp};
+use crate::text::{Rules, WrittenRules};
+use crate::{Commands, Policy, Reach, Seccomp};
 
-/// One flag by its name, as the command line would pass it.
-fn give(flags: &mut Flags, flag: &str, value: &str) -> Result<(), String> {
-    let given = format!("--{flag} {value}");
-    match flag {
-        "ro" => flags.path(FsAccess::ReadOnly, path(value), &given, &[]),
-        "rw" => flags.path(FsAccess::ReadWrite, path(value), &given, &[]),
-        "hide" => flags.path(FsAccess::Hide, path(value), &given, &[]),
-        "env" => flags.variable(value.as_bytes()),
-        "command" => flags.command(value),
-        "seccomp" => flags.seccomp(value),
-        "state" => flags.state(value),
-        "net" => flags.destinations(value),
-        "host-port" => flags.host_ports(value),
-        "publish" => flags.publish(value),
-        "memory" => flags.memory(value),
-        "pids" => flags.pids(value),
-        "cpus" => flags.cpus(value),
-        "time" => flags.time(value),
-        other => panic!("{other}"),
+/// Flags by their names, as the command line would pass them.
+fn flags(given: &[(&str, &str)]) -> Result<Rules, String> {
+    let mut written = WrittenRules::default();
+    for (flag, value) in given {
+        let text = (*value).to_owned();
+        match *flag {
+            "ro" => written.ro.push(text.into()),
+            "rw" => written.rw.push(text.into()),
+            "hide" => written.hide.push(text.into()),
+            "env" => written.env.push(text.into()),
+            "command" => written.commands.get_or_insert_default().push(text),
+            "seccomp" => written.seccomp = Some(text),
+            "state" => written.state = Some(text),
+            "net" => written.net.push(text),
+            "host-port" => written.host_ports.push(text),
+            "publish" => written.publish.push(text),
+            "memory" => written.memory = Some(text),
+            "pids" => written.pids = Some(text),
+            "cpus" => written.cpus = Some(text),
+            "time" => written.time = Some(text),
+            other => panic!("{other}"),
+        }
     }
-    .map_err(|error| error.to_string())
+    read(&written)
 }
 
-fn flags(given: &[(&str, &str)]) -> Result<Flags, String> {
-    let mut flags = Flags::default();
-    given.iter().try_for_each(|(flag, value)| give(&mut flags, flag, value))?;
-    Ok(flags)
+fn read(written: &WrittenRules) -> Result<Rules, String> {
+    written.read(&path("/home/u/project"), None, &[]).map_err(|error| error.to_string())
 }
 
 /// The user's word is added to the file's, and wins where both speak of the same thing.
@@ -53,9 +54,9 @@ fn flags_join_the_policy() {
     ])
     .unwrap();
     let joined = policy(&document, "x").with_user_flags(&given);
-    assert_eq!(rules(&joined), ["ro /home/u/project", "rw /home/u/project/a", "ro /opt/x"]);
-    assert_eq!(joined.fs[2].reach, Reach::Anywhere);
-    assert_eq!(joined.fs[2].origin.to_string(), "--ro /opt/x");
+    assert_eq!(rules(&joined), ["ro /home/u/project", "ro /opt/x", "rw /home/u/project/a"]);
+    assert_eq!(joined.fs[1].reach, Reach::Anywhere);
+    assert_eq!(joined.fs[1].origin.to_string(), "--ro /opt/x");
     assert_eq!(joined.env["LANG"].value, Some("C".into()));
     assert_eq!(joined.env["TERM"].value, None);
     assert_eq!(joined.commands, Commands::Listed(["git".to_owned(), "ls".to_owned()].into()));
@@ -67,8 +68,9 @@ fn flags_join_the_policy() {
 #[test]
 fn no_flag_changes_nothing() {
     let policy = Policy::closed("x");
-    assert_eq!(policy.with_user_flags(&Flags::default()), policy);
-    assert!(!Flags::default().has_paths());
+    assert_eq!(policy.with_user_flags(&Rules::default()), policy);
+    assert_eq!(policy.with_user_flags(&flags(&[]).unwrap()), policy);
+    assert!(!flags(&[]).unwrap().has_paths());
 }
 
 #[test]
@@ -120,7 +122,7 @@ fn flags_are_refused_with_a_reason() {
         vec![("net", "xn--ü.example")],
         vec![("host-port", "0")],
         vec![("publish", "1080")],
-        vec![("publish", "80"), ("host-port", "80")],
+        vec![("host-port", "80"), ("publish", "80")],
         vec![("seccomp", "off")],
         vec![("state", "keep")],
         vec![("memory", "512")],
@@ -142,4 +144,48 @@ fn destinations_are_bounded() {
     assert_eq!(flags(&[("net", &most), ("net", "h0.example")]).map(drop), Ok(()));
     let refused = flags(&[("net", &most), ("net", &one_more[0])]).unwrap_err();
     assert!(refused.contains("more than 1024 destinations"), "{refused}");
+}
+
+/// K19, K60: the fields of a request are the same rules, and a message names the field.
+#[test]
+fn a_request_has_the_rules_of_the_flags() {
+    let request = |value| read(&serde_json::from_value::<WrittenRules>(value).unwrap());
+    let asked = request(serde_json::json!({
+        "rw": ["/opt/x"], "env": ["LANG=C"], "commands": ["git"], "seccomp": "relaxed",
+        "memory": "1G", "pids": 7, "cpus": 1.5, "net": ["a.example"], "host_ports": [80, "81"],
+    }));
+    let given = flags(&[
+        ("rw", "/opt/x"),
+        ("env", "LANG=C"),
+        ("command", "git"),
+        ("seccomp", "relaxed"),
+        ("memory", "1G"),
+        ("pids", "7"),
+        ("cpus", "1.5"),
+        ("net", "a.example"),
+        ("host-port", "80,81"),
+    ]);
+    let [asked, given] =
+        [asked, given].map(|rules| Policy::closed("x").with_user_flags(&rules.unwrap()));
+    assert_eq!(asked.fs[0].origin.to_string(), "rules.rw: /opt/x");
+    assert_eq!(asked.net.host_ports[&81].to_string(), "rules.host_ports: 81");
+    assert_eq!(rules(&asked), rules(&given));
+    assert_eq!(asked.env["LANG"].value, given.env["LANG"].value);
+    assert_eq!((asked.commands, asked.seccomp), (given.commands, given.seccomp));
+    assert_eq!(asked.limits, given.limits);
+    assert!(asked.net.allow.keys().eq(given.net.allow.keys()));
+    assert!(asked.net.host_ports.keys().eq(given.net.host_ports.keys()));
+
+    let nothing = request(serde_json::json!({ "commands": [] })).unwrap();
+    assert_eq!(nothing.that_needs_a_cage().as_deref(), Some("rules.commands"));
+    assert_eq!(Policy::closed("x").with_user_flags(&nothing).commands, Commands::None);
+    for (value, message) in [
+        (serde_json::json!({ "memory": "8M" }), "`rules.memory: 8M`: expected a size"),
+        (serde_json::json!({ "publish": [1080] }), "`rules.publish: 1080`: in a cage"),
+        (serde_json::json!({ "env": ["A=\0"] }), "`rules.env: A`: the value has a NUL in it"),
+        (serde_json::json!({ "commands": ["git", "base"] }), "`base` is not a program"),
+    ] {
+        let refused = request(value).unwrap_err();
+        assert!(refused.starts_with(message), "{refused}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::{codes, policy, project, user};
 use crate::network_settings::{NetworkSettings, Proxy};
-use crate::text::Flags;
+use crate::text::WrittenRules;
 use crate::{Network, Policy};
 
 fn ports(net: &Network) -> (Vec<u16>, Vec<u16>) {
@@ -59,10 +59,14 @@ net = { host_ports = [2], publish = [], reasons = { "a.example" = "own" } }
 /// K19, K25: several in one flag, and a flag wins over the file's other direction.
 #[test]
 fn flags_take_lists() {
-    let mut flags = Flags::default();
-    flags.destinations("example.com:443,*.bücher.example").unwrap();
-    flags.host_ports("5432,6379").unwrap();
-    flags.publish("8080").unwrap();
+    let read = |net: &[&str], host_ports: &[&str], publish: &[&str]| {
+        let [net, host_ports, publish] = [net, host_ports, publish]
+            .map(|words| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
+        let written = WrittenRules { net, host_ports, publish, ..WrittenRules::default() };
+        written.read(&super::path("/"), None, &[]).map_err(|error| error.to_string())
+    };
+    let hosts = "example.com:443,*.bücher.example";
+    let flags = read(&[hosts], &["5432,6379"], &["8080"]).unwrap();
     let document =
         project("version = 1\n[cage.x]\nnet = { host_ports = [8080, 1], publish = [6379] }");
     let joined = policy(&document.unwrap(), "x").with_user_flags(&flags).net;
@@ -70,14 +74,14 @@ fn flags_take_lists() {
     assert_eq!(allowed, ["example.com:443", "*.xn--bcher-kva.example"]);
     assert_eq!(ports(&joined), (vec![1, 5432, 6379], vec![8080]));
     assert_eq!(joined.host_ports[&5432].to_string(), "--host-port 5432");
-    let refused = flags.host_ports("8080").unwrap_err().to_string();
-    assert_eq!(refused, "`--publish 8080` and `--host-port 8080` contradict each other");
+    let refused = read(&[], &["8080"], &["8080"]).unwrap_err();
+    assert_eq!(refused, "`--host-port 8080` and `--publish 8080` contradict each other");
     for wrong in ["0", "65536", "1080", "", "1,", "80-90", "http", "+1"] {
-        assert!(Flags::default().host_ports(wrong).is_err(), "{wrong}");
-        assert!(Flags::default().publish(wrong).is_err(), "{wrong}");
+        assert!(read(&[], &[wrong], &[]).is_err(), "{wrong}");
+        assert!(read(&[], &[], &[wrong]).is_err(), "{wrong}");
     }
     for wrong in ["", "example.com,", "example.com, b.example"] {
-        assert!(Flags::default().destinations(wrong).is_err(), "{wrong}");
+        assert!(read(&[wrong], &[], &[]).is_err(), "{wrong}");
     }
 }
 
