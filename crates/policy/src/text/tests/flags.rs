@@ -1,7 +1,7 @@
 //! The user's flags, alone and joined with a policy.
 
 use super::{path, policy, project, rules};
-use crate::text::{Rules, WrittenRules};
+use crate::text::{Rules, WrittenRules, words};
 use crate::{Commands, Policy, Reach, Seccomp};
 
 /// Flags by their names, as the command line would pass them.
@@ -132,6 +132,21 @@ fn flags_are_refused_with_a_reason() {
     }
     insta::assert_snapshot!(drawn);
     assert_eq!(flags(&[("ro", "/a"), ("ro", "/a"), ("hide", "/run")]).map(|_| ()), Ok(()));
+}
+
+/// A word of the language that has no meaning here would be left out in silence.
+#[test]
+fn every_word_of_a_choice_has_a_meaning() {
+    for (flag, known) in
+        [("state", words::STATE), ("seccomp", words::SECCOMP), ("command", words::COMMANDS)]
+    {
+        for word in known {
+            assert_eq!(flags(&[(flag, word.name)]).map(drop), Ok(()), "{flag}");
+        }
+        let refused = flags(&[(flag, "/")]).unwrap_err();
+        let names_all = known.iter().all(|word| refused.contains(&format!("`{}`", word.name)));
+        assert!(names_all || flag == "command", "{refused}");
+    }
 }
 
 /// V16: as many as a policy's list may have, counted over all flags.
