@@ -83,6 +83,7 @@ fn words(rules: &Value) -> Words {
     let paths = |name: &str| texts(field(rules, name)).into_iter().map(Into::into).collect();
     Words {
         ro: paths("ro"),
+        rw: paths("rw"),
         seccomp: one("seccomp"),
         memory: one("memory"),
         time: one("time"),
