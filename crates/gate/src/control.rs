@@ -4,24 +4,21 @@
 //!
 //! Neither side trusts the other's sizes. Never carries a byte of a cage's traffic.
 
-use std::io::{IoSlice, IoSliceMut};
-use std::mem::MaybeUninit;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use plan::network::{GatekeeperPlan, SocketKind};
 use rustix::fs::{MemfdFlags, SealFlags};
-use rustix::io::Errno;
-use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
-    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
-};
+use rustix::io::{Errno, retry_on_intr};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use sys::channel::{self, MAX_DESCRIPTORS};
 
 use crate::account::Account;
 use crate::event::{Counters, Event};
 use crate::settings::Settings;
+
+pub use sys::channel::Waiting;
 
 /// What a supervisor tells the process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -93,15 +90,6 @@ pub enum CageReport {
     Account(Account),
 }
 
-/// Whether to wait until the other side has sent or taken something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waiting {
-    /// As long as it takes.
-    Allowed,
-    /// Not at all: `EAGAIN` instead.
-    Refused,
-}
-
 /// One end of a channel.
 #[derive(Debug)]
 pub struct Channel(OwnedFd);
@@ -109,13 +97,7 @@ pub struct Channel(OwnedFd);
 impl Channel {
     /// A connected pair.
     pub fn pair() -> Result<(Self, Self), Errno> {
-        let (one, other) = rustix::net::socketpair(
-            AddressFamily::UNIX,
-            SocketType::SEQPACKET,
-            SocketFlags::CLOEXEC,
-            None,
-        )?;
-        Ok((Self(one), Self(other)))
+        channel::pair().map(|(one, other)| (Self(one), Self(other)))
     }
 
     /// Takes a connected socket.
@@ -164,19 +146,7 @@ pub(crate) fn send<T: Serialize>(
     if bytes.len() > MAX_PACKET || descriptors.len() > MAX_DESCRIPTORS {
         return Err(Errno::MSGSIZE);
     }
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
-    let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    if !descriptors.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(descriptors)) {
-        return Err(Errno::TOOBIG);
-    }
-    let flags = SendFlags::NOSIGNAL
-        | match waiting {
-            Waiting::Allowed => SendFlags::empty(),
-            Waiting::Refused => SendFlags::DONTWAIT,
-        };
-    let sent =
-        retried(|| rustix::net::sendmsg(socket, &[IoSlice::new(&bytes)], &mut ancillary, flags))?;
-    if sent == bytes.len() { Ok(()) } else { Err(Errno::MSGSIZE) }
+    retry_on_intr(|| channel::send(socket, &bytes, descriptors, waiting))
 }
 
 /// The next packet with the descriptors that came with it; none when the other side is gone.
@@ -184,55 +154,10 @@ pub(crate) fn receive<T: DeserializeOwned>(
     socket: BorrowedFd<'_>,
     waiting: Waiting,
 ) -> Result<Option<(T, Vec<OwnedFd>)>, Errno> {
-    let (packet, descriptors) = match receive_packet(socket, waiting) {
-        // The other side ended without reading all that it was told. The kernel says so once,
-        // ahead of what the other side had still sent.
-        Err(Errno::CONNRESET) => receive_packet(socket, waiting)?,
-        other => other?,
-    };
-    if packet.is_empty() {
-        return Ok(None);
-    }
+    let received = retry_on_intr(|| channel::receive(socket, MAX_PACKET, waiting))?;
+    let Some((packet, descriptors)) = received else { return Ok(None) };
     let message = serde_json::from_slice(&packet).map_err(|_| Errno::BADMSG)?;
     Ok(Some((message, descriptors)))
-}
-
-fn receive_packet(
-    socket: BorrowedFd<'_>,
-    waiting: Waiting,
-) -> Result<(Vec<u8>, Vec<OwnedFd>), Errno> {
-    let extra = match waiting {
-        Waiting::Allowed => RecvFlags::empty(),
-        Waiting::Refused => RecvFlags::DONTWAIT,
-    };
-    let look = RecvFlags::PEEK | RecvFlags::TRUNC | extra;
-    let (_, length) = retried(|| rustix::net::recv(socket, &mut [0_u8; 0], look))?;
-    if length > MAX_PACKET {
-        return Err(Errno::MSGSIZE);
-    }
-    let mut bytes = vec![0_u8; length];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
-    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let received = retried(|| {
-        let buffers = &mut [IoSliceMut::new(&mut bytes)];
-        let flags = RecvFlags::CMSG_CLOEXEC | extra;
-        rustix::net::recvmsg(socket, buffers, &mut ancillary, flags)
-    })?;
-    let mut descriptors = Vec::new();
-    for message in ancillary.drain() {
-        if let RecvAncillaryMessage::ScmRights(rights) = message {
-            descriptors.extend(rights);
-        }
-    }
-    if received.flags.contains(ReturnFlags::TRUNC) {
-        return Err(Errno::MSGSIZE);
-    }
-    // There is room for all that anybody sends: this process could not have so many more open.
-    if received.flags.contains(ReturnFlags::CTRUNC) {
-        return Err(Errno::MFILE);
-    }
-    bytes.truncate(received.bytes);
-    Ok((bytes, descriptors))
 }
 
 /// A plan as a sealed file in memory: it can be longer than a packet.
@@ -242,7 +167,7 @@ pub fn write_plan(plan: &GatekeeperPlan) -> Result<OwnedFd, Errno> {
     let file = rustix::fs::memfd_create(c"plan", flags)?;
     let mut rest = bytes.as_slice();
     while !rest.is_empty() {
-        let written = retried(|| rustix::io::write(&file, rest))?;
+        let written = retry_on_intr(|| rustix::io::write(&file, rest))?;
         rest = rest.get(written..).unwrap_or_default();
     }
     let all = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
@@ -260,25 +185,13 @@ pub fn read_plan(file: BorrowedFd<'_>) -> Result<GatekeeperPlan, Errno> {
     let mut filled = 0_usize;
     while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
         let position = u64::try_from(filled).map_err(|_| Errno::TOOBIG)?;
-        match retried(|| rustix::io::pread(file, &mut *rest, position))? {
+        match retry_on_intr(|| rustix::io::pread(file, &mut *rest, position))? {
             0 => return Err(Errno::BADMSG),
             more => filled += more,
         }
     }
     serde_json::from_slice(&bytes).map_err(|_| Errno::BADMSG)
 }
-
-fn retried<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
-    loop {
-        match call() {
-            Err(Errno::INTR) => {}
-            other => return other,
-        }
-    }
-}
-
-/// Most file descriptors in one packet; the kernel's own bound is 253.
-pub const MAX_DESCRIPTORS: usize = 250;
 
 /// Longest packet.
 const MAX_PACKET: usize = 128 * 1024;

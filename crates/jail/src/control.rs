@@ -2,18 +2,13 @@
 //! value per packet. Pid 1 is ours, but it lives in the cage: the supervisor treats what it reads
 //! as untrusted and caps it.
 
-use std::io::{IoSlice, IoSliceMut};
-use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use plan::network::SocketKind;
 use rustix::io::Errno;
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags,
-};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use sys::channel::{self, Waiting};
 
 use crate::SetupFailure;
 
@@ -160,13 +155,7 @@ pub(crate) struct Channel(OwnedFd);
 impl Channel {
     /// A connected pair.
     pub(crate) fn pair() -> Result<(Self, Self), Errno> {
-        let (one, other) = rustix::net::socketpair(
-            rustix::net::AddressFamily::UNIX,
-            rustix::net::SocketType::SEQPACKET,
-            rustix::net::SocketFlags::CLOEXEC,
-            None,
-        )?;
-        Ok((Self(one), Self(other)))
+        channel::pair().map(|(one, other)| (Self(one), Self(other)))
     }
 
     /// Takes a connected socket.
@@ -186,22 +175,14 @@ impl Channel {
         descriptors: &[BorrowedFd<'_>],
     ) -> Result<(), Errno> {
         let bytes = serde_json::to_vec(message).map_err(|_| Errno::INVAL)?;
-        send_packet(self.0.as_fd(), &bytes, descriptors)
+        channel::send(self.0.as_fd(), &bytes, descriptors, Waiting::Allowed)
     }
 
     /// The next packet; none when the other side is gone. Descriptors that came with it are
-    /// returned, at most [`MAX_DESCRIPTORS`].
+    /// returned, at most [`channel::MAX_DESCRIPTORS`].
     pub(crate) fn receive<T: DeserializeOwned>(&self) -> Result<Option<(T, Vec<OwnedFd>)>, Errno> {
-        let received = match receive_packet(self.0.as_fd(), MAX_PACKET) {
-            // The other side ended without reading all that it was told. The kernel says so once,
-            // ahead of what the other side had still sent.
-            Err(Errno::CONNRESET) => receive_packet(self.0.as_fd(), MAX_PACKET),
-            other => other,
-        };
-        let (packet, descriptors) = received?;
-        if packet.is_empty() {
-            return Ok(None);
-        }
+        let received = channel::receive(self.0.as_fd(), MAX_PACKET, Waiting::Allowed)?;
+        let Some((packet, descriptors)) = received else { return Ok(None) };
         let message = serde_json::from_slice(&packet).map_err(|_| Errno::BADMSG)?;
         Ok(Some((message, descriptors)))
     }
@@ -212,62 +193,6 @@ impl AsFd for Channel {
         self.0.as_fd()
     }
 }
-
-/// Sends bytes and descriptors as one packet.
-pub(crate) fn send_packet(
-    socket: BorrowedFd<'_>,
-    bytes: &[u8],
-    descriptors: &[BorrowedFd<'_>],
-) -> Result<(), Errno> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
-    let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    if !descriptors.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(descriptors)) {
-        return Err(Errno::TOOBIG);
-    }
-    let sent =
-        rustix::net::sendmsg(socket, &[IoSlice::new(bytes)], &mut ancillary, SendFlags::NOSIGNAL)?;
-    if sent == bytes.len() { Ok(()) } else { Err(Errno::MSGSIZE) }
-}
-
-/// Receives one packet of at most `most` bytes; an empty one means that the other side is gone.
-pub(crate) fn receive_packet(
-    socket: BorrowedFd<'_>,
-    most: usize,
-) -> Result<(Vec<u8>, Vec<OwnedFd>), Errno> {
-    // Almost all packets are small, and every page of a buffer for the largest would be cleared.
-    let look = RecvFlags::PEEK | RecvFlags::TRUNC;
-    let (_, length) = rustix::net::recv(socket, &mut [0_u8; 0], look)?;
-    if length > most {
-        return Err(Errno::MSGSIZE);
-    }
-    let mut bytes = vec![0_u8; length];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
-    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let received = rustix::net::recvmsg(
-        socket,
-        &mut [IoSliceMut::new(&mut bytes)],
-        &mut ancillary,
-        RecvFlags::CMSG_CLOEXEC,
-    )?;
-    let mut descriptors = Vec::new();
-    for message in ancillary.drain() {
-        if let RecvAncillaryMessage::ScmRights(rights) = message {
-            descriptors.extend(rights);
-        }
-    }
-    if received.flags.contains(ReturnFlags::TRUNC) {
-        return Err(Errno::MSGSIZE);
-    }
-    // There is room for all that anybody sends: this process could not have so many more open.
-    if received.flags.contains(ReturnFlags::CTRUNC) {
-        return Err(Errno::MFILE);
-    }
-    bytes.truncate(received.bytes);
-    Ok((bytes, descriptors))
-}
-
-/// Most file descriptors in one packet; the kernel's own bound is 253.
-pub(crate) const MAX_DESCRIPTORS: usize = 250;
 
 /// Longest packet between supervisor and pid 1.
 const MAX_PACKET: usize = 64 * 1024;

@@ -4,15 +4,12 @@
 //!
 //! Never needed for the end itself: where this cannot be had, pid 1's exit does the work.
 
-use std::io::IoSlice;
-use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
-use rustix::net::{
-    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
-};
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use sys::channel::{self, Waiting};
 
 /// What takes hold of the cage's mount namespace when pid 1 is about to end.
 ///
@@ -50,12 +47,6 @@ impl Departure {
     /// what it finds is let go of by its worker.
     pub(crate) fn leave(&self) -> Result<(), Errno> {
         let held = [self.holder.as_fd(), self.namespace.as_fd()];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
-        let mut ancillary = SendAncillaryBuffer::new(&mut space);
-        if !ancillary.push(SendAncillaryMessage::ScmRights(&held)) {
-            return Err(Errno::TOOBIG);
-        }
-        let text = [IoSlice::new(b"mounts")];
-        rustix::net::sendmsg(&self.other_end, &text, &mut ancillary, SendFlags::empty()).map(drop)
+        channel::send(self.other_end.as_fd(), b"mounts", &held, Waiting::Allowed)
     }
 }

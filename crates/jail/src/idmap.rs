@@ -9,10 +9,11 @@ use plan::{Bind, GuestPath, HostIds, Mapping, MountOp, Plan};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::OpenTreeFlags;
+use sys::channel::MAX_DESCRIPTORS;
 use sys::clone::Namespaces;
 use sys::holder::NamespaceHolder;
 
-use crate::control::{Channel, MAX_DESCRIPTORS, Order};
+use crate::control::{Channel, Order};
 use crate::{SetupFailure, Step, attributes};
 
 /// Makes a detached, attributed and where asked idmapped mount for every bind of the Plan and sends them to

@@ -12,8 +12,6 @@ use sys::holder::NamespaceHolder;
 use sys::signal::SignalSet;
 
 use crate::bare_mounts::BareMounts;
-use crate::start::{Born, LimitsHolder, start_in};
-use crate::streams::ProgramStreams;
 use crate::{SetupFailure, StartError, Step, identity};
 
 /// Namespaces of one cage that are being made, or are made and empty. They are the same for every Plan.
@@ -28,15 +26,9 @@ impl Premade {
         Ok(Self(holder))
     }
 
-    /// Starts a cage in them, as [`crate::start`] does.
-    pub fn start(
-        self,
-        plan: &Plan,
-        sources: &[OwnedFd],
-        streams: ProgramStreams,
-        limits: LimitsHolder<'_>,
-    ) -> Result<Born, StartError> {
-        start_in(Origin::Premade(self.0), plan, sources, streams, limits)
+    /// For the start of a cage in them.
+    pub(crate) fn into_origin(self) -> Origin<'static> {
+        Origin::Premade(self.0)
     }
 }
 

@@ -17,7 +17,7 @@ use walls::Wall;
 use crate::control::{Channel, Departing, Order};
 use crate::descriptor_limit::DescriptorLimit;
 use crate::first_process::be_pid_one;
-use crate::namespaces::{self, Origin};
+use crate::namespaces::{self, Origin, Premade};
 use crate::streams::ProgramStreams;
 use crate::verify::PlannedMounts;
 use crate::{Report, SetupFailure, StartError, Step, identity, idmap, network};
@@ -157,6 +157,19 @@ pub(crate) fn start_in(
         born.leftovers().extend(idmap::send_binds(plan, sources, &born.control)?);
     }
     Ok(born)
+}
+
+impl Premade {
+    /// Starts a cage in them, as [`start`] does.
+    pub fn start(
+        self,
+        plan: &Plan,
+        sources: &[OwnedFd],
+        streams: ProgramStreams,
+        limits: LimitsHolder<'_>,
+    ) -> Result<Born, StartError> {
+        start_in(self.into_origin(), plan, sources, streams, limits)
+    }
 }
 
 impl Born {

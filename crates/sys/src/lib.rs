@@ -1,10 +1,12 @@
-//! Kernel calls that no library wraps, behind functions that are safe to call.
+//! Kernel calls that no library wraps, behind functions that are safe to call, and the packets by which our
+//! processes hand each other descriptors.
 //!
 //! The only crate with unsafe code; each use says which obligation it has and what meets it.
 //! Holds no policy and makes no decision.
 #![allow(unsafe_code)]
 
 pub mod cable;
+pub mod channel;
 pub mod clone;
 pub mod datagrams;
 pub mod descriptors;

@@ -109,11 +109,11 @@ macro_rules! walls {
 
 walls! {
     /// A cage is in a landlock domain with the Plan's rules.
-    Landlock: [alone("landlock_holds_where_a_mount_does_not")],
+    Landlock: [jail("walls", "a_stream_for_reading_stays_one")],
     /// That domain's programs reach no abstract socket and no process outside of it.
     LandlockScopes: [alone("abstract_sockets_of_the_host_are_out_of_reach")],
     /// A crash leaves no core dump, in no file and with no helper of the host.
-    CoreLimit: [alone("a_crash_leaves_no_dump")],
+    CoreLimit: [jail("walls", "core_dumps_are_refused_for_good")],
     /// Programs run under a system call filter.
     CallFilter: [
         behaviour("identity::there_is_no_privilege_left"),
@@ -130,7 +130,7 @@ walls! {
     /// None can be gained either: the bounding set is empty.
     BoundingSet: [jail("life", "the_program_has_no_power")],
     /// No user namespace can be made inside.
-    NestedNamespaces: [alone("no_user_namespace_can_be_made")],
+    NestedNamespaces: [jail("walls", "no_namespace_without_the_filter")],
     /// A Plan that would map root's id is refused.
     RootUnmapped: [alone("a_plan_with_roots_id_is_refused")],
     /// Cages of root have none of root's groups.
@@ -142,7 +142,7 @@ walls! {
     /// Device nodes mean nothing in any mount but those of devices.
     NoDevices: [alone("a_device_in_a_grant_cannot_be_opened").of_root()],
     /// A read-only grant is mounted read-only.
-    ReadOnlyGrants: [alone("a_read_only_grant_is_mounted_so")],
+    ReadOnlyGrants: [jail("walls", "files_have_two_walls")],
     /// The kernel's settings are read-only.
     KernelSettings: [alone("mounts_have_their_restrictions")],
     /// Files of the kernel that tell about the host are covered.
@@ -158,9 +158,9 @@ walls! {
     /// The program has the variables of the Plan and no other.
     Environment: [behaviour("environment::the_callers_variables_do_not_get_in")],
     /// Pid 1, a copy of the supervisor, cannot be read from inside.
-    FirstProcessHidden: [alone("the_first_process_cannot_be_read")],
+    FirstProcessHidden: [jail("walls", "pid_one_is_out_of_reach_without_the_filter")],
     /// Pid 1 and the gatekeeper die with the process that forked them.
-    DeathWithSupervisor: [alone("a_stopped_cage_dies_with_its_supervisor")],
+    DeathWithSupervisor: [jail("walls", "a_stopped_pid_one_dies_with_its_supervisor")],
     /// What a rule hides is covered.
     HiddenPaths: [behaviour("files::the_most_specific_path_wins_in_both_directions")],
     /// Well-known secrets in a grant are hidden.

@@ -1,6 +1,8 @@
 //! How programs end: by themselves, by their time, by whoever holds them, and with whatever they
 //! depend on.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
@@ -14,12 +16,15 @@ use testing::slowly;
 
 use crate::bounds::{Greeter, limits_can_be_held, networked};
 use crate::starts::own_groups;
-use crate::support::{descendants, eventually, is_alive, runner, shell, small, stdout_of};
+use crate::support::{
+    descendants, eventually, is_alive, runner, shell, small, stdout_of, with_policy,
+};
 
 pub(crate) const TESTS: &[(&str, fn())] = &[
     ("a_program_is_asked_to_end_and_then_killed", a_program_is_asked_to_end_and_then_killed),
     ("a_program_has_its_time_and_no_more", a_program_has_its_time_and_no_more),
     ("nothing_is_left_of_an_ended_cage", nothing_is_left_of_an_ended_cage),
+    ("what_a_program_left_is_told_and_on_record", what_a_program_left_is_told_and_on_record),
     ("closing_takes_over_from_the_timer", closing_takes_over_from_the_timer),
     ("a_dropped_handle_ends_its_cage", a_dropped_handle_ends_its_cage),
     ("a_dropped_runner_ends_all", a_dropped_runner_ends_all),
@@ -95,6 +100,32 @@ fn nothing_is_left_of_an_ended_cage() {
         assert_eq!(runner.count(), 0);
         eventually("its session is gone", || sessions.list().unwrap().is_empty());
     }
+}
+
+/// K227: whoever embeds the library learns what was set aside, as the command's user does.
+fn what_a_program_left_is_told_and_on_record() {
+    let runner = runner();
+    let project = tempfile::tempdir().unwrap();
+    // A cage of root acts as a user who owns nothing.
+    std::fs::set_permissions(project.path(), Permissions::from_mode(0o777)).unwrap();
+    let path = HostPath::new(project.path().canonicalize().unwrap().into_os_string()).unwrap();
+    let mut policy = policy::Policy::closed("test");
+    policy.fs.push(policy::FsRule {
+        path: path.clone(),
+        access: policy::FsAccess::ReadWrite,
+        reach: policy::Reach::Anywhere,
+        origin: policy::RuleOrigin::BuiltIn("the test"),
+    });
+    let script = format!("echo x > {path}/.envrc");
+    let handle = runner.spawn(with_policy(policy, &["sh", "-c", &script]).into()).unwrap();
+    let ended = handle.wait();
+    assert!(ended.is_success(), "{ended:?}");
+    assert_eq!(ended.findings.found.len(), 1, "{ended:?}");
+    assert!(!project.path().join(".envrc").exists());
+    drop(handle);
+    let is_finding =
+        |event: &&audit::Event| matches!(event, audit::Event::QuarantineFinding { .. });
+    assert_eq!(runner.close().iter().filter(is_finding).count(), 1);
 }
 
 /// K173: the time that is over during the grace is not why it ended.

@@ -125,6 +125,10 @@ fn names_that_run_code_are_set_aside_among_packages() {
         assert!(!place.project.join(file).exists(), "{file}: {}", ended.stderr);
     }
     assert!(place.project.join("node_modules/old/.vscode/settings.json").exists());
+    let findings: Vec<_> = place.records();
+    let findings = findings.iter().filter(|one| one["event"] == "quarantine.finding");
+    let moved = findings.map(|one| one["moved_to"].as_str().unwrap());
+    assert!(moved.clone().count() >= 3 && moved.clone().all(|path| path.contains("quarantine")));
 }
 
 /// T68: package managers remove and replace what they have installed.

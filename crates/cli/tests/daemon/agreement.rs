@@ -101,12 +101,14 @@ impl Asked {
     }
 }
 
-/// The example, which is built with the tests and copied where they are.
+/// The example, which is built with all tests of the package and copied where they are.
 fn embedding() -> std::path::PathBuf {
     let own = std::env::current_exe().unwrap();
     let directory = own.parent().unwrap();
     let places = [directory.join("embed"), directory.join("../examples/embed")];
-    places.into_iter().find(|place| place.exists()).unwrap()
+    let found = places.into_iter().find(|place| place.exists());
+    assert!(found.is_some(), "`cargo build -p stockade-cli --example embed` builds it");
+    found.unwrap()
 }
 
 fn lines(command: &mut Command) -> Vec<Value> {
@@ -156,6 +158,7 @@ fn the_command_the_daemon_and_the_library_agree() {
             &["true"],
         ),
         Asked::new(&["--memory", "lots"], rules(json!({ "memory": "lots" })), &["true"]),
+        Asked::new(&["--rw", "."], rules(json!({ "rw": ["."] })), &["sh", "-c", "echo x > .envrc"]),
         with_policy("fss = 1", plain()),
         with_policy("fs = [{ ro = \"missing\" }]", plain()),
         with_policy("net.allow = [\"example.com:443\"]", plain()),
@@ -173,6 +176,9 @@ fn the_command_the_daemon_and_the_library_agree() {
     ];
     for asked in requests {
         let (command, mut daemon) = (asked.by_command(), asked.by_daemon());
+        let leaves = asked.argv.concat().contains(".envrc");
+        let has_finding = command.events.iter().any(|(event, _)| event == "quarantine.finding");
+        assert_eq!(has_finding, leaves, "{command:#?}");
         // HTTP has a word of its own for what makes no sense.
         if daemon.to == "bad_request" {
             daemon.to = "usage".to_owned();

@@ -31,19 +31,6 @@ fn an_order_arrives_with_its_descriptors() {
 }
 
 #[test]
-fn a_channel_says_when_there_is_nothing_and_when_nobody_is_left() {
-    let (one, other) = Channel::pair().unwrap();
-    assert_eq!(other.receive::<CageOrder>(Waiting::Refused).unwrap_err(), Errno::AGAIN);
-    one.send(&CageOrder::Unregister, &[], Waiting::Allowed).unwrap();
-    drop(one);
-    assert_eq!(
-        other.receive::<CageOrder>(Waiting::Allowed).unwrap().unwrap().0,
-        CageOrder::Unregister
-    );
-    assert!(other.receive::<CageOrder>(Waiting::Allowed).unwrap().is_none());
-}
-
-#[test]
 fn what_is_no_order_is_refused() {
     let (one, other) = Channel::pair().unwrap();
     one.send(&"hello", &[], Waiting::Allowed).unwrap();

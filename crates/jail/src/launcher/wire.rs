@@ -8,9 +8,9 @@ use plan::Plan;
 use rustix::io::Errno;
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
+use sys::channel::{self, MAX_DESCRIPTORS, Packet, Waiting};
 
 use super::Attending;
-use crate::control::{MAX_DESCRIPTORS, receive_packet, send_packet};
 use crate::start::Leftovers;
 use crate::{Born, LimitsHolder, ProgramStreams, SetupFailure, StartError, Stream};
 
@@ -267,7 +267,7 @@ fn send_parts(
         packet.extend(chunk);
         packet.extend(count(bytes.len())?.to_le_bytes());
         packet.extend(count(descriptors.len())?.to_le_bytes());
-        send_packet(socket, &packet, batch)?;
+        channel::send(socket, &packet, batch, Waiting::Allowed)?;
         (bytes, descriptors) = (more_bytes, more_descriptors);
         if bytes.is_empty() && descriptors.is_empty() {
             return Ok(());
@@ -275,22 +275,15 @@ fn send_parts(
     }
 }
 
-/// Bytes and the descriptors that came with them.
-type Parts = (Vec<u8>, Vec<OwnedFd>);
-
-fn receive_parts(socket: BorrowedFd<'_>) -> Result<Option<Parts>, Errno> {
+fn receive_parts(socket: BorrowedFd<'_>) -> Result<Option<Packet>, Errno> {
     let (mut bytes, mut descriptors) = (Vec::new(), Vec::new());
+    let receive = || channel::receive(socket, MAX_CHUNK + SUFFIX, Waiting::Allowed);
     loop {
-        let (mut packet, batch) = match receive_packet(socket, MAX_CHUNK + SUFFIX) {
-            Err(Errno::INTR) => continue,
-            other => other?,
+        let Some((mut packet, batch)) = rustix::io::retry_on_intr(receive)? else {
+            return if bytes.is_empty() { Ok(None) } else { Err(Errno::BADMSG) };
         };
         let Some((chunk, &[a, b, c, d, e, f, g, h])) = packet.split_last_chunk::<SUFFIX>() else {
-            return if packet.is_empty() && bytes.is_empty() {
-                Ok(None)
-            } else {
-                Err(Errno::BADMSG)
-            };
+            return Err(Errno::BADMSG);
         };
         let left_bytes = u32::from_le_bytes([a, b, c, d]);
         let left_descriptors = u32::from_le_bytes([e, f, g, h]);

@@ -11,8 +11,7 @@ use plan::inward::{InwardAnswer, InwardRequest, MOST_INWARD_REQUESTS};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType};
-
-use crate::control::send_packet;
+use sys::channel::{self, Waiting};
 
 /// Pid 1's end of the socket, and what it is working on.
 pub(crate) struct Inward {
@@ -111,7 +110,8 @@ impl Inward {
     fn send_answers(&mut self) -> Result<(), Errno> {
         while let Some((answer, connection)) = self.answers.front() {
             let connection: Vec<BorrowedFd<'_>> = connection.iter().map(AsFd::as_fd).collect();
-            match send_packet(self.socket.as_fd(), &answer.encode(), &connection) {
+            let (socket, packet) = (self.socket.as_fd(), answer.encode());
+            match channel::send(socket, &packet, &connection, Waiting::Refused) {
                 Ok(()) => drop(self.answers.pop_front()),
                 Err(Errno::AGAIN) => return Ok(()),
                 Err(Errno::INTR) => {}

@@ -17,8 +17,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use plan::network::SocketKind;
 use plan::{NetworkPlan, Plan};
 use rustix::io::Errno;
+use sys::channel::MAX_DESCRIPTORS;
 
-use crate::control::{Channel, MAX_DESCRIPTORS};
+use crate::control::Channel;
 use crate::{NetworkState, Report, SetupFailure, StartError, Step};
 
 pub(crate) use inward::Inward;

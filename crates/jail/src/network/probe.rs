@@ -5,10 +5,11 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
+use sys::channel::Waiting;
 use sys::clone::{Forked, Namespaces};
 
 use super::{failed, listeners, way};
-use crate::control::{Channel, receive_packet};
+use crate::control::Channel;
 use crate::{NetworkState, SetupFailure, Step};
 
 /// What a namespace could be made into.
@@ -54,13 +55,9 @@ fn close_this_namespace() -> Result<NetworkProbe, SetupFailure> {
 }
 
 fn receive(control: &Channel) -> Result<Result<NetworkProbe, SetupFailure>, Errno> {
-    loop {
-        match receive_packet(control.as_fd(), LONGEST_RESULT) {
-            Err(Errno::INTR) => {}
-            Ok((packet, _)) => return serde_json::from_slice(&packet).map_err(|_| Errno::BADMSG),
-            Err(errno) => return Err(errno),
-        }
-    }
+    let receive = || sys::channel::receive(control.as_fd(), LONGEST_RESULT, Waiting::Allowed);
+    let (packet, _) = rustix::io::retry_on_intr(receive)?.ok_or(Errno::BADMSG)?;
+    serde_json::from_slice(&packet).map_err(|_| Errno::BADMSG)
 }
 
 fn reap(process: &OwnedFd) {

@@ -84,6 +84,7 @@ const TABLE: &[(&[&str], &[&str], Counterpart)] = &[
     (&["audit verify"], &["PATH"], Nowhere(OWN_RECORD)),
     (&["audit show", "audit follow", "audit verify"], &["log"], Nowhere(OWN_RECORD)),
     (&["audit export"], &["log"], Nowhere(OWN_RECORD)),
+    (&["audit prune"], PRUNE, Nowhere("whoever serves decides what the record keeps")),
     (&["ps"], &["", "all"], Operation("listCages")),
     (&["logs"], &["", "ID"], Operation("readOutput")),
     (&["logs"], &["follow"], Parameter("readOutput", "follow")),
@@ -106,6 +107,7 @@ const CAGES: &[&str] = &["run", "check", "why"];
 const CLIENTS: &[&str] = &["ps", "logs", "attach", "kill", "status"];
 const RECORDS: &[&str] = &["audit show", "audit follow"];
 const PROVE: &[&str] = &["", "project", "cage", "agent", "capability", "seccomp"];
+const PRUNE: &[&str] = &["", "keep-days", "keep-size", "dry-run", "log"];
 const SERVE: &[&str] = &[
     "",
     "system",
@@ -116,6 +118,8 @@ const SERVE: &[&str] = &[
     "allow-remote",
     "most-cages",
     "no-sandbox",
+    "keep-days",
+    "keep-size",
     "print-unit",
 ];
 
