@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use jail::launcher::Launcher;
-use jail::{Born, End, LimitsHolder, ProgramStreams, Report, Stream};
+use jail::{Child, End, LimitsHolder, ProgramStreams, Report, Stream};
 
 use crate::bubblewrap::Bubblewrap;
 use crate::cages::{self, Compiled};
@@ -83,15 +83,15 @@ pub(crate) fn spawn(
     launcher: &Launcher,
     compiled: &Compiled,
     streams: ProgramStreams,
-) -> io::Result<Born> {
+) -> io::Result<Child> {
     let Compiled { plan, sources } = compiled;
-    let born = launcher
+    let child = launcher
         .start_cage(plan, sources, streams, LimitsHolder::Nobody)
         .map_err(io::Error::other)?;
-    born.verify_when_built().map_err(io::Error::other)?;
-    born.open_gate()?;
-    match born.next_report()? {
-        Some((Report::Started(_), _)) => Ok(born),
+    child.verify_when_built().map_err(io::Error::other)?;
+    child.open_gate()?;
+    match child.next_report()? {
+        Some((Report::Started(_), _)) => Ok(child),
         other => Err(io::Error::other(format!("the cage did not start: {other:?}"))),
     }
 }
@@ -100,10 +100,10 @@ fn time_launcher(launcher: &Launcher, compiled: &Compiled) -> io::Result<Duratio
     let stdout = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?;
     let streams = ProgramStreams { stdout: Stream::Descriptor(stdout), ..ProgramStreams::null() };
     let started = Instant::now();
-    let born = spawn(launcher, compiled, streams)?;
-    let report = born.next_report()?;
-    born.wait_until_gone()?;
-    drop(born);
+    let child = spawn(launcher, compiled, streams)?;
+    let report = child.next_report()?;
+    child.wait_until_gone()?;
+    drop(child);
     let time = started.elapsed();
     match report {
         Some((Report::Ended { end: End::Exited(0), .. }, _)) => Ok(time),

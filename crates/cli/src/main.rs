@@ -1,8 +1,8 @@
 //! The `stockade` command: reads the command line, asks the crates below, and tells a person or a
 //! program what came of it. Holds no mechanism of its own.
 //!
-//! Nothing here starts a thread: a cage is born from a process with a single one. The daemon starts
-//! its own, after what it bears cages with.
+//! Nothing here starts a thread: a cage is started from a process with a single one. The daemon starts
+//! its own, after the processes that start its cages.
 #![forbid(unsafe_code)]
 
 mod arguments;

@@ -297,7 +297,7 @@ fn asks_for_the_end(received: Received) -> bool {
     received.signal != libc::SIGHUP && received.word != Some(END_OF_SESSION)
 }
 
-/// Tells when a process has ended that bears cages or gatekeepers.
+/// Reports the end of a process that starts cages or gatekeepers.
 struct LauncherWatch(Vec<AsyncFd<OwnedFd>>);
 
 impl LauncherWatch {

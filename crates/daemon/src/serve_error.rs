@@ -27,7 +27,7 @@ pub enum ServeError {
     /// The user's configuration is wrong.
     #[error("the configuration cannot be used: {}", .0.text())]
     Configuration(Box<counsel::Failure>),
-    /// What bears cages does not start.
+    /// The processes that start cages do not start.
     #[error("no cages can be started")]
     Runner(#[from] cage::runner::RunError),
     /// An address cannot be had.

@@ -24,7 +24,7 @@ pub(crate) struct BareMounts {
 
 impl BareMounts {
     /// Makes one, in a process with a single thread. There is none for anybody but root, who alone can go
-    /// back, and where it cannot be made: cages are born well without. After an error this process is
+    /// back, and where it cannot be made: cages start well without it. After an error this process is
     /// not where it was.
     pub(crate) fn make() -> Result<Option<Self>, Errno> {
         if !rustix::process::geteuid().is_root() {

@@ -12,7 +12,7 @@ use sys::holder::NamespaceHolder;
 use sys::signal::SignalSet;
 
 use crate::bare_mounts::BareMounts;
-use crate::start::{Born, LimitsHolder, start_in};
+use crate::start::{Child, LimitsHolder, start_in};
 use crate::streams::ProgramStreams;
 use crate::{SetupFailure, StartError, Step, identity};
 
@@ -35,7 +35,7 @@ impl Premade {
         sources: &[OwnedFd],
         streams: ProgramStreams,
         limits: LimitsHolder<'_>,
-    ) -> Result<Born, StartError> {
+    ) -> Result<Child, StartError> {
         start_in(Origin::Premade(self.0), plan, sources, streams, limits)
     }
 }

@@ -100,7 +100,7 @@ impl Limiter {
         Layer { mechanism, held, missing, why, fix }
     }
 
-    /// Makes a group for a cage that is to be born. Without limits but that of time nothing is made.
+    /// Makes a group for a cage that is to start. Without limits but that of time nothing is made.
     pub fn prepare(
         &self,
         plan: &LimitsPlan,

@@ -11,11 +11,11 @@ use rustix::time::{ClockId, Timespec};
 #[cfg(test)]
 mod tests;
 
-/// The moment before a run. What changes later bears a later date.
+/// The moment before a run. What changes later has a later date.
 #[derive(Clone, Copy, Debug)]
 pub struct Began {
     /// By the clock that every local file system reads. It only moves when the kernel's timer ticks, late
-    /// when a machine stands still for a moment, so that a file can be changed after a start and bear an
+    /// when a machine stands still for a moment, so that a file can be changed after a start and have an
     /// earlier date than any other clock told then. By this one it cannot.
     coarse: SystemTime,
     /// By the finer one of file systems that can tell two changes within a tick apart (Linux 6.13); the

@@ -260,13 +260,13 @@ impl Runner {
         self.supervisor.living().len()
     }
 
-    /// The processes that bear cages. When one is gone, so are the cages that it bore, and no more can be
+    /// The processes that start cages. When one is gone, so are the cages that it started, and no more can be
     /// started.
     pub fn launcher_pids(&self) -> Vec<Pid> {
         self.supervisor.launchers.pids()
     }
 
-    /// The process that bears gatekeepers. When it is gone, so is the gatekeeper, and no cage with
+    /// The process that starts gatekeepers. When it is gone, so is the gatekeeper, and no cage with
     /// network can be started.
     pub fn gatekeeper_launcher_pid(&self) -> Option<Pid> {
         self.supervisor.gatekeepers.launcher_pid()

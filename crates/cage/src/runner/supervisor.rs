@@ -113,7 +113,7 @@ impl Supervisor {
         }
         match &*body {
             Body::Caged(cage) => {
-                self.watch.add(cage.born.reports(), supervised.key, Subject::Report)
+                self.watch.add(cage.child.reports(), supervised.key, Subject::Report)
             }
             Body::Direct(direct) => {
                 self.begin_time(supervised);
@@ -277,7 +277,7 @@ impl Supervisor {
         for _ in 0..MOST_REPORTS {
             let Some(body) = supervised.program.body() else { return true };
             match &*body {
-                Body::Caged(cage) if cage.born.has_report() => self.hear_report(supervised),
+                Body::Caged(cage) if cage.child.has_report() => self.hear_report(supervised),
                 Body::Direct(direct) if direct.has_ended() => self.note_gone(supervised, scratch),
                 Body::Caged(_) | Body::Direct(_) => break,
             }
@@ -295,14 +295,14 @@ impl Supervisor {
         }
         let Some(body) = supervised.program.body() else { return };
         let Body::Caged(cage) = &*body else { return };
-        self.watch.remove(cage.born.reports());
+        self.watch.remove(cage.child.reports());
         if let Some(network) = body.network() {
             network.begin_finish();
             self.watch.set_alarm(Instant::now() + ACCOUNT, supervised.key, Alarm::Account);
         }
-        if self.watch.add(cage.born.gone(), supervised.key, Subject::Gone).is_err() {
+        if self.watch.add(cage.child.gone(), supervised.key, Subject::Gone).is_err() {
             // Without a descriptor left to wait for, waiting here is what remains.
-            let _gone = cage.born.wait_until_gone();
+            let _gone = cage.child.wait_until_gone();
             supervised.end().is_gone = true;
         }
     }
@@ -310,7 +310,7 @@ impl Supervisor {
     fn note_gone(self: &Arc<Self>, supervised: &Arc<Supervised>, scratch: &mut [u8]) {
         let Some(body) = supervised.program.body() else { return };
         match &*body {
-            Body::Caged(cage) => self.watch.remove(cage.born.gone()),
+            Body::Caged(cage) => self.watch.remove(cage.child.gone()),
             Body::Direct(direct) => {
                 self.watch.remove(direct.gone());
                 supervised.program.hear();

@@ -54,9 +54,9 @@ enum Victim {
     Daemon,
     /// Before it serves.
     StartingDaemon,
-    /// The process that bears cages.
+    /// The process that starts cages.
     Launcher,
-    /// The process that bears gatekeepers.
+    /// The process that starts gatekeepers.
     GatekeeperLauncher,
     Gatekeeper,
     FirstProcess,
@@ -202,7 +202,7 @@ fn kill(serving: &Serving, victim: Victim, dice: &mut Dice) {
             Victim::Daemon | Victim::StartingDaemon => {
                 Process::of(serving.pid()).into_iter().collect()
             }
-            // The one that was born first is the gatekeepers' alone.
+            // The one that started first is the gatekeepers' alone.
             Victim::GatekeeperLauncher => {
                 helpers.iter().min_by_key(|one| one.pid).cloned().into_iter().collect()
             }

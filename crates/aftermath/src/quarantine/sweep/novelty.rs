@@ -1,5 +1,5 @@
 //! Whether a directory was there before the run. One that was moved brings what is in it along, and none of that
-//! bears a new time; but directories keep their numbers, and those at the top of a grant were noted at the
+//! has a new time; but directories keep their numbers, and those at the top of a grant were noted at the
 //! start. Deeper ones can only be suspected. Reads times, and names for them.
 
 use std::collections::HashMap;
