@@ -30,7 +30,7 @@ pub(crate) fn check(arguments: CheckArguments, messages: Messages) -> Result<Exi
         crate::run::command(&arguments.command, &selection.agent_command)?
     };
     let prepared = prepare(&selection, &argv)?;
-    for note in counsel::notes::of(&prepared) {
+    for note in advice::notes::of(&prepared) {
         messages.note(&note);
     }
     let plan = prepared.plan;

@@ -1,15 +1,15 @@
 //! Why a command did not do what it was asked, as it is told to the caller: the exit code, one
 //! message and what to do about it.
 
+use advice::failure::Message;
 use cage::{Fault, Kind};
-use counsel::failure::Message;
 use policy::text::Diagnostics;
 use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::message::Messages;
 
-pub(crate) use counsel::with_causes;
+pub(crate) use advice::with_causes;
 
 /// A command that failed.
 #[derive(Debug)]
@@ -92,9 +92,9 @@ impl Failure {
     }
 }
 
-impl From<counsel::Failure> for Failure {
-    fn from(failure: counsel::Failure) -> Self {
-        let counsel::Failure { kind, message, help } = failure;
+impl From<advice::Failure> for Failure {
+    fn from(failure: advice::Failure) -> Self {
+        let advice::Failure { kind, message, help } = failure;
         let exit = match kind.fault() {
             Fault::Usage => Exit::Usage,
             Fault::BadPolicy => Exit::BadPolicy,
@@ -109,17 +109,17 @@ impl From<counsel::Failure> for Failure {
 }
 
 /// Errors that say themselves whose fault they are.
-macro_rules! told_by_counsel {
+macro_rules! explained_by_advice {
     ($($error:ty),* $(,)?) => {
         $(impl From<$error> for Failure {
             fn from(error: $error) -> Self {
-                counsel::Failure::from(error).into()
+                advice::Failure::from(error).into()
             }
         })*
     };
 }
 
-told_by_counsel!(
+explained_by_advice!(
     cage::SpawnError,
     cage::prepare::PrepareError,
     cage::prepare::SelectionError,

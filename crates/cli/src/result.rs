@@ -9,9 +9,9 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use advice::result::{DeniedCallResult, NetworkResult, Quarantined, UsageResult};
 use cage::Ended;
 use cage::session::SessionId;
-use counsel::result::{DeniedCallResult, NetworkResult, Quarantined, UsageResult};
 use plan::Plan;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use serde::Serialize;

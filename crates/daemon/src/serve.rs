@@ -126,9 +126,9 @@ fn caller(mode: Mode) -> Result<Caller, ServeError> {
 
 /// How the user's configuration has connections leave this machine.
 fn way_out(caller: &Caller) -> Result<WayOut, ServeError> {
-    let settings = PolicyFiles::user_network(caller).map_err(counsel::Failure::from)?;
+    let settings = PolicyFiles::user_network(caller).map_err(advice::Failure::from)?;
     let variable = |name: &str| caller.variable(name).map(Into::into);
-    Ok(WayOut::new(&settings, variable).map_err(counsel::Failure::from)?)
+    Ok(WayOut::new(&settings, variable).map_err(advice::Failure::from)?)
 }
 
 fn start_runner(state: &HostPath, way_out: WayOut) -> Result<Runner, ServeError> {

@@ -173,7 +173,7 @@ impl From<SessionError> for Problem {
                 Code::Start(Kind::CannotBuild)
             }
         };
-        Self::new(code, counsel::with_causes(&error))
+        Self::new(code, advice::with_causes(&error))
     }
 }
 

@@ -49,7 +49,7 @@ pub(super) fn run(uncaged: &Uncaged, start: &Start) -> Exit {
 fn told(outcome: &UncagedOutcome, name: &str, program: &UncagedProgram, start: &Start) -> Exit {
     let walltime_sec = program.walltime.map(|time| time.as_secs());
     let limits = LimitsPlan { walltime_sec, ..LimitsPlan::default() };
-    if let Some(sentence) = counsel::limits::ended_by(&limits, outcome.reason, None) {
+    if let Some(sentence) = advice::limits::ended_by(&limits, outcome.reason, None) {
         start.messages.error(&sentence);
     }
     start.tell_unrecorded(outcome.unrecorded.as_ref());

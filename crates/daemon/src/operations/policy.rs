@@ -6,9 +6,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use advice::Failure;
+use advice::why::Question;
 use cage::prepare::{TooBroad, prepare};
-use counsel::Failure;
-use counsel::why::Question;
 use hyper::Request;
 use hyper::body::Incoming;
 use serde::Deserialize;
@@ -48,8 +48,8 @@ pub(super) async fn check(
             (argv, _) => argv.iter().map(OsString::from).collect(),
         };
         let prepared = prepare(&selection, &argv).map_err(Failure::from)?;
-        let mut notes = counsel::notes::of_flags(&selection);
-        notes.extend(counsel::notes::of(&prepared));
+        let mut notes = advice::notes::of_flags(&selection);
+        notes.extend(advice::notes::of(&prepared));
         let plan = prepared.plan;
         let bwrap = bwrap.then(|| {
             let (text, gaps) =
@@ -120,7 +120,7 @@ pub(super) async fn explain(
         let caller = subject.caller(&daemon.caller)?;
         let mut selection = subject.select_cage(&caller, question.too_broad())?;
         let _look = daemon.sessions.for_a_look(&mut selection)?;
-        Ok(counsel::why::why(&selection, &question)?)
+        Ok(advice::why::why(&selection, &question)?)
     })
     .await?;
     answer::json(&json!({ "yes": answer.yes, "text": answer.text, "answer": answer.data }))
