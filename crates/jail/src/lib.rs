@@ -30,7 +30,7 @@ mod terminal;
 mod tree;
 mod verify;
 
-pub mod attendant;
+pub mod helper_process;
 pub mod launcher;
 pub mod restrict;
 

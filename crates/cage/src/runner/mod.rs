@@ -155,7 +155,7 @@ impl Runner {
     pub fn start(options: RunnerOptions) -> Result<Self, RunError> {
         let RunnerOptions { state_directory, way_out, uncaged, degraded_limits, before_step } =
             options;
-        let for_gatekeepers = Launcher::start(Some(crate::gatekeeper::attendant))?;
+        let for_gatekeepers = Launcher::start(Some(crate::gatekeeper::live_as_helper))?;
         let launchers = Launchers::start()?;
         let state = Directory::open(&state_directory).map_err(RecordError::from)?;
         let log = Arc::new(Log::open(&state.audit())?);

@@ -16,9 +16,9 @@ use sys::mount::{Depth, MountAttributes};
 use crate::seccomp::Filter;
 use crate::{LandlockState, SetupFailure, Step, identity, landlock, privileges, tree};
 
-/// How an attendant is jailed.
+/// How a helper is jailed.
 #[derive(Clone, Copy, Debug)]
-pub struct AttendantJail {
+pub struct HelperJail {
     /// Whom it dies with: the process that forked it.
     pub parent: Pid,
     /// How many descriptors it wants to have open at once.
@@ -37,8 +37,8 @@ pub struct Confined {
 /// Puts this process, which must be freshly forked and have a single thread, into its jail. A
 /// failure leaves it half jailed: the only thing to do then is to end it.
 ///
-/// Of root's attendants nothing is left of root: each becomes an id that owns nothing.
-pub fn confine(jail: &AttendantJail) -> Result<Confined, SetupFailure> {
+/// Of root's helpers nothing is left of root: each becomes an id that owns nothing.
+pub fn confine(jail: &HelperJail) -> Result<Confined, SetupFailure> {
     let descriptors = raise_descriptor_limit(jail.descriptors)?;
     // Whatever the filter has to be made from is made before memory is all that there is.
     let filter = Filter::new(&plan::seccomp::gatekeeper());
@@ -49,11 +49,11 @@ pub fn confine(jail: &AttendantJail) -> Result<Confined, SetupFailure> {
     enter_empty_root()?;
     privileges::refuse_core_dumps()?;
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
-        .map_err(|errno| SetupFailure::kernel(Step::Settings, ATTENDANT, errno))?;
+        .map_err(|errno| SetupFailure::kernel(Step::Settings, HELPER, errno))?;
     privileges::drop_all()?;
     let landlock = landlock::restrict(&LandlockPlan { rules: Vec::new() })?;
     check_files(landlock)?;
-    filter.install().map_err(|errno| SetupFailure::kernel(Step::Seccomp, ATTENDANT, errno))?;
+    filter.install().map_err(|errno| SetupFailure::kernel(Step::Seccomp, HELPER, errno))?;
     check_calls()?;
     Ok(Confined { landlock, descriptors })
 }
@@ -79,21 +79,20 @@ fn raise_descriptor_limit(wanted: u64) -> Result<u64, SetupFailure> {
 }
 
 /// A user keeps its id, which is all that it can map; root becomes one that owns nothing and is, by
-/// its process id, no other attendant's. Either way the id is this process's own when it is mapped.
+/// its process id, no other helper's. Either way the id is this process's own when it is mapped.
 fn own_identity() -> Result<(Identity, HostIds), SetupFailure> {
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
     let ids = if uid.is_root() {
         let number = rustix::process::getpid().as_raw_nonzero().get().unsigned_abs();
         let id = FIRST_UNOWNED + number % UNOWNED;
         let ids = HostIds { uid: id, gid: id };
-        become_unowned(ids)
-            .map_err(|errno| SetupFailure::kernel(Step::Identity, ATTENDANT, errno))?;
+        become_unowned(ids).map_err(|errno| SetupFailure::kernel(Step::Identity, HELPER, errno))?;
         ids
     } else {
         HostIds { uid: uid.as_raw(), gid: gid.as_raw() }
     };
     let home = GuestPath::root();
-    let (user, map) = (ATTENDANT.to_owned(), IdentityMap::Caller(ids));
+    let (user, map) = (HELPER.to_owned(), IdentityMap::Caller(ids));
     Ok((Identity { uid: INSIDE, gid: INSIDE, user, home, map }, ids))
 }
 
@@ -112,7 +111,7 @@ fn become_unowned(ids: HostIds) -> Result<(), Errno> {
     rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)
 }
 
-/// New namespaces of every kind but those that the attendant works in: the network, from where it
+/// New namespaces of every kind but those that the helper works in: the network, from where it
 /// dials, and process ids, by which it dies with its parent.
 fn enter_namespaces(identity: &Identity, ids: HostIds) -> Result<(), SetupFailure> {
     let namespaces = Namespaces::USER
@@ -121,7 +120,7 @@ fn enter_namespaces(identity: &Identity, ids: HostIds) -> Result<(), SetupFailur
         .and(Namespaces::UTS)
         .and(Namespaces::CGROUP);
     sys::clone::enter_new(namespaces)
-        .map_err(|errno| SetupFailure::kernel(Step::Namespaces, ATTENDANT, errno))?;
+        .map_err(|errno| SetupFailure::kernel(Step::Namespaces, HELPER, errno))?;
     identity::map(rustix::process::getpid(), identity, ids)
 }
 
@@ -151,7 +150,7 @@ fn enter_empty_root() -> Result<(), SetupFailure> {
 
 /// The root is empty and cannot be written to; where there is landlock, it cannot even be listed.
 fn check_files(landlock: LandlockState) -> Result<(), SetupFailure> {
-    let found = |detail: &str| Err(SetupFailure::found(Step::Verify, ATTENDANT, detail));
+    let found = |detail: &str| Err(SetupFailure::found(Step::Verify, HELPER, detail));
     let open = |path: &std::ffi::CStr, flags| {
         rustix::fs::openat(CWD, path, flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o600))
     };
@@ -171,17 +170,13 @@ fn check_files(landlock: LandlockState) -> Result<(), SetupFailure> {
 fn check_calls() -> Result<(), SetupFailure> {
     let opened = rustix::fs::openat(CWD, c"/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
     if opened.err() != Some(Errno::PERM) {
-        return Err(SetupFailure::found(
-            Step::Verify,
-            ATTENDANT,
-            "the call filter is not in force",
-        ));
+        return Err(SetupFailure::found(Step::Verify, HELPER, "the call filter is not in force"));
     }
     Ok(())
 }
 
-const ATTENDANT: &str = "gatekeeper";
-/// The attendant's id in its own user namespace.
+const HELPER: &str = "gatekeeper";
+/// The helper's id in its own user namespace.
 const INSIDE: u32 = 1000;
 /// Ids that are given to nobody; cages of root are named from the same range.
 const FIRST_UNOWNED: u32 = 1_900_000_000;
