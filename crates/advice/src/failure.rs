@@ -7,7 +7,7 @@ use cage::prepare::project::ProjectError;
 use cage::prepare::{Approvals, Definition, PrepareError, SelectionError};
 use cage::resolve::{PathProblem, ResolveError, SurroundingsError};
 use cage::state::StateError;
-use cage::{Kind, SpawnError, WayOutError};
+use cage::{EgressError, Kind, SpawnError};
 use plan::render::for_shell;
 use plan::{ByteString, HostPath};
 use policy::CompileError;
@@ -201,8 +201,8 @@ impl From<PrepareError> for Failure {
     }
 }
 
-impl From<WayOutError> for Failure {
-    fn from(error: WayOutError) -> Self {
+impl From<EgressError> for Failure {
+    fn from(error: EgressError) -> Self {
         Self::new(Kind::PolicyInvalid, error.to_string())
             .help("your configuration has `proxy = \"environment\"` in `[network]`")
     }

@@ -123,7 +123,7 @@ explained_by_advice!(
     cage::SpawnError,
     cage::prepare::PrepareError,
     cage::prepare::SelectionError,
-    cage::WayOutError,
+    cage::EgressError,
     cage::resolve::SurroundingsError,
     cage::state::StateError,
     cage::prepare::trust::TrustError,

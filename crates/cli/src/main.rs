@@ -11,6 +11,7 @@ mod audit_command;
 mod check;
 mod client;
 mod doctor;
+mod egress;
 mod exit;
 mod failure;
 mod kill;
@@ -30,7 +31,6 @@ mod session;
 mod sinks;
 mod status;
 mod trust;
-mod way_out;
 mod why;
 
 use std::ffi::OsString;

@@ -20,6 +20,7 @@ use policy::shown::shown;
 use policy::{EnvironmentRule, Policy, RuleOrigin, State};
 
 use crate::arguments::{self, Backend, RunArguments};
+use crate::egress::Egress;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::message::Messages;
@@ -28,7 +29,6 @@ use crate::prepare::Prepared;
 use crate::result::{Destination, Named, RunResult};
 use crate::selection::{FlagArguments, Sandbox, Selection, TooBroad, select_any};
 use crate::session::{self, Entered};
-use crate::way_out::WayOut;
 
 /// Namespaces that were begun before anything was known; whatever failed is told when they are needed.
 pub(crate) type MaybePremade = Option<Result<Premade, StartError>>;
@@ -371,8 +371,8 @@ fn start_gatekeeper(selection: &Selection) -> Result<Option<Gatekeeper>, Failure
     if selection.policy.net.asks_for_nothing() {
         return Ok(None);
     }
-    let way_out = WayOut::new(&selection.network, |name| std::env::var_os(name))?;
-    Ok(Some(Gatekeeper::start(&way_out.resolvers, way_out.settings)?))
+    let egress = Egress::new(&selection.network, |name| std::env::var_os(name))?;
+    Ok(Some(Gatekeeper::start(&egress.resolvers, egress.settings)?))
 }
 
 /// What was asked for on the command line, else what the agent's definition says.

@@ -8,7 +8,7 @@ use std::task::Poll;
 use std::time::{Duration, SystemTime};
 
 use audit::{Event, Log};
-use cage::WayOut;
+use cage::Egress;
 use cage::prepare::{Caller, PolicyFiles};
 use cage::runner::{Runner, RunnerOptions, Uncaged};
 use cage::session::{END_OF_SESSION, Sessions as Store};
@@ -60,8 +60,8 @@ pub fn serve(settings: Settings) -> Result<Stopped, ServeError> {
         Some(state) => Directory::open(state)?,
         None => return Err(cage::state::StateError::NoPlace.into()),
     };
-    let way_out = way_out(&caller)?;
-    let runner = start_runner(state.path(), way_out)?;
+    let egress = egress(&caller)?;
+    let runner = start_runner(state.path(), egress)?;
     if let Some(reason) = runner.limits_not_enforced() {
         log::warning(reason);
     }
@@ -125,15 +125,15 @@ fn caller(mode: Mode) -> Result<Caller, ServeError> {
 }
 
 /// How the user's configuration has connections leave this machine.
-fn way_out(caller: &Caller) -> Result<WayOut, ServeError> {
+fn egress(caller: &Caller) -> Result<Egress, ServeError> {
     let settings = PolicyFiles::user_network(caller).map_err(advice::Failure::from)?;
     let variable = |name: &str| caller.variable(name).map(Into::into);
-    Ok(WayOut::new(&settings, variable).map_err(advice::Failure::from)?)
+    Ok(Egress::new(&settings, variable).map_err(advice::Failure::from)?)
 }
 
-fn start_runner(state: &HostPath, way_out: WayOut) -> Result<Runner, ServeError> {
+fn start_runner(state: &HostPath, egress: Egress) -> Result<Runner, ServeError> {
     let options =
-        RunnerOptions { way_out, uncaged: Uncaged::Allow, ..RunnerOptions::new(state.clone()) };
+        RunnerOptions { egress, uncaged: Uncaged::Allow, ..RunnerOptions::new(state.clone()) };
     Ok(Runner::start(options)?)
 }
 

@@ -67,11 +67,11 @@ pub use crate::record::Labels;
 pub use crate::start::StartStep;
 use state::Directory;
 
+use crate::egress::Egress;
 use crate::error::kernel;
 use crate::outcome::{EndReason, RecordError};
 use crate::record::Recorder;
 use crate::start::{Backend, Started, Wanted, start};
-use crate::way_out::WayOut;
 use background::{Background, start_thread};
 use gatekeepers::Gatekeepers;
 use launchers::Launchers;
@@ -85,7 +85,7 @@ pub struct RunnerOptions {
     /// Where the record is kept; made if it is missing.
     pub state_directory: HostPath,
     /// How connections of cages leave this machine.
-    pub way_out: WayOut,
+    pub egress: Egress,
     /// Whether programs may run without a cage.
     pub uncaged: Uncaged,
     /// Whether every cage may start with limits that are held less well than asked for. A request can
@@ -103,7 +103,7 @@ impl RunnerOptions {
     pub fn new(state_directory: HostPath) -> Self {
         Self {
             state_directory,
-            way_out: WayOut::default(),
+            egress: Egress::default(),
             uncaged: Uncaged::Refuse,
             degraded_limits: Degraded::Refuse,
             before_step: None,
@@ -113,11 +113,11 @@ impl RunnerOptions {
 
 impl std::fmt::Debug for RunnerOptions {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { state_directory, way_out, uncaged, degraded_limits, before_step: _ } = self;
+        let Self { state_directory, egress, uncaged, degraded_limits, before_step: _ } = self;
         formatter
             .debug_struct("RunnerOptions")
             .field("state_directory", state_directory)
-            .field("way_out", way_out)
+            .field("egress", egress)
             .field("uncaged", uncaged)
             .field("degraded_limits", degraded_limits)
             .finish_non_exhaustive()
@@ -153,7 +153,7 @@ impl Runner {
     /// Starts a runner. Must be called while this process has a single thread: what it forks is a
     /// copy of this process.
     pub fn start(options: RunnerOptions) -> Result<Self, RunError> {
-        let RunnerOptions { state_directory, way_out, uncaged, degraded_limits, before_step } =
+        let RunnerOptions { state_directory, egress, uncaged, degraded_limits, before_step } =
             options;
         let for_gatekeepers = Launcher::start(Some(crate::gatekeeper::live_as_helper))?;
         let launchers = Launchers::start()?;
@@ -165,7 +165,7 @@ impl Runner {
             log.append(&Event::SandboxLimitsNotEnforced { reason: reason.into() })?;
         }
         let watch = Arc::new(Watch::new().map_err(kernel("make an epoll descriptor"))?);
-        let gatekeepers = Gatekeepers::new(for_gatekeepers, way_out);
+        let gatekeepers = Gatekeepers::new(for_gatekeepers, egress);
         let background = Background::start(Arc::clone(&log)).map_err(kernel("start a thread"))?;
         let supervisor =
             Arc::new(Supervisor::new(watch, launchers, gatekeepers, (log, background)));

@@ -1,7 +1,7 @@
 //! Questions about policies: the compiled cage, why it has what it has, the schema of the text.
 //! Starts nothing.
 
-use cage::{Kind, WayOut};
+use cage::{Egress, Kind};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -56,9 +56,9 @@ pub(super) async fn check(
                 (plan::render::bwrap_for_shell(&plan), plan::render::bwrap_gaps(&plan));
             json!({ "text": text, "gaps": gaps })
         });
-        let way_out = WayOut::new(&selection.network, |name| caller.variable(name).map(Into::into))
+        let egress = Egress::new(&selection.network, |name| caller.variable(name).map(Into::into))
             .map_err(Failure::from)?;
-        let proxy = way_out.settings.proxy.map(|proxy| format!("{}:{}", proxy.host, proxy.port));
+        let proxy = egress.settings.proxy.map(|proxy| format!("{}:{}", proxy.host, proxy.port));
         let failed = |error: serde_json::Error| Problem::new(Code::Internal, error.to_string());
         Ok(json!({
             "hash": plan.hash().as_str(),
@@ -68,7 +68,7 @@ pub(super) async fn check(
             "text": plan::render::person(&plan),
             "bwrap": bwrap,
             "proxy": proxy,
-            "resolvers": way_out.resolvers,
+            "resolvers": egress.resolvers,
             "plan": serde_json::to_value(&*plan).map_err(failed)?,
         }))
     })

@@ -2,16 +2,16 @@
 
 use policy::{NetworkSettings, Proxy, ProxyAddress};
 
-use super::WayOut;
+use super::Egress;
 
-fn with(proxy: Proxy, variables: &[(&str, &str)]) -> Result<WayOut, String> {
+fn with(proxy: Proxy, variables: &[(&str, &str)]) -> Result<Egress, String> {
     let configured =
         NetworkSettings { proxy, log_allowed_per_million: 250_000, ..NetworkSettings::default() };
     let variable = |name: &str| {
         let found = variables.iter().find(|(set, _)| *set == name);
         found.map(|(_, value)| (*value).into())
     };
-    WayOut::new(&configured, variable).map_err(|error| error.to_string())
+    Egress::new(&configured, variable).map_err(|error| error.to_string())
 }
 
 /// The environment counts only where the user says so.

@@ -12,7 +12,7 @@ mod tests;
 
 /// What the gatekeeper is told beside the Plan.
 #[derive(Clone, Debug, Default)]
-pub struct WayOut {
+pub struct Egress {
     /// Servers that are asked about names; empty for those of the host.
     pub resolvers: Vec<SocketAddr>,
     /// The rest.
@@ -23,19 +23,19 @@ pub struct WayOut {
 /// repeated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{variable}` cannot be used as the proxy: {problem}")]
-pub struct WayOutError {
+pub struct EgressError {
     /// The variable.
     pub variable: &'static str,
     /// What is wrong with it.
     pub problem: String,
 }
 
-impl WayOut {
+impl Egress {
     /// Takes the proxy of the environment where the user wants that one.
     pub fn new(
         configured: &NetworkSettings,
         variable: impl Fn(&str) -> Option<OsString>,
-    ) -> Result<Self, WayOutError> {
+    ) -> Result<Self, EgressError> {
         let NetworkSettings { resolvers, proxy, log_allowed_per_million } = configured;
         let proxy = match proxy {
             Proxy::None => None,
@@ -57,13 +57,13 @@ impl WayOut {
 /// a CGI program).
 fn of_environment(
     lookup: impl Fn(&str) -> Option<OsString>,
-) -> Result<Option<ProxyAddress>, WayOutError> {
+) -> Result<Option<ProxyAddress>, EgressError> {
     let set = VARIABLES.into_iter().find_map(|name| {
         let value = lookup(name).filter(|value| !value.is_empty())?;
         Some((name, value))
     });
     let Some((variable, value)) = set else { return Ok(None) };
-    let refused = |problem: String| WayOutError { variable, problem };
+    let refused = |problem: String| EgressError { variable, problem };
     let text = value.to_str().ok_or_else(|| refused("it is not text".to_owned()))?;
     ProxyAddress::parse(text).map(Some).map_err(|problem| refused(problem.to_string()))
 }
