@@ -6,7 +6,7 @@ use std::time::Duration;
 use aftermath::quarantine::Finding;
 use cage::{DeniedCall, NetworkEnd, NetworkOutcome, Usage};
 use gate::account::DeniedTarget;
-use gate::event::Way;
+use gate::event::Route;
 use serde::Serialize;
 
 /// A refused system call.
@@ -56,7 +56,7 @@ struct DeniedTargetResult {
     code: Option<String>,
     rule: Option<String>,
     reason: String,
-    way: Option<Way>,
+    way: Option<Route>,
 }
 
 /// What a program has used, in the result of a run.

@@ -14,7 +14,7 @@ use crate::control::Registration;
 use crate::decision::{Denial, Target, Verdict, decide, decide_question};
 use crate::dial::{self, DialFailure};
 use crate::dns::{CageNames, Outside, ResolveFailure, Resolver};
-use crate::event::{EventKind, Way};
+use crate::event::{EventKind, Route};
 use crate::limits;
 use crate::places::{Places, Serves, Taken};
 use crate::record::Record;
@@ -116,7 +116,7 @@ impl Cage {
         &self,
         target: &Target,
         port: u16,
-        way: Way,
+        way: Route,
     ) -> Result<TcpStream, Refusal> {
         let rule = match decide(&self.rules, target, port) {
             Verdict::Allow { rule } => rule,
@@ -158,7 +158,7 @@ impl Cage {
             dial::dial_host_port(port).await?
         };
         let (target, rule) = ("localhost".to_owned(), HOST_PORTS.to_owned());
-        self.record.take(EventKind::TcpAllowed { target, port, rule, way: Way::HostPort });
+        self.record.take(EventKind::TcpAllowed { target, port, rule, way: Route::HostPort });
         Ok(stream)
     }
 
@@ -168,7 +168,7 @@ impl Cage {
         target: &dyn std::fmt::Display,
         port: u16,
         denial: Denial,
-        way: Way,
+        way: Route,
     ) -> Refusal {
         self.record.take(EventKind::TcpDenied {
             target: target.to_string(),

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
+use crate::backend::Obstacle;
 use crate::numbers::{Limit, Numbers};
 use crate::rlimits::Rlimits;
 use crate::scope::Scope;
-use crate::way::Obstacle;
 use crate::{LimitsError, Usage, v1, v2};
 
 /// The limits of one cage, from before its start until after its end. Dropping it removes what was

@@ -13,6 +13,7 @@
 
 mod ancestry;
 mod announcement;
+mod backend;
 pub mod dbus;
 mod directory;
 mod error;
@@ -28,7 +29,6 @@ mod usage;
 mod v1;
 mod v2;
 mod watch;
-mod way;
 
 pub use error::LimitsError;
 pub use group::{Degradation, Group};

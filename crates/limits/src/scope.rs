@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
+use crate::backend::Obstacle;
 use crate::dbus::{BusError, Call, Connection, Message, Value, Writer, reach};
 use crate::directory::{Directory, Version};
 use crate::hierarchy::{Hierarchies, Place};
 use crate::name::{GroupName, PREFIX};
 use crate::numbers::{Limit, Numbers};
 use crate::watch::Watch;
-use crate::way::Obstacle;
 use crate::{LimitsError, Swept, Usage, v2};
 
 #[cfg(test)]

@@ -13,11 +13,11 @@ use rustix::io::Errno;
 use rustix::process::Pid;
 
 use crate::announcement::Announcement;
+use crate::backend::Obstacle;
 use crate::directory::{Directory, PROCESSES, Version};
 use crate::hierarchy::{Absent, Hierarchies, Place};
 use crate::numbers::{Limit, Numbers, PERIOD, shares_of_weight};
 use crate::usage::{counter, number};
-use crate::way::Obstacle;
 use crate::{LimitsError, Usage};
 
 /// The groups that this process is in, as far as it may make others below them.

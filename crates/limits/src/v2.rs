@@ -13,12 +13,12 @@ use rustix::io::Errno;
 use rustix::process::Pid;
 
 use crate::ancestry::descends_from_this_process;
+use crate::backend::Obstacle;
 use crate::directory::{Directory, PROCESSES, Version};
 use crate::hierarchy::{Hierarchies, Place};
 use crate::numbers::{Limit, Numbers, PERIOD};
 use crate::usage::{counter, number};
 use crate::watch::Watch;
-use crate::way::Obstacle;
 use crate::{LimitsError, Usage};
 
 #[cfg(test)]

@@ -5,12 +5,12 @@
 //! Never connects the namespace to anything, and keeps none of the sockets but the one that questions
 //! about names come to where nobody answers them.
 
+mod arrival;
 mod inward;
 mod listeners;
 mod lookups;
 mod ports;
 mod probe;
-mod way;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -21,10 +21,10 @@ use rustix::io::Errno;
 use crate::control::{Channel, MAX_DESCRIPTORS};
 use crate::{NetworkState, Report, SetupFailure, StartError, Step};
 
+use arrival::Arrival;
 pub(crate) use inward::Inward;
 pub(crate) use lookups::Lookups;
 pub use probe::{NetworkProbe, probe_network};
-use way::Way;
 
 /// A namespace that is as the Plan says.
 pub(crate) struct Sealed {
@@ -77,14 +77,14 @@ pub(crate) fn seal(plan: &NetworkPlan, control: &Channel) -> Result<Sealed, Setu
     sys::route::make_every_address_own(reach)
         .map_err(|refused| failed("RTM_NEWROUTE", refused.subject, refused.errno))?;
     suit_to_loopback();
-    let way = way::choose(plan)?;
-    let mut sockets = listeners::make(plan, &way, reach)?;
-    let state = match way {
-        Way::Rules(delivery, log) => {
+    let arrival = arrival::choose(plan)?;
+    let mut sockets = listeners::make(plan, &arrival, reach)?;
+    let state = match arrival {
+        Arrival::Rules(delivery, log) => {
             sockets.push((SocketKind::DeniedUdp, log.into_fd()));
-            way::state(delivery)
+            arrival::state(delivery)
         }
-        Way::PerPort(_) => NetworkState::PerPort,
+        Arrival::PerPort(_) => NetworkState::PerPort,
     };
     let inward = if plan.publish.is_empty() {
         None

@@ -8,14 +8,14 @@ use policy::FsRule;
 use super::*;
 use crate::fixture::{host_path, own_rule};
 
-fn way(top: &Path, relative: &str) -> (String, bool, Vec<String>) {
+fn traversal(top: &Path, relative: &str) -> (String, bool, Vec<String>) {
     let below = |path: &HostPath| {
         path.as_path()
             .strip_prefix(top)
             .map_or_else(|_| path.to_string(), |below| below.display().to_string())
     };
-    let way = Way::to(&host_path(top.join(relative)));
-    (below(&way.place), way.is_whole, way.links.iter().map(below).collect())
+    let traversal = Traversal::to(&host_path(top.join(relative)));
+    (below(&traversal.place), traversal.is_whole, traversal.links.iter().map(below).collect())
 }
 
 #[test]
@@ -41,11 +41,11 @@ fn ways_lead_where_the_kernel_leads() {
         ("dangling", (String::new(), false, links(&["dangling"]))),
     ];
     for (relative, expected) in cases {
-        assert_eq!(way(&top, relative), expected, "{relative}");
+        assert_eq!(traversal(&top, relative), expected, "{relative}");
         let real = top.join(relative).canonicalize();
         assert_eq!(real.is_ok(), expected.1, "{relative}");
     }
-    let (_, is_whole, links) = way(&top, "circle");
+    let (_, is_whole, links) = traversal(&top, "circle");
     assert_eq!((is_whole, links.len()), (false, MOST_LINKS));
 }
 
@@ -63,8 +63,9 @@ fn a_link_is_loose_where_its_directory_can_be_written_to() {
         own_rule(FsAccess::ReadOnly, top.join("open/closed")),
     ];
     let access = AccessMap::new(&rules);
-    let is_loose =
-        |relative: &str| Way::to(&host_path(top.join(relative))).loose_link(&access).is_some();
+    let is_loose = |relative: &str| {
+        Traversal::to(&host_path(top.join(relative))).loose_link(&access).is_some()
+    };
     assert!(is_loose("open/link"));
     assert!(!is_loose("open/closed/link"));
     assert!(!is_loose("link"));

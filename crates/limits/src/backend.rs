@@ -15,7 +15,7 @@ use crate::{LimitsError, v1, v2};
 
 /// How this caller makes groups.
 #[derive(Debug)]
-pub(crate) enum Way {
+pub(crate) enum Backend {
     One(v1::Base),
     Two(v2::Base),
     Scope(Manager),
@@ -41,7 +41,7 @@ impl Obstacle {
     }
 }
 
-impl Way {
+impl Backend {
     pub(crate) fn find(hierarchies: &Hierarchies) -> Self {
         let two = v2::Base::find(hierarchies);
         let two = match two {

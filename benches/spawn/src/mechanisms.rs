@@ -1,4 +1,4 @@
-//! The ways to start a program that are compared. Each runs the same program in the same project;
+//! The mechanisms to start a program that are compared. Each runs the same program in the same project;
 //! what each leaves out is said where it is made.
 
 use std::io;
@@ -15,8 +15,8 @@ use crate::program::Program;
 use crate::project::Project;
 use crate::report::{BUBBLEWRAP, FLOOR};
 
-/// One way to start a program.
-pub(crate) enum Way<'a> {
+/// One mechanism to start a program.
+pub(crate) enum Mechanism<'a> {
     /// Plain `fork` and `exec`: no isolation at all.
     Plain(Program),
     /// The same namespaces and mounts and nothing else.
@@ -33,7 +33,7 @@ pub(crate) enum Way<'a> {
     Unshare(Program),
 }
 
-impl Way<'_> {
+impl Mechanism<'_> {
     /// What a person calls it.
     pub(crate) fn name(&self) -> &'static str {
         match self {

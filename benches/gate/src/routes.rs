@@ -1,4 +1,4 @@
-//! The ways to the far side that are compared, and how a client is started on each.
+//! The routes to the far side that are compared, and how a client is started on each.
 
 use std::io;
 use std::process::{Command, Stdio};
@@ -6,9 +6,9 @@ use std::process::{Command, Stdio};
 use crate::client::{Measured, ROLE};
 use crate::world::{FAR, NAME, Place, World, installed};
 
-/// One way to the far side.
+/// One route to the far side.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Way {
+pub(crate) struct Route {
     pub(crate) name: &'static str,
     start: Start,
     host: &'static str,
@@ -24,22 +24,22 @@ enum Start {
     Caged,
 }
 
-/// All ways, the measure of all first.
-pub(crate) const WAYS: &[Way] = &[
-    Way { name: LOOPBACK, start: Start::In(Place::Far), host: "127.0.0.1", ..PLAIN },
-    Way { name: "veth", name_server: Some("203.0.113.2:53"), ..PLAIN },
-    Way { name: NAT, start: Start::In(Place::Inner), needs: Some("nft"), ..PLAIN },
-    Way { name: RELAY, host: "127.0.0.1", ..PLAIN },
-    Way { name: SOCKS, socks: "127.0.0.1:1081", needs: Some("microsocks"), ..PLAIN },
-    Way { name: GATEKEEPER, name_server: Some("127.0.0.1:53"), ..CAGED },
-    Way { name: "gatekeeper, SOCKS", socks: "127.0.0.1:1080", ..CAGED },
+/// All routes, the measure of all first.
+pub(crate) const ROUTES: &[Route] = &[
+    Route { name: LOOPBACK, start: Start::In(Place::Far), host: "127.0.0.1", ..PLAIN },
+    Route { name: "veth", name_server: Some("203.0.113.2:53"), ..PLAIN },
+    Route { name: NAT, start: Start::In(Place::Inner), needs: Some("nft"), ..PLAIN },
+    Route { name: RELAY, host: "127.0.0.1", ..PLAIN },
+    Route { name: SOCKS, socks: "127.0.0.1:1081", needs: Some("microsocks"), ..PLAIN },
+    Route { name: GATEKEEPER, name_server: Some("127.0.0.1:53"), ..CAGED },
+    Route { name: "gatekeeper, SOCKS", socks: "127.0.0.1:1080", ..CAGED },
 ];
 
 /// What else answers questions about names.
-pub(crate) const RESOLVER: Way =
-    Way { name: DNSMASQ, name_server: Some("127.0.0.1:5300"), needs: Some("dnsmasq"), ..PLAIN };
+pub(crate) const RESOLVER: Route =
+    Route { name: DNSMASQ, name_server: Some("127.0.0.1:5300"), needs: Some("dnsmasq"), ..PLAIN };
 
-impl Way {
+impl Route {
     /// Whether its programs are installed.
     pub(crate) fn is_here(&self) -> bool {
         self.needs.is_none_or(installed)
@@ -100,7 +100,7 @@ pub(crate) fn finish(mut command: Command, name: &str) -> io::Result<Measured> {
     })
 }
 
-const PLAIN: Way = Way {
+const PLAIN: Route = Route {
     name: "",
     start: Start::In(Place::Near),
     host: FAR,
@@ -108,7 +108,7 @@ const PLAIN: Way = Way {
     name_server: None,
     needs: None,
 };
-const CAGED: Way = Way { start: Start::Caged, host: NAME, ..PLAIN };
+const CAGED: Route = Route { start: Start::Caged, host: NAME, ..PLAIN };
 pub(crate) const LOOPBACK: &str = "loopback";
 pub(crate) const NAT: &str = "veth with NAT";
 pub(crate) const RELAY: &str = "bare splice relay";

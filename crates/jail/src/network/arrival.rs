@@ -1,4 +1,4 @@
-//! Which way connections take to the gatekeeper: by packet rules that give them to its listener, or
+//! How connections arrive at the gatekeeper: by packet rules that give them to its listener, or
 //! where the kernel does not offer those, by rules that translate addresses, or without any, by a
 //! listener for each port. The one question that is asked is the namespace's own: the rules are
 //! written, and the kernel takes them or not.
@@ -13,7 +13,7 @@ use super::{failed, ports};
 use crate::{NetworkState, SetupFailure};
 
 /// How connections arrive.
-pub(super) enum Way {
+pub(super) enum Arrival {
     /// All at one listener. What is refused beside them is told by the packet log.
     Rules(Delivery, PacketLog),
     /// Each at the listener of its port. Others are answered by the kernel, and told by nobody.
@@ -21,12 +21,12 @@ pub(super) enum Way {
 }
 
 /// Installs the rules, or finds the ports that can do without them.
-pub(super) fn choose(plan: &GatekeeperPlan) -> Result<Way, SetupFailure> {
+pub(super) fn choose(plan: &GatekeeperPlan) -> Result<Arrival, SetupFailure> {
     let errno = match install()? {
-        Ok((delivery, log)) => return Ok(Way::Rules(delivery, log)),
+        Ok((delivery, log)) => return Ok(Arrival::Rules(delivery, log)),
         Err(errno) => errno,
     };
-    ports::listened(plan).map(Way::PerPort).map_err(|reason| {
+    ports::listened(plan).map(Arrival::PerPort).map_err(|reason| {
         let mut failure = failed("nf_tables", "packet rules", errno);
         failure.detail = Some(format!("nf_tables is not available here, and {reason}"));
         failure

@@ -1,4 +1,4 @@
-//! The ways to start a program that are compared. Each runs the same program in the same project;
+//! The mechanisms to start a program that are compared. Each runs the same program in the same project;
 //! what each leaves out is said where it is made.
 
 use std::io;
@@ -15,9 +15,9 @@ use crate::cages;
 use crate::http::Connection;
 use crate::project::installed;
 
-/// One way to start a program.
+/// One mechanism to start a program.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
-pub(crate) enum Way {
+pub(crate) enum Mechanism {
     /// A request to the daemon.
     Daemon,
     /// The same for a cage with limits on memory, processes and processor time.
@@ -30,7 +30,7 @@ pub(crate) enum Way {
     Scope,
 }
 
-impl Way {
+impl Mechanism {
     /// What a person calls it.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -44,12 +44,12 @@ impl Way {
 
     /// Those whose programs this machine has.
     pub(crate) fn installed() -> Vec<Self> {
-        let mut ways = vec![Self::Daemon, Self::DaemonWithLimits];
-        ways.extend(installed(BUBBLEWRAP).map(|_| Self::Bubblewrap));
-        ways.extend(installed(RUNC).map(|_| Self::Runc));
+        let mut mechanisms = vec![Self::Daemon, Self::DaemonWithLimits];
+        mechanisms.extend(installed(BUBBLEWRAP).map(|_| Self::Bubblewrap));
+        mechanisms.extend(installed(RUNC).map(|_| Self::Runc));
         let systemd = Path::new("/run/systemd/system").exists();
-        ways.extend(installed(SYSTEMD_RUN).filter(|_| systemd).map(|_| Self::Scope));
-        ways
+        mechanisms.extend(installed(SYSTEMD_RUN).filter(|_| systemd).map(|_| Self::Scope));
+        mechanisms
     }
 }
 
@@ -77,27 +77,27 @@ pub(crate) enum Starter {
 
 impl Starter {
     /// Makes one that starts the setting's program.
-    pub(crate) fn new(way: Way, setting: &Setting) -> io::Result<Self> {
+    pub(crate) fn new(way: Mechanism, setting: &Setting) -> io::Result<Self> {
         let daemon = |rules: Value| {
             let request = json!({"project": setting.project, "argv": setting.argv, "rules": rules});
             let connection = Connection::open(&setting.socket)?;
             Ok(Self::Daemon { connection, request: request.to_string() })
         };
         match way {
-            Way::Daemon => daemon(json!({})),
-            Way::DaemonWithLimits => {
+            Mechanism::Daemon => daemon(json!({})),
+            Mechanism::DaemonWithLimits => {
                 let memory = format!("{MEMORY_MIB}M");
                 daemon(json!({"memory": memory, "pids": PIDS, "cpus": 2}))
             }
-            Way::Bubblewrap => {
+            Mechanism::Bubblewrap => {
                 let plan = cages::compile(&setting.project, &setting.argv)?;
                 Ok(Self::Bubblewrap(Bubblewrap::new(Path::new(BUBBLEWRAP), &plan)?))
             }
-            Way::Runc => {
+            Mechanism::Runc => {
                 let (bundle, state) = (setting.bundle.clone(), setting.state.clone());
                 Ok(Self::Runc { bundle, state, next: 0 })
             }
-            Way::Scope => Ok(Self::Scope { argv: setting.argv.clone() }),
+            Mechanism::Scope => Ok(Self::Scope { argv: setting.argv.clone() }),
         }
     }
 
@@ -171,7 +171,7 @@ fn run_by_daemon(connection: &mut Connection, request: &str) -> io::Result<Strin
     }
 }
 
-/// The limits of every way that has limits.
+/// The limits of every mechanism that has limits.
 pub(crate) const MEMORY_MIB: u64 = 256;
 pub(crate) const PIDS: u64 = 64;
 const BUBBLEWRAP: &str = "/usr/bin/bwrap";

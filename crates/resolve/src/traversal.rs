@@ -16,7 +16,7 @@ mod tests;
 
 /// A path, step by step.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Way {
+pub(super) struct Traversal {
     /// Where it leads, or the last directory on it that exists.
     pub(super) place: HostPath,
     /// Whether it leads to something.
@@ -25,35 +25,35 @@ pub(super) struct Way {
     pub(super) links: Vec<HostPath>,
 }
 
-impl Way {
+impl Traversal {
     /// Walks a path as the kernel does.
     pub(super) fn to(path: &HostPath) -> Self {
-        let mut way = Self { place: HostPath::root(), is_whole: false, links: Vec::new() };
+        let mut traversal = Self { place: HostPath::root(), is_whole: false, links: Vec::new() };
         let mut steps: VecDeque<Vec<u8>> = VecDeque::new();
         put_before(&mut steps, path.as_bytes());
         while let Some(step) = steps.pop_front() {
             if step == b".." {
-                way.place = way.place.parent().unwrap_or_else(HostPath::root);
+                traversal.place = traversal.place.parent().unwrap_or_else(HostPath::root);
                 continue;
             }
-            let Ok(next) = way.place.join(&step) else { return way };
+            let Ok(next) = traversal.place.join(&step) else { return traversal };
             match rustix::fs::readlinkat(CWD, next.as_path(), Vec::new()) {
-                Ok(target) if way.links.len() < MOST_LINKS => {
+                Ok(target) if traversal.links.len() < MOST_LINKS => {
                     let target = target.into_bytes();
                     if target.starts_with(b"/") {
-                        way.place = HostPath::root();
+                        traversal.place = HostPath::root();
                     }
                     put_before(&mut steps, &target);
-                    way.links.push(next);
+                    traversal.links.push(next);
                 }
                 // There, and no link.
-                Err(Errno::INVAL) => way.place = next,
+                Err(Errno::INVAL) => traversal.place = next,
                 // Nothing more that the caller could find, and so nothing that its cage could.
-                Ok(_) | Err(_) => return way,
+                Ok(_) | Err(_) => return traversal,
             }
         }
-        way.is_whole = true;
-        way
+        traversal.is_whole = true;
+        traversal
     }
 
     /// What is wrong with a path that a cage with this access could lead elsewhere.
