@@ -15,8 +15,8 @@ use std::net::SocketAddr;
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
+use gate::budget::Serves;
 use gate::control::{Channel, Order, ProcessReport, Waiting, write_plan};
-use gate::places::Serves;
 use gate::settings::Settings;
 use jail::LandlockState;
 use jail::helper_process::{self as jailed, Confined, HelperJail};

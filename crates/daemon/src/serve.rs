@@ -25,7 +25,6 @@ use tokio::sync::{Semaphore, mpsc};
 use crate::admission::Admission;
 use crate::cages::Cages;
 use crate::daemon::{Daemon, MOST_EXPORTS};
-use crate::doorstep::Doorstep;
 use crate::instance::{Instance, Visibility};
 use crate::log;
 use crate::notify;
@@ -37,6 +36,7 @@ use crate::server;
 use crate::sessions::Sessions;
 use crate::settings::{Mode, Settings};
 use crate::signals::{Signals, WatchedSignals};
+use crate::unauthenticated::Unauthenticated;
 
 /// How a daemon ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,9 +76,9 @@ pub fn serve(settings: Settings) -> Result<Stopped, ServeError> {
     let daemon = Arc::new(Daemon {
         allowed: Allowed::new(settings.allowed_users.clone()),
         admission: Admission::new(settings.most_connections, settings.most_connections_of_one),
-        doorstep: Doorstep::new(MOST_ON_DOORSTEP),
+        unauthenticated: Unauthenticated::new(MOST_UNAUTHENTICATED),
         exports: Arc::new(Semaphore::new(MOST_EXPORTS)),
-        antechamber: Admission::new(MOST_WAITING, MOST_WAITING_OF_ONE),
+        rejected: Admission::new(MOST_REJECTED, MOST_REJECTED_OF_ONE),
         sessions: Sessions::new(store, Arc::clone(&log)),
         cages: Arc::new(Cages::default()),
         phase: Phases::new(),
@@ -333,11 +333,11 @@ impl LauncherWatch {
 const MOST_THREADS: usize = 128;
 
 /// Most connections from TCP that have shown no token yet.
-const MOST_ON_DOORSTEP: usize = 64;
+const MOST_UNAUTHENTICATED: usize = 64;
 
-/// Most connections that are told that there is no room.
-const MOST_WAITING: usize = 64;
-const MOST_WAITING_OF_ONE: usize = 16;
+/// Most connections that wait for their refusal at once.
+const MOST_REJECTED: usize = 64;
+const MOST_REJECTED_OF_ONE: usize = 16;
 
 /// How long looks at the host after a cage's end may take when the daemon ends.
 const LAST_LOOKS: Duration = Duration::from_secs(10);

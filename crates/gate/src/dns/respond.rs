@@ -16,10 +16,10 @@ use super::cache::{Addresses, Resolver};
 use super::question::{self, Asked, Question, Subject, Unanswered, Wanted};
 use super::rate::Rate;
 use super::upstream::ResolveFailure;
+use crate::budget::Taken;
 use crate::decision::{Denial, DenialCode, Verdict};
 use crate::event::EventKind;
 use crate::limits;
-use crate::places::Taken;
 use crate::synthetic::{MapFull, SyntheticPair};
 
 /// What is known about the cage whose names are served.

@@ -1,27 +1,27 @@
-//! Shares of places: whatever one has, there is room for another.
+//! Shares of a budget: whatever one has, there is room for another.
 
 use super::*;
 
 #[test]
 fn what_is_dropped_is_free_again() {
-    let places = Places::new(3);
-    let two = places.take(2).unwrap();
-    assert!(places.take(2).is_none());
-    let one = places.take(1).unwrap();
-    assert!(places.take(1).is_none());
+    let budget = Budget::new(3);
+    let two = budget.take(2).unwrap();
+    assert!(budget.take(2).is_none());
+    let one = budget.take(1).unwrap();
+    assert!(budget.take(1).is_none());
     drop((one, two));
-    assert!(places.take(3).is_some());
-    assert!(places.take(usize::MAX).is_none());
+    assert!(budget.take(3).is_some());
+    assert!(budget.take(usize::MAX).is_none());
 }
 
 /// K15
 #[test]
 fn each_leaves_room_for_the_next() {
-    let places = Places::new(3_000);
+    let budget = Budget::new(3_000);
     let mut cages: Vec<Vec<Taken>> = Vec::new();
     for _ in 0..6 {
         let mut cage = Vec::new();
-        while let Some(taken) = places.take_share(cage.len()) {
+        while let Some(taken) = budget.take_share(cage.len()) {
             cage.push(taken);
         }
         assert!(!cage.is_empty(), "nothing was left after {} others", cages.len());
@@ -30,7 +30,7 @@ fn each_leaves_room_for_the_next() {
     assert_eq!(cages[0].len(), 2_000);
     // What one gives back is there for all.
     cages.remove(0);
-    assert!(places.take_share(cages[0].len()).is_some());
+    assert!(budget.take_share(cages[0].len()).is_some());
 }
 
 #[test]
@@ -52,9 +52,9 @@ fn a_limit_is_divided_without_excess() {
 #[test]
 fn the_usual_limit_is_enough_for_a_busy_cage() {
     let usual = Division::of(limits::DESCRIPTORS, Serves::ManyCages);
-    let places = Places::new(usual.connections);
+    let budget = Budget::new(usual.connections);
     let taken: Vec<Taken> =
-        (0..limits::CONNECTIONS).map_while(|own| places.take_share(own)).collect();
+        (0..limits::CONNECTIONS).map_while(|own| budget.take_share(own)).collect();
     assert_eq!(taken.len(), limits::CONNECTIONS);
     assert_eq!(usual.pipes, limits::PIPES);
 }

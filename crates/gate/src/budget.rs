@@ -8,19 +8,19 @@ use crate::limits;
 
 /// How many of one kind there can be at a time.
 #[derive(Debug)]
-pub(crate) struct Places {
+pub(crate) struct Budget {
     most: usize,
     taken: AtomicUsize,
 }
 
-/// Places that somebody has, until this is dropped.
+/// A part of a budget that somebody has, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Taken {
-    places: Arc<Places>,
+    budget: Arc<Budget>,
     count: usize,
 }
 
-impl Places {
+impl Budget {
     pub(crate) fn new(most: usize) -> Arc<Self> {
         Arc::new(Self { most, taken: AtomicUsize::new(0) })
     }
@@ -29,7 +29,7 @@ impl Places {
     pub(crate) fn take(self: &Arc<Self>, count: usize) -> Option<Taken> {
         let take = |taken: usize| taken.checked_add(count).filter(|taken| *taken <= self.most);
         self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok()?;
-        Some(Taken { places: Arc::clone(self), count })
+        Some(Taken { budget: Arc::clone(self), count })
     }
 
     /// One more for a cage that has `own` already. None has more than twice what it leaves free, so
@@ -42,7 +42,7 @@ impl Places {
 
 impl Drop for Taken {
     fn drop(&mut self) {
-        self.places.taken.fetch_sub(self.count, Ordering::Relaxed);
+        self.budget.taken.fetch_sub(self.count, Ordering::Relaxed);
     }
 }
 

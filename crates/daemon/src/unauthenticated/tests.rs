@@ -1,4 +1,4 @@
-//! Who stands on the doorstep, who is sent away and who is let in.
+//! Which connections without a token wait, who is sent away and who is let in.
 
 use std::future::Future as _;
 use std::pin::pin;
@@ -13,23 +13,23 @@ fn is_sent_away(caller: &Caller) -> bool {
 
 #[test]
 fn the_longest_standing_makes_room() {
-    let doorstep = Doorstep::new(2);
-    let (first, second) = (doorstep.take(), doorstep.take());
+    let unauthenticated = Unauthenticated::new(2);
+    let (first, second) = (unauthenticated.take(), unauthenticated.take());
     assert!(!is_sent_away(&first));
-    let third = doorstep.take();
+    let third = unauthenticated.take();
     assert!(is_sent_away(&first));
     assert!(!is_sent_away(&second) && !is_sent_away(&third));
 }
 
 #[test]
 fn who_is_gone_or_let_in_is_not_counted_and_not_sent_away() {
-    let (doorstep, admission) = (Doorstep::new(1), Admission::new(8, 8));
-    drop(doorstep.take());
-    let inside = doorstep.take();
+    let (unauthenticated, admission) = (Unauthenticated::new(1), Admission::new(8, 8));
+    drop(unauthenticated.take());
+    let inside = unauthenticated.take();
     inside.enter(&admission).unwrap();
     inside.enter(&admission).unwrap();
     assert_eq!(admission.count(), 1);
-    let (outside, newcomer) = (doorstep.take(), doorstep.take());
+    let (outside, newcomer) = (unauthenticated.take(), unauthenticated.take());
     assert!(!is_sent_away(&inside));
     assert!(outside.enter(&admission).is_err());
     assert!(is_sent_away(&outside));
@@ -40,10 +40,10 @@ fn who_is_gone_or_let_in_is_not_counted_and_not_sent_away() {
 
 #[test]
 fn who_finds_no_place_inside_stays_outside() {
-    let (doorstep, admission) = (Doorstep::new(1), Admission::new(1, 1));
+    let (unauthenticated, admission) = (Unauthenticated::new(1), Admission::new(1, 1));
     let _only = admission.admit(Origin::Network).unwrap();
-    let caller = doorstep.take();
+    let caller = unauthenticated.take();
     assert_eq!(caller.enter(&admission).unwrap_err(), Crowded::All(1));
-    drop(doorstep.take());
+    drop(unauthenticated.take());
     assert!(is_sent_away(&caller));
 }

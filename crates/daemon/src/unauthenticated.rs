@@ -1,5 +1,5 @@
-//! Where connections from TCP stand until they show the token. There is room for some, and whoever
-//! has stood there longest makes room for a newcomer: those without a token, silent or wrong, can
+//! Connections from TCP that have not shown the token yet. There is room for some of them. When a newcomer
+//! finds none, the one that has waited longest is ended: clients without a token, silent or wrong, can
 //! crowd out each other and nobody else.
 
 use std::collections::VecDeque;
@@ -15,47 +15,47 @@ mod tests;
 
 /// The connections that have shown no token yet, in the order in which they came.
 #[derive(Debug)]
-pub(crate) struct Doorstep {
+pub(crate) struct Unauthenticated {
     most: usize,
-    standing: Mutex<VecDeque<Arc<Notify>>>,
+    waiting: Mutex<VecDeque<Arc<Notify>>>,
 }
 
 /// A connection from TCP, outside or let in. Dropping it makes room for another.
 #[derive(Debug)]
 pub(crate) struct Caller {
-    doorstep: Arc<Doorstep>,
+    unauthenticated: Arc<Unauthenticated>,
     sent_away: Arc<Notify>,
     admitted: OnceLock<Arc<Admitted>>,
 }
 
-impl Doorstep {
+impl Unauthenticated {
     pub(crate) fn new(most: usize) -> Arc<Self> {
-        Arc::new(Self { most, standing: Mutex::default() })
+        Arc::new(Self { most, waiting: Mutex::default() })
     }
 
-    /// Takes a connection, and sends the one away that has stood there longest if there are too many.
+    /// Takes a connection, and sends the one away that has waited longest if there are too many.
     pub(crate) fn take(self: &Arc<Self>) -> Caller {
         let sent_away = Arc::new(Notify::new());
-        let mut standing = self.standing();
-        standing.push_back(Arc::clone(&sent_away));
-        if standing.len() > self.most
-            && let Some(longest) = standing.pop_front()
+        let mut waiting = self.waiting();
+        waiting.push_back(Arc::clone(&sent_away));
+        if waiting.len() > self.most
+            && let Some(longest) = waiting.pop_front()
         {
             longest.notify_one();
         }
-        Caller { doorstep: Arc::clone(self), sent_away, admitted: OnceLock::new() }
+        Caller { unauthenticated: Arc::clone(self), sent_away, admitted: OnceLock::new() }
     }
 
-    /// Tells whether the connection was still there.
+    /// Returns whether the connection was still there.
     fn leave(&self, whose: &Arc<Notify>) -> bool {
-        let mut standing = self.standing();
-        let before = standing.len();
-        standing.retain(|other| !Arc::ptr_eq(other, whose));
-        standing.len() < before
+        let mut waiting = self.waiting();
+        let before = waiting.len();
+        waiting.retain(|other| !Arc::ptr_eq(other, whose));
+        waiting.len() < before
     }
 
-    fn standing(&self) -> MutexGuard<'_, VecDeque<Arc<Notify>>> {
-        self.standing.lock().unwrap_or_else(PoisonError::into_inner)
+    fn waiting(&self) -> MutexGuard<'_, VecDeque<Arc<Notify>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -72,8 +72,8 @@ impl Caller {
         }
         let admitted = Arc::new(admission.admit(Origin::Network)?);
         // One that has been sent away is about to be ended, and must not begin anything.
-        if !self.doorstep.leave(&self.sent_away) {
-            return Err(Crowded::All(self.doorstep.most));
+        if !self.unauthenticated.leave(&self.sent_away) {
+            return Err(Crowded::All(self.unauthenticated.most));
         }
         // Requests of one connection come one after the other.
         Ok(Arc::clone(self.admitted.get_or_init(|| admitted)))
@@ -82,6 +82,6 @@ impl Caller {
 
 impl Drop for Caller {
     fn drop(&mut self) {
-        self.doorstep.leave(&self.sent_away);
+        self.unauthenticated.leave(&self.sent_away);
     }
 }
