@@ -90,7 +90,7 @@ impl From<&NetworkOutcome> for NetworkResult {
             out_of_descriptors: account.out_of_descriptors,
             upstream_unreachable: upstream_unreachable.clone(),
             gatekeeper_gone: *end == NetworkEnd::GatekeeperGone,
-            gatekeeper_silent: *end == NetworkEnd::Untold,
+            gatekeeper_silent: *end == NetworkEnd::Unreported,
         }
     }
 }

@@ -26,7 +26,7 @@ pub(crate) struct Failure {
 
 /// A failure as programs read it.
 #[derive(Debug, Serialize)]
-pub(crate) struct Told {
+pub(crate) struct ErrorReport {
     code: &'static str,
     message: String,
     help: Vec<String>,
@@ -63,8 +63,8 @@ impl Failure {
     }
 
     /// The failure for a program.
-    pub(crate) fn told(&self) -> Told {
-        Told {
+    pub(crate) fn report(&self) -> ErrorReport {
+        ErrorReport {
             code: self.code(),
             message: self.text(),
             help: self.help.clone(),
@@ -74,7 +74,7 @@ impl Failure {
 
     /// The failure for a program that reads the answer of a command.
     pub(crate) fn as_json(&self) -> serde_json::Value {
-        serde_json::json!({ "exit_code": self.exit.number(), "error": self.told() })
+        serde_json::json!({ "exit_code": self.exit.number(), "error": self.report() })
     }
 
     /// Tells a person.

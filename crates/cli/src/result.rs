@@ -17,7 +17,7 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use serde::Serialize;
 
 use crate::exit::Exit;
-use crate::failure::{Failure, Told};
+use crate::failure::{ErrorReport, Failure};
 
 /// Where the result goes.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ pub(crate) struct RunResult {
     /// What the program has used; none without limits on it.
     usage: Option<UsageResult>,
     duration_ms: Option<u64>,
-    error: Option<Told>,
+    error: Option<ErrorReport>,
 }
 
 /// What a start is known by.
@@ -115,7 +115,7 @@ impl RunResult {
         Self {
             exit_code: failure.exit.number(),
             reason: failure.code(),
-            error: Some(failure.told()),
+            error: Some(failure.report()),
             ..Self::of(named)
         }
     }

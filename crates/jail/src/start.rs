@@ -151,7 +151,7 @@ pub(crate) fn start_in(
         // One that is gone has said why.
         identity::map(pid, &plan.walls.identity, plan.host_ids())
             .and_then(|()| child.send(&Order::Mapped).map_err(namespaces::failed))
-            .map_err(|failure| child.told_failure().unwrap_or(failure))?;
+            .map_err(|failure| child.reported_failure().unwrap_or(failure))?;
     }
     if namespaces::is_built_from_outside(&plan.walls.identity) {
         child.leftovers().extend(idmap::send_binds(plan, sources, &child.control)?);
@@ -274,7 +274,7 @@ impl Child {
     }
 
     /// Why the cage could not be built, if pid 1 has said so already.
-    fn told_failure(&self) -> Option<SetupFailure> {
+    fn reported_failure(&self) -> Option<SetupFailure> {
         if !self.has_report() {
             return None;
         }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
-use attacks::Told;
+use attacks::AttackReport;
 use attacks::{
     Access, Arena, ArenaError, Attack, Bait, HostArena, Outcome, Profiles, Refused, Rule, SetUp,
 };
@@ -267,17 +267,17 @@ fn run_batch(
         .map_err(|error| ProveError::Attacks(error.to_string()))?;
     host.collect();
     let text = String::from_utf8_lossy(&output.stdout);
-    let told: Vec<(Told, &str)> = text
+    let reports: Vec<(AttackReport, &str)> = text
         .lines()
-        .filter_map(|line| Some((serde_json::from_str::<Told>(line).ok()?, line)))
+        .filter_map(|line| Some((serde_json::from_str::<AttackReport>(line).ok()?, line)))
         .collect();
-    if told.is_empty() {
+    if reports.is_empty() {
         let complaint = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         return Err(ProveError::Attacks(format!("{}: {complaint}", output.status)));
     }
     let trials = attacks.iter().map(|attack| {
-        let found = told.iter().find(|(told, _)| told.attack == attack.name);
-        let outcome = found.map(|(told, _)| told.outcome.clone());
+        let found = reports.iter().find(|(report, _)| report.attack == attack.name);
+        let outcome = found.map(|(report, _)| report.outcome.clone());
         let trial = Trial {
             outcome: outcome.unwrap_or_else(|| Outcome::Broken("no report".to_owned())),
             harm: host.harm_by(attack),

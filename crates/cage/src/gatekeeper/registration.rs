@@ -112,7 +112,7 @@ impl Registration {
             end: match (&heard.account, heard.gone) {
                 (Some(_), _) => NetworkEnd::WithCage,
                 (None, true) => NetworkEnd::GatekeeperGone,
-                (None, false) => NetworkEnd::Untold,
+                (None, false) => NetworkEnd::Unreported,
             },
             account: heard.account(),
             upstream_unreachable: heard.unreachable.clone(),

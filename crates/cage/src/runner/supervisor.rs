@@ -261,7 +261,7 @@ impl Supervisor {
             Alarm::Walltime => self.ask_to_end(&supervised, EndReason::WalltimeExceeded),
             Alarm::Grace => supervised.program.kill(EndReason::Cancelled),
             Alarm::Account => {
-                supervised.end().network_is_told = true;
+                supervised.end().network_is_reported = true;
                 self.conclude_if_done(&supervised, scratch);
             }
         }
@@ -336,7 +336,7 @@ impl Supervisor {
         }
         if !is_there || network.has_account() {
             self.watch.remove(network.events());
-            supervised.end().network_is_told = true;
+            supervised.end().network_is_reported = true;
             drop(body);
             self.conclude_if_done(supervised, scratch);
         }
@@ -348,7 +348,8 @@ impl Supervisor {
     fn conclude_if_done(self: &Arc<Self>, supervised: &Arc<Supervised>, scratch: &mut [u8]) {
         let program = &supervised.program;
         let mut end = supervised.end();
-        if end.is_judged || !end.is_gone || !end.network_is_told || program.life().end.is_none() {
+        if end.is_judged || !end.is_gone || !end.network_is_reported || program.life().end.is_none()
+        {
             return;
         }
         end.is_judged = true;

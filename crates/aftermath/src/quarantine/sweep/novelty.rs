@@ -43,7 +43,7 @@ impl Sweep<'_> {
         if let Some(inside) = self.listed_at_start.get(&listing.directory.path) {
             let number = inside.get(name.bytes.as_slice());
             // Where files are not dated well, they are not always numbered well either.
-            let is_numbered = self.dating != Dating::Untold;
+            let is_numbered = self.dating != Dating::Unknown;
             let was_there = number.is_some_and(|number| !is_numbered || *number == name.inode);
             return if was_there { Novelty::Known } else { Novelty::Certain };
         }

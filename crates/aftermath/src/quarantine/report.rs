@@ -1,4 +1,4 @@
-//! What a sweep tells: every finding up to a bound, and how many more there are. A program can plant as many
+//! What a sweep reports: every finding up to a bound, and how many more there are. A program can plant as many
 //! names as it likes, and whoever keeps what was found, or shows it, must not have to pay for that. What is
 //! still where it was has a bound of its own, so that it cannot be buried under what was renamed. What packages
 //! bring has another, lower one: nobody reads about each of them.
@@ -9,7 +9,7 @@ use super::{Fate, Finding};
 
 /// Findings in the order in which they were made.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct SweepReport {
     findings: Vec<Finding>,
     elsewhere: Fates,
     among_packages: Fates,
@@ -33,17 +33,17 @@ struct Fates {
 /// Findings of one fate.
 #[derive(Default)]
 struct Class {
-    told: usize,
-    first_untold: Option<HostPath>,
-    untold: usize,
+    listed: usize,
+    first_unlisted: Option<HostPath>,
+    unlisted: usize,
 }
 
-impl Told {
+impl SweepReport {
     /// Keeps a finding, or counts it.
-    pub(super) fn tell(&mut self, finding: Finding, place: Place) {
+    pub(super) fn add(&mut self, finding: Finding, place: Place) {
         let (fates, most) = match place {
-            Place::Elsewhere => (&mut self.elsewhere, MOST_TOLD),
-            Place::AmongPackages => (&mut self.among_packages, MOST_TOLD_AMONG_PACKAGES),
+            Place::Elsewhere => (&mut self.elsewhere, MOST_LISTED),
+            Place::AmongPackages => (&mut self.among_packages, MOST_LISTED_AMONG_PACKAGES),
         };
         let (class, path) = match &finding {
             Finding::Quarantined { path, .. } => (&mut fates.set_aside, path),
@@ -58,12 +58,12 @@ impl Told {
             | Finding::NotSearched { path, .. }
             | Finding::More { path, .. } => (&mut fates.left, path),
         };
-        if class.told < most {
-            class.told += 1;
+        if class.listed < most {
+            class.listed += 1;
             self.findings.push(finding);
         } else {
-            class.untold += 1;
-            class.first_untold.get_or_insert_with(|| path.clone());
+            class.unlisted += 1;
+            class.first_unlisted.get_or_insert_with(|| path.clone());
         }
     }
 
@@ -72,8 +72,8 @@ impl Told {
         let Self { mut findings, elsewhere, among_packages } = self;
         for Fates { set_aside, left } in [elsewhere, among_packages] {
             for (class, fate) in [(set_aside, Fate::SetAside), (left, Fate::Left)] {
-                let count = class.untold;
-                let more = class.first_untold.map(|path| Finding::More { path, count, fate });
+                let count = class.unlisted;
+                let more = class.first_unlisted.map(|path| Finding::More { path, count, fate });
                 findings.extend(more);
             }
         }
@@ -82,7 +82,7 @@ impl Told {
 }
 
 /// As many as a person may still read.
-pub(super) const MOST_TOLD: usize = 128;
+pub(super) const MOST_LISTED: usize = 128;
 
 /// As many as show what happened.
-const MOST_TOLD_AMONG_PACKAGES: usize = 8;
+const MOST_LISTED_AMONG_PACKAGES: usize = 8;
