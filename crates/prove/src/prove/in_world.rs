@@ -12,7 +12,7 @@ use super::{CageRequest, Cages, Profile, ProveError, Settings, Trial, Trials, ba
 
 /// Runs them all without cages.
 pub(super) fn uncaged(set_up: &SetUp) -> Result<Trials, ProveError> {
-    let host = HostArena::build(set_up, Bait::ForSiege(NAME))?;
+    let host = HostArena::build(set_up, Bait::ForScenario(NAME))?;
     let attacks: Vec<&'static Attack> = attacks::in_world().collect();
     let words = batch_words(&host, "here", &attacks);
     let mut program = Command::new(Arena::attacker(&host.arena().project));
@@ -34,7 +34,7 @@ pub(super) fn caged(
 }
 
 fn in_cages(set_up: &SetUp, cages: &dyn Cages, profile: Profile) -> Result<Trials, ProveError> {
-    let mut host = HostArena::build(set_up, Bait::ForSiege(NAME))?;
+    let mut host = HostArena::build(set_up, Bait::ForScenario(NAME))?;
     host.set_overseer(1)?;
     let mut trials = Vec::new();
     for network in networks() {

@@ -6,9 +6,9 @@ use std::os::unix::fs::PermissionsExt;
 use attacks::{Outcome, Refused};
 use sys::raw::landlock_version;
 
-use crate::siege::{Siege, SiegeScene, finish};
+use crate::scenario::{Scenario, ScenarioScene, finish};
 
-pub(crate) const SIEGES: &[Siege] = &[Siege::new(
+pub(crate) const SCENARIOS: &[Scenario] = &[Scenario::new(
     "T77",
     "reopen-standard-input",
     "opens the file that it may read as its standard input anew, for writing",
@@ -16,7 +16,7 @@ pub(crate) const SIEGES: &[Siege] = &[Siege::new(
 )];
 
 /// Everybody may write this file, and it lies on no mount of the cage: landlock is all that is left.
-fn reopen(scene: &mut SiegeScene<'_>) -> Result<Outcome, Refused> {
+fn reopen(scene: &mut ScenarioScene<'_>) -> Result<Outcome, Refused> {
     if scene.is_caged() && landlock_version() == 0 {
         return Ok(Outcome::NotApplicable("this kernel has no landlock".to_owned()));
     }

@@ -9,10 +9,10 @@ use attacks::Arena;
 use attacks::{Outcome, Refused};
 
 use crate::prove::CageRequest;
-use crate::siege::{Siege, SiegeScene, finish, until, wait_for};
+use crate::scenario::{Scenario, ScenarioScene, finish, until, wait_for};
 
-pub(crate) const SIEGES: &[Siege] = &[
-    Siege::new(
+pub(crate) const SCENARIOS: &[Scenario] = &[
+    Scenario::new(
         "T18",
         "listed-abstract-sockets",
         "speaks to the abstract sockets that the kernel lists",
@@ -22,11 +22,11 @@ pub(crate) const SIEGES: &[Siege] = &[
             scene.run_and_judge(&request)
         },
     ),
-    Siege::new("T45", "other-cage", "connects to what another cage listens on", other_cage),
+    Scenario::new("T45", "other-cage", "connects to what another cage listens on", other_cage),
 ];
 
 /// One cage listens, and a second one with the same project connects.
-fn other_cage(scene: &mut SiegeScene<'_>) -> Result<Outcome, Refused> {
+fn other_cage(scene: &mut ScenarioScene<'_>) -> Result<Outcome, Refused> {
     let file = scene.workplace()?.join("port");
     let listen = with_network(scene, &["listen", &file.to_string_lossy()]);
     let mut listener = scene.command(&listen);
@@ -48,7 +48,7 @@ fn other_cage(scene: &mut SiegeScene<'_>) -> Result<Outcome, Refused> {
     }
 }
 
-fn with_network(scene: &SiegeScene<'_>, words: &[&str]) -> CageRequest {
+fn with_network(scene: &ScenarioScene<'_>, words: &[&str]) -> CageRequest {
     let attacker = Arena::attacker(&scene.arena().project).into_os_string();
     let head = [attacker, "__attack".into()];
     let mut request = scene.request(head.into_iter().chain(words.iter().map(OsString::from)));

@@ -6,35 +6,41 @@ use std::ffi::OsString;
 use attacks::Arena;
 use attacks::{Outcome, Refused};
 
-use crate::siege::{Siege, SiegeScene, finish};
+use crate::scenario::{Scenario, ScenarioScene, finish};
 
-pub(crate) const SIEGES: &[Siege] = &[
-    Siege::new("T66", "time-limit-not-armed", "runs for longer than its limit", |scene| {
+pub(crate) const SCENARIOS: &[Scenario] = &[
+    Scenario::new("T66", "time-limit-not-armed", "runs for longer than its limit", |scene| {
         let request = scene.script("sleep 1.5; echo exceeded", &[]);
         exceed(scene, &["--time", "1"], request.program)
     }),
-    Siege::new("T66", "memory-limit-not-armed", "uses more memory than its limit", |scene| {
+    Scenario::new("T66", "memory-limit-not-armed", "uses more memory than its limit", |scene| {
         greed(scene, MEMORY, &["hoard", "private", MEBIBYTES])
     }),
-    Siege::new("T66", "process-limit-not-armed", "starts more processes than its limit", |scene| {
-        greed(scene, &["--pids", "8"], &["crowd", "processes", "16"])
-    }),
-    Siege::new("T66", "processor-limit-not-armed", "works more than its limit", |scene| {
+    Scenario::new(
+        "T66",
+        "process-limit-not-armed",
+        "starts more processes than its limit",
+        |scene| greed(scene, &["--pids", "8"], &["crowd", "processes", "16"]),
+    ),
+    Scenario::new("T66", "processor-limit-not-armed", "works more than its limit", |scene| {
         greed(scene, &["--cpus", "0.05"], &["burn", "50"])
     }),
-    Siege::new("T29", "thread-bomb", "starts more threads than its limit on processes", |scene| {
-        greed(scene, &["--pids", "32"], &["crowd", "threads", "200"])
-    }),
-    Siege::new("T29", "fork-bomb", "has processes start processes without end", |scene| {
+    Scenario::new(
+        "T29",
+        "thread-bomb",
+        "starts more threads than its limit on processes",
+        |scene| greed(scene, &["--pids", "32"], &["crowd", "threads", "200"]),
+    ),
+    Scenario::new("T29", "fork-bomb", "has processes start processes without end", |scene| {
         greed(scene, &["--pids", "40"], &["fork-bomb", "6"])
     }),
-    Siege::new("T29", "memory-bomb-spread", "uses memory in many small processes", |scene| {
+    Scenario::new("T29", "memory-bomb-spread", "uses memory in many small processes", |scene| {
         greed(scene, MEMORY, &["hoard", "spread", MEBIBYTES])
     }),
-    Siege::new("T29", "memory-bomb-nameless", "uses memory as a file without a name", |scene| {
+    Scenario::new("T29", "memory-bomb-nameless", "uses memory as a file without a name", |scene| {
         greed(scene, MEMORY, &["hoard", "nameless", MEBIBYTES])
     }),
-    Siege::new(
+    Scenario::new(
         "T29",
         "memory-bomb-file",
         "uses memory as a file in a memory file system",
@@ -43,13 +49,17 @@ pub(crate) const SIEGES: &[Siege] = &[
             greed(scene, MEMORY, &["hoard", &path, MEBIBYTES])
         },
     ),
-    Siege::new("T30", "memory-bomb-unwanted", "has others be killed in its place", |scene| {
+    Scenario::new("T30", "memory-bomb-unwanted", "has others be killed in its place", |scene| {
         greed(scene, MEMORY, &["hoard", "unwanted", MEBIBYTES])
     }),
 ];
 
 /// Runs a greedy program.
-fn greed(scene: &mut SiegeScene<'_>, limit: &[&str], words: &[&str]) -> Result<Outcome, Refused> {
+fn greed(
+    scene: &mut ScenarioScene<'_>,
+    limit: &[&str],
+    words: &[&str],
+) -> Result<Outcome, Refused> {
     let attacker = Arena::attacker(&scene.arena().project).into_os_string();
     let words = words.iter().map(OsString::from);
     let program = [attacker, "__attack".into()].into_iter().chain(words).collect();
@@ -57,7 +67,7 @@ fn greed(scene: &mut SiegeScene<'_>, limit: &[&str], words: &[&str]) -> Result<O
 }
 
 fn exceed(
-    scene: &mut SiegeScene<'_>,
+    scene: &mut ScenarioScene<'_>,
     limit: &[&str],
     program: Vec<OsString>,
 ) -> Result<Outcome, Refused> {

@@ -10,10 +10,10 @@ use attacks::{Outcome, Refused};
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 
 use crate::CageRequest;
-use crate::siege::{Siege, SiegeScene, until};
+use crate::scenario::{Scenario, ScenarioScene, until};
 
-pub(crate) const SIEGES: &[Siege] = &[
-    Siege::new(
+pub(crate) const SCENARIOS: &[Scenario] = &[
+    Scenario::new(
         "T20",
         "type-on-users-terminal",
         "types on the terminal from which it was started",
@@ -30,18 +30,18 @@ pub(crate) const SIEGES: &[Siege] = &[
             Ok(judge_typing(words, &screen, &typed))
         },
     ),
-    Siege::new("T20", "write-users-clipboard", "has its terminal set the clipboard", |scene| {
+    Scenario::new("T20", "write-users-clipboard", "has its terminal set the clipboard", |scene| {
         screen_shows(scene, "printf 'before\\033]52;c;c3RvY2thZGU=\\007after'", "\u{1b}]52;")
     }),
-    Siege::new("T20", "read-users-clipboard", "has its terminal type the clipboard", |scene| {
+    Scenario::new("T20", "read-users-clipboard", "has its terminal type the clipboard", |scene| {
         screen_shows(scene, "printf 'before\\033]52;c;?\\033\\\\after'", "\u{1b}]52;")
     }),
-    Siege::new("T20", "link-to-a-program", "shows a link that is no web address", |scene| {
+    Scenario::new("T20", "link-to-a-program", "shows a link that is no web address", |scene| {
         let script =
             "printf 'before\\033]8;;file:///etc/passwd\\033\\\\text\\033]8;;\\033\\\\after'";
         screen_shows(scene, script, "]8;;file")
     }),
-    Siege::new(
+    Scenario::new(
         "T69",
         "clipboard-over-two-streams",
         "begins a sequence on one stream and ends it on the other",
@@ -54,22 +54,25 @@ pub(crate) const SIEGES: &[Siege] = &[
             Ok(judge_screen(&screen, "\u{1b}]52;"))
         },
     ),
-    Siege::new("T70", "endless-control", "asks for the title in a very long sequence", |scene| {
-        screen_shows(scene, "printf 'before\\033[%0300dtafter' 21", "00000021t")
-    }),
-    Siege::new("T71", "checksum-of-screen", "has its terminal report the screen", |scene| {
+    Scenario::new(
+        "T70",
+        "endless-control",
+        "asks for the title in a very long sequence",
+        |scene| screen_shows(scene, "printf 'before\\033[%0300dtafter' 21", "00000021t"),
+    ),
+    Scenario::new("T71", "checksum-of-screen", "has its terminal report the screen", |scene| {
         screen_shows(scene, "printf 'before\\033[1;1;1;1;9;9*yafter'", "*y")
     }),
-    Siege::new("T71", "leave-alternate-screen", "ends on the alternate screen", |scene| {
+    Scenario::new("T71", "leave-alternate-screen", "ends on the alternate screen", |scene| {
         screen_is_left(scene, "\\033[?1049h", "\u{1b}[?1049h", "\u{1b}[?1049l")
     }),
-    Siege::new("T71", "leave-other-letters", "ends with other letters on the screen", |scene| {
+    Scenario::new("T71", "leave-other-letters", "ends with other letters on the screen", |scene| {
         screen_is_left(scene, "\\033(0", "\u{1b}(0", "\u{1b}(B")
     }),
-    Siege::new("T71", "leave-shifted-letters", "ends with another set of letters", |scene| {
+    Scenario::new("T71", "leave-shifted-letters", "ends with another set of letters", |scene| {
         screen_is_left(scene, "\\033)0\\016", "\u{e}", "\u{f}")
     }),
-    Siege::new("T71", "leave-hidden-letters", "ends with letters that are not seen", |scene| {
+    Scenario::new("T71", "leave-hidden-letters", "ends with letters that are not seen", |scene| {
         screen_is_left(scene, "\\033[8m", "\u{1b}[8m", "\u{1b}[0m")
     }),
 ];
@@ -95,7 +98,7 @@ fn judge_typing(words: &str, screen: &str, typed: &str) -> Outcome {
 
 /// Whether a sequence that a script prints arrives at the user's terminal.
 fn screen_shows(
-    scene: &mut SiegeScene<'_>,
+    scene: &mut ScenarioScene<'_>,
     script: &str,
     sequence: &str,
 ) -> Result<Outcome, Refused> {
@@ -117,7 +120,7 @@ fn judge_screen(screen: &str, sequence: &str) -> Outcome {
 
 /// Whether a terminal is left in the state that a program has brought it to.
 fn screen_is_left(
-    scene: &mut SiegeScene<'_>,
+    scene: &mut ScenarioScene<'_>,
     printed: &str,
     brings: &str,
     undoes: &str,
@@ -138,7 +141,7 @@ fn screen_is_left(
 /// Runs a program on a fresh terminal. Returns what the screen got, and what can be read there as
 /// if the user had typed it.
 fn on_terminal(
-    scene: &mut SiegeScene<'_>,
+    scene: &mut ScenarioScene<'_>,
     request: &CageRequest,
     keys: Keys,
 ) -> Result<(String, String), Refused> {

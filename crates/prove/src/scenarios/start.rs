@@ -10,10 +10,10 @@ use std::process::{Command, Stdio};
 use attacks::{Arena, Rule};
 use attacks::{Outcome, Refused};
 
-use crate::siege::{Siege, SiegeScene, finish, until, wait_for};
+use crate::scenario::{Scenario, ScenarioScene, finish, until, wait_for};
 
-pub(crate) const SIEGES: &[Siege] = &[
-    Siege::new(
+pub(crate) const SCENARIOS: &[Scenario] = &[
+    Scenario::new(
         "T50",
         "policy-grants-absolute-path",
         "a project's policy grants a path outside",
@@ -23,35 +23,35 @@ pub(crate) const SIEGES: &[Siege] = &[
             with_policy(scene, &text)
         },
     ),
-    Siege::new(
+    Scenario::new(
         "T50",
         "policy-grants-parent",
         "a project's policy grants `../../outside`",
         |scene| with_policy(scene, "fs = [{ rw = \".\" }, { ro = \"../../outside\" }]"),
     ),
-    Siege::new(
+    Scenario::new(
         "T50",
         "policy-grants-link",
         "a project's policy grants a link that leads out",
         |scene| with_policy(scene, "fs = [{ rw = \".\" }, { ro = \"out\" }]"),
     ),
-    Siege::new("T50", "policy-asks-for-home", "a project's policy grants `~/.ssh`", |scene| {
+    Scenario::new("T50", "policy-asks-for-home", "a project's policy grants `~/.ssh`", |scene| {
         with_policy(scene, "fs = [{ rw = \".\" }, { ro = \"~/\" }]")
     }),
-    Siege::new(
+    Scenario::new(
         "T50",
         "helper-on-path",
         "puts programs with helpers' names first on PATH",
         helper_on_path,
     ),
-    Siege::new("T50", "preload", "preloads a library into whatever starts", preload),
-    Siege::new(
+    Scenario::new("T50", "preload", "preloads a library into whatever starts", preload),
+    Scenario::new(
         "T55",
         "settings-changed-while-running",
         "reads what a policy grants that was written during the run",
         settings_changed,
     ),
-    Siege::new("T56", "no-namespaces-left", "starts where no namespace can be made", |scene| {
+    Scenario::new("T56", "no-namespaces-left", "starts where no namespace can be made", |scene| {
         let target = scene.target();
         let mut request = scene.script("printf ran-open > \"$1\"", &[&target]);
         request.rules.clear();
@@ -63,7 +63,7 @@ pub(crate) const SIEGES: &[Siege] = &[
         let finished = finish(outer)?;
         Ok(scene.judge(&finished))
     }),
-    Siege::new(
+    Scenario::new(
         "T56",
         "call-missing",
         "starts where one of the system calls that build a cage does not exist",
@@ -72,7 +72,7 @@ pub(crate) const SIEGES: &[Siege] = &[
 ];
 
 /// Whichever call is missing, a cage is whole or is not there.
-fn without_calls(scene: &mut SiegeScene<'_>) -> Result<Outcome, Refused> {
+fn without_calls(scene: &mut ScenarioScene<'_>) -> Result<Outcome, Refused> {
     let attacker = Arena::attacker(&scene.arena().project);
     let secret = scene.arena().secret();
     let request = scene.request([
@@ -102,7 +102,7 @@ fn without_calls(scene: &mut SiegeScene<'_>) -> Result<Outcome, Refused> {
 
 /// A second project beside the first, with the policy under test; the program reads the secret by
 /// its own path and by each path that the policy could show it under.
-fn with_policy(scene: &mut SiegeScene<'_>, fs_line: &str) -> Result<Outcome, Refused> {
+fn with_policy(scene: &mut ScenarioScene<'_>, fs_line: &str) -> Result<Outcome, Refused> {
     let project = scene.arena().home.join(scene.name);
     fs::create_dir_all(&project)?;
     let text = format!("version = 1\n[cage.default]\n{fs_line}\n");
@@ -121,7 +121,7 @@ fn with_policy(scene: &mut SiegeScene<'_>, fs_line: &str) -> Result<Outcome, Ref
 }
 
 /// The project's own policy and the user's configuration grant the outside, once the program runs.
-fn settings_changed(scene: &mut SiegeScene<'_>) -> Result<Outcome, Refused> {
+fn settings_changed(scene: &mut ScenarioScene<'_>) -> Result<Outcome, Refused> {
     let place = scene.workplace()?;
     let [ready, changed] = ["ready", "changed"].map(|name| place.join(name));
     let secret = scene.arena().secret();
@@ -141,7 +141,7 @@ fn settings_changed(scene: &mut SiegeScene<'_>) -> Result<Outcome, Refused> {
     }
 }
 
-fn helper_on_path(scene: &mut SiegeScene<'_>) -> Result<Outcome, Refused> {
+fn helper_on_path(scene: &mut ScenarioScene<'_>) -> Result<Outcome, Refused> {
     let place = scene.arena().home.join(scene.name);
     fs::create_dir_all(&place)?;
     let target = scene.target();
@@ -165,7 +165,7 @@ fn helper_on_path(scene: &mut SiegeScene<'_>) -> Result<Outcome, Refused> {
 
 /// The loader complains of a library that it cannot find: where the name turns up, a loader obeyed
 /// the variable.
-fn preload(scene: &mut SiegeScene<'_>) -> Result<Outcome, Refused> {
+fn preload(scene: &mut ScenarioScene<'_>) -> Result<Outcome, Refused> {
     let library = PathBuf::from("/nonexistent/stockade-preloaded.so");
     let request = scene.request(["/bin/true"]);
     let mut command = scene.command(&request);

@@ -9,37 +9,37 @@ use std::process::Command;
 
 use attacks::{Outcome, Refused};
 
-use crate::siege::{Finished, Siege, SiegeScene, finish};
+use crate::scenario::{Finished, Scenario, ScenarioScene, finish};
 
-pub(crate) const SIEGES: &[Siege] = &[
-    Siege::new(
+pub(crate) const SCENARIOS: &[Scenario] = &[
+    Scenario::new(
         "T67",
         "gitlink-among-packages",
         "makes a repository in `node_modules` that the next `git status` of the project obeys",
         |scene| plant_repository(scene, "node_modules/x"),
     ),
-    Siege::new("T67", "gitlink-deep-in-a-build", "the same far below `target`", |scene| {
+    Scenario::new("T67", "gitlink-deep-in-a-build", "the same far below `target`", |scene| {
         plant_repository(scene, "work/target/a/b/c/d/e/f/g")
     }),
-    Siege::new(
+    Scenario::new(
         "T78",
         "protected-name-in-the-index",
         "adds a file that runs code to the index and removes it, without a word of anybody",
         track_protected_name,
     ),
-    Siege::new(
+    Scenario::new(
         "T74",
         "supervisor-replaced",
         "writes over the program that starts cages, removes it, renames another one over it",
         |scene| replace_supervisor(scene, REPLACE),
     ),
-    Siege::new(
+    Scenario::new(
         "T74",
         "supervisor-by-a-second-name",
         "writes to the program that starts cages by the other name that Cargo gives it",
         |scene| replace_supervisor(scene, "printf replaced > \"$1-second\""),
     ),
-    Siege::new(
+    Scenario::new(
         "T79",
         "hook-behind-a-link",
         "writes to the script that a hook is a link to",
@@ -47,13 +47,13 @@ pub(crate) const SIEGES: &[Siege] = &[
             change_behind(scene, ".git/hooks/pre-commit", &[("../../scripts/hook", "scripts/hook")])
         },
     ),
-    Siege::new(
+    Scenario::new(
         "T79",
         "hook-behind-a-missing-link",
         "makes the script that a hook is a link to",
         |scene| change_behind(scene, ".git/hooks/pre-commit", &[("../../made", "")]),
     ),
-    Siege::new(
+    Scenario::new(
         "T79",
         "settings-behind-two-links",
         "puts a file in the place of the second of two links to an agent's settings",
@@ -62,7 +62,7 @@ pub(crate) const SIEGES: &[Siege] = &[
             change_behind(scene, ".claude/settings.json", &links)
         },
     ),
-    Siege::new(
+    Scenario::new(
         "T79",
         "configuration-behind-a-link",
         "makes a file of configuration that Git reads through a link to a directory",
@@ -80,7 +80,7 @@ pub(crate) const SIEGES: &[Siege] = &[
 /// Makes a link with a protected name, and a second one in the project that it leads over; an empty path
 /// stands for nothing at the end.
 fn change_behind(
-    scene: &mut SiegeScene<'_>,
+    scene: &mut ScenarioScene<'_>,
     name: &str,
     links: &[(&str, &str)],
 ) -> Result<Outcome, Refused> {
@@ -98,7 +98,11 @@ fn change_behind(
 }
 
 /// The program writes by every way, and the host reads what it would run.
-fn judge_behind(scene: &mut SiegeScene<'_>, place: &Path, name: &str) -> Result<Outcome, Refused> {
+fn judge_behind(
+    scene: &mut ScenarioScene<'_>,
+    place: &Path,
+    name: &str,
+) -> Result<Outcome, Refused> {
     let request = scene.script(BEHIND, &[place]);
     let finished = finish(scene.command(&request))?;
     match fs::read_to_string(place.join(name)) {
@@ -108,7 +112,7 @@ fn judge_behind(scene: &mut SiegeScene<'_>, place: &Path, name: &str) -> Result<
 }
 
 /// The program in the cage plants it, and a user asks for the state of the project.
-fn plant_repository(scene: &mut SiegeScene<'_>, place: &str) -> Result<Outcome, Refused> {
+fn plant_repository(scene: &mut ScenarioScene<'_>, place: &str) -> Result<Outcome, Refused> {
     if !has_git() {
         return Ok(Outcome::NotApplicable("git is not installed".to_owned()));
     }
@@ -122,7 +126,7 @@ fn plant_repository(scene: &mut SiegeScene<'_>, place: &str) -> Result<Outcome, 
     Ok(scene.judge(&asked))
 }
 
-fn track_protected_name(scene: &mut SiegeScene<'_>) -> Result<Outcome, Refused> {
+fn track_protected_name(scene: &mut ScenarioScene<'_>) -> Result<Outcome, Refused> {
     if !has_git() {
         return Ok(Outcome::NotApplicable("git is not installed".to_owned()));
     }
@@ -139,7 +143,7 @@ fn track_protected_name(scene: &mut SiegeScene<'_>) -> Result<Outcome, Refused> 
 }
 
 /// Whoever starts the next cage starts this program.
-fn replace_supervisor(scene: &mut SiegeScene<'_>, script: &str) -> Result<Outcome, Refused> {
+fn replace_supervisor(scene: &mut ScenarioScene<'_>, script: &str) -> Result<Outcome, Refused> {
     let own = scene.workplace()?.join("supervisor");
     let request = scene.script(script, &[&own]);
     let usual = scene.command(&request);
@@ -169,7 +173,7 @@ fn replace_supervisor(scene: &mut SiegeScene<'_>, script: &str) -> Result<Outcom
 }
 
 /// Git on the host, in the project.
-fn git(scene: &SiegeScene<'_>, words: &[&str]) -> Result<Finished, Refused> {
+fn git(scene: &ScenarioScene<'_>, words: &[&str]) -> Result<Finished, Refused> {
     let mut command = Command::new("git");
     command.args(words);
     scene.host.dress(&mut command);

@@ -11,26 +11,26 @@ use attacks::Arena;
 use attacks::{Outcome, Refused, ask, say};
 use serde_json::json;
 
-use crate::siege::{Siege, SiegeScene, finish, until};
-use crate::sieges::death;
+use crate::scenario::{Scenario, ScenarioScene, finish, until};
+use crate::scenarios::death;
 
-pub(crate) const SIEGES: &[Siege] = &[
-    Siege::new("T52", "daemon-other-user", "asks the daemon as another user", |scene| {
+pub(crate) const SCENARIOS: &[Scenario] = &[
+    Scenario::new("T52", "daemon-other-user", "asks the daemon as another user", |scene| {
         ask_as(scene, "as-another-user")
     }),
-    Siege::new(
+    Scenario::new(
         "T52",
         "daemon-other-namespace",
         "asks it as its user, from another user namespace, as from a cage",
         |scene| ask_as(scene, "as-from-a-cage"),
     ),
-    Siege::new(
+    Scenario::new(
         "T52",
         "daemon-nonsense",
         "sends what is no request, and far too much of it",
         nonsense,
     ),
-    Siege::new(
+    Scenario::new(
         "T51",
         "daemon-session-is-a-path",
         "begins a session whose name leads out",
@@ -42,7 +42,7 @@ pub(crate) const SIEGES: &[Siege] = &[
             Ok(if made.exists() { Outcome::Succeeded("it is there".into()) } else { held(&answer) })
         },
     ),
-    Siege::new("T51", "daemon-ends-a-path", "ends a session whose name leads out", |scene| {
+    Scenario::new("T51", "daemon-ends-a-path", "ends a session whose name leads out", |scene| {
         let daemon = Daemon::start(scene)?;
         let name = format!("{UP_TO_OUTSIDE}/targets/{}", scene.name);
         let mut answers = String::new();
@@ -53,7 +53,7 @@ pub(crate) const SIEGES: &[Siege] = &[
         let changed = scene.host.changed_target(scene.name);
         Ok(changed.map_or_else(|| held(&answers), Outcome::Succeeded))
     }),
-    Siege::new(
+    Scenario::new(
         "T51",
         "daemon-policy-asks-for-more",
         "starts a program with a policy that grants what nobody approved",
@@ -65,13 +65,13 @@ pub(crate) const SIEGES: &[Siege] = &[
             steal(scene, &json!({ "policy": policy }))
         },
     ),
-    Siege::new(
+    Scenario::new(
         "T51",
         "daemon-cage-is-a-path",
         "starts a program in a cage whose name leads to another policy",
         |scene| steal(scene, &json!({ "cage": "../../outside" })),
     ),
-    Siege::new(
+    Scenario::new(
         "T54",
         "program-outlives-daemon",
         "works on after the daemon that started it was killed",
@@ -87,7 +87,7 @@ struct Daemon {
 
 impl Daemon {
     /// Starts one, Stockade's or the careless, and waits until it answers.
-    fn start(scene: &SiegeScene<'_>) -> Result<Self, Refused> {
+    fn start(scene: &ScenarioScene<'_>) -> Result<Self, Refused> {
         let socket = scene.arena().outside.join("run/daemon.sock");
         let mut command = match scene.cages {
             Some(cages) => cages.daemon(&socket),
@@ -134,7 +134,7 @@ fn held(answer: &str) -> Outcome {
 }
 
 /// Another process asks, with the doors of files open: who is there is for the daemon to see.
-fn ask_as(scene: &mut SiegeScene<'_>, who: &str) -> Result<Outcome, Refused> {
+fn ask_as(scene: &mut ScenarioScene<'_>, who: &str) -> Result<Outcome, Refused> {
     let daemon = Daemon::start(scene)?;
     let directory = daemon.socket.parent().unwrap_or(Path::new("/")).to_owned();
     for path in directory.ancestors().take_while(|path| path.starts_with(base(scene))) {
@@ -151,12 +151,12 @@ fn ask_as(scene: &mut SiegeScene<'_>, who: &str) -> Result<Outcome, Refused> {
     })
 }
 
-fn base<'a>(scene: &'a SiegeScene<'_>) -> &'a Path {
+fn base<'a>(scene: &'a ScenarioScene<'_>) -> &'a Path {
     scene.arena().outside.parent().unwrap_or(Path::new("/"))
 }
 
 /// Sends nonsense of every kind; whoever does not answer a plain request after it has fallen to it.
-fn nonsense(scene: &mut SiegeScene<'_>) -> Result<Outcome, Refused> {
+fn nonsense(scene: &mut ScenarioScene<'_>) -> Result<Outcome, Refused> {
     let daemon = Daemon::start(scene)?;
     let post = |body: &[u8]| {
         let head =
@@ -186,7 +186,7 @@ fn nonsense(scene: &mut SiegeScene<'_>) -> Result<Outcome, Refused> {
 }
 
 /// Has the daemon start a program that copies the secret into the project.
-fn steal(scene: &mut SiegeScene<'_>, more: &serde_json::Value) -> Result<Outcome, Refused> {
+fn steal(scene: &mut ScenarioScene<'_>, more: &serde_json::Value) -> Result<Outcome, Refused> {
     let daemon = Daemon::start(scene)?;
     let place = scene.workplace()?;
     let [stolen, done] = ["stolen", "done"].map(|name| place.join(name));
@@ -209,7 +209,7 @@ fn steal(scene: &mut SiegeScene<'_>, more: &serde_json::Value) -> Result<Outcome
 }
 
 /// A program that the daemon is to start in the arena's project.
-fn request(scene: &SiegeScene<'_>, script: &str) -> serde_json::Map<String, serde_json::Value> {
+fn request(scene: &ScenarioScene<'_>, script: &str) -> serde_json::Map<String, serde_json::Value> {
     let words = json!({
         "project": scene.arena().project,
         "argv": ["/bin/sh", "-c", script],
@@ -218,7 +218,7 @@ fn request(scene: &SiegeScene<'_>, script: &str) -> serde_json::Map<String, serd
 }
 
 /// A program that beats until its flag is gone; the daemon is killed meanwhile.
-fn outlive(scene: &mut SiegeScene<'_>) -> Result<Outcome, Refused> {
+fn outlive(scene: &mut ScenarioScene<'_>) -> Result<Outcome, Refused> {
     let mut daemon = Daemon::start(scene)?;
     let place = scene.workplace()?;
     let [flag, beats] = ["flag", "beats"].map(|name| place.join(name));

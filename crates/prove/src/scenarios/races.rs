@@ -11,36 +11,36 @@ use attacks::{Outcome, Refused};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::CageRequest;
-use crate::siege::{Siege, SiegeScene, finish, until, wait_for};
+use crate::scenario::{Scenario, ScenarioScene, finish, until, wait_for};
 
-pub(crate) const SIEGES: &[Siege] = &[
-    Siege::new(
+pub(crate) const SCENARIOS: &[Scenario] = &[
+    Scenario::new(
         "T2",
         "swap-path-of-policy",
         "exchanges a directory that the project's policy grants with a link out, while cages start",
         swap_path_of_policy,
     ),
-    Siege::new(
+    Scenario::new(
         "T2",
         "swap-named-path",
         "exchanges a directory of the project that a flag grants with a link out",
         swap_named_path,
     ),
-    Siege::new(
+    Scenario::new(
         "T17",
         "hidden-file-replaced",
         "a host program replaces a hidden file while the cage runs, as editors do",
         |scene| replace_while_running(scene, "hidden.txt"),
     )
     .not_defended(REPLACED),
-    Siege::new(
+    Scenario::new(
         "T17",
         "protected-file-replaced",
         "a host program replaces a protected file while the cage runs, which then writes to it",
         replace_protected,
     )
     .not_defended(REPLACED),
-    Siege::new(
+    Scenario::new(
         "T17",
         "granted-file-replaced",
         "a host program replaces a granted file, and what the cage writes is lost without a word",
@@ -49,7 +49,7 @@ pub(crate) const SIEGES: &[Siege] = &[
 ];
 
 /// A path that the user names on the command line.
-fn swap_named_path(scene: &mut SiegeScene<'_>) -> Result<Outcome, Refused> {
+fn swap_named_path(scene: &mut ScenarioScene<'_>) -> Result<Outcome, Refused> {
     let place = scene.workplace()?;
     let granted = place.join("granted");
     let mut request =
@@ -59,7 +59,7 @@ fn swap_named_path(scene: &mut SiegeScene<'_>) -> Result<Outcome, Refused> {
 }
 
 /// A path that the project's own policy names.
-fn swap_path_of_policy(scene: &mut SiegeScene<'_>) -> Result<Outcome, Refused> {
+fn swap_path_of_policy(scene: &mut ScenarioScene<'_>) -> Result<Outcome, Refused> {
     let project = scene.arena().home.join(scene.name);
     fs::create_dir_all(&project)?;
     let policy = "version = 1\n[cage.default]\nfs = [{ ro = \".\" }, { rw = \"granted\" }]\n";
@@ -73,7 +73,7 @@ fn swap_path_of_policy(scene: &mut SiegeScene<'_>) -> Result<Outcome, Refused> {
 
 /// Exchanges `granted` with a link that leads out, all the while that cages start.
 fn swap_while_starting(
-    scene: &mut SiegeScene<'_>,
+    scene: &mut ScenarioScene<'_>,
     place: &Path,
     request: &CageRequest,
 ) -> Result<Outcome, Refused> {
@@ -102,7 +102,7 @@ fn swap_while_starting(
 
 /// A mount on a file lasts as long as the file has its name: who replaces the file by renaming
 /// another over it takes the mount off in every namespace.
-fn replace_while_running(scene: &mut SiegeScene<'_>, hidden: &str) -> Result<Outcome, Refused> {
+fn replace_while_running(scene: &mut ScenarioScene<'_>, hidden: &str) -> Result<Outcome, Refused> {
     let place = scene.workplace()?;
     let hidden = scene.arena().project.join(hidden);
     let replacement = place.join("replacement");
@@ -119,7 +119,7 @@ fn replace_while_running(scene: &mut SiegeScene<'_>, hidden: &str) -> Result<Out
 }
 
 /// The rule follows the path, or the supervisor says that it did not.
-fn replace_granted(scene: &mut SiegeScene<'_>) -> Result<Outcome, Refused> {
+fn replace_granted(scene: &mut ScenarioScene<'_>) -> Result<Outcome, Refused> {
     let place = scene.workplace()?;
     let granted = scene.arena().home.join("granted.txt");
     let replacement = granted.with_extension("replacement");
@@ -149,7 +149,7 @@ fn piped(mut command: Command) -> Result<Child, Refused> {
     Ok(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?)
 }
 
-fn replace_protected(scene: &mut SiegeScene<'_>) -> Result<Outcome, Refused> {
+fn replace_protected(scene: &mut ScenarioScene<'_>) -> Result<Outcome, Refused> {
     let place = scene.workplace()?;
     let protected = scene.arena().project.join(".git/config");
     let replacement = place.join("replacement");

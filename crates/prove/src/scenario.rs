@@ -1,4 +1,4 @@
-//! What a siege is: an attack that starts a cage in an unusual way, or works on one from outside.
+//! What a scenario is: an attack that starts a cage in an unusual way, or works on one from outside.
 //! The same function runs with and without a cage around the program that it starts.
 
 use std::ffi::OsString;
@@ -14,23 +14,23 @@ use crate::prove::{CageRequest, Cages};
 
 /// One way to break a cage from its start or its surroundings.
 #[derive(Debug)]
-pub struct Siege {
+pub struct Scenario {
     /// The line of SPECIFICATION.md that it belongs to.
     pub id: &'static str,
-    /// Unique among all attacks and sieges.
+    /// Unique among all attacks and scenarios.
     pub name: &'static str,
     /// What it tries, for a person.
     pub summary: &'static str,
     /// Where it can be shown to succeed; [`Twin::Namespaces`] has no meaning here.
     pub twin: Twin,
     /// How it is tried.
-    pub run: fn(&mut SiegeScene<'_>) -> Result<Outcome, Refused>,
+    pub run: fn(&mut ScenarioScene<'_>) -> Result<Outcome, Refused>,
     /// Why a cage does not withstand it, where that is known and said in `SECURITY.md`.
     pub not_defended: Option<&'static str>,
 }
 
-/// A siege in its arena.
-pub struct SiegeScene<'a> {
+/// A scenario in its arena.
+pub struct ScenarioScene<'a> {
     pub(crate) host: &'a mut HostArena,
     pub(crate) cages: Option<&'a dyn Cages>,
     pub(crate) name: &'static str,
@@ -44,12 +44,12 @@ pub(crate) struct Finished {
     pub(crate) stderr: String,
 }
 
-impl Siege {
+impl Scenario {
     pub(crate) const fn new(
         id: &'static str,
         name: &'static str,
         summary: &'static str,
-        run: fn(&mut SiegeScene<'_>) -> Result<Outcome, Refused>,
+        run: fn(&mut ScenarioScene<'_>) -> Result<Outcome, Refused>,
     ) -> Self {
         Self { id, name, summary, twin: Twin::Plain, run, not_defended: None }
     }
@@ -60,7 +60,7 @@ impl Siege {
     }
 }
 
-impl SiegeScene<'_> {
+impl ScenarioScene<'_> {
     /// Whether the program is started in a cage.
     pub(crate) fn is_caged(&self) -> bool {
         self.cages.is_some()
@@ -71,12 +71,12 @@ impl SiegeScene<'_> {
         self.host.arena()
     }
 
-    /// This siege's own file outside of every grant.
+    /// This scenario's own file outside of every grant.
     pub(crate) fn target(&self) -> PathBuf {
         self.arena().outside.join("targets").join(self.name)
     }
 
-    /// This siege's own directory in the project.
+    /// This scenario's own directory in the project.
     pub(crate) fn workplace(&self) -> std::io::Result<PathBuf> {
         let directory = self.arena().project.join("work").join(self.name);
         std::fs::create_dir_all(&directory)?;
@@ -121,7 +121,7 @@ impl SiegeScene<'_> {
         Ok(self.judge(&finished))
     }
 
-    /// A siege succeeded if a secret came out, or its mark or target shows it.
+    /// A scenario succeeded if a secret came out, or its mark or target shows it.
     pub(crate) fn judge(&mut self, finished: &Finished) -> Outcome {
         self.host.collect();
         if let Some(secret) = self.host.secret_in(&finished.stdout) {

@@ -6,10 +6,10 @@ use std::path::Path;
 use attacks::{Access, Arena, Rule};
 use attacks::{Outcome, Refused};
 
-use crate::siege::{Siege, SiegeScene, finish};
+use crate::scenario::{Scenario, ScenarioScene, finish};
 
-pub(crate) const SIEGES: &[Siege] = &[
-    Siege::new(
+pub(crate) const SCENARIOS: &[Scenario] = &[
+    Scenario::new(
         "T57",
         "grant-directory-of-sockets",
         "asks for a directory with sockets in it",
@@ -19,14 +19,14 @@ pub(crate) const SIEGES: &[Siege] = &[
             speak_to(scene, &outside, &socket)
         },
     ),
-    Siege::new("T57", "grant-run", "asks for `/run`, read-only", |scene| {
+    Scenario::new("T57", "grant-run", "asks for `/run`, read-only", |scene| {
         let mut request =
             scene.script("ls -d /run/. && printf reached > \"$1\"", &[&scene.target()]);
         request.rules.push(Rule { access: Access::ReadOnly, path: "/run".into() });
         request.rules.push(Rule { access: Access::ReadWrite, path: scene.target() });
         scene.run_and_judge(&request)
     }),
-    Siege::new(
+    Scenario::new(
         "T16",
         "grant-whole-home",
         "asks for the home, and reads the secrets in it",
@@ -40,7 +40,7 @@ pub(crate) const SIEGES: &[Siege] = &[
             scene.run_and_judge(&request)
         },
     ),
-    Siege::new(
+    Scenario::new(
         "T59",
         "grant-missing-path",
         "asks to write to a path that does not exist",
@@ -60,7 +60,7 @@ pub(crate) const SIEGES: &[Siege] = &[
             }
         },
     ),
-    Siege::new("T60", "rules-in-reverse", "gives the rules deepest first", |scene| {
+    Scenario::new("T60", "rules-in-reverse", "gives the rules deepest first", |scene| {
         let file = scene.arena().project.join("readonly/file");
         let mut request = scene
             .script("printf changed > \"$1\"; printf changed > \"$2\"", &[&file, &scene.target()]);
@@ -72,12 +72,12 @@ pub(crate) const SIEGES: &[Siege] = &[
         }
         Ok(scene.judge(&finished))
     }),
-    Siege::new("T61", "argument-names-a-path", "names a path outside as an argument", |scene| {
+    Scenario::new("T61", "argument-names-a-path", "names a path outside as an argument", |scene| {
         let secret = scene.arena().secret();
         let request = scene.script("cat \"$1\"", &[&secret]);
         scene.run_and_judge(&request)
     }),
-    Siege::new(
+    Scenario::new(
         "T27",
         "program-under-another-name",
         "starts a program that is not listed",
@@ -91,7 +91,7 @@ pub(crate) const SIEGES: &[Siege] = &[
             }
         },
     ),
-    Siege::new(
+    Scenario::new(
         "T4",
         "hidden-file-has-second-name",
         "reads a hidden file by a second name that it had before",
@@ -102,7 +102,7 @@ pub(crate) const SIEGES: &[Siege] = &[
             scene.run_and_judge(&request)
         },
     ),
-    Siege::new(
+    Scenario::new(
         "T4",
         "protected-file-has-second-name",
         "writes to a protected file by a second name that it had before",
@@ -118,7 +118,7 @@ pub(crate) const SIEGES: &[Siege] = &[
             Ok(Outcome::Failed(finished.in_short()))
         },
     ),
-    Siege::new(
+    Scenario::new(
         "T73",
         "hidden-directory-second-name",
         "reads a file of a hidden directory by a second name that it had before",
@@ -129,13 +129,13 @@ pub(crate) const SIEGES: &[Siege] = &[
             scene.run_and_judge(&request)
         },
     ),
-    Siege::new(
+    Scenario::new(
         "T73",
         "read-only-directory-second-name",
         "writes to a file of a read-only directory by a second name that it had before",
         |scene| write_by_second_name(scene, "readonly/file"),
     ),
-    Siege::new(
+    Scenario::new(
         "T73",
         "protected-directory-second-name",
         "writes to a hook by a second name that it had before",
@@ -143,7 +143,7 @@ pub(crate) const SIEGES: &[Siege] = &[
     ),
 ];
 
-fn write_by_second_name(scene: &mut SiegeScene<'_>, file: &str) -> Result<Outcome, Refused> {
+fn write_by_second_name(scene: &mut ScenarioScene<'_>, file: &str) -> Result<Outcome, Refused> {
     let second = scene.workplace()?.join("second");
     let file = scene.arena().project.join(file);
     std::fs::hard_link(&file, &second)?;
@@ -156,7 +156,7 @@ fn write_by_second_name(scene: &mut SiegeScene<'_>, file: &str) -> Result<Outcom
 }
 
 fn speak_to(
-    scene: &mut SiegeScene<'_>,
+    scene: &mut ScenarioScene<'_>,
     directory: &Path,
     socket: &Path,
 ) -> Result<Outcome, Refused> {

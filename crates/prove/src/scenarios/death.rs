@@ -8,25 +8,28 @@ use std::time::{Duration, Instant};
 use attacks::Arena;
 use attacks::{Outcome, Refused};
 
-use crate::siege::{Siege, SiegeScene, finish, until, until_within};
+use crate::scenario::{Scenario, ScenarioScene, finish, until, until_within};
 
-pub(crate) const SIEGES: &[Siege] = &[
-    Siege::new("T28", "daemon-outlives-cage", "forks twice and works on after the end", |scene| {
-        outlive(scene, &[])
-    }),
-    Siege::new(
+pub(crate) const SCENARIOS: &[Scenario] = &[
+    Scenario::new(
+        "T28",
+        "daemon-outlives-cage",
+        "forks twice and works on after the end",
+        |scene| outlive(scene, &[]),
+    ),
+    Scenario::new(
         "T28",
         "daemon-outlives-control-group",
         "forks twice, leaves its session and works on after the end of a cage with limits",
         |scene| outlive(scene, &["--pids", "50", "--memory", "64M"]),
     ),
-    Siege::new(
+    Scenario::new(
         "T62",
         "grandchild-outlives-supervisor",
         "works on after its supervisor was killed",
         |scene| survive_kill(scene, "while [ -e \"$1\" ]; do echo x >> \"$2\"; sleep 0.02; done"),
     ),
-    Siege::new(
+    Scenario::new(
         "T54",
         "stubborn-grandchild-outlives-supervisor",
         "ignores signals and works on in a session of its own after its supervisor was killed",
@@ -37,7 +40,7 @@ pub(crate) const SIEGES: &[Siege] = &[
             )
         },
     ),
-    Siege::new(
+    Scenario::new(
         "T25",
         "supervisor-killed-between-calls",
         "makes refused calls while the supervisor that answers them is killed",
@@ -45,7 +48,7 @@ pub(crate) const SIEGES: &[Siege] = &[
     ),
 ];
 
-fn outlive(scene: &mut SiegeScene<'_>, flags: &[&str]) -> Result<Outcome, Refused> {
+fn outlive(scene: &mut ScenarioScene<'_>, flags: &[&str]) -> Result<Outcome, Refused> {
     let place = scene.workplace()?;
     let [late, ready, flag] = ["late", "ready", "flag"].map(|name| place.join(name));
     fs::write(&flag, "")?;
@@ -74,7 +77,7 @@ fn outlive(scene: &mut SiegeScene<'_>, flags: &[&str]) -> Result<Outcome, Refuse
     }
 }
 
-fn survive_kill(scene: &mut SiegeScene<'_>, beat: &str) -> Result<Outcome, Refused> {
+fn survive_kill(scene: &mut ScenarioScene<'_>, beat: &str) -> Result<Outcome, Refused> {
     let place = scene.workplace()?;
     let (flag, beats) = (place.join("flag"), place.join("beats"));
     fs::write(&flag, "")?;
@@ -114,7 +117,7 @@ pub(super) fn works_on(
     Ok(Some(length(beats) > at_death))
 }
 
-fn flood_through_death(scene: &mut SiegeScene<'_>) -> Result<Outcome, Refused> {
+fn flood_through_death(scene: &mut ScenarioScene<'_>) -> Result<Outcome, Refused> {
     let mark = scene.workplace()?.join("reached");
     let attacker = Arena::attacker(&scene.arena().project);
     let words = [attacker.as_os_str(), "__attack".as_ref(), "flood".as_ref(), mark.as_os_str()];
