@@ -46,8 +46,8 @@ impl Profile {
     /// The list that its filters were made from.
     pub const fn list(self) -> &'static str {
         match self {
-            Self::Default => include_str!("../../profiles/default.list"),
-            Self::Relaxed => include_str!("../../profiles/relaxed.list"),
+            Self::Default => include_str!("../profiles/default.list"),
+            Self::Relaxed => include_str!("../profiles/relaxed.list"),
         }
     }
 }
