@@ -47,7 +47,7 @@ impl Mechanism<'_> {
         }
     }
 
-    /// Runs the program once and tells how long that took.
+    /// Runs the program once and returns how long that took.
     pub(crate) fn time(&mut self) -> io::Result<Duration> {
         match self {
             Self::Plain(program) | Self::Stockade(program) | Self::Unshare(program) => {

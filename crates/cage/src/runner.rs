@@ -237,7 +237,7 @@ impl Runner {
         self.supervisor.wait_for_all();
     }
 
-    /// Asks the programs to end whose session somebody has begun to end, and tells how many there
+    /// Asks the programs to end whose session somebody has begun to end, and returns how many there
     /// are. Whoever ends a session sends `SIGTERM` with the word
     /// [`END_OF_SESSION`](session::END_OF_SESSION) to the processes that have programs in it;
     /// one that gets it looks here.

@@ -262,7 +262,7 @@ fn look_for_untracked(daemon: &Arc<Daemon>) {
     });
 }
 
-/// Ends every cage: asks, waits, kills; at once when it is asked a second time. Tells how many ran.
+/// Ends every cage: asks, waits, kills; at once when it is asked a second time. Returns how many ran.
 async fn drain(daemon: &Arc<Daemon>, signals: &WatchedSignals) -> Result<u64, ServeError> {
     daemon.phase.advance(Phase::Draining);
     notify::stopping();

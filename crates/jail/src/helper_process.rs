@@ -1,6 +1,6 @@
 //! A jail for a process of our own that serves cages from outside, as the gatekeeper does: it keeps
 //! its network namespace and the descriptors that it has, and loses files, privileges, other
-//! processes and nearly all system calls. One way: nothing undoes it.
+//! processes and nearly all system calls. Nothing undoes it.
 
 use std::os::fd::AsFd;
 
@@ -37,10 +37,10 @@ pub struct Confined {
 /// Puts this process, which must be freshly forked and have a single thread, into its jail. A
 /// failure leaves it half jailed: the only thing to do then is to end it.
 ///
-/// Of root's helpers nothing is left of root: each becomes an id that owns nothing.
+/// A helper of root keeps nothing of root: it becomes an id that owns nothing.
 pub fn confine(jail: &HelperJail) -> Result<Confined, SetupFailure> {
     let descriptors = raise_descriptor_limit(jail.descriptors)?;
-    // Whatever the filter has to be made from is made before memory is all that there is.
+    // The filter is built while this process still has more than its memory.
     let filter = Filter::new(&plan::seccomp::gatekeeper());
     let (identity, ids) = own_identity()?;
     enter_namespaces(&identity, ids)?;

@@ -247,7 +247,7 @@ impl Child {
         self.send(&Order::Go(self.departing))
     }
 
-    /// Has pid 1 stay after it has told the end, until [`Self::dismiss`]: for whoever reads counters
+    /// Has pid 1 stay after it has reported the end, until [`Self::dismiss`]: for whoever reads counters
     /// that go with the cage's last process. To be called before the gate is opened.
     pub fn stay_until_dismissed(&mut self) {
         self.departing = Departing::WhenTold;

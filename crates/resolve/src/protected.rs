@@ -161,7 +161,7 @@ impl Search<'_> {
         }
     }
 
-    /// Protects whatever a path leads to, if the cage could write there. Tells where that is.
+    /// Protects whatever a path leads to, if the cage could write there. Returns where that is.
     fn at(&mut self, path: &HostPath, known_as: &'static str) -> Option<HostPath> {
         match self.stage.opener.anywhere(path) {
             Ok(opened) => {

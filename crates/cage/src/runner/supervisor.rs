@@ -162,7 +162,7 @@ impl Supervisor {
         self.table().stage != Stage::Open
     }
 
-    /// Asks the programs to end whose session somebody has begun to end. Tells how many.
+    /// Asks the programs to end whose session somebody has begun to end. Returns how many.
     pub(super) fn heed_session_ends(&self) -> usize {
         let ending: Vec<_> = self
             .living()

@@ -104,7 +104,7 @@ struct Reported {
 }
 
 impl Place {
-    /// Daemons that are killed here, one after the other. Tells how many starts clients were told of.
+    /// Daemons that are killed here, one after the other. Returns how many starts clients were told of.
     fn deaths(
         self,
         victims: Vec<Victim>,
