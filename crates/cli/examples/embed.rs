@@ -4,12 +4,12 @@
 
 use std::io::Write as _;
 
+use advice::flags::Words;
 use cage::prepare::{
     Caller, Choice, Name, Sandbox, Selected, TooBroad, UncagedSelection, prepare, select,
 };
 use cage::runner::{Labels, Request, RunError, Runner, RunnerOptions, Uncaged, UncagedProgram};
 use cage::state::Locations;
-use counsel::flags::Words;
 use serde_json::Value;
 
 type Problem = Box<dyn std::error::Error>;

@@ -1,8 +1,8 @@
 //! Which policy holds for a command line. Every command that needs a policy asks here, so that `why`
 //! and `check` speak of the cage that `run` builds.
 
+use advice::flags::Words;
 use cage::prepare::{Caller, Choice, PolicyFiles, Selected};
-use counsel::flags::Words;
 
 use crate::arguments::{
     ChoiceArguments, CommandSet, FileArguments, NetworkArguments, ProgramArguments, Seccomp,
@@ -70,7 +70,7 @@ pub(crate) fn select_any(
     };
     let selected = cage::prepare::select(&caller, &choice, &flags, arguments.too_broad)?;
     if let Selected::Caged(selection) = &selected {
-        for note in counsel::notes::of_flags(selection) {
+        for note in advice::notes::of_flags(selection) {
             messages.note(&note);
         }
     }
@@ -110,7 +110,7 @@ fn add_program(words: &mut Words, program: &ProgramArguments) -> Result<(), Fail
     let ProgramArguments { env, listed, commands, seccomp, state, memory, pids, cpus, time } =
         program;
     if let Some(name) = listed.iter().find(|name| matches!(name.as_str(), "base" | "none")) {
-        return Err(counsel::flags::not_a_program(name).into());
+        return Err(advice::flags::not_a_program(name).into());
     }
     words.env.clone_from(env);
     words.commands = match commands {

@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use advice::Failure;
+use advice::flags::Words;
 use cage::prepare::project::PROJECT_FILE_NAME;
 use cage::prepare::{
     Caller, Choice, PolicyFiles, Sandbox, Selected, Selection, TooBroad, select_from,
 };
-use counsel::Failure;
-use counsel::flags::Words;
 use plan::HostPath;
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
