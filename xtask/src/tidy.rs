@@ -5,6 +5,7 @@ mod documents;
 mod edges;
 mod links;
 mod markers;
+mod modules;
 mod names;
 mod openings;
 mod purity;
@@ -63,6 +64,7 @@ const RULES: &[Rule] = &[
     ("sizes", sizes::check),
     ("openings", openings::check),
     ("names", names::check),
+    ("modules", modules::check),
     ("edges", edges::check),
     ("purity", purity::check),
     ("standing", standing::check),

@@ -45,20 +45,20 @@ pub(crate) fn run(words: &[&str]) -> io::Result<String> {
     let time = |word: &str| number(word).map(Duration::from_millis);
     let measured = match words {
         ["bulk", host, socks, flows, ms] => {
-            bulk(&Way::new(host, socks)?, BULK_PORT, number(flows)?, time(ms)?, download)
+            bulk(&Route::new(host, socks)?, BULK_PORT, number(flows)?, time(ms)?, download)
         }
         ["upload", host, socks, flows, ms] => {
-            bulk(&Way::new(host, socks)?, SINK_PORT, number(flows)?, time(ms)?, upload)
+            bulk(&Route::new(host, socks)?, SINK_PORT, number(flows)?, time(ms)?, upload)
         }
         ["spin", threads] => Ok(spin(number(threads)?)),
         ["short", host, socks, clients, ms] => {
-            short(&Way::new(host, socks)?, number(clients)?, time(ms)?)
+            short(&Route::new(host, socks)?, number(clients)?, time(ms)?)
         }
-        ["latency", host, socks, count] => latency(&Way::new(host, socks)?, number(count)?),
+        ["latency", host, socks, count] => latency(&Route::new(host, socks)?, number(count)?),
         ["names", server, clients, ms] => names(server, number(clients)?, time(ms)?),
-        ["idle", host, count] => idle(&Way::new(host, "-")?, number(count)?),
+        ["idle", host, count] => idle(&Route::new(host, "-")?, number(count)?),
         ["flood-connections", host, count] => {
-            flood_connections(&Way::new(host, "-")?, number(count)?)
+            flood_connections(&Route::new(host, "-")?, number(count)?)
         }
         ["flood-names", server, count] => flood_names(server, number(count)?),
         _ => Err(io::Error::other(format!("unknown words {words:?}"))),
@@ -69,13 +69,13 @@ pub(crate) fn run(words: &[&str]) -> io::Result<String> {
 /// How the far side is reached. A name is looked up once, as long-running clients do; questions about
 /// names are measured apart.
 #[derive(Clone, Debug)]
-struct Way {
+struct Route {
     host: String,
     address: Option<IpAddr>,
     socks: Option<SocketAddr>,
 }
 
-impl Way {
+impl Route {
     fn new(host: &str, socks: &str) -> io::Result<Self> {
         let socks = match socks {
             "-" => None,
@@ -111,7 +111,7 @@ impl Way {
 
 /// Bytes that go over this many connections at once.
 fn bulk(
-    way: &Way,
+    route: &Route,
     port: u16,
     flows: u64,
     time: Duration,
@@ -119,7 +119,7 @@ fn bulk(
 ) -> io::Result<Measured> {
     let (bytes, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     let connections: Vec<TcpStream> =
-        (0..flows).map(|_| way.connect(port)).collect::<Result<_, _>>()?;
+        (0..flows).map(|_| route.connect(port)).collect::<Result<_, _>>()?;
     std::thread::scope(|scope| {
         for connection in connections {
             let (bytes, stop) = (&bytes, &stop);
@@ -168,13 +168,13 @@ fn spin(threads: u64) -> Measured {
 }
 
 /// Connections that are made, used for one byte each way and closed, by so many clients.
-fn short(way: &Way, clients: u64, time: Duration) -> io::Result<Measured> {
+fn short(route: &Route, clients: u64, time: Duration) -> io::Result<Measured> {
     let deadline = Instant::now() + time;
     let work = || {
         let (mut times, mut failed) = (Vec::new(), 0);
         while Instant::now() < deadline {
             let started = Instant::now();
-            match one_byte(way) {
+            match one_byte(route) {
                 Ok(()) => times.push(started.elapsed()),
                 Err(_) => failed += 1,
             }
@@ -184,16 +184,16 @@ fn short(way: &Way, clients: u64, time: Duration) -> io::Result<Measured> {
     Ok(gathered(clients, time, work))
 }
 
-fn one_byte(way: &Way) -> io::Result<()> {
-    let mut connection = way.connect(ECHO_PORT)?;
+fn one_byte(route: &Route) -> io::Result<()> {
+    let mut connection = route.connect(ECHO_PORT)?;
     connection.set_nodelay(true)?;
     connection.write_all(&[1])?;
     connection.read_exact(&mut [0])
 }
 
 /// One byte there and back on a connection that stands.
-fn latency(way: &Way, count: u64) -> io::Result<Measured> {
-    let mut connection = way.connect(ECHO_PORT)?;
+fn latency(route: &Route, count: u64) -> io::Result<Measured> {
+    let mut connection = route.connect(ECHO_PORT)?;
     connection.set_nodelay(true)?;
     let begun = Instant::now();
     let mut times = Vec::new();
@@ -258,12 +258,12 @@ fn gathered(
 }
 
 /// Connections that stay open and are asked again at the end; those that answer count.
-fn idle(way: &Way, count: u64) -> io::Result<Measured> {
+fn idle(route: &Route, count: u64) -> io::Result<Measured> {
     let started = Instant::now();
     let mut connections = Vec::new();
     let mut failed = 0;
     for _ in 0..count {
-        match way.connect(ECHO_PORT) {
+        match route.connect(ECHO_PORT) {
             Ok(connection) => connections.push(connection),
             Err(_) => failed += 1,
         }
@@ -289,12 +289,12 @@ fn idle(way: &Way, count: u64) -> io::Result<Measured> {
 }
 
 /// Connections as fast as possible, each ended at once: so many, and more until the input ends.
-fn flood_connections(way: &Way, count: u64) -> io::Result<Measured> {
+fn flood_connections(route: &Route, count: u64) -> io::Result<Measured> {
     let flood = Flood::begin(count);
     let work = || {
         let mut failed = 0;
         while flood.goes_on() {
-            let ended = way.connect(FLOOD_PORT).and_then(|connection| {
+            let ended = route.connect(FLOOD_PORT).and_then(|connection| {
                 // A reset leaves no port waiting, of which there are fewer than connections.
                 Ok(rustix::net::sockopt::set_socket_linger(connection, Some(Duration::ZERO))?)
             });

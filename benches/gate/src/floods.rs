@@ -11,13 +11,13 @@ use crate::Options;
 use crate::client::Measured;
 use crate::measure::gatekeeper;
 use crate::report::Flood;
-use crate::ways::{Way, finish};
+use crate::routes::{Route, finish};
 use crate::world::{NAME, World};
 
 /// All kinds of floods, free and held to one processor.
 pub(crate) fn measure(world: &World, options: &Options) -> io::Result<Vec<Flood>> {
-    let way = gatekeeper()?;
-    let server = way.name_server().unwrap_or_default();
+    let route = gatekeeper()?;
+    let server = route.name_server().unwrap_or_default();
     let count = options.flood.to_string();
     let kinds: [(&'static str, &[&str]); 2] = [
         ("connections", &["flood-connections", NAME, &count]),
@@ -28,10 +28,10 @@ pub(crate) fn measure(world: &World, options: &Options) -> io::Result<Vec<Flood>
         for (beside, words) in [("a flood of them", flood), ("a busy loop", &["spin", SPINNERS])] {
             for on_one_processor in [false, true] {
                 let command = || match on_one_processor {
-                    true => way.pinned(world, words),
-                    false => way.command(world, words),
+                    true => route.pinned(world, words),
+                    false => route.command(world, words),
                 };
-                let probe = || probe(world, &way, name, options.time);
+                let probe = || probe(world, &route, name, options.time);
                 let mut row = Flood { name, beside, on_one_processor, ..Flood::default() };
                 fill(&mut row, options.rounds, command, probe)?;
                 rows.push(row);
@@ -74,13 +74,13 @@ fn beside_flood(
     Ok((loud?, serde_json::from_str(text.lines().last().unwrap_or_default())?))
 }
 
-fn probe(world: &World, way: &Way, name: &str, time: Duration) -> io::Result<Measured> {
+fn probe(world: &World, route: &Route, name: &str, time: Duration) -> io::Result<Measured> {
     let ms = time.as_millis().to_string();
     match name {
-        "connections" => way.run(world, "short", &["1", &ms]),
+        "connections" => route.run(world, "short", &["1", &ms]),
         _ => {
-            let server = way.name_server().unwrap_or_default();
-            finish(way.command(world, &["names", server, "1", &ms]), way.name)
+            let server = route.name_server().unwrap_or_default();
+            finish(route.command(world, &["names", server, "1", &ms]), route.name)
         }
     }
 }

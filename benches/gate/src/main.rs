@@ -1,4 +1,4 @@
-//! What the way through the gatekeeper costs, beside direct loopback, a veth pair with and without
+//! What the route through the gatekeeper costs, beside direct loopback, a veth pair with and without
 //! NAT, a bare relay, a plain SOCKS server and a caching resolver, in one run and for the same work. Everything
 //! happens in network namespaces of its own. Measures; never decides what is fast enough.
 #![forbid(unsafe_code)]
@@ -10,8 +10,8 @@ mod floods;
 mod measure;
 mod relay;
 mod report;
+mod routes;
 mod server;
-mod ways;
 mod world;
 
 use std::io::{self, Write as _};
@@ -25,7 +25,7 @@ const USAGE: &str = "\
 usage: stockade-bench-gate [--seconds N] [--rounds N] [--flood N] [--only WORD] [--json]
 
   --seconds N   how long each transfer is measured (1)
-  --rounds N    how often each way has its turn (5)
+  --rounds N    how often each route has its turn (5)
   --flood N     connections and questions of a flood (100000)
   --only WORD   one of: bulk, short, latency, names, start, memory, idle, flood
   --json        the report as JSON

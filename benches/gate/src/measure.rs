@@ -1,5 +1,5 @@
-//! The measurements. Every way gets its turn in every round, so that what else the machine does
-//! weighs on all of them alike; the middle of a way's rounds counts.
+//! The measurements. Every route gets its turn in every round, so that what else the machine does
+//! weighs on all of them alike; the middle of a route's rounds counts.
 
 use std::io::{self, BufRead as _, BufReader};
 use std::process::{Child, Stdio};
@@ -8,7 +8,7 @@ use measures::statistics::{Spread, median};
 
 use crate::client::Measured;
 use crate::report::{Idle, Names, Path, Report};
-use crate::ways::{GATEKEEPER, RESOLVER, WAYS, Way, finish};
+use crate::routes::{GATEKEEPER, RESOLVER, ROUTES, Route, finish};
 use crate::world::{NAME, World};
 use crate::{Options, cages, floods};
 
@@ -42,7 +42,7 @@ pub(crate) fn all(world: &World, options: &Options) -> io::Result<Report> {
     Ok(report)
 }
 
-/// What the rounds of one way have shown.
+/// What the rounds of one route have shown.
 #[derive(Default)]
 struct Turns {
     one: Vec<f64>,
@@ -56,22 +56,22 @@ struct Turns {
 }
 
 impl Turns {
-    fn take(&mut self, way: &Way, world: &World, options: &Options) -> io::Result<()> {
+    fn take(&mut self, route: &Route, world: &World, options: &Options) -> io::Result<()> {
         let ms = options.time.as_millis().to_string();
         if options.wants("bulk") {
-            self.one.push(megabits(&way.run(world, "bulk", &["1", &ms])?));
-            self.hundred.push(megabits(&way.run(world, "bulk", &["100", &ms])?));
-            self.one_up.push(megabits(&way.run(world, "upload", &["1", &ms])?));
-            self.hundred_up.push(megabits(&way.run(world, "upload", &["100", &ms])?));
+            self.one.push(megabits(&route.run(world, "bulk", &["1", &ms])?));
+            self.hundred.push(megabits(&route.run(world, "bulk", &["100", &ms])?));
+            self.one_up.push(megabits(&route.run(world, "upload", &["1", &ms])?));
+            self.hundred_up.push(megabits(&route.run(world, "upload", &["100", &ms])?));
         }
         if options.wants("short") {
-            let short = way.run(world, "short", &["8", &ms])?;
+            let short = route.run(world, "short", &["8", &ms])?;
             self.connections.push(short.rate());
             self.failed += short.failed;
         }
         if options.wants("latency") {
-            self.connect.extend(way.run(world, "short", &["1", &ms])?.spread);
-            self.round_trip.extend(way.run(world, "latency", &[ROUND_TRIPS])?.spread);
+            self.connect.extend(route.run(world, "short", &["1", &ms])?.spread);
+            self.round_trip.extend(route.run(world, "latency", &[ROUND_TRIPS])?.spread);
         }
         Ok(())
     }
@@ -92,16 +92,16 @@ impl Turns {
 }
 
 fn paths(world: &World, options: &Options) -> io::Result<Vec<Path>> {
-    let ways = WAYS.iter().filter(|way| way.is_here());
-    let mut turns: Vec<(Way, Turns)> = ways.map(|way| (*way, Turns::default())).collect();
+    let routes = ROUTES.iter().filter(|route| route.is_here());
+    let mut turns: Vec<(Route, Turns)> = routes.map(|route| (*route, Turns::default())).collect();
     let count = turns.len();
     for round in 0..options.rounds {
         for turn in 0..count {
-            let Some((way, turns)) = turns.get_mut((round + turn) % count) else { continue };
-            turns.take(way, world, options)?;
+            let Some((route, turns)) = turns.get_mut((round + turn) % count) else { continue };
+            turns.take(route, world, options)?;
         }
     }
-    Ok(turns.into_iter().map(|(way, turns)| turns.path(way.name)).collect())
+    Ok(turns.into_iter().map(|(route, turns)| turns.path(route.name)).collect())
 }
 
 fn megabits(measured: &Measured) -> f64 {
@@ -112,13 +112,14 @@ fn megabits(measured: &Measured) -> f64 {
 fn names(world: &World, options: &Options) -> io::Result<Vec<Names>> {
     let ms = options.time.as_millis().to_string();
     let mut rows = Vec::new();
-    for way in WAYS.iter().chain([&RESOLVER]).filter(|way| way.is_here()) {
-        let Some(server) = way.name_server() else { continue };
-        let run =
-            |clients: &str| finish(way.command(world, &["names", server, clients, &ms]), way.name);
+    for route in ROUTES.iter().chain([&RESOLVER]).filter(|route| route.is_here()) {
+        let Some(server) = route.name_server() else { continue };
+        let run = |clients: &str| {
+            finish(route.command(world, &["names", server, clients, &ms]), route.name)
+        };
         let (one, eight) = (run("1")?, run("8")?);
         rows.push(Names {
-            name: way.name,
+            name: route.name,
             per_second: one.rate().max(eight.rate()),
             refused: one.failed + eight.failed,
             spread: one.spread,
@@ -179,10 +180,10 @@ impl Holding {
     }
 }
 
-/// The way that all this is about.
-pub(crate) fn gatekeeper() -> io::Result<Way> {
-    let found = WAYS.iter().find(|way| way.name == GATEKEEPER);
-    found.copied().ok_or_else(|| io::Error::other("there is no way through the gatekeeper"))
+/// The route that all this is about.
+pub(crate) fn gatekeeper() -> io::Result<Route> {
+    let found = ROUTES.iter().find(|route| route.name == GATEKEEPER);
+    found.copied().ok_or_else(|| io::Error::other("there is no route through the gatekeeper"))
 }
 
 /// Starts of each kind in a round.

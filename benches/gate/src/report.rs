@@ -5,7 +5,7 @@ use std::fmt;
 use measures::statistics::Spread;
 use serde::Serialize;
 
-use crate::ways::{GATEKEEPER, NAT, RELAY, SOCKS};
+use crate::routes::{GATEKEEPER, NAT, RELAY, SOCKS};
 
 /// Everything that one run measured.
 #[derive(Debug, Serialize)]
@@ -14,9 +14,9 @@ pub(crate) struct Report {
     pub(crate) caller: &'static str,
     /// The kernel's release.
     pub(crate) kernel: String,
-    /// How often each way had its turn.
+    /// How often each route had its turn.
     pub(crate) rounds: usize,
-    /// Connections by each way.
+    /// Connections by each route.
     pub(crate) paths: Vec<Path>,
     /// Questions about names.
     pub(crate) names: Vec<Names>,
@@ -28,7 +28,7 @@ pub(crate) struct Report {
     pub(crate) floods: Vec<Flood>,
 }
 
-/// Connections by one way.
+/// Connections by one route.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Path {
     pub(crate) name: &'static str,
@@ -50,7 +50,7 @@ pub(crate) struct Path {
     pub(crate) round_trip: Option<Spread>,
 }
 
-/// Questions about names by one way.
+/// Questions about names by one route.
 #[derive(Debug, Serialize)]
 pub(crate) struct Names {
     pub(crate) name: &'static str,
@@ -113,7 +113,7 @@ pub(crate) struct Flood {
 }
 
 impl Report {
-    /// What one flow and a hundred are of those by another way, from the far side and to it.
+    /// What one flow and a hundred are of those by another route, from the far side and to it.
     fn shares(&self, name: &str, of: &str) -> Option<[f64; 4]> {
         let path = |name: &str| self.paths.iter().find(|path| path.name == name);
         let (own, other) = (path(name)?, path(of)?);

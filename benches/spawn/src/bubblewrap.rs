@@ -35,7 +35,7 @@ impl Bubblewrap {
         Ok(Self { program, data })
     }
 
-    /// Runs it to its end and tells how long that took.
+    /// Runs it to its end and returns how long that took.
     pub(crate) fn time(&mut self) -> io::Result<Duration> {
         self.before()?;
         let time = self.program.time();

@@ -1,4 +1,4 @@
-//! The cage that every way builds: the project's own policy file, resolved and compiled as the
+//! The cage that every mechanism builds: the project's own policy file, resolved and compiled as the
 //! command line does it. Starts nothing.
 
 use std::io;

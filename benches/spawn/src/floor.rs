@@ -19,7 +19,7 @@ use sys::mount::{Depth, MountAttributes, NODEV, NOEXEC, NOSUID, RDONLY};
 
 use crate::program;
 
-/// Runs the Plan's program on the floor and tells how long that took.
+/// Runs the Plan's program on the floor and returns how long that took.
 pub(crate) fn time(plan: &Plan) -> io::Result<Duration> {
     let argument = |bytes: &plan::ByteString| CString::new(bytes.as_bytes());
     let arguments = plan.start.argv.iter().map(argument).collect::<Result<Vec<_>, _>>()?;

@@ -8,11 +8,11 @@ mod bubblewrap;
 mod cages;
 mod floor;
 mod measure;
+mod mechanisms;
 mod program;
 mod project;
 mod report;
 mod stamps;
-mod ways;
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -94,7 +94,7 @@ fn allow_many_descriptors() -> io::Result<()> {
 }
 
 /// Standard input from nowhere and standard output and error to a file while measuring: with a
-/// terminal there, a cage would get one as well, and not every way would do the same work.
+/// terminal there, a cage would get one as well, and not every mechanism would do the same work.
 struct Quiet {
     said: File,
 }

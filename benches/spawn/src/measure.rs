@@ -1,5 +1,5 @@
 //! The measurements: starts in interleaved rounds, memory of guards, many cages at once, growth with
-//! the number of grants. Every way gets its turn in every round, so that what else the machine does
+//! the number of grants. Every mechanism gets its turn in every round, so that what else the machine does
 //! weighs on all of them alike.
 
 use std::io;
@@ -13,11 +13,11 @@ use measures::statistics::Summary;
 use rustix::process::{Pid, Signal};
 
 use crate::bubblewrap::Bubblewrap;
+use crate::mechanisms::{self, Mechanism};
 use crate::program::{self, Program};
 use crate::project::Project;
 use crate::report::{self, Alive, BUBBLEWRAP, Growth, Guard, Report, Start};
 use crate::stamps::{DATE, Stamps, Times};
-use crate::ways::{self, Way};
 use crate::{cages, project};
 
 /// Programs that the benchmark needs; those that are absent are left out.
@@ -66,43 +66,45 @@ fn starts(
     rounds: usize,
 ) -> io::Result<Vec<Start>> {
     let compiled = cages::compile(project, &[TRUE])?;
-    let mut ways = vec![
-        Way::Plain(Program::new(TRUE, vec![TRUE.as_bytes().to_vec()])?),
-        Way::Floor(&compiled),
-        Way::Compile(project, &[TRUE]),
-        Way::Launcher(launcher, &compiled),
-        Way::Stockade(ways::stockade(&programs.stockade, project.path(), &[TRUE])?),
+    let mut mechanisms = vec![
+        Mechanism::Plain(Program::new(TRUE, vec![TRUE.as_bytes().to_vec()])?),
+        Mechanism::Floor(&compiled),
+        Mechanism::Compile(project, &[TRUE]),
+        Mechanism::Launcher(launcher, &compiled),
+        Mechanism::Stockade(mechanisms::stockade(&programs.stockade, project.path(), &[TRUE])?),
     ];
     if let Some(bubblewrap) = programs.bubblewrap {
-        ways.push(Way::Bubblewrap(Bubblewrap::new(bubblewrap, &compiled.plan)?));
+        mechanisms.push(Mechanism::Bubblewrap(Bubblewrap::new(bubblewrap, &compiled.plan)?));
     }
     if let Some(unshare) = programs.unshare {
-        ways.push(Way::Unshare(ways::unshare(unshare, TRUE)?));
+        mechanisms.push(Mechanism::Unshare(mechanisms::unshare(unshare, TRUE)?));
     }
-    let times = in_rounds(&mut ways, rounds, Duration::ZERO, Way::time)?;
+    let times = in_rounds(&mut mechanisms, rounds, Duration::ZERO, Mechanism::time)?;
     let summed = times.iter().filter_map(|(name, times)| Some((*name, Summary::of(times)?)));
     Ok(report::starts(summed.collect()))
 }
 
-/// Times every way once in every round, each round beginning with another one, with a rest before
+/// Times every mechanism once in every round, each round beginning with another one, with a rest before
 /// each.
 fn in_rounds<'a, T>(
-    ways: &mut [Way<'a>],
+    mechanisms: &mut [Mechanism<'a>],
     rounds: usize,
     rest: Duration,
-    mut time: impl FnMut(&mut Way<'a>) -> io::Result<T>,
+    mut time: impl FnMut(&mut Mechanism<'a>) -> io::Result<T>,
 ) -> io::Result<Vec<(&'static str, Vec<T>)>> {
     let mut times: Vec<(&'static str, Vec<T>)> =
-        ways.iter().map(|way| (way.name(), Vec::with_capacity(rounds))).collect();
+        mechanisms.iter().map(|mechanism| (mechanism.name(), Vec::with_capacity(rounds))).collect();
     for round in 0..rounds + WARM_UP {
-        for turn in 0..ways.len() {
-            let position = (round + turn) % ways.len();
-            let (Some(way), Some((name, kept))) = (ways.get_mut(position), times.get_mut(position))
+        for turn in 0..mechanisms.len() {
+            let position = (round + turn) % mechanisms.len();
+            let (Some(mechanism), Some((name, kept))) =
+                (mechanisms.get_mut(position), times.get_mut(position))
             else {
                 continue;
             };
             std::thread::sleep(rest);
-            let time = time(way).map_err(|error| io::Error::other(format!("{name}: {error}")))?;
+            let time =
+                time(mechanism).map_err(|error| io::Error::other(format!("{name}: {error}")))?;
             if round >= WARM_UP {
                 kept.push(time);
             }
@@ -113,7 +115,7 @@ fn in_rounds<'a, T>(
 
 /// What stays in memory beside a program that runs.
 fn guards(programs: &Programs, project: &Project) -> io::Result<Vec<Guard>> {
-    let mut stockade = ways::stockade(&programs.stockade, project.path(), SLEEP)?;
+    let mut stockade = mechanisms::stockade(&programs.stockade, project.path(), SLEEP)?;
     let mut guards =
         vec![Guard { name: "stockade run", memory: memory_beside(stockade.start()?)? }];
     if let Some(bubblewrap) = programs.bubblewrap {
@@ -148,7 +150,7 @@ fn alive(launcher: &Launcher, project: &Project, count: usize) -> io::Result<Ali
     let started = Instant::now();
     let mut cages = Vec::with_capacity(count);
     for _ in 0..count {
-        cages.push(ways::spawn(launcher, &compiled, ProgramStreams::null())?);
+        cages.push(mechanisms::spawn(launcher, &compiled, ProgramStreams::null())?);
     }
     let start_all = started.elapsed();
     let guards =
@@ -169,16 +171,18 @@ fn growth(programs: &Programs, launcher: &Launcher, rounds: usize) -> io::Result
     for grants in project::GRANTS {
         let project = Project::with_grants(*grants)?;
         let compiled = cages::compile(&project, DATE)?;
-        let mut ways = vec![
-            Way::Floor(&compiled),
-            Way::Launcher(launcher, &compiled),
-            Way::Stockade(ways::stockade(&programs.stockade, project.path(), DATE)?),
+        let mut mechanisms = vec![
+            Mechanism::Floor(&compiled),
+            Mechanism::Launcher(launcher, &compiled),
+            Mechanism::Stockade(mechanisms::stockade(&programs.stockade, project.path(), DATE)?),
         ];
         if let Some(bubblewrap) = programs.bubblewrap {
-            ways.push(Way::Bubblewrap(Bubblewrap::new(bubblewrap, &compiled.plan)?));
+            mechanisms.push(Mechanism::Bubblewrap(Bubblewrap::new(bubblewrap, &compiled.plan)?));
         }
         let mut stamps = Stamps::begin()?;
-        for (name, times) in in_rounds(&mut ways, rounds, GIVING_BACK, |way| stamps.time(way))? {
+        for (name, times) in
+            in_rounds(&mut mechanisms, rounds, GIVING_BACK, |mechanism| stamps.time(mechanism))?
+        {
             let middle = |which: fn(&Times) -> Duration| {
                 let times: Vec<Duration> = times.iter().map(which).collect();
                 Summary::of(&times).map_or(f64::NAN, |summary| summary.median_us)
@@ -206,7 +210,7 @@ const MANY: &[usize] = &[50, 500];
 const WARM_UP: usize = 3;
 const FEWEST_ROUNDS: usize = 10;
 /// How long the kernel may take to give a thousand mounts back, which it does after it has told that
-/// a cage has ended. It would do that of one way while the next is measured.
+/// a cage has ended. It would do that of one mechanism while the next is measured.
 const GIVING_BACK: Duration = Duration::from_millis(50);
 /// How long a guarded program may take to appear.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -63,7 +63,7 @@ impl Program {
         Ok(run_sharing_memory(stack, &mut body)?)
     }
 
-    /// Runs it to its end and tells how long that took.
+    /// Runs it to its end and returns how long that took.
     pub(crate) fn time(&mut self) -> io::Result<Duration> {
         let started = Instant::now();
         let process = self.start()?;

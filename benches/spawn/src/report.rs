@@ -26,10 +26,10 @@ pub(crate) struct Report {
     pub(crate) growth: Vec<Growth>,
 }
 
-/// How long one way of starting takes.
+/// How long one mechanism of starting takes.
 #[derive(Debug, Serialize)]
 pub(crate) struct Start {
-    /// Which way.
+    /// Which mechanism.
     pub(crate) name: &'static str,
     /// How long.
     #[serde(flatten)]
@@ -63,10 +63,10 @@ pub(crate) struct Alive {
     pub(crate) guards: Memory,
 }
 
-/// How one way's time grows with the number of granted paths.
+/// How one mechanism's time grows with the number of granted paths.
 #[derive(Debug, Serialize)]
 pub(crate) struct Growth {
-    /// Which way.
+    /// Which mechanism.
     pub(crate) name: &'static str,
     /// Until the program's first instruction.
     pub(crate) begun: Line,

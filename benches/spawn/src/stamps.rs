@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use rustix::pipe::PipeFlags;
 
-use crate::ways::Way;
+use crate::mechanisms::Mechanism;
 
 /// The program that says what time it is, in nanoseconds.
 pub(crate) const DATE: &[&str] = &["/usr/bin/date", "+%s%N"];
@@ -37,10 +37,10 @@ impl Stamps {
         Ok(Self { printed: printed.into(), before })
     }
 
-    /// Has one way run [`DATE`].
-    pub(crate) fn time(&mut self, way: &mut Way<'_>) -> io::Result<Times> {
+    /// Has one mechanism run [`DATE`].
+    pub(crate) fn time(&mut self, mechanism: &mut Mechanism<'_>) -> io::Result<Times> {
         let asked = SystemTime::now();
-        let ended = way.time()?;
+        let ended = mechanism.time()?;
         let mut text = [0; 64];
         let length = self.printed.read(&mut text)?;
         let text = String::from_utf8_lossy(text.get(..length).unwrap_or_default());

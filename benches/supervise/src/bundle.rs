@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use plan::{FileKind, MountOp, Plan};
 use serde_json::{Value, json};
 
-use crate::ways::{MEMORY_MIB, PIDS};
+use crate::mechanisms::{MEMORY_MIB, PIDS};
 
 /// Writes the bundle for a Plan to a directory.
 pub(crate) fn write(directory: &Path, plan: &Plan) -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! One client: a process that starts programs one after the other by one way, for some time. It is
+//! One client: a process that starts programs one after the other by one mechanism, for some time. It is
 //! told what to do on its standard input, and begins when all others are ready as well.
 
 use std::io::{self, BufRead as _, Write as _};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::ways::{Setting, Starter, Way};
+use crate::mechanisms::{Mechanism, Setting, Starter};
 
 /// The word that makes this program a client.
 pub(crate) const ROLE: &str = "client";
@@ -16,7 +16,7 @@ pub(crate) const READY: &str = "ready";
 /// What a client is told.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Task {
-    pub(crate) way: Way,
+    pub(crate) way: Mechanism,
     pub(crate) setting: Setting,
     pub(crate) time: Duration,
     pub(crate) goal: Goal,

@@ -1,4 +1,4 @@
-//! Several clients at the same time, by one way. All of them begin at once.
+//! Several clients at the same time, by one mechanism. All of them begin at once.
 
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -42,7 +42,7 @@ pub(crate) fn run(clients: usize, task: &Task) -> io::Result<Together> {
     Ok(together)
 }
 
-/// The kernel takes namespaces and mounts apart after their last process has ended. What one way has left
+/// The kernel takes namespaces and mounts apart after their last process has ended. What one mechanism has left
 /// must not weigh on the next, which is always the same.
 const REST: Duration = Duration::from_millis(500);
 

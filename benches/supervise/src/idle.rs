@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use crate::daemon::Daemon;
 use crate::http::Connection;
+use crate::mechanisms::{Mechanism, Setting, Starter};
 use crate::report::{Alive, Idle};
-use crate::ways::{Setting, Starter, Way};
 
 /// Starts so many cages through the daemon, weighs them and ends them.
 pub(crate) fn through_daemon(
@@ -32,7 +32,7 @@ pub(crate) fn through_daemon(
     let ending = Instant::now();
     end_all(setting, &ids)?;
     let end_all = ending.elapsed();
-    let idle = Idle::new(Way::Daemon.name(), cages, before, after);
+    let idle = Idle::new(Mechanism::Daemon.name(), cages, before, after);
     let alive = Alive {
         cages,
         programs,
@@ -44,9 +44,9 @@ pub(crate) fn through_daemon(
     Ok((alive, idle))
 }
 
-/// Starts so many programs by a way that is a command for each, weighs what guards them and ends
+/// Starts so many programs by a mechanism that is a command for each, weighs what guards them and ends
 /// them.
-pub(crate) fn by_commands(way: Way, setting: &Setting, count: usize) -> io::Result<Idle> {
+pub(crate) fn by_commands(way: Mechanism, setting: &Setting, count: usize) -> io::Result<Idle> {
     let mut starter = Starter::new(way, setting)?;
     let mut guards = Guards(Vec::with_capacity(count));
     for started in 1..=count {

@@ -14,10 +14,10 @@ mod daemon;
 mod http;
 mod idle;
 mod measure;
+mod mechanisms;
 mod project;
 mod records;
 mod report;
-mod ways;
 
 use std::io;
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ const USAGE: &str = "\
 usage: stockade-bench-supervise [--seconds N] [--rounds N] [--alive N] [--only WORD] [--json]
 
   --seconds N   how long each crowd of clients starts programs (1)
-  --rounds N    how often each way has its turn (7)
+  --rounds N    how often each mechanism has its turn (7)
   --alive N     how many cages are held at once (1000)
   --only WORD   one of: rates, latency, idle, alive, records
   --json        the report as JSON

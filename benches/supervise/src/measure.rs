@@ -1,4 +1,4 @@
-//! The measurements. Every way gets its turn in every round, each round beginning with another one,
+//! The measurements. Every mechanism gets its turn in every round, each round beginning with another one,
 //! so that what else the machine does weighs on all of them alike.
 
 use std::io;
@@ -11,9 +11,9 @@ use measures::statistics::{Spread, median};
 use crate::client::{Goal, Task};
 use crate::crowd::{self, Together};
 use crate::daemon::Daemon;
+use crate::mechanisms::{Mechanism, Setting, Starter};
 use crate::project::Project;
 use crate::report::{Crowd, Idle, Latency, LeftOut, Report};
-use crate::ways::{Setting, Starter, Way};
 use crate::{Options, bundle, cages, idle, records};
 
 /// Measures everything that was asked for.
@@ -21,7 +21,7 @@ pub(crate) fn all(options: &Options) -> io::Result<Report> {
     let project = Project::make()?;
     let daemon = Daemon::start(&options.stockade, &project)?;
     let setting = |argv: &[&str]| setting(&project, &daemon, argv);
-    let (ways, left_out) = that_work(&setting(TRUE)?)?;
+    let (mechanisms, left_out) = that_work(&setting(TRUE)?)?;
     let mut report = Report {
         caller: if rustix::process::geteuid().is_root() { "root" } else { "user" },
         kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
@@ -35,14 +35,14 @@ pub(crate) fn all(options: &Options) -> io::Result<Report> {
         records: Vec::new(),
     };
     if options.wants("rates") {
-        report.crowds = rates(&ways, &setting(TRUE)?, options)?;
+        report.crowds = rates(&mechanisms, &setting(TRUE)?, options)?;
     }
     if options.wants("latency") {
         let program = project.program().to_string_lossy().into_owned();
-        report.latencies = latencies(&ways, &setting(&[&program, stamp::ROLE])?, options)?;
+        report.latencies = latencies(&mechanisms, &setting(&[&program, stamp::ROLE])?, options)?;
     }
     if options.wants("idle") {
-        report.idle = idle_ones(&ways, &daemon, &setting(idle::SLEEP)?)?;
+        report.idle = idle_ones(&mechanisms, &daemon, &setting(idle::SLEEP)?)?;
     }
     if options.wants("alive") {
         let (alive, idle) = idle::through_daemon(&daemon, &setting(idle::SLEEP)?, options.alive)?;
@@ -55,17 +55,17 @@ pub(crate) fn all(options: &Options) -> io::Result<Report> {
     Ok(report)
 }
 
-/// The ways that can be had here, and those that are installed and do not work, with the reason.
-fn that_work(setting: &Setting) -> io::Result<(Vec<Way>, Vec<LeftOut>)> {
-    let (mut ways, mut left_out) = (Vec::new(), Vec::new());
-    for way in Way::installed() {
+/// The mechanisms that can be had here, and those that are installed and do not work, with the reason.
+fn that_work(setting: &Setting) -> io::Result<(Vec<Mechanism>, Vec<LeftOut>)> {
+    let (mut mechanisms, mut left_out) = (Vec::new(), Vec::new());
+    for way in Mechanism::installed() {
         match Starter::new(way, setting).and_then(|mut starter| starter.run()) {
-            Ok(()) => ways.push(way),
-            Err(error) if way == Way::Daemon => return Err(error),
+            Ok(()) => mechanisms.push(way),
+            Err(error) if way == Mechanism::Daemon => return Err(error),
             Err(error) => left_out.push(LeftOut { way, reason: error.to_string() }),
         }
     }
-    Ok((ways, left_out))
+    Ok((mechanisms, left_out))
 }
 
 /// Everything that starters of this program need.
@@ -86,14 +86,15 @@ fn setting(project: &Project, daemon: &Daemon, argv: &[&str]) -> io::Result<Sett
     })
 }
 
-fn rates(ways: &[Way], setting: &Setting, options: &Options) -> io::Result<Vec<Crowd>> {
+fn rates(mechanisms: &[Mechanism], setting: &Setting, options: &Options) -> io::Result<Vec<Crowd>> {
     let mut crowds = Vec::new();
     for clients in CLIENTS {
-        let measured = in_turns(ways, options.rounds, |way| {
+        let measured = in_turns(mechanisms, options.rounds, |way| {
             run(*clients, way, setting, options.time, Goal::Ends)
         })?;
-        let of_daemon = |daemon: Way| rates_of(&measured, daemon);
-        let (plain, limited) = (of_daemon(Way::Daemon), of_daemon(Way::DaemonWithLimits));
+        let of_daemon = |daemon: Mechanism| rates_of(&measured, daemon);
+        let (plain, limited) =
+            (of_daemon(Mechanism::Daemon), of_daemon(Mechanism::DaemonWithLimits));
         crowds.extend(measured.iter().map(|(way, rounds)| {
             let rates = rates_of(&measured, *way);
             Crowd {
@@ -110,8 +111,8 @@ fn rates(ways: &[Way], setting: &Setting, options: &Options) -> io::Result<Vec<C
     Ok(crowds)
 }
 
-/// Starts in a second by one way, round by round.
-fn rates_of(measured: &[(Way, Vec<Together>)], way: Way) -> Vec<f64> {
+/// Starts in a second by one mechanism, round by round.
+fn rates_of(measured: &[(Mechanism, Vec<Together>)], way: Mechanism) -> Vec<f64> {
     let rounds = measured.iter().filter(|(candidate, _)| *candidate == way);
     rounds.flat_map(|(_, rounds)| rounds.iter().map(|round| round.rate)).collect()
 }
@@ -123,10 +124,14 @@ fn multiple(daemon: &[f64], other: &[f64]) -> Option<f64> {
     (!each.is_empty()).then(|| median(each))
 }
 
-fn latencies(ways: &[Way], setting: &Setting, options: &Options) -> io::Result<Vec<Latency>> {
+fn latencies(
+    mechanisms: &[Mechanism],
+    setting: &Setting,
+    options: &Options,
+) -> io::Result<Vec<Latency>> {
     let mut latencies = Vec::new();
     for clients in FEW_CLIENTS {
-        let measured = in_turns(ways, options.rounds, |way| {
+        let measured = in_turns(mechanisms, options.rounds, |way| {
             run(*clients, way, setting, options.time, Goal::Beginnings)
         })?;
         latencies.extend(measured.into_iter().map(|(way, rounds)| {
@@ -140,7 +145,7 @@ fn latencies(ways: &[Way], setting: &Setting, options: &Options) -> io::Result<V
 
 fn run(
     clients: usize,
-    way: Way,
+    way: Mechanism,
     setting: &Setting,
     time: Duration,
     goal: Goal,
@@ -149,17 +154,17 @@ fn run(
     crowd::run(clients, &task).map_err(|error| io::Error::other(format!("{}: {error}", way.name())))
 }
 
-/// Gives every way its turn in every round.
+/// Gives every mechanism its turn in every round.
 fn in_turns(
-    ways: &[Way],
+    mechanisms: &[Mechanism],
     rounds: usize,
-    mut measure: impl FnMut(Way) -> io::Result<Together>,
-) -> io::Result<Vec<(Way, Vec<Together>)>> {
-    let mut measured: Vec<(Way, Vec<Together>)> =
-        ways.iter().map(|way| (*way, Vec::with_capacity(rounds))).collect();
+    mut measure: impl FnMut(Mechanism) -> io::Result<Together>,
+) -> io::Result<Vec<(Mechanism, Vec<Together>)>> {
+    let mut measured: Vec<(Mechanism, Vec<Together>)> =
+        mechanisms.iter().map(|way| (*way, Vec::with_capacity(rounds))).collect();
     for round in 0..rounds {
-        for turn in 0..ways.len() {
-            let position = (round + turn) % ways.len();
+        for turn in 0..mechanisms.len() {
+            let position = (round + turn) % mechanisms.len();
             if let Some((way, kept)) = measured.get_mut(position) {
                 kept.push(measure(*way)?);
             }
@@ -168,10 +173,16 @@ fn in_turns(
     Ok(measured)
 }
 
-fn idle_ones(ways: &[Way], daemon: &Daemon, setting: &Setting) -> io::Result<Vec<Idle>> {
+fn idle_ones(
+    mechanisms: &[Mechanism],
+    daemon: &Daemon,
+    setting: &Setting,
+) -> io::Result<Vec<Idle>> {
     let (_, own) = idle::through_daemon(daemon, setting, SOME)?;
     let mut all = vec![own];
-    for way in ways.iter().filter(|way| matches!(way, Way::Bubblewrap | Way::Runc)) {
+    for way in
+        mechanisms.iter().filter(|way| matches!(way, Mechanism::Bubblewrap | Mechanism::Runc))
+    {
         all.push(idle::by_commands(*way, setting, FEW)?);
     }
     Ok(all)
@@ -180,7 +191,7 @@ fn idle_ones(ways: &[Way], daemon: &Daemon, setting: &Setting) -> io::Result<Vec
 const TRUE: &[&str] = &["/usr/bin/true"];
 /// How many clients at the same time.
 const CLIENTS: &[usize] = &[1, 8, 64];
-/// The same where only the way to the first instruction counts.
+/// The same where only the time to the first instruction counts.
 const FEW_CLIENTS: &[usize] = &[1, 8];
 /// How many idle cages through the daemon.
 const SOME: usize = 100;

@@ -6,7 +6,7 @@ use measures::memory::Memory;
 use measures::statistics::Spread;
 use serde::Serialize;
 
-use crate::ways::Way;
+use crate::mechanisms::Mechanism;
 
 /// Everything that one run measured.
 #[derive(Debug, Serialize)]
@@ -15,7 +15,7 @@ pub(crate) struct Report {
     pub(crate) caller: &'static str,
     /// The kernel's release.
     pub(crate) kernel: String,
-    /// How often each way had its turn.
+    /// How often each mechanism had its turn.
     pub(crate) rounds: usize,
     /// How long each turn was.
     pub(crate) seconds: u64,
@@ -33,17 +33,17 @@ pub(crate) struct Report {
     pub(crate) records: Vec<Records>,
 }
 
-/// A way that does not work here.
+/// A mechanism that does not work here.
 #[derive(Debug, Serialize)]
 pub(crate) struct LeftOut {
-    pub(crate) way: Way,
+    pub(crate) way: Mechanism,
     pub(crate) reason: String,
 }
 
-/// How fast clients start programs by one way.
+/// How fast clients start programs by one mechanism.
 #[derive(Debug, Serialize)]
 pub(crate) struct Crowd {
-    pub(crate) way: Way,
+    pub(crate) way: Mechanism,
     pub(crate) clients: usize,
     /// The middle of all rounds.
     pub(crate) per_second: f64,
@@ -59,7 +59,7 @@ pub(crate) struct Crowd {
 /// How long a program waits for its first instruction.
 #[derive(Debug, Serialize)]
 pub(crate) struct Latency {
-    pub(crate) way: Way,
+    pub(crate) way: Mechanism,
     pub(crate) clients: usize,
     pub(crate) time: Option<Spread>,
     pub(crate) failed: u64,
@@ -112,7 +112,7 @@ pub(crate) struct Records {
 }
 
 impl Report {
-    fn median(&self, way: Way, clients: usize) -> Option<f64> {
+    fn median(&self, way: Mechanism, clients: usize) -> Option<f64> {
         let same = |latency: &&Latency| latency.way == way && latency.clients == clients;
         Some(self.latencies.iter().find(same)?.time?.p50_us)
     }
@@ -169,7 +169,7 @@ impl Report {
                 writeln!(out, "{:<22}{clients:>8} {failed} failed", way.name())?;
                 continue;
             };
-            let times = ratio(self.median(Way::Daemon, *clients).map(|own| p50_us / own));
+            let times = ratio(self.median(Mechanism::Daemon, *clients).map(|own| p50_us / own));
             write!(out, "{:<22}{clients:>8}{p50_us:>9.0} µs{p99_us:>9.0} µs", way.name())?;
             writeln!(out, "{times:>11}")?;
         }

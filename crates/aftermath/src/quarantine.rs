@@ -3,8 +3,8 @@
 //! the granted directories, never through a link or onto another file system, and removes nothing.
 
 mod dating;
+mod report;
 mod sweep;
-mod told;
 mod whereabouts;
 
 pub use dating::Began;

@@ -25,7 +25,7 @@ pub(crate) use stage::map_ids;
 
 /// One line of a batch's output.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Told {
+pub struct AttackReport {
     /// Which attack.
     pub attack: String,
     /// What came of it.
@@ -87,7 +87,7 @@ fn tell_one(
         return fail("no such attack");
     };
     match read_arena(Path::new(arena)).map(|arena| run(attack, &arena)) {
-        Ok(Some(outcome)) => tell(&Told { attack: name.to_owned(), outcome }),
+        Ok(Some(outcome)) => tell(&AttackReport { attack: name.to_owned(), outcome }),
         // Another process of this stage has told it.
         Ok(None) => ExitCode::SUCCESS,
         Err(error) => fail(&error.to_string()),
@@ -105,7 +105,7 @@ fn tell_batch(arena_file: &str, names: &[&str], place: Place) -> ExitCode {
             return fail("no such attack");
         };
         let outcome = batch::run_apart(attack, &arena, arena_file, place);
-        if tell(&Told { attack: attack.name.to_owned(), outcome }) == ExitCode::FAILURE {
+        if tell(&AttackReport { attack: attack.name.to_owned(), outcome }) == ExitCode::FAILURE {
             return ExitCode::FAILURE;
         }
     }
@@ -116,8 +116,8 @@ fn read_arena(file: &Path) -> std::io::Result<Arena> {
     Ok(serde_json::from_slice(&std::fs::read(file)?)?)
 }
 
-fn tell(told: &Told) -> ExitCode {
-    match serde_json::to_string(told) {
+fn tell(report: &AttackReport) -> ExitCode {
+    match serde_json::to_string(report) {
         Ok(line) => tell_line(&line),
         Err(error) => fail(&error.to_string()),
     }

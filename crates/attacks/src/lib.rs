@@ -24,4 +24,4 @@ pub mod world;
 pub use arena::{Access, Arena, ArenaError, Bait, HostArena, Rule, SetUp};
 pub use attack::{Attack, Network, Outcome, Profiles, Proof, Refused, Scene, Tries, Twin};
 pub use catalog::{all, in_world, named, on_host};
-pub use inside::{EXCEEDED, KERNEL_REFUSES, Told, ask, child_main, say};
+pub use inside::{AttackReport, EXCEEDED, KERNEL_REFUSES, ask, child_main, say};

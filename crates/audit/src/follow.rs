@@ -130,7 +130,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Reads some of the whole lines that are left in a file. Tells whether there were any.
+    /// Reads some of the whole lines that are left in a file. Returns whether there were any.
     fn read_lines(&mut self, reading: &mut Reading) -> Result<bool, ReadError> {
         // By its descriptor: the file may have been removed since.
         reading.part.length = length_of(&self.directory, &reading.part.file)?;
@@ -155,7 +155,7 @@ impl Follower {
         Ok(reading.offset > before)
     }
 
-    /// Opens the first file from a number on. Tells whether there is one.
+    /// Opens the first file from a number on. Returns whether there is one.
     fn open_first_from(&mut self, first: u32) -> Result<bool, ReadError> {
         for number in self.directory.numbers()?.into_iter().filter(|number| *number >= first) {
             match part_of(&self.directory, number) {

@@ -147,7 +147,7 @@ impl Log {
         self.writer().end_file_begun_before(moment)
     }
 
-    /// Records that the oldest files are removed, and states it durably. Tells whether it still could.
+    /// Records that the oldest files are removed, and states it durably. Returns whether it still could.
     pub(crate) fn state_removal(&self, removal: Removal) -> Result<bool, AuditError> {
         if let Some(errno) = self.commit.failure() {
             return Err(self.storage_failed(errno));

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use aftermath::{Swept, sweep_groups};
 use audit::AuditError;
 use jail::launcher::Launcher;
-use jail::{Born, LimitsHolder, Premade, ProgramStreams, StartError, Stream};
+use jail::{Child, LimitsHolder, Premade, ProgramStreams, StartError, Stream};
 use limits::{Degradation, Degraded, Group, Limiter, LimitsError};
 use plan::Plan;
 use prepare::Prepared;
@@ -229,7 +229,7 @@ impl Supervise for Foreground<'_> {
         sources: &[OwnedFd],
         streams: ProgramStreams,
         limits: LimitsHolder<'_>,
-    ) -> Result<(Born, Option<Arc<Launcher>>), RunError> {
+    ) -> Result<(Child, Option<Arc<Launcher>>), RunError> {
         let premade = self.premade.take().unwrap_or_else(Premade::begin)?;
         Ok((premade.start(plan, sources, streams, limits)?, None))
     }

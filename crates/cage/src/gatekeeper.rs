@@ -15,11 +15,11 @@ use std::net::SocketAddr;
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
+use gate::budget::Serves;
 use gate::control::{Channel, Order, ProcessReport, Waiting, write_plan};
-use gate::places::Serves;
 use gate::settings::Settings;
 use jail::LandlockState;
-use jail::attendant::{self as jailed, AttendantJail, Confined};
+use jail::helper_process::{self as jailed, Confined, HelperJail};
 use jail::launcher::{Attending, Launcher};
 use plan::Plan;
 use plan::network::{NetworkPlan, SocketKind};
@@ -89,7 +89,7 @@ impl Gatekeeper {
     }
 
     /// As [`Self::start`], for a process with many threads: a launcher that was given
-    /// [`attendant`] forks it.
+    /// [`live_as_helper`] forks it.
     pub(crate) fn start_through(
         launcher: &Launcher,
         resolvers: &[SocketAddr],
@@ -227,7 +227,7 @@ impl Prepared<'_> {
 }
 
 /// The whole life of a gatekeeper's process that a launcher has forked.
-pub(crate) fn attendant(control: OwnedFd, launcher: Pid) {
+pub(crate) fn live_as_helper(control: OwnedFd, launcher: Pid) {
     // A launcher has no standard streams, so its descriptors begin with their numbers, and the
     // channel must not be where they are going to be.
     if let Ok(control) = rustix::io::fcntl_dupfd_cloexec(&control, 3) {
@@ -240,7 +240,7 @@ fn live(control: Channel, parent: Pid, serves: Serves) {
     let jailed = leave_the_supervisor(&control)
         .map_err(|errno| std::io::Error::from(errno).to_string())
         .and_then(|()| {
-            let jail = AttendantJail { parent, descriptors: gate::limits::DESCRIPTORS };
+            let jail = HelperJail { parent, descriptors: gate::limits::DESCRIPTORS };
             if !walls::stands(Wall::GatekeeperJail) {
                 return Ok(Confined { landlock: LandlockState::Full, descriptors: UNJAILED });
             }

@@ -12,6 +12,7 @@
 
 mod attached;
 mod direct;
+mod egress;
 mod end;
 mod error;
 mod gatekeeper;
@@ -20,7 +21,6 @@ mod program;
 mod record;
 mod start;
 mod watchdog;
-mod way_out;
 
 pub mod bwrap;
 pub mod runner;
@@ -35,6 +35,7 @@ pub use {prepare, resolve, session, state};
 pub use aftermath::{Findings, Note};
 pub use aftermath::{Swept, SweptKind, record_swept, sweep_groups, sweep_sessions};
 pub use attached::{AttachedRun, Attended, LeftBehind, Notice, run_trial};
+pub use egress::{Egress, EgressError};
 pub use error::RunError;
 pub use gatekeeper::{Gatekeeper, Registration};
 pub use limits::{Degradation, Degraded, LimitsError, Usage};
@@ -46,4 +47,3 @@ pub use record::{Labels, Recorder, Recording};
 pub use session::GRACE;
 pub use start::Backend;
 pub use watchdog::{Ring, Watchdog};
-pub use way_out::{WayOut, WayOutError};

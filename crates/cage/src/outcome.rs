@@ -113,7 +113,7 @@ pub enum NetworkEnd {
     /// With the cage.
     WithCage,
     /// With the cage, but the gatekeeper has not said in time what went through.
-    Untold,
+    Unreported,
     /// Before it, because the gatekeeper ended.
     GatekeeperGone,
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use aftermath::Aftermath;
 use jail::launcher::Launcher;
-use jail::{Born, End, Layers, Report};
+use jail::{Child, End, Layers, Report};
 use limits::{Group, Usage};
 use plan::{LimitsPlan, Plan};
 use rustix::io::Errno;
@@ -51,7 +51,7 @@ pub(crate) enum Body {
 /// A cage.
 #[derive(Debug)]
 pub(crate) struct Caged {
-    pub(crate) born: Born,
+    pub(crate) child: Child,
     /// What started it, where that is another process.
     pub(crate) launcher: Option<Arc<Launcher>>,
     /// The cage at its gatekeeper, if it has a network.
@@ -218,18 +218,18 @@ impl Program {
                 Heard::Ended
             }
             Body::Direct(_) => Heard::Nothing,
-            Body::Caged(cage) => self.hear_cage(&cage.born),
+            Body::Caged(cage) => self.hear_cage(&cage.child),
         }
     }
 
     /// Takes what pid 1 says. It lives in the cage: whatever makes no sense is its end.
-    fn hear_cage(&self, born: &Born) -> Heard {
+    fn hear_cage(&self, child: &Child) -> Heard {
         // First of all, as long as pid 1 is in it: systemd removes a scope with its last process, and
         // its counters too.
         if let Some(group) = &*self.group() {
             group.keep_usage();
         }
-        let end = match born.next_report() {
+        let end = match child.next_report() {
             Ok(Some((Report::Ended { end, denials, lookups }, _))) => ProgramEnd {
                 denials: denials.iter().map(DeniedCall::from).collect(),
                 asked: NetworkOutcome::of_lookups(&lookups),
@@ -238,13 +238,13 @@ impl Program {
             Ok(Some((Report::Stopped, _))) => return Heard::Stopped,
             Err(Errno::INTR) => return Heard::Nothing,
             Ok(Some(_) | None) | Err(_) => {
-                born.kill();
+                child.kill();
                 // Pid 1 ends a program whose supervisor was stopped, and cannot tell why.
                 self.note_time_over();
                 ProgramEnd::of(End::Signalled(libc::SIGKILL))
             }
         };
-        born.dismiss();
+        child.dismiss();
         self.life().end = Some(end);
         Heard::Ended
     }
@@ -357,7 +357,7 @@ impl Body {
 
     fn signal(&self, signal: i32) -> Result<(), Errno> {
         match self {
-            Self::Caged(cage) => cage.born.signal(signal),
+            Self::Caged(cage) => cage.child.signal(signal),
             Self::Direct(direct) => direct.signal(signal),
         }
     }
@@ -365,14 +365,14 @@ impl Body {
     fn resume(&self) {
         // Already gone is as good.
         let _gone = match self {
-            Self::Caged(cage) => cage.born.resume(),
+            Self::Caged(cage) => cage.child.resume(),
             Self::Direct(direct) => direct.signal(libc::SIGCONT),
         };
     }
 
     fn kill(&self) {
         match self {
-            Self::Caged(cage) => cage.born.kill(),
+            Self::Caged(cage) => cage.child.kill(),
             Self::Direct(direct) => {
                 // Already gone is what was wanted.
                 let _gone = direct.signal(libc::SIGKILL);

@@ -12,7 +12,7 @@ use std::time::Instant;
 use aftermath::Aftermath;
 use audit::AuditError;
 use jail::launcher::Launcher;
-use jail::{Born, LimitsHolder, ProgramStreams, Report, StartError};
+use jail::{Child, LimitsHolder, ProgramStreams, Report, StartError};
 use limits::{Degradation, Degraded, Group, LimitsError};
 use plan::{LimitsPlan, Plan};
 use policy::with_causes;
@@ -115,7 +115,7 @@ pub(crate) trait Supervise {
         sources: &[OwnedFd],
         streams: ProgramStreams,
         limits: LimitsHolder<'_>,
-    ) -> Result<(Born, Option<Arc<Launcher>>), RunError>;
+    ) -> Result<(Child, Option<Arc<Launcher>>), RunError>;
 
     /// What writes about this start. Asked for while the cage is being built.
     fn recorder(&mut self, invocation: &str) -> Result<Arc<Recorder>, RunError>;
@@ -259,31 +259,31 @@ impl Cage {
         let streams = by.streams(Streams::ForCage)?;
         let has_terminal = streams.have_terminal();
         by.before(StartStep::Spawn)?;
-        let birthplace = group.as_ref().and_then(Group::birthplace);
-        let limits = LimitsHolder::Caller { birthplace };
-        let (mut born, launcher) = by.spawn(&plan, &sources, streams, limits)?;
+        let cgroup = group.as_ref().and_then(Group::cgroup);
+        let limits = LimitsHolder::Caller { cgroup };
+        let (mut child, launcher) = by.spawn(&plan, &sources, streams, limits)?;
         // The cage has what it needs of them. They are given back while it is being built, and not
         // when somebody waits for this process to end.
         drop(sources);
         by.before(StartStep::Adopt)?;
         if let Some(group) = &mut group {
-            group.adopt(born.pid())?;
+            group.adopt(child.pid())?;
             if group.goes_with_its_last_process() {
-                born.stay_until_dismissed();
+                child.stay_until_dismissed();
             }
         }
         // The first process builds the cage meanwhile.
         let recorder = by.recorder(&plan.start.invocation)?;
         by.before(StartStep::Connect)?;
         let network = match gatekeeper {
-            Some(gatekeeper) => Some(connect(&mut born, &network, &gatekeeper, by)?),
+            Some(gatekeeper) => Some(connect(&mut child, &network, &gatekeeper, by)?),
             None => None,
         };
         if has_terminal {
-            by.take_terminal(await_terminal(&born)?)?;
+            by.take_terminal(await_terminal(&child)?)?;
         }
-        let launch = Launch::OpenGate(born.pid());
-        let body = Body::Caged(Box::new(Caged { born, launcher, network }));
+        let launch = Launch::OpenGate(child.pid());
+        let body = Body::Caged(Box::new(Caged { child, launcher, network }));
         let belongings = Belongings { group, ..Belongings::of_cage(plan, recorder) };
         Ok(around.behind_gate(belongings, Some(body), launch))
     }
@@ -397,13 +397,13 @@ fn begin(
 fn open_gate(program: &Program, by: &mut impl Supervise) -> Result<(), RunError> {
     let body = program.body().ok_or(StartError::Vanished)?;
     let Body::Caged(cage) = &*body else { return Err(StartError::Vanished.into()) };
-    let born = &cage.born;
-    born.verify_when_built()?;
+    let child = &cage.child;
+    child.verify_when_built()?;
     // One that ended in the meantime says why.
-    let _gone = born.open_gate();
+    let _gone = child.open_gate();
     let stated = by.gate_is_open(program);
     let layers = loop {
-        match born.next_report() {
+        match child.next_report() {
             Ok(Some((Report::Started(layers), _))) => break layers,
             Ok(Some((Report::Failed(failure), _))) => return Err(SpawnError::from(failure).into()),
             Ok(Some(_)) => return Err(SpawnError::Supervise(Errno::PROTO).into()),
@@ -446,12 +446,12 @@ fn why_not_begun(error: RunError, program: &Program, by: &impl Supervise) -> Run
 /// Hands the cage's sockets to the gatekeeper, and to another one if that has just ended. It has confirmed
 /// that it serves them when this returns.
 fn connect(
-    born: &mut Born,
+    child: &mut Child,
     network: &PreparedNetwork<'_>,
     gatekeeper: &Gatekeeper,
     by: &mut impl Supervise,
 ) -> Result<Registration, RunError> {
-    let sockets = born.take_network()?;
+    let sockets = child.take_network()?;
     match gatekeeper.register(network, &sockets) {
         Err(_) if gatekeeper.is_gone() => Ok(by.gatekeeper()?.register(network, &sockets)?),
         registered => Ok(registered?),
@@ -459,9 +459,9 @@ fn connect(
 }
 
 /// The supervisor's end of the program's terminal.
-fn await_terminal(born: &Born) -> Result<OwnedFd, RunError> {
+fn await_terminal(child: &Child) -> Result<OwnedFd, RunError> {
     loop {
-        return match born.next_report() {
+        return match child.next_report() {
             Ok(Some((Report::Terminal, mut descriptors))) => {
                 Ok(descriptors.pop().ok_or(SpawnError::Supervise(Errno::PROTO))?)
             }

@@ -22,7 +22,7 @@ fn main() -> Result<(), Problem> {
     let options = RunnerOptions { uncaged: Uncaged::Allow, ..RunnerOptions::new(state) };
     let runner = Runner::start(options)?;
     let rules = asked.get("rules").cloned().map(serde_json::from_value::<WrittenRules>);
-    let flags = match counsel::flags::read(&rules.transpose()?.unwrap_or_default(), &caller) {
+    let flags = match advice::flags::read(&rules.transpose()?.unwrap_or_default(), &caller) {
         Ok(flags) => flags,
         Err(failure) => {
             return tell(failure.kind.word());

@@ -138,7 +138,7 @@ impl Conversation {
         self.tell_size()
     }
 
-    /// Sends what was typed or piped. Tells whether the user has left.
+    /// Sends what was typed or piped. Returns whether the user has left.
     fn forward_input(&mut self) -> Result<Next, Failure> {
         let mut buffer = [0; 4096];
         let count = match rustix::io::read(rustix::stdio::stdin(), &mut buffer) {

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use plan::Plan;
 
 use crate::arguments::{CheckArguments, CheckFormat};
+use crate::egress::{self, Egress};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::message::Messages;
@@ -12,7 +13,6 @@ use crate::output::{print, print_json};
 use crate::prepare::prepare;
 use crate::selection::{FlagArguments, select};
 use crate::session;
-use crate::way_out::{self, WayOut};
 
 /// The command.
 pub(crate) fn check(arguments: CheckArguments, messages: Messages) -> Result<Exit, Failure> {
@@ -30,12 +30,12 @@ pub(crate) fn check(arguments: CheckArguments, messages: Messages) -> Result<Exi
         crate::run::command(&arguments.command, &selection.agent_command)?
     };
     let prepared = prepare(&selection, &argv)?;
-    for note in counsel::notes::of(&prepared) {
+    for note in advice::notes::of(&prepared) {
         messages.note(&note);
     }
     let plan = prepared.plan;
-    let way_out = WayOut::new(&selection.network, |name| std::env::var_os(name))?;
-    way_out::tell(&way_out, &plan, messages);
+    let egress = Egress::new(&selection.network, |name| std::env::var_os(name))?;
+    egress::tell(&egress, &plan, messages);
     let format = if arguments.json { CheckFormat::Json } else { arguments.format };
     match format {
         CheckFormat::Person => print(&plan::render::person(&plan))?,

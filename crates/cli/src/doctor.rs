@@ -3,8 +3,8 @@
 
 use std::path::PathBuf;
 
+use advice::doctor::own_executable;
 use cage::prepare::Caller;
-use counsel::doctor::own_executable;
 use plan::HostPath;
 use probe::{Layer, LayerState, Report, Subject};
 
@@ -50,10 +50,10 @@ fn in_root() -> Result<PathBuf, Failure> {
 /// Builds a cage that shows nothing but this program, and has it say its version there.
 fn build_cage(binary: &HostPath) -> Result<(), String> {
     let caller = Caller::of_this_process().map_err(|error| with_causes(&error))?;
-    let probe = counsel::doctor::probe_cage(&caller, binary);
+    let probe = advice::doctor::probe_cage(&caller, binary);
     let prepared = prepare(&probe.selection, &probe.argv).map_err(|failure| failure.text())?;
     let ended = cage::run_trial(prepared).map_err(|error| with_causes(&error))?;
-    counsel::doctor::judge(ended.end)
+    advice::doctor::judge(ended.end)
 }
 
 fn describe(report: &Report) -> String {

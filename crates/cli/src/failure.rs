@@ -1,15 +1,15 @@
 //! Why a command did not do what it was asked, as it is told to the caller: the exit code, one
 //! message and what to do about it.
 
+use advice::failure::Message;
 use cage::{Fault, Kind};
-use counsel::failure::Message;
 use policy::text::Diagnostics;
 use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::message::Messages;
 
-pub(crate) use counsel::with_causes;
+pub(crate) use advice::with_causes;
 
 /// A command that failed.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct Failure {
 
 /// A failure as programs read it.
 #[derive(Debug, Serialize)]
-pub(crate) struct Told {
+pub(crate) struct ErrorReport {
     code: &'static str,
     message: String,
     help: Vec<String>,
@@ -63,8 +63,8 @@ impl Failure {
     }
 
     /// The failure for a program.
-    pub(crate) fn told(&self) -> Told {
-        Told {
+    pub(crate) fn report(&self) -> ErrorReport {
+        ErrorReport {
             code: self.code(),
             message: self.text(),
             help: self.help.clone(),
@@ -74,7 +74,7 @@ impl Failure {
 
     /// The failure for a program that reads the answer of a command.
     pub(crate) fn as_json(&self) -> serde_json::Value {
-        serde_json::json!({ "exit_code": self.exit.number(), "error": self.told() })
+        serde_json::json!({ "exit_code": self.exit.number(), "error": self.report() })
     }
 
     /// Tells a person.
@@ -92,9 +92,9 @@ impl Failure {
     }
 }
 
-impl From<counsel::Failure> for Failure {
-    fn from(failure: counsel::Failure) -> Self {
-        let counsel::Failure { kind, message, help } = failure;
+impl From<advice::Failure> for Failure {
+    fn from(failure: advice::Failure) -> Self {
+        let advice::Failure { kind, message, help } = failure;
         let exit = match kind.fault() {
             Fault::Usage => Exit::Usage,
             Fault::BadPolicy => Exit::BadPolicy,
@@ -109,21 +109,21 @@ impl From<counsel::Failure> for Failure {
 }
 
 /// Errors that say themselves whose fault they are.
-macro_rules! told_by_counsel {
+macro_rules! explained_by_advice {
     ($($error:ty),* $(,)?) => {
         $(impl From<$error> for Failure {
             fn from(error: $error) -> Self {
-                counsel::Failure::from(error).into()
+                advice::Failure::from(error).into()
             }
         })*
     };
 }
 
-told_by_counsel!(
+explained_by_advice!(
     cage::SpawnError,
     cage::prepare::PrepareError,
     cage::prepare::SelectionError,
-    cage::WayOutError,
+    cage::EgressError,
     cage::resolve::SurroundingsError,
     cage::state::StateError,
     cage::prepare::trust::TrustError,

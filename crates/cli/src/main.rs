@@ -1,8 +1,8 @@
 //! The `stockade` command: reads the command line, asks the crates below, and tells a person or a
 //! program what came of it. Holds no mechanism of its own.
 //!
-//! Nothing here starts a thread: a cage is born from a process with a single one. The daemon starts
-//! its own, after what it bears cages with.
+//! Nothing here starts a thread: a cage is started from a process with a single one. The daemon starts
+//! its own, after the processes that start its cages.
 #![forbid(unsafe_code)]
 
 mod arguments;
@@ -11,6 +11,7 @@ mod audit_command;
 mod check;
 mod client;
 mod doctor;
+mod egress;
 mod exit;
 mod failure;
 mod kill;
@@ -30,7 +31,6 @@ mod session;
 mod sinks;
 mod status;
 mod trust;
-mod way_out;
 mod why;
 
 use std::ffi::OsString;

@@ -12,7 +12,7 @@ use crate::message::Messages;
 pub(crate) fn tell(outcome: &NetworkOutcome, messages: Messages) {
     match outcome.end {
         NetworkEnd::NeverBegun | NetworkEnd::WithCage => {}
-        NetworkEnd::Untold => messages.warning(
+        NetworkEnd::Unreported => messages.warning(
             "the network's gatekeeper has not said in time what went through and what was refused",
         ),
         NetworkEnd::GatekeeperGone => messages.warning(

@@ -20,7 +20,7 @@ use crate::selection::{FlagArguments, policy_files, select};
 
 /// The command. Succeeds only if every wall held and every attack is known to work uncaged.
 pub(crate) fn prove(arguments: ProveArguments, messages: Messages) -> Result<Exit, Failure> {
-    let executable = counsel::doctor::own_executable()?.as_path().to_owned();
+    let executable = advice::doctor::own_executable()?.as_path().to_owned();
     let policy = attacked_policy(&arguments, messages)?;
     let profiles = profiles(&arguments, policy.as_ref());
     interruption::await_signals();

@@ -9,15 +9,15 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use advice::result::{DeniedCallResult, NetworkResult, Quarantined, UsageResult};
 use cage::Ended;
 use cage::session::SessionId;
-use counsel::result::{DeniedCallResult, NetworkResult, Quarantined, UsageResult};
 use plan::Plan;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use serde::Serialize;
 
 use crate::exit::Exit;
-use crate::failure::{Failure, Told};
+use crate::failure::{ErrorReport, Failure};
 
 /// Where the result goes.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ pub(crate) struct RunResult {
     /// What the program has used; none without limits on it.
     usage: Option<UsageResult>,
     duration_ms: Option<u64>,
-    error: Option<Told>,
+    error: Option<ErrorReport>,
 }
 
 /// What a start is known by.
@@ -115,7 +115,7 @@ impl RunResult {
         Self {
             exit_code: failure.exit.number(),
             reason: failure.code(),
-            error: Some(failure.told()),
+            error: Some(failure.report()),
             ..Self::of(named)
         }
     }

@@ -20,6 +20,7 @@ use policy::shown::shown;
 use policy::{EnvironmentRule, Policy, RuleOrigin, State};
 
 use crate::arguments::{self, Backend, RunArguments};
+use crate::egress::Egress;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::message::Messages;
@@ -28,7 +29,6 @@ use crate::prepare::Prepared;
 use crate::result::{Destination, Named, RunResult};
 use crate::selection::{FlagArguments, Sandbox, Selection, TooBroad, select_any};
 use crate::session::{self, Entered};
-use crate::way_out::WayOut;
 
 /// Namespaces that were begun before anything was known; whatever failed is told when they are needed.
 pub(crate) type MaybePremade = Option<Result<Premade, StartError>>;
@@ -249,7 +249,7 @@ fn run_uncaged(uncaged: Uncaged, arguments: &RunArguments, start: &mut Start) ->
 
 /// What is worth knowing before the program runs.
 fn tell_notes(prepared: &Prepared, backend: Backend, messages: Messages) {
-    for note in counsel::notes::of(prepared) {
+    for note in advice::notes::of(prepared) {
         messages.note(&note);
     }
     for sentence in &prepared.plan.walls.reduced_isolation {
@@ -312,14 +312,14 @@ impl Start {
         if let RunError::Begun { findings, .. } = &error {
             self.tell_findings(findings);
         }
-        self.not_run(named, counsel::failed_start(error, named.plan()).into())
+        self.not_run(named, advice::failed_start(error, named.plan()).into())
     }
 
     fn tell_notice(&self, notice: Notice<'_>) {
         match notice {
             Notice::Swept(swept) => self.messages.note(&swept.to_string()),
             Notice::LimitsNotHeld(degradation) => {
-                self.messages.warning(&counsel::limits::not_held(degradation));
+                self.messages.warning(&advice::limits::not_held(degradation));
                 self.messages.help(&degradation.fix);
             }
         }
@@ -371,8 +371,8 @@ fn start_gatekeeper(selection: &Selection) -> Result<Option<Gatekeeper>, Failure
     if selection.policy.net.asks_for_nothing() {
         return Ok(None);
     }
-    let way_out = WayOut::new(&selection.network, |name| std::env::var_os(name))?;
-    Ok(Some(Gatekeeper::start(&way_out.resolvers, way_out.settings)?))
+    let egress = Egress::new(&selection.network, |name| std::env::var_os(name))?;
+    Ok(Some(Gatekeeper::start(&egress.resolvers, egress.settings)?))
 }
 
 /// What was asked for on the command line, else what the agent's definition says.
@@ -408,10 +408,10 @@ fn pass_terminal_on(policy: &mut Policy) {
 /// Which limits the program ran into.
 fn tell_limits(limits: &LimitsPlan, ended: &Ended, messages: Messages) {
     let Ended { reason, usage, duration, .. } = ended;
-    if let Some(sentence) = counsel::limits::ended_by(limits, *reason, usage.as_ref()) {
+    if let Some(sentence) = advice::limits::ended_by(limits, *reason, usage.as_ref()) {
         messages.error(&sentence);
     }
-    for sentence in counsel::limits::met(limits, usage.as_ref(), *duration) {
+    for sentence in advice::limits::met(limits, usage.as_ref(), *duration) {
         messages.note(&sentence);
     }
 }

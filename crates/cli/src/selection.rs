@@ -59,7 +59,7 @@ pub(crate) fn select_any(
     for warning in &caller.locations.warnings {
         messages.warning(&warning.to_string());
     }
-    let flags = counsel::flags::read(&arguments.written()?, &caller)?;
+    let flags = advice::flags::read(&arguments.written()?, &caller)?;
     let ChoiceArguments { project, cage, agent, capability } = choice;
     let choice = Choice {
         project: project.clone(),
@@ -70,7 +70,7 @@ pub(crate) fn select_any(
     };
     let selected = cage::prepare::select(&caller, &choice, &flags, arguments.too_broad)?;
     if let Selected::Caged(selection) = &selected {
-        for note in counsel::notes::of_flags(selection) {
+        for note in advice::notes::of_flags(selection) {
             messages.note(&note);
         }
     }
@@ -110,7 +110,7 @@ fn add_program(rules: &mut WrittenRules, program: &ProgramArguments) -> Result<(
     let ProgramArguments { env, listed, commands, seccomp, state, memory, pids, cpus, time } =
         program;
     if let Some(name) = listed.iter().find(|name| matches!(name.as_str(), "base" | "none")) {
-        return Err(counsel::Failure::from(rules.not_a_program(name)).into());
+        return Err(advice::Failure::from(rules.not_a_program(name)).into());
     }
     rules.env.clone_from(env);
     rules.commands = match commands {

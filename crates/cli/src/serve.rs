@@ -19,7 +19,7 @@ use crate::output::print;
 pub(crate) fn serve(arguments: &ServeArguments) -> Result<Exit, Failure> {
     let mode = if arguments.system { Mode::System } else { Mode::User };
     if arguments.print_unit {
-        let program = counsel::doctor::own_executable()?;
+        let program = advice::doctor::own_executable()?;
         print(&daemon::unit::unit(mode, program.as_path()))?;
         return Ok(Exit::Success);
     }

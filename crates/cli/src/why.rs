@@ -1,7 +1,7 @@
 //! `stockade why`: what a cage makes of a path, a host, a system call or a variable, which rule says
 //! so, and what to change.
 
-use counsel::why::{Question, why as ask};
+use advice::why::{Question, why as ask};
 
 use crate::arguments::WhyArguments;
 use crate::exit::Exit;

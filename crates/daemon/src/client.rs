@@ -53,7 +53,7 @@ pub enum ClientError {
 
 /// A problem as it comes.
 #[derive(Deserialize)]
-struct Told {
+struct ProblemReport {
     code: String,
     message: String,
     help: Vec<String>,
@@ -133,7 +133,7 @@ fn refusal(head: &Head, answer: &mut impl Read) -> ClientError {
     // What came before the connection broke may still be whole.
     let _broken = answer.take(MOST_ANSWER).read_to_end(&mut bytes);
     match serde_json::from_slice(&bytes) {
-        Ok(Told { code, message, help }) => ClientError::Refused { code, message, help },
+        Ok(ProblemReport { code, message, help }) => ClientError::Refused { code, message, help },
         Err(_) => {
             let message = format!("the daemon answered with status {}", head.status);
             ClientError::Refused { code: "unknown".to_owned(), message, help: Vec::new() }

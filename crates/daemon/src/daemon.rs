@@ -14,11 +14,11 @@ use tokio::sync::{Semaphore, mpsc};
 
 use crate::admission::Admission;
 use crate::cages::Cages;
-use crate::doorstep::Doorstep;
 use crate::peer::Allowed;
 use crate::phase::Phases;
 use crate::sessions::Sessions;
 use crate::settings::Settings;
+use crate::unauthenticated::Unauthenticated;
 
 /// A daemon that serves.
 #[derive(Debug)]
@@ -34,10 +34,10 @@ pub(crate) struct Daemon {
     pub(crate) phase: Phases,
     pub(crate) allowed: Allowed,
     pub(crate) admission: Arc<Admission>,
-    /// Where connections from TCP stand until they show the token.
-    pub(crate) doorstep: Arc<Doorstep>,
-    /// Where those wait who are told that there is no room.
-    pub(crate) antechamber: Arc<Admission>,
+    /// Connections from TCP that have not shown the token yet.
+    pub(crate) unauthenticated: Arc<Unauthenticated>,
+    /// Connections that there is no room for, until they have been told so.
+    pub(crate) rejected: Arc<Admission>,
     /// The places of clients who are sent the whole record: each keeps all of its files open.
     pub(crate) exports: Arc<Semaphore>,
     pub(crate) started: SystemTime,

@@ -1,8 +1,8 @@
 //! A start that failed, in the words of the API.
 
+use advice::with_causes;
 use cage::runner::RunError;
 use cage::{RecordError, SpawnError};
-use counsel::with_causes;
 use plan::Plan;
 
 use crate::problem::{Code, Problem};
@@ -26,6 +26,6 @@ pub(crate) fn not_started(error: RunError, plan: Option<&Plan>) -> Problem {
         | RunError::Prepare(_)
         | RunError::Spawn(_)
         | RunError::Begun { .. }
-        | RunError::UncagedNotAllowed => counsel::failed_start(error, plan).into(),
+        | RunError::UncagedNotAllowed => advice::failed_start(error, plan).into(),
     }
 }

@@ -26,7 +26,7 @@ impl Phases {
         *self.0.borrow()
     }
 
-    /// Goes forward. Tells whether this call did it.
+    /// Goes forward. Returns whether this call did it.
     pub(crate) fn advance(&self, to: Phase) -> bool {
         self.0.send_if_modified(|now| {
             let forward = *now < to;

@@ -154,8 +154,8 @@ impl Problem {
     }
 }
 
-impl From<counsel::Failure> for Problem {
-    fn from(failure: counsel::Failure) -> Self {
+impl From<advice::Failure> for Problem {
+    fn from(failure: advice::Failure) -> Self {
         // A request that makes no sense is one, whatever it asks for.
         let code = match failure.kind {
             Kind::Usage => Code::BadRequest,

@@ -8,7 +8,7 @@ use std::task::Poll;
 use std::time::{Duration, SystemTime};
 
 use audit::{Event, Log};
-use cage::WayOut;
+use cage::Egress;
 use cage::prepare::{Caller, PolicyFiles};
 use cage::runner::{Runner, RunnerOptions, Uncaged};
 use cage::session::{END_OF_SESSION, Sessions as Store};
@@ -25,7 +25,6 @@ use tokio::sync::{Semaphore, mpsc};
 use crate::admission::Admission;
 use crate::cages::Cages;
 use crate::daemon::{Daemon, MOST_EXPORTS};
-use crate::doorstep::Doorstep;
 use crate::instance::{Instance, Visibility};
 use crate::log;
 use crate::notify;
@@ -37,6 +36,7 @@ use crate::server;
 use crate::sessions::Sessions;
 use crate::settings::{Mode, Settings};
 use crate::signals::{Signals, WatchedSignals};
+use crate::unauthenticated::Unauthenticated;
 
 /// How a daemon ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,8 +60,8 @@ pub fn serve(settings: Settings) -> Result<Stopped, ServeError> {
         Some(state) => Directory::open(state)?,
         None => return Err(cage::state::StateError::NoPlace.into()),
     };
-    let way_out = way_out(&caller)?;
-    let runner = start_runner(state.path(), way_out)?;
+    let egress = egress(&caller)?;
+    let runner = start_runner(state.path(), egress)?;
     if let Some(reason) = runner.limits_not_enforced() {
         log::warning(reason);
     }
@@ -76,9 +76,9 @@ pub fn serve(settings: Settings) -> Result<Stopped, ServeError> {
     let daemon = Arc::new(Daemon {
         allowed: Allowed::new(settings.allowed_users.clone()),
         admission: Admission::new(settings.most_connections, settings.most_connections_of_one),
-        doorstep: Doorstep::new(MOST_ON_DOORSTEP),
+        unauthenticated: Unauthenticated::new(MOST_UNAUTHENTICATED),
         exports: Arc::new(Semaphore::new(MOST_EXPORTS)),
-        antechamber: Admission::new(MOST_WAITING, MOST_WAITING_OF_ONE),
+        rejected: Admission::new(MOST_REJECTED, MOST_REJECTED_OF_ONE),
         sessions: Sessions::new(store, Arc::clone(&log)),
         cages: Arc::new(Cages::default()),
         phase: Phases::new(),
@@ -125,15 +125,15 @@ fn caller(mode: Mode) -> Result<Caller, ServeError> {
 }
 
 /// How the user's configuration has connections leave this machine.
-fn way_out(caller: &Caller) -> Result<WayOut, ServeError> {
-    let settings = PolicyFiles::user_network(caller).map_err(counsel::Failure::from)?;
+fn egress(caller: &Caller) -> Result<Egress, ServeError> {
+    let settings = PolicyFiles::user_network(caller).map_err(advice::Failure::from)?;
     let variable = |name: &str| caller.variable(name).map(Into::into);
-    Ok(WayOut::new(&settings, variable).map_err(counsel::Failure::from)?)
+    Ok(Egress::new(&settings, variable).map_err(advice::Failure::from)?)
 }
 
-fn start_runner(state: &HostPath, way_out: WayOut) -> Result<Runner, ServeError> {
+fn start_runner(state: &HostPath, egress: Egress) -> Result<Runner, ServeError> {
     let options =
-        RunnerOptions { way_out, uncaged: Uncaged::Allow, ..RunnerOptions::new(state.clone()) };
+        RunnerOptions { egress, uncaged: Uncaged::Allow, ..RunnerOptions::new(state.clone()) };
     Ok(Runner::start(options)?)
 }
 
@@ -262,7 +262,7 @@ fn look_for_untracked(daemon: &Arc<Daemon>) {
     });
 }
 
-/// Ends every cage: asks, waits, kills; at once when it is asked a second time. Tells how many ran.
+/// Ends every cage: asks, waits, kills; at once when it is asked a second time. Returns how many ran.
 async fn drain(daemon: &Arc<Daemon>, signals: &WatchedSignals) -> Result<u64, ServeError> {
     daemon.phase.advance(Phase::Draining);
     notify::stopping();
@@ -297,7 +297,7 @@ fn asks_for_the_end(received: Received) -> bool {
     received.signal != libc::SIGHUP && received.word != Some(END_OF_SESSION)
 }
 
-/// Tells when a process has ended that bears cages or gatekeepers.
+/// Reports the end of a process that starts cages or gatekeepers.
 struct LauncherWatch(Vec<AsyncFd<OwnedFd>>);
 
 impl LauncherWatch {
@@ -333,11 +333,11 @@ impl LauncherWatch {
 const MOST_THREADS: usize = 128;
 
 /// Most connections from TCP that have shown no token yet.
-const MOST_ON_DOORSTEP: usize = 64;
+const MOST_UNAUTHENTICATED: usize = 64;
 
-/// Most connections that are told that there is no room.
-const MOST_WAITING: usize = 64;
-const MOST_WAITING_OF_ONE: usize = 16;
+/// Most connections that wait for their refusal at once.
+const MOST_REJECTED: usize = 64;
+const MOST_REJECTED_OF_ONE: usize = 16;
 
 /// How long looks at the host after a cage's end may take when the daemon ends.
 const LAST_LOOKS: Duration = Duration::from_secs(10);

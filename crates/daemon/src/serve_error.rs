@@ -26,8 +26,8 @@ pub enum ServeError {
     Sessions(#[from] cage::session::SessionError),
     /// The user's configuration is wrong.
     #[error("the configuration cannot be used: {}", .0.text())]
-    Configuration(Box<counsel::Failure>),
-    /// What bears cages does not start.
+    Configuration(Box<advice::Failure>),
+    /// The processes that start cages do not start.
     #[error("no cages can be started")]
     Runner(#[from] cage::runner::RunError),
     /// An address cannot be had.
@@ -54,8 +54,8 @@ impl ServeError {
     }
 }
 
-impl From<counsel::Failure> for ServeError {
-    fn from(failure: counsel::Failure) -> Self {
+impl From<advice::Failure> for ServeError {
+    fn from(failure: advice::Failure) -> Self {
         Self::Configuration(Box::new(failure))
     }
 }
@@ -63,7 +63,7 @@ impl From<counsel::Failure> for ServeError {
 impl From<audit::AuditError> for Problem {
     fn from(error: audit::AuditError) -> Self {
         use crate::problem::Code;
-        Self::new(Code::Start(Kind::RecordUnavailable), counsel::with_causes(&error))
+        Self::new(Code::Start(Kind::RecordUnavailable), advice::with_causes(&error))
             .help("nothing is started that cannot be recorded: make room, or mend the disk")
     }
 }

@@ -20,7 +20,6 @@ use walls::Wall;
 use crate::admission::{Admitted, Crowded};
 use crate::answer::{self, Answer};
 use crate::daemon::Daemon;
-use crate::doorstep::Caller;
 use crate::log;
 use crate::operations;
 use crate::peer::Origin;
@@ -28,6 +27,7 @@ use crate::problem::{Code, Problem};
 use crate::route;
 use crate::stall::Impatient;
 use crate::token::Token;
+use crate::unauthenticated::Caller;
 
 /// What every connection gets.
 #[derive(Clone)]
@@ -85,7 +85,7 @@ pub(crate) async fn serve_tcp(
         };
         // Answers are small and somebody waits for each.
         let _slower = stream.set_nodelay(true);
-        let caller = Arc::new(daemon.doorstep.take());
+        let caller = Arc::new(daemon.unauthenticated.take());
         begin(&daemon, Origin::Network, Welcome::Asked(Arc::clone(&token), caller), stream);
     }
 }
@@ -105,7 +105,7 @@ where
 {
     let waiting = match welcome {
         Welcome::Served(_) | Welcome::Asked(..) => None,
-        Welcome::Refused(_) => match daemon.antechamber.admit(origin) {
+        Welcome::Refused(_) => match daemon.rejected.admit(origin) {
             Ok(waiting) => Some(waiting),
             Err(_) => return,
         },

@@ -111,7 +111,7 @@ impl Sessions {
     }
 
     /// Wipes a session that none of the daemon's cages is in any more, after asking others who use
-    /// it to end. Tells how many were ended in all.
+    /// it to end. Returns how many were ended in all.
     pub(crate) fn wipe(&self, id: &SessionId, killed: usize) -> Result<u64, Problem> {
         let asked = self.store.end(id)?;
         // It has ended, whatever can be written about it.
@@ -126,7 +126,7 @@ impl Sessions {
     }
 }
 
-/// Ends all cages of a session. Tells how many ran.
+/// Ends all cages of a session. Returns how many ran.
 pub(crate) async fn end_cages(id: &SessionId, cages: &Cages) -> usize {
     let is_in = |cage: &Arc<Cage>| cage.facts.session.as_deref() == Some(id.as_str());
     let running: Vec<Arc<Cage>> = cages.list().into_iter().filter(is_in).collect();
@@ -173,7 +173,7 @@ impl From<SessionError> for Problem {
                 Code::Start(Kind::CannotBuild)
             }
         };
-        Self::new(code, counsel::with_causes(&error))
+        Self::new(code, advice::with_causes(&error))
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::time::SystemTime;
 
+use advice::result::{DeniedCallResult, NetworkResult, Quarantined, UsageResult};
 use audit::Timestamp;
 use cage::Note;
 use cage::runner::OutputBuffer;
-use counsel::result::{DeniedCallResult, NetworkResult, Quarantined, UsageResult};
 use plan::LimitsPlan;
 use serde::Serialize;
 
@@ -136,7 +136,7 @@ impl ShownEnd {
             Note::Worth(text) | Note::Warning(text) => text.clone(),
         };
         let usage = ended.usage.as_ref();
-        let met = counsel::limits::met(&limits, usage, ended.duration);
+        let met = advice::limits::met(&limits, usage, ended.duration);
         let notes = ended.findings.notes.iter().map(warning);
         Self {
             ended_at: moment(*at),
@@ -144,7 +144,7 @@ impl ShownEnd {
             signal: ended.signal(),
             reason: ended.reason.word(),
             duration_ms: u64::try_from(ended.duration.as_millis()).unwrap_or(u64::MAX),
-            explanation: counsel::limits::ended_by(&limits, ended.reason, usage),
+            explanation: advice::limits::ended_by(&limits, ended.reason, usage),
             usage: usage.map(UsageResult::from),
             denials: ended.denials.iter().map(DeniedCallResult::from).collect(),
             network: ended.network.as_ref().map(NetworkResult::from),

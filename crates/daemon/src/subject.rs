@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use advice::Failure;
 use cage::prepare::project::PROJECT_FILE_NAME;
 use cage::prepare::{
     Caller, Choice, PolicyFiles, Sandbox, Selected, Selection, TooBroad, select_from,
 };
-use counsel::Failure;
 use plan::HostPath;
 use policy::text::WrittenRules;
 use serde::de::{DeserializeOwned, Error as _};
@@ -140,7 +140,7 @@ impl Subject {
             return Err(Failure::new(Kind::Usage, message)
                 .help("give `capabilities` or `policy`, and only one of them"));
         }
-        let flags = counsel::flags::read(&self.rules, caller)?;
+        let flags = advice::flags::read(&self.rules, caller)?;
         let mut files = PolicyFiles::read(caller, self.project.as_deref())?;
         if let Some(text) = &self.policy {
             let path = files.project.root.join(PROJECT_FILE_NAME);

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::{Counters, Way};
+use crate::event::{Counters, Route};
 
 /// The account of one cage.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,7 +37,7 @@ pub struct DeniedTarget {
     /// Why, the last time.
     pub reason: String,
     /// How it came, the last time; none for a question about a name.
-    pub way: Option<Way>,
+    pub way: Option<Route>,
     /// How often.
     pub count: u64,
 }

@@ -10,13 +10,13 @@ use plan::network::GatekeeperPlan;
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
+use crate::budget::{Budget, Serves, Taken};
 use crate::control::Registration;
 use crate::decision::{Denial, Target, Verdict, decide, decide_question};
 use crate::dial::{self, DialFailure};
 use crate::dns::{CageNames, Outside, ResolveFailure, Resolver};
-use crate::event::{EventKind, Way};
+use crate::event::{EventKind, Route};
 use crate::limits;
-use crate::places::{Places, Serves, Taken};
 use crate::record::Record;
 use crate::relay::{HeldBack, Meter, Pipes};
 use crate::rules::Rules;
@@ -29,10 +29,10 @@ use crate::watched::Watched;
 pub(crate) struct Shared {
     pub(crate) resolver: Arc<Resolver>,
     pub(crate) pipes: Pipes,
-    /// Places for connections.
-    pub(crate) connections: Arc<Places>,
-    /// Places for what cages are served with.
-    pub(crate) cages: Arc<Places>,
+    /// The budget for connections.
+    pub(crate) connections: Arc<Budget>,
+    /// The budget for what cages are served with.
+    pub(crate) cages: Arc<Budget>,
     pub(crate) serves: Serves,
 }
 
@@ -48,10 +48,10 @@ pub(crate) struct Cage {
     held_back: HeldBack,
     pub(crate) record: Record,
     shared: Arc<Shared>,
-    /// Places for connections that nobody else can take.
-    own_places: Arc<Places>,
+    /// Connections that nobody else can take.
+    own_budget: Arc<Budget>,
     /// For these, and for what it is served with.
-    _places: Taken,
+    _share: Taken,
 }
 
 /// Why a cage does not get a connection.
@@ -70,7 +70,7 @@ impl Cage {
         registration: Registration,
         channel: Arc<Watched>,
         shared: Arc<Shared>,
-        places: Taken,
+        share: Taken,
     ) -> Self {
         let Registration { invocation, settings, .. } = registration;
         Self {
@@ -83,8 +83,8 @@ impl Cage {
             held_back: HeldBack::default(),
             record: Record::new(invocation, settings.log_allowed, channel),
             shared,
-            own_places: Places::new(limits::OWN_CONNECTIONS),
-            _places: places,
+            own_budget: Budget::new(limits::OWN_CONNECTIONS),
+            _share: share,
         }
     }
 
@@ -93,7 +93,7 @@ impl Cage {
         let take = || {
             let all = limits::CONNECTIONS.saturating_sub(self.connections.available_permits());
             let shared = &self.shared.connections;
-            self.own_places.take(1).or_else(|| match self.shared.serves {
+            self.own_budget.take(1).or_else(|| match self.shared.serves {
                 Serves::OneCage => shared.take(1),
                 Serves::ManyCages => shared.take_share(all),
             })
@@ -116,7 +116,7 @@ impl Cage {
         &self,
         target: &Target,
         port: u16,
-        way: Way,
+        way: Route,
     ) -> Result<TcpStream, Refusal> {
         let rule = match decide(&self.rules, target, port) {
             Verdict::Allow { rule } => rule,
@@ -158,7 +158,7 @@ impl Cage {
             dial::dial_host_port(port).await?
         };
         let (target, rule) = ("localhost".to_owned(), HOST_PORTS.to_owned());
-        self.record.take(EventKind::TcpAllowed { target, port, rule, way: Way::HostPort });
+        self.record.take(EventKind::TcpAllowed { target, port, rule, way: Route::HostPort });
         Ok(stream)
     }
 
@@ -168,7 +168,7 @@ impl Cage {
         target: &dyn std::fmt::Display,
         port: u16,
         denial: Denial,
-        way: Way,
+        way: Route,
     ) -> Refusal {
         self.record.take(EventKind::TcpDenied {
             target: target.to_string(),

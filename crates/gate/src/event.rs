@@ -49,7 +49,7 @@ pub enum EventKind {
         /// The entry that allows it.
         rule: String,
         /// How it came.
-        way: Way,
+        way: Route,
     },
     /// A connection was refused.
     #[serde(rename = "gatekeeper.tcp_denied")]
@@ -65,7 +65,7 @@ pub enum EventKind {
         /// Why.
         reason: String,
         /// How it came.
-        way: Way,
+        way: Route,
     },
     /// A datagram was refused.
     #[serde(rename = "gatekeeper.udp_denied")]
@@ -86,7 +86,7 @@ pub enum EventKind {
 /// How a connection reached the gatekeeper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Way {
+pub enum Route {
     /// Without knowing of it.
     Transparent,
     /// As a SOCKS client.
@@ -99,7 +99,7 @@ pub enum Way {
     HostPort,
 }
 
-impl Way {
+impl Route {
     /// Its word in the record.
     pub fn word(self) -> &'static str {
         match self {

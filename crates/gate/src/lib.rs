@@ -7,6 +7,7 @@
 
 pub mod account;
 pub mod addresses;
+pub mod budget;
 mod cage;
 pub mod control;
 pub mod decision;
@@ -16,7 +17,6 @@ pub mod event;
 mod flow;
 pub mod inspect;
 pub mod limits;
-pub mod places;
 pub mod process;
 mod record;
 mod relay;

@@ -12,6 +12,7 @@ use tokio::io::Interest;
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, timeout};
 
+use crate::budget::{Budget, Division, Serves};
 use crate::cage::{Cage, Shared};
 use crate::control::{
     self, CageOrder, CageReport, Channel, Order, Registration, Waiting, read_plan,
@@ -20,7 +21,6 @@ use crate::dns::{self, Resolver};
 use crate::event::Counters;
 use crate::flow::{self, Sockets};
 use crate::limits;
-use crate::places::{Division, Places, Serves};
 use crate::relay::Pipes;
 use crate::watched::Watched;
 
@@ -53,8 +53,8 @@ pub(crate) async fn serve_all(
     let shared = Arc::new(Shared {
         resolver,
         pipes: Pipes::new(division.pipes),
-        connections: Places::new(division.connections),
-        cages: Places::new(division.cages),
+        connections: Budget::new(division.connections),
+        cages: Budget::new(division.cages),
         serves,
     });
     let control = Watched::new(control)?;
@@ -148,9 +148,9 @@ fn take(
     shared: Arc<Shared>,
 ) -> Result<(Arc<Cage>, JoinSet<()>), String> {
     // With the channel, which came first. Two make a place.
-    let places = (descriptors.len() + 1).div_ceil(2) + limits::OWN_CONNECTIONS;
-    let places = shared.cages.take(places).or_else(|| shared.connections.take(places));
-    let places = places.ok_or(NO_DESCRIPTORS)?;
+    let needed = (descriptors.len() + 1).div_ceil(2) + limits::OWN_CONNECTIONS;
+    let share = shared.cages.take(needed).or_else(|| shared.connections.take(needed));
+    let share = share.ok_or(NO_DESCRIPTORS)?;
     let plan = descriptors.next().ok_or("the plan did not come with it")?;
     let plan = read_plan(plan.as_fd()).map_err(|errno| format!("the plan: {errno}"))?;
     let (kinds, published) = (registration.kinds.clone(), registration.published.clone());
@@ -162,7 +162,7 @@ fn take(
     let sockets =
         Sockets { made_inside, published: published.into_iter().zip(descriptors).collect() };
     let resolver = Arc::clone(&shared.resolver);
-    let cage = Arc::new(Cage::new(&plan, registration, channel, shared, places));
+    let cage = Arc::new(Cage::new(&plan, registration, channel, shared, share));
     let listeners = flow::listen(&cage, sockets, resolver)
         .map_err(|error| format!("its sockets cannot be served: {error}"))?;
     Ok((cage, listeners))

@@ -27,11 +27,11 @@ pub(crate) struct Record {
     pub(crate) outward: AtomicU64,
     /// What could not be done for want of descriptors.
     out_of_descriptors: AtomicU64,
-    told: Mutex<Told>,
+    state: Mutex<State>,
 }
 
 #[derive(Debug)]
-struct Told {
+struct State {
     channel: Arc<Watched>,
     counters: Counters,
     denials: BTreeMap<(String, Option<u16>), DeniedTarget>,
@@ -53,7 +53,7 @@ struct Sampling {
 impl Record {
     /// An empty record, whose events go to `channel`.
     pub(crate) fn new(invocation: String, log_allowed: f64, channel: Arc<Watched>) -> Self {
-        let told = Told {
+        let state = State {
             channel,
             counters: Counters::default(),
             denials: BTreeMap::new(),
@@ -69,18 +69,18 @@ impl Record {
             inward: AtomicU64::default(),
             outward: AtomicU64::default(),
             out_of_descriptors: AtomicU64::default(),
-            told: Mutex::new(told),
+            state: Mutex::new(state),
         }
     }
 
     /// Takes note of something.
     pub(crate) fn take(&self, kind: EventKind) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        told.count(&kind);
-        if told.is_worth_telling(&kind) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.count(&kind);
+        if state.is_worth_telling(&kind) {
             let event = Event { invocation_id: self.invocation.clone(), kind };
-            if !told.may_tell() || told.send(&CageReport::Event(event)).is_err() {
-                told.lost = told.lost.saturating_add(1);
+            if !state.may_tell() || state.send(&CageReport::Event(event)).is_err() {
+                state.lost = state.lost.saturating_add(1);
             }
         }
     }
@@ -92,39 +92,39 @@ impl Record {
 
     /// How much of everything there was so far.
     pub(crate) fn counters(&self) -> Counters {
-        self.counters_of(&self.told.lock().unwrap_or_else(PoisonError::into_inner))
+        self.counters_of(&self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn counters_of(&self, told: &Told) -> Counters {
+    fn counters_of(&self, state: &State) -> Counters {
         Counters {
             bytes_in: self.inward.load(Ordering::Relaxed),
             bytes_out: self.outward.load(Ordering::Relaxed),
-            ..told.counters
+            ..state.counters
         }
     }
 
     /// Everything so far.
     pub(crate) fn account(&self) -> Account {
-        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut denials: Vec<DeniedTarget> = told.denials.values().cloned().collect();
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut denials: Vec<DeniedTarget> = state.denials.values().cloned().collect();
         denials.sort_by_key(|denial| std::cmp::Reverse(denial.count));
         Account {
-            counters: self.counters_of(&told),
+            counters: self.counters_of(&state),
             denials,
-            unlisted_denials: told.unlisted_denials,
+            unlisted_denials: state.unlisted_denials,
             out_of_descriptors: self.out_of_descriptors.load(Ordering::Relaxed),
-            events_lost: told.lost,
+            events_lost: state.lost,
         }
     }
 
     /// Says something on the cage's channel, if whoever listens has room for it.
     pub(crate) fn report(&self, report: &CageReport) -> Result<(), Errno> {
-        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        told.send(report)
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.send(report)
     }
 }
 
-impl Told {
+impl State {
     fn count(&mut self, kind: &EventKind) {
         let counters = &mut self.counters;
         let counter = match kind {
@@ -177,7 +177,7 @@ impl Told {
             EventKind::DnsAllowed { .. } | EventKind::TcpAllowed { .. } => self.sampling.is_due(),
             EventKind::UpstreamUnreachable { .. } => {
                 let now = Instant::now();
-                let recent = |told: Instant| now.duration_since(told) < UPSTREAM_QUIET;
+                let recent = |last: Instant| now.duration_since(last) < UPSTREAM_QUIET;
                 if self.upstream.is_some_and(recent) {
                     return false;
                 }

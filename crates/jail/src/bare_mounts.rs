@@ -14,27 +14,28 @@ use sys::mount::{Depth, MountAttributes, NODEV, NOEXEC, NOSUID, RDONLY};
 
 use crate::tree;
 
-/// Such a namespace, and the way back from it.
+/// Such a namespace, and the one to go back to.
 #[derive(Debug)]
 pub(crate) struct BareMounts {
     bare: OwnedFd,
-    /// Where this process came from.
-    home: OwnedFd,
+    /// The mount namespace that this process was started in.
+    inherited: OwnedFd,
 }
 
 impl BareMounts {
     /// Makes one, in a process with a single thread. There is none for anybody but root, who alone can go
-    /// back, and where it cannot be made: cages are born well without. After an error this process is
+    /// back, and where it cannot be made: cages start well without it. After an error this process is
     /// not where it was.
     pub(crate) fn make() -> Result<Option<Self>, Errno> {
         if !rustix::process::geteuid().is_root() {
             return Ok(None);
         }
-        let (Ok(home), Ok(root), Ok(proc)) = (own_namespace(), open_root(), copy_of_proc()) else {
+        let (Ok(inherited), Ok(root), Ok(proc)) = (own_namespace(), open_root(), copy_of_proc())
+        else {
             return Ok(None);
         };
-        // The way back is tried before there is a need for it.
-        if move_into(&home).is_err() {
+        // Going back is tried before it is needed.
+        if move_into(&inherited).is_err() {
             return Ok(None);
         }
         if !is_root(&root)? {
@@ -47,15 +48,15 @@ impl BareMounts {
             return Ok(None);
         }
         let bare = leave_everything_but(&proc);
-        move_into(&home)?;
-        Ok(bare.ok().map(|bare| Self { bare, home }))
+        move_into(&inherited)?;
+        Ok(bare.ok().map(|bare| Self { bare, inherited }))
     }
 
     /// Does something with this process in the namespace. A child that is made there stays there.
     pub(crate) fn visit<T>(&self, act: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
         move_into(&self.bare)?;
         let done = act();
-        move_into(&self.home)?;
+        move_into(&self.inherited)?;
         done
     }
 }

@@ -22,7 +22,7 @@ pub enum Report {
     /// The program's terminal; its other end comes with the packet.
     Terminal,
     /// The tree is built and the cage's root. Its mount table comes with the packet, for
-    /// [`crate::Born::verify`].
+    /// [`crate::Child::verify`].
     Built,
     /// The program's first instruction is next.
     Started(Layers),

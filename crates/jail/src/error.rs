@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[cfg(test)]
 mod tests;
 
-/// Why a cage was not born.
+/// Why a cage did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The Plan asks for something that this enforcer does not hold.
@@ -21,7 +21,7 @@ pub enum StartError {
     /// The control channel to the cage broke.
     #[error("the cage's first process ended without saying why")]
     Vanished,
-    /// The launcher ended, and every cage that it bore with it.
+    /// The launcher ended, and every cage that it started with it.
     #[error("the launcher process is gone")]
     LauncherGone,
 }

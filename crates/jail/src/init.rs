@@ -250,7 +250,7 @@ impl<'a> Init<'a> {
         }
     }
 
-    /// Reaps everything that has ended; tells how the program did.
+    /// Reaps everything that has ended; returns how the program ended.
     fn reap(&self) -> Option<End> {
         while let Ok(Some(_)) = sys::signal::read(self.children.as_fd()) {}
         let mut program_end = None;

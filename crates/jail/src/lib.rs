@@ -1,7 +1,7 @@
 //! Puts a process under a Plan.
 //!
-//! [`start`] bears a cage: it forks once into new namespaces, builds the tree, drops every
-//! privilege, verifies the result and waits behind a gate until [`Born::open_gate`]. One file holds
+//! [`start`] starts a cage: it forks once into new namespaces, builds the tree, drops every
+//! privilege, verifies the result and waits behind a gate until [`Child::open_gate`]. One file holds
 //! one mechanism, in the order in which they happen.
 //!
 //! This crate decides nothing: it carries out a Plan or refuses it, and undoes what it began.
@@ -30,7 +30,7 @@ mod terminal;
 mod tree;
 mod verify;
 
-pub mod attendant;
+pub mod helper_process;
 pub mod launcher;
 pub mod restrict;
 
@@ -39,5 +39,5 @@ pub use error::{SetupFailure, StartError, Step};
 pub use namespaces::Premade;
 pub use network::{NetworkProbe, probe_network};
 pub use privileges::refuse_core_dumps;
-pub use start::{Born, LimitsHolder, start};
+pub use start::{Child, LimitsHolder, start};
 pub use streams::{ProgramStreams, Stream};

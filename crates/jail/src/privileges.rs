@@ -12,7 +12,7 @@ use walls::Wall;
 
 use crate::{SetupFailure, Step};
 
-/// Lets this process die with the thread that bore it. Cleared by the kernel on every change of
+/// Lets this process die with the thread that started it. Cleared by the kernel on every change of
 /// ids, so it comes after the last one.
 pub(crate) fn die_with_parent() -> Result<(), SetupFailure> {
     if !walls::stands(Wall::DeathWithSupervisor) {

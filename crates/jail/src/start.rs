@@ -1,6 +1,6 @@
-//! Bearing a cage: namespaces made ahead, a child born in them, and what its supervisor does until the
+//! Starting a cage: namespaces made ahead, a child started in them, and what its supervisor does until the
 //! program runs; what the child does stands in `first_process`. Whatever fails, nothing stays behind:
-//! the namespaces die with the child, and dropping a [`Born`] kills it.
+//! the namespaces die with the child, and dropping a [`Child`] kills it.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,16 +31,16 @@ pub enum LimitsHolder<'a> {
     Nobody,
     /// The caller, from before it opens the gate.
     Caller {
-        /// The cgroup that the cage is born in, where the kernel can do that. The caller moves it
+        /// The cgroup that the cage starts in, where the kernel can do that. The caller moves it
         /// into any other.
-        birthplace: Option<BorrowedFd<'a>>,
+        cgroup: Option<BorrowedFd<'a>>,
     },
 }
 
-/// A cage that exists. Its program has not run before [`Born::open_gate`], which wants it verified;
+/// A cage that exists. Its program has not run before [`Child::open_gate`], which wants it verified;
 /// dropping it ends the cage.
 #[derive(Debug)]
-pub struct Born {
+pub struct Child {
     pid: Pid,
     pidfd: OwnedFd,
     control: Channel,
@@ -89,14 +89,14 @@ pub(crate) enum Parentage {
     GivenAway,
 }
 
-/// Bears a cage in this process, which must have a single thread. `sources` are the descriptors
+/// Starts a cage in this process, which must have a single thread. `sources` are the descriptors
 /// of [`Plan::sources`], in order.
 pub fn start(
     plan: &Plan,
     sources: &[OwnedFd],
     streams: ProgramStreams,
     limits: LimitsHolder<'_>,
-) -> Result<Born, StartError> {
+) -> Result<Child, StartError> {
     start_in(Origin::New(None), plan, sources, streams, limits)
 }
 
@@ -107,7 +107,7 @@ pub(crate) fn start_in(
     sources: &[OwnedFd],
     streams: ProgramStreams,
     limits: LimitsHolder<'_>,
-) -> Result<Born, StartError> {
+) -> Result<Child, StartError> {
     check(plan, sources, limits)?;
     let sockets = network::descriptors(&plan.walls.network);
     let descriptors = sources.len().saturating_mul(2).saturating_add(sockets);
@@ -120,8 +120,8 @@ pub(crate) fn start_in(
     }
     let mut control = Some(control);
     let mut inside = Some((streams, inside));
-    let birthplace = match limits {
-        LimitsHolder::Caller { birthplace } => birthplace,
+    let cgroup = match limits {
+        LimitsHolder::Caller { cgroup } => cgroup,
         LimitsHolder::Nobody => None,
     };
     let mut life = || {
@@ -132,11 +132,11 @@ pub(crate) fn start_in(
         }
     };
     let (pid, pidfd, holder) =
-        origin.start_first_process(&plan.walls.identity, birthplace, &mut life)?;
+        origin.start_first_process(&plan.walls.identity, cgroup, &mut life)?;
     // The child has its own copies, and a channel must have one other end only.
     drop(inside);
     let control = control.ok_or(StartError::Vanished)?;
-    let born = Born {
+    let child = Child {
         pid,
         pidfd,
         control,
@@ -150,13 +150,13 @@ pub(crate) fn start_in(
     if !is_mapped {
         // One that is gone has said why.
         identity::map(pid, &plan.walls.identity, plan.host_ids())
-            .and_then(|()| born.send(&Order::Mapped).map_err(namespaces::failed))
-            .map_err(|failure| born.told_failure().unwrap_or(failure))?;
+            .and_then(|()| child.send(&Order::Mapped).map_err(namespaces::failed))
+            .map_err(|failure| child.reported_failure().unwrap_or(failure))?;
     }
     if namespaces::is_built_from_outside(&plan.walls.identity) {
-        born.leftovers().extend(idmap::send_binds(plan, sources, &born.control)?);
+        child.leftovers().extend(idmap::send_binds(plan, sources, &child.control)?);
     }
-    Ok(born)
+    Ok(child)
 }
 
 impl Premade {
@@ -167,12 +167,12 @@ impl Premade {
         sources: &[OwnedFd],
         streams: ProgramStreams,
         limits: LimitsHolder<'_>,
-    ) -> Result<Born, StartError> {
+    ) -> Result<Child, StartError> {
         start_in(self.into_origin(), plan, sources, streams, limits)
     }
 }
 
-impl Born {
+impl Child {
     pub(crate) fn from_launcher(plan: &Plan, pid: Pid, pidfd: OwnedFd, control: OwnedFd) -> Self {
         Self {
             pid,
@@ -260,7 +260,7 @@ impl Born {
         self.send(&Order::Go(self.departing))
     }
 
-    /// Has pid 1 stay after it has told the end, until [`Self::dismiss`]: for whoever reads counters
+    /// Has pid 1 stay after it has reported the end, until [`Self::dismiss`]: for whoever reads counters
     /// that go with the cage's last process. To be called before the gate is opened.
     pub fn stay_until_dismissed(&mut self) {
         self.departing = Departing::WhenTold;
@@ -287,7 +287,7 @@ impl Born {
     }
 
     /// Why the cage could not be built, if pid 1 has said so already.
-    fn told_failure(&self) -> Option<SetupFailure> {
+    fn reported_failure(&self) -> Option<SetupFailure> {
         if !self.has_report() {
             return None;
         }
@@ -362,7 +362,7 @@ impl Born {
     }
 }
 
-impl Drop for Born {
+impl Drop for Child {
     fn drop(&mut self) {
         if self.parentage != Parentage::GivenAway {
             self.kill();

@@ -28,15 +28,15 @@ fn run(launcher: &Launcher, prepared: &Prepared) -> (End, String) {
         stdout: Stream::Descriptor(OwnedFd::from(writer)),
         stderr: Stream::Null,
     };
-    let born = launcher
+    let child = launcher
         .start_cage(&prepared.plan, &prepared.sources, streams, LimitsHolder::Nobody)
         .unwrap();
-    born.verify_when_built().unwrap();
-    born.open_gate().unwrap();
+    child.verify_when_built().unwrap();
+    child.open_gate().unwrap();
     let mut output = String::new();
     reader.read_to_string(&mut output).unwrap();
     loop {
-        match born.next_report().unwrap().expect("pid 1 reports").0 {
+        match child.next_report().unwrap().expect("pid 1 reports").0 {
             Report::Ended { end, .. } => return (end, output),
             Report::Failed(failure) => panic!("{failure}"),
             _ => {}
@@ -45,7 +45,7 @@ fn run(launcher: &Launcher, prepared: &Prepared) -> (End, String) {
 }
 
 /// V8, K237
-fn cages_born_at_once_see_only_their_own() {
+fn cages_started_at_once_see_only_their_own() {
     let launcher = Launcher::start(None).unwrap();
     start_at_once(&[&launcher; 16]);
 }
@@ -107,14 +107,14 @@ fn a_launcher_survives_what_it_cannot_do() {
 fn a_cage_ends_with_its_launcher() {
     let launcher = Launcher::start(None).unwrap();
     let prepared = Prepared::new(&["sleep", "1000"]);
-    let born = launcher
+    let child = launcher
         .start_cage(&prepared.plan, &prepared.sources, ProgramStreams::null(), LimitsHolder::Nobody)
         .unwrap();
-    born.verify_when_built().unwrap();
-    born.open_gate().unwrap();
-    while !matches!(born.next_report().unwrap(), Some((Report::Started(_), _))) {}
+    child.verify_when_built().unwrap();
+    child.open_gate().unwrap();
+    while !matches!(child.next_report().unwrap(), Some((Report::Started(_), _))) {}
     drop(launcher);
-    born.wait_until_gone().unwrap();
+    child.wait_until_gone().unwrap();
 }
 
 /// K185, T54: a launcher keeps nothing of the cages that it gave away.
@@ -200,9 +200,9 @@ fn masks_are_a_cages_own() {
         stderr: Stream::Null,
     };
     let (plan, sources) = (&first.plan, &first.sources);
-    let born = launcher.start_cage(plan, sources, streams, LimitsHolder::Nobody).unwrap();
-    born.verify_when_built().unwrap();
-    born.open_gate().unwrap();
+    let child = launcher.start_cage(plan, sources, streams, LimitsHolder::Nobody).unwrap();
+    child.verify_when_built().unwrap();
+    child.open_gate().unwrap();
     let mut said = [0; 7];
     output.read_exact(&mut said).unwrap();
     assert_eq!(&said, b"locked\n");
@@ -215,7 +215,7 @@ fn masks_are_a_cages_own() {
 }
 
 /// K185: a launcher does not leave a root that its caller was put into. In one the kernel gives nobody a user
-/// namespace, so it has no cages to bear.
+/// namespace, so it starts no cages.
 fn a_launcher_in_a_root_of_its_own_stays_there() {
     if !testing::is_root() {
         return testing::skip("only root can enter another root");
@@ -259,7 +259,7 @@ fn cages_ignore_nothing_that_their_caller_does() {
 
 fn main() {
     support::run_single_threaded(&[
-        ("cages_born_at_once_see_only_their_own", cages_born_at_once_see_only_their_own),
+        ("cages_started_at_once_see_only_their_own", cages_started_at_once_see_only_their_own),
         ("cages_of_ten_launchers_see_only_their_own", cages_of_ten_launchers_see_only_their_own),
         ("a_launcher_survives_what_it_cannot_do", a_launcher_survives_what_it_cannot_do),
         ("a_cage_ends_with_its_launcher", a_cage_ends_with_its_launcher),

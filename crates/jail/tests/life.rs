@@ -1,4 +1,4 @@
-//! A cage from birth to end, through the launcher alone: streams, exit status, identity, signals,
+//! A cage from start to end, through the launcher alone: streams, exit status, identity, signals,
 //! and what is left afterwards.
 #![allow(
     clippy::unwrap_used,
@@ -14,7 +14,7 @@ mod support;
 use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
 
-use jail::{Born, End, LimitsHolder, ProgramStreams, Report, StartError, Stream};
+use jail::{Child, End, LimitsHolder, ProgramStreams, Report, StartError, Stream};
 use plan::Access;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use support::Prepared;
@@ -38,9 +38,9 @@ fn streams() -> (ProgramStreams, std::io::PipeReader) {
     (streams, reader)
 }
 
-fn until_end(born: &Born) -> Result<(End, Vec<jail::Denial>), jail::SetupFailure> {
+fn until_end(child: &Child) -> Result<(End, Vec<jail::Denial>), jail::SetupFailure> {
     loop {
-        match born.next_report().unwrap().expect("pid 1 says how it ends").0 {
+        match child.next_report().unwrap().expect("pid 1 says how it ends").0 {
             Report::Ended { end, denials, .. } => return Ok((end, denials)),
             Report::Failed(failure) => return Err(failure),
             _ => {}
@@ -52,25 +52,25 @@ fn run(prepared: &Prepared) -> Result<Outcome, jail::SetupFailure> {
     run_in(None, prepared)
 }
 
-/// Runs the program in a cage that is born in these namespaces, or in new ones.
+/// Runs the program in a cage that starts in these namespaces, or in new ones.
 fn run_in(
     premade: Option<jail::Premade>,
     prepared: &Prepared,
 ) -> Result<Outcome, jail::SetupFailure> {
     let (streams, mut reader) = streams();
     let (plan, sources, limits) = (&prepared.plan, &prepared.sources, LimitsHolder::Nobody);
-    let born = match premade {
+    let child = match premade {
         Some(premade) => premade.start(plan, sources, streams, limits).unwrap(),
         None => jail::start(plan, sources, streams, limits).unwrap(),
     };
-    match born.verify_when_built() {
+    match child.verify_when_built() {
         Err(StartError::Setup(failure)) => return Err(failure),
         verified => verified.unwrap(),
     }
     // A pid 1 that has already failed cannot hear it; what it reported tells why.
-    let _heard = born.open_gate();
-    let (end, denials) = until_end(&born)?;
-    born.wait_until_gone().unwrap();
+    let _heard = child.open_gate();
+    let (end, denials) = until_end(&child)?;
+    child.wait_until_gone().unwrap();
     let mut output = String::new();
     reader.read_to_string(&mut output).unwrap();
     Ok(Outcome { end, output, denials })
@@ -225,13 +225,13 @@ fn a_cage_in_premade_namespaces_starts_in_its_group() {
     let prepared = shell("true");
     let premade = jail::Premade::begin().unwrap();
     let opened = std::fs::File::open(&group).unwrap();
-    let limits = LimitsHolder::Caller { birthplace: Some(opened.as_fd()) };
-    let born = premade.start(&prepared.plan, &prepared.sources, ProgramStreams::null(), limits);
-    let place = born.as_ref().map(|born| {
-        std::fs::read_to_string(format!("/proc/{}/cgroup", born.pid().as_raw_nonzero())).unwrap()
+    let limits = LimitsHolder::Caller { cgroup: Some(opened.as_fd()) };
+    let child = premade.start(&prepared.plan, &prepared.sources, ProgramStreams::null(), limits);
+    let place = child.as_ref().map(|child| {
+        std::fs::read_to_string(format!("/proc/{}/cgroup", child.pid().as_raw_nonzero())).unwrap()
     });
     let place = place.map_err(ToString::to_string);
-    drop(born);
+    drop(child);
     std::fs::remove_dir(&group).unwrap();
     let place = place.unwrap();
     assert!(place.contains(group.file_name().unwrap().to_str().unwrap()), "{place}");
@@ -262,38 +262,38 @@ fn every_namespace_is_new() {
 
 /// K188: counters that go with the last process of a cage are read before that goes.
 fn the_first_process_stays_until_it_is_dismissed() {
-    let is_gone = |born: &Born, milliseconds: i64| {
+    let is_gone = |child: &Child, milliseconds: i64| {
         let time = Timespec { tv_sec: 0, tv_nsec: milliseconds * 1_000_000 };
-        let mut process = [PollFd::from_borrowed_fd(born.gone(), PollFlags::IN)];
+        let mut process = [PollFd::from_borrowed_fd(child.gone(), PollFlags::IN)];
         rustix::event::poll(&mut process, Some(&time)).unwrap() == 1
     };
     let begin = |script: &str| {
         let prepared = shell(script);
         let (plan, sources) = (&prepared.plan, &prepared.sources);
-        let mut born = jail::start(plan, sources, streams().0, LimitsHolder::Nobody).unwrap();
-        born.stay_until_dismissed();
-        born.verify_when_built().unwrap();
-        born.open_gate().unwrap();
-        born
+        let mut child = jail::start(plan, sources, streams().0, LimitsHolder::Nobody).unwrap();
+        child.stay_until_dismissed();
+        child.verify_when_built().unwrap();
+        child.open_gate().unwrap();
+        child
     };
-    let born = begin("exit 3");
-    assert_eq!(until_end(&born).unwrap().0, End::Exited(3));
-    assert!(!is_gone(&born, 300));
+    let child = begin("exit 3");
+    assert_eq!(until_end(&child).unwrap().0, End::Exited(3));
+    assert!(!is_gone(&child, 300));
     // Orders that are too late do not make it go, and no order makes it stay.
-    born.signal(libc::SIGTERM).unwrap();
-    assert!(!is_gone(&born, 100));
-    born.dismiss();
-    born.wait_until_gone().unwrap();
+    child.signal(libc::SIGTERM).unwrap();
+    assert!(!is_gone(&child, 100));
+    child.dismiss();
+    child.wait_until_gone().unwrap();
     // Nobody has to wait for one that is not dismissed.
-    let born = begin("true");
-    until_end(&born).unwrap();
+    let child = begin("true");
+    until_end(&child).unwrap();
     let asked = std::time::Instant::now();
-    born.wait_until_gone().unwrap();
+    child.wait_until_gone().unwrap();
     assert!(asked.elapsed() > std::time::Duration::from_millis(500));
-    let born = begin("true");
-    until_end(&born).unwrap();
-    born.kill();
-    born.wait_until_gone().unwrap();
+    let child = begin("true");
+    until_end(&child).unwrap();
+    child.kill();
+    child.wait_until_gone().unwrap();
 }
 
 /// K174: whoever signals a program that has just ended learns that, whatever pid 1 has left unread.
@@ -301,22 +301,22 @@ fn a_signal_after_the_end_finds_nobody() {
     for unread in [0, 1, 3] {
         let prepared = shell("sleep 1000");
         let (plan, sources) = (&prepared.plan, &prepared.sources);
-        let born = jail::start(plan, sources, streams().0, LimitsHolder::Nobody).unwrap();
-        born.verify_when_built().unwrap();
-        born.open_gate().unwrap();
-        assert!(matches!(born.next_report().unwrap().unwrap().0, Report::Started(_)));
-        sys::signal::send(born.pid(), libc::SIGSTOP).unwrap();
+        let child = jail::start(plan, sources, streams().0, LimitsHolder::Nobody).unwrap();
+        child.verify_when_built().unwrap();
+        child.open_gate().unwrap();
+        assert!(matches!(child.next_report().unwrap().unwrap().0, Report::Started(_)));
+        sys::signal::send(child.pid(), libc::SIGSTOP).unwrap();
         for _ in 0..unread {
-            born.signal(libc::SIGUSR1).unwrap();
+            child.signal(libc::SIGUSR1).unwrap();
         }
-        born.kill();
-        let mut process = [PollFd::from_borrowed_fd(born.gone(), PollFlags::IN)];
+        child.kill();
+        let mut process = [PollFd::from_borrowed_fd(child.gone(), PollFlags::IN)];
         rustix::event::poll(&mut process, None).unwrap();
         for late in 0..3 {
-            let sent = born.signal(libc::SIGTERM);
+            let sent = child.signal(libc::SIGTERM);
             assert_eq!(sent, Err(rustix::io::Errno::SRCH), "{late} after {unread} unread");
         }
-        assert_eq!(born.resume(), Err(rustix::io::Errno::SRCH));
+        assert_eq!(child.resume(), Err(rustix::io::Errno::SRCH));
     }
 }
 
@@ -354,17 +354,17 @@ fn a_granted_file_system_is_let_go_of() {
         inotify::add_watch(&watch, medium.path(), inotify::WatchFlags::DELETE_SELF).unwrap();
         let mut prepared = shell("sleep 0.1");
         prepared.grant(medium.path(), Access::ReadOnly);
-        let born =
+        let child =
             jail::start(&prepared.plan, &prepared.sources, streams().0, LimitsHolder::Nobody)
                 .unwrap();
-        born.verify_when_built().unwrap();
-        born.open_gate().unwrap();
-        assert!(matches!(born.next_report().unwrap().unwrap().0, Report::Started(_)));
+        child.verify_when_built().unwrap();
+        child.open_gate().unwrap();
+        assert!(matches!(child.next_report().unwrap().unwrap().0, Report::Started(_)));
         if is_killed {
-            born.kill();
+            child.kill();
         }
-        born.wait_until_gone().unwrap();
-        drop((born, prepared));
+        child.wait_until_gone().unwrap();
+        drop((child, prepared));
         rustix::mount::unmount(medium.path(), UnmountFlags::empty()).unwrap();
         let mut told = [PollFd::new(&watch, PollFlags::IN)];
         let patience = testing::slowly(std::time::Duration::from_secs(10));

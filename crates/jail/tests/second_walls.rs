@@ -20,7 +20,7 @@ use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
-use jail::{Born, LimitsHolder, ProgramStreams, SetupFailure, StartError, Stream};
+use jail::{Child, LimitsHolder, ProgramStreams, SetupFailure, StartError, Stream};
 use landlock::{
     ABI, Access as _, AccessFs, CompatLevel, Compatible as _, Ruleset, RulesetAttr as _, Scope,
 };
@@ -35,7 +35,7 @@ fn shell(script: &str) -> Prepared {
 }
 
 /// A cage behind its gate, and what its program will say.
-fn born(prepared: &Prepared, stdin: Stream) -> (Born, std::io::PipeReader) {
+fn start_child(prepared: &Prepared, stdin: Stream) -> (Child, std::io::PipeReader) {
     let (reader, writer) = std::io::pipe().unwrap();
     let streams = ProgramStreams {
         stdin,
@@ -52,13 +52,13 @@ fn said(prepared: &Prepared) -> Result<String, SetupFailure> {
 }
 
 fn said_with(prepared: &Prepared, stdin: Stream) -> Result<String, SetupFailure> {
-    let (born, mut reader) = born(prepared, stdin);
-    match born.verify_when_built() {
+    let (child, mut reader) = start_child(prepared, stdin);
+    match child.verify_when_built() {
         Err(StartError::Setup(failure)) => return Err(failure),
         verified => verified.unwrap(),
     }
-    born.open_gate().unwrap();
-    born.wait_until_gone().unwrap();
+    child.open_gate().unwrap();
+    child.wait_until_gone().unwrap();
     let mut text = String::new();
     reader.read_to_string(&mut text).unwrap();
     Ok(text)
@@ -193,19 +193,19 @@ fn a_path_that_was_swapped_is_refused() {
 
 /// V17: the host's own mount table is no cage's.
 fn a_table_that_differs_is_refused() {
-    let (born, _reader) = born(&shell("true"), Stream::Null);
+    let (child, _reader) = start_child(&shell("true"), Stream::Null);
     let table = OwnedFd::from(std::fs::File::open("/proc/self/mountinfo").unwrap());
-    let refused = born.verify(&[table]);
+    let refused = child.verify(&[table]);
     assert!(matches!(refused, Err(StartError::Setup(_))), "{refused:?}");
-    assert_eq!(born.open_gate(), Err(Errno::BUSY));
+    assert_eq!(child.open_gate(), Err(Errno::BUSY));
 }
 
 /// V17: a supervisor that has not looked at the mount table starts nothing.
 fn the_gate_stays_shut_until_the_cage_is_verified() {
-    let (born, _reader) = born(&shell("true"), Stream::Null);
-    assert_eq!(born.open_gate(), Err(Errno::BUSY));
-    born.verify_when_built().unwrap();
-    born.open_gate().unwrap();
+    let (child, _reader) = start_child(&shell("true"), Stream::Null);
+    assert_eq!(child.open_gate(), Err(Errno::BUSY));
+    child.verify_when_built().unwrap();
+    child.open_gate().unwrap();
 }
 
 fn main() {

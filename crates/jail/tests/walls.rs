@@ -18,7 +18,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use jail::{Born, LandlockState, LimitsHolder, ProgramStreams, Report, Stream};
+use jail::{Child, LandlockState, LimitsHolder, ProgramStreams, Report, Stream};
 use landlock::{AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr};
 use plan::seccomp::{Arch, Instruction, Program, syscall_number};
 use plan::{Access, LandlockRule};
@@ -36,19 +36,19 @@ fn run(prepared: &Prepared, stdin: Stream) -> (String, jail::Layers) {
         stderr: Stream::Descriptor(OwnedFd::from(both)),
     };
     let (plan, sources) = (&prepared.plan, &prepared.sources);
-    let born = jail::start(plan, sources, streams, LimitsHolder::Nobody).unwrap();
-    let layers = started(&born);
-    born.wait_until_gone().unwrap();
+    let child = jail::start(plan, sources, streams, LimitsHolder::Nobody).unwrap();
+    let layers = started(&child);
+    child.wait_until_gone().unwrap();
     let mut output = String::new();
     reader.read_to_string(&mut output).unwrap();
     (output, layers)
 }
 
 /// Lets the program start.
-fn started(born: &Born) -> jail::Layers {
-    born.verify_when_built().unwrap();
-    born.open_gate().unwrap();
-    match born.next_report().unwrap().expect("pid 1 says that it started").0 {
+fn started(child: &Child) -> jail::Layers {
+    child.verify_when_built().unwrap();
+    child.open_gate().unwrap();
+    match child.next_report().unwrap().expect("pid 1 says that it started").0 {
         Report::Started(layers) => layers,
         other => panic!("{other:?}"),
     }
@@ -200,9 +200,9 @@ fn a_stopped_pid_one_dies_with_its_supervisor() {
             let prepared = shell("sleep 1000");
             let (plan, sources) = (&prepared.plan, &prepared.sources);
             let streams = ProgramStreams::null();
-            let born = jail::start(plan, sources, streams, LimitsHolder::Nobody).unwrap();
-            started(&born);
-            write!(told, "{}", born.pid().as_raw_nonzero()).unwrap();
+            let child = jail::start(plan, sources, streams, LimitsHolder::Nobody).unwrap();
+            started(&child);
+            write!(told, "{}", child.pid().as_raw_nonzero()).unwrap();
             drop(told);
             loop {
                 std::thread::sleep(Duration::from_secs(1));

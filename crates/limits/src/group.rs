@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
+use crate::backend::Obstacle;
 use crate::numbers::{Limit, Numbers};
 use crate::rlimits::Rlimits;
 use crate::scope::Scope;
-use crate::way::Obstacle;
 use crate::{LimitsError, Usage, v1, v2};
 
-/// The limits of one cage, from before its birth until after its end. Dropping it removes what was
+/// The limits of one cage, from before its start until after its end. Dropping it removes what was
 /// made for it, as far as no process is left in it.
 #[derive(Debug)]
 pub struct Group {
@@ -72,12 +72,12 @@ impl Group {
         Self { rlimits: Some(rlimits), degradation: Some(degradation), ..self }
     }
 
-    /// The group into which the cage's first process can be born (`CLONE_INTO_CGROUP`). It has to be
+    /// The group into which the cage's first process can be started (`CLONE_INTO_CGROUP`). It has to be
     /// adopted all the same.
-    pub fn birthplace(&self) -> Option<BorrowedFd<'_>> {
+    pub fn cgroup(&self) -> Option<BorrowedFd<'_>> {
         match &self.holder {
             Holder::Nothing | Holder::One(_) | Holder::Scope(_) => None,
-            Holder::Two(group) => Some(group.birthplace()),
+            Holder::Two(group) => Some(group.cgroup()),
         }
     }
 

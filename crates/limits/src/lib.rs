@@ -1,7 +1,7 @@
 //! Holds a cage to what its Plan lets it use: memory, processes and processor time.
 //!
 //! [`Limiter::discover`] finds the mechanism that this caller may use on this machine;
-//! [`Limiter::prepare`] makes a [`Group`] for one cage before it is born, and [`Group::adopt`] puts
+//! [`Limiter::prepare`] makes a [`Group`] for one cage before it starts, and [`Group::adopt`] puts
 //! the cage's first process into it behind the shut start gate, so that no process of the cage was
 //! ever outside. One file holds one mechanism: control groups of version 2 and of version 1, a scope
 //! of systemd, and, where the operator allows it, resource limits of processes.
@@ -13,6 +13,7 @@
 
 mod ancestry;
 mod announcement;
+mod backend;
 pub mod dbus;
 mod directory;
 mod error;
@@ -28,7 +29,6 @@ mod usage;
 mod v1;
 mod v2;
 mod watch;
-mod way;
 
 pub use error::LimitsError;
 pub use group::{Degradation, Group};

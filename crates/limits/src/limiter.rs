@@ -7,17 +7,17 @@ use std::fmt;
 
 use plan::LimitsPlan;
 
+use crate::backend::{Backend, Obstacle};
 use crate::group::{Group, Holder};
 use crate::hierarchy::Hierarchies;
 use crate::name::GroupName;
 use crate::numbers::{Limit, Numbers, listed};
-use crate::way::{Obstacle, Way};
 use crate::{LimitsError, Swept};
 
 /// Makes groups for cages.
 #[derive(Debug)]
 pub struct Limiter {
-    way: Way,
+    backend: Backend,
 }
 
 /// What holds limits here.
@@ -78,16 +78,16 @@ impl Limiter {
     pub fn discover() -> Self {
         let read = |path: &str| std::fs::read(path).unwrap_or_default();
         let (groups, mounts) = (read("/proc/self/cgroup"), read("/proc/self/mountinfo"));
-        Self { way: Way::find(&Hierarchies::parse(&groups, &mounts)) }
+        Self { backend: Backend::find(&Hierarchies::parse(&groups, &mounts)) }
     }
 
     /// What holds limits here. Asks systemd whether it answers, where that is what holds them.
     pub fn layer(&self) -> Layer {
-        let trouble = self.way.trouble();
-        let held = if trouble.is_some() { Vec::new() } else { self.way.holds() };
+        let trouble = self.backend.trouble();
+        let held = if trouble.is_some() { Vec::new() } else { self.backend.holds() };
         let missing = without(&Limit::ALL, &held);
-        let mechanism = self.way.mechanism().filter(|_| !held.is_empty());
-        let obstacle = trouble.or_else(|| self.way.obstacle_to(&missing));
+        let mechanism = self.backend.mechanism().filter(|_| !held.is_empty());
+        let obstacle = trouble.or_else(|| self.backend.obstacle_to(&missing));
         let (why, fix) = match (mechanism, obstacle) {
             (Some(mechanism), None) => (mechanism.to_string(), None),
             (Some(mechanism), Some(Obstacle { why, fix })) => {
@@ -100,7 +100,7 @@ impl Limiter {
         Layer { mechanism, held, missing, why, fix }
     }
 
-    /// Makes a group for a cage that is to be born. Without limits but that of time nothing is made.
+    /// Makes a group for a cage that is to start. Without limits but that of time nothing is made.
     pub fn prepare(
         &self,
         plan: &LimitsPlan,
@@ -113,23 +113,23 @@ impl Limiter {
             return Ok(Group::new(Holder::Nothing, numbers));
         }
         let name = GroupName::of_this_process(invocation)?;
-        let missing = without(&wanted, &self.way.holds());
+        let missing = without(&wanted, &self.backend.holds());
         let held = without(&wanted, &missing);
         let obstacle = (!missing.is_empty()).then(|| {
             let unknown = LimitsError::NotHeld { path: name.to_string().into() };
-            self.way.obstacle_to(&missing).unwrap_or_else(|| Obstacle::without_fix(&unknown))
+            self.backend.obstacle_to(&missing).unwrap_or_else(|| Obstacle::without_fix(&unknown))
         });
         match (obstacle, degraded) {
             (Some(Obstacle { why, fix }), Degraded::Refuse) => {
                 Err(LimitsError::Unusable { limits: missing, why, fix })
             }
             (None, Degraded::Refuse) => {
-                self.way.prepare(&numbers, &name).map(|holder| Group::new(holder, numbers))
+                self.backend.prepare(&numbers, &name).map(|holder| Group::new(holder, numbers))
             }
             (obstacle, Degraded::Allow) => {
                 let prepared = match held.is_empty() {
                     true => Ok(Holder::Nothing),
-                    false => self.way.prepare(&numbers.only(&held), &name),
+                    false => self.backend.prepare(&numbers.only(&held), &name),
                 };
                 Ok(match (prepared, obstacle) {
                     (Ok(holder), None) => Group::new(holder, numbers).with_fallback(),
@@ -146,7 +146,7 @@ impl Limiter {
     /// Removes what supervisors that are gone have left where this one makes its groups, and kills
     /// what is still in there.
     pub fn sweep(&self) -> Vec<Swept> {
-        self.way.sweep()
+        self.backend.sweep()
     }
 }
 

@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
+use crate::backend::Obstacle;
 use crate::dbus::{BusError, Call, Connection, Message, Value, Writer, reach};
 use crate::directory::{Directory, Version};
 use crate::hierarchy::{Hierarchies, Place};
 use crate::name::{GroupName, PREFIX};
 use crate::numbers::{Limit, Numbers};
 use crate::watch::Watch;
-use crate::way::Obstacle;
 use crate::{LimitsError, Swept, Usage, v2};
 
 #[cfg(test)]
@@ -447,5 +447,5 @@ const SYSTEM_DOORS: [&str; 2] = ["/run/dbus/system_bus_socket", "/run/systemd/pr
 
 /// A bus that is there answers at once.
 const LONGEST_CALL: Duration = Duration::from_secs(5);
-/// From the preparation, over the birth of the cage, to the end of the job.
+/// From the preparation, over the start of the cage, to the end of the job.
 const LONGEST_START: Duration = Duration::from_secs(30);

@@ -1,7 +1,7 @@
 //! Control groups of version 1: a hierarchy for each controller, and a group for the cage in each of
 //! those that it needs.
 //!
-//! No process can be born into such a group, so the cage's first process is moved there while it
+//! No process can be started in such a group, so the cage's first process is moved there while it
 //! waits behind the gate and has no children. There is no kill of a whole group either; the cage's
 //! processes have a process id namespace of their own, which ends with its first process.
 
@@ -13,11 +13,11 @@ use rustix::io::Errno;
 use rustix::process::Pid;
 
 use crate::announcement::Announcement;
+use crate::backend::Obstacle;
 use crate::directory::{Directory, PROCESSES, Version};
 use crate::hierarchy::{Absent, Hierarchies, Place};
 use crate::numbers::{Limit, Numbers, PERIOD, shares_of_weight};
 use crate::usage::{counter, number};
-use crate::way::Obstacle;
 use crate::{LimitsError, Usage};
 
 /// The groups that this process is in, as far as it may make others below them.

@@ -1,4 +1,4 @@
-//! Control groups of version 2: one hierarchy, in which the cage is born (clone3(2),
+//! Control groups of version 2: one hierarchy, in which the cage starts (clone3(2),
 //! `CLONE_INTO_CGROUP`) and can be killed as a whole.
 //!
 //! A group whose controllers are handed on to groups below it must not have processes itself. If
@@ -13,12 +13,12 @@ use rustix::io::Errno;
 use rustix::process::Pid;
 
 use crate::ancestry::descends_from_this_process;
+use crate::backend::Obstacle;
 use crate::directory::{Directory, PROCESSES, Version};
 use crate::hierarchy::{Hierarchies, Place};
 use crate::numbers::{Limit, Numbers, PERIOD};
 use crate::usage::{counter, number};
 use crate::watch::Watch;
-use crate::way::Obstacle;
 use crate::{LimitsError, Usage};
 
 #[cfg(test)]
@@ -213,11 +213,11 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    pub(crate) fn birthplace(&self) -> BorrowedFd<'_> {
+    pub(crate) fn cgroup(&self) -> BorrowedFd<'_> {
         self.own.as_fd()
     }
 
-    /// Whoever was born here need not be moved, which would hold up every fork of the machine.
+    /// A process that started here need not be moved, which would hold up every fork of the machine.
     pub(crate) fn adopt(&self, pid: Pid) -> Result<(), LimitsError> {
         if self.own.processes().is_ok_and(|inside| inside.contains(&pid)) {
             return Ok(());

@@ -134,7 +134,7 @@ fn without_limits_nothing_is_made() {
     let plan = LimitsPlan { walltime_sec: Some(1), ..LimitsPlan::default() };
     let limiter = limits::Limiter::discover();
     let group = limiter.prepare(&plan, &invocation(), Degraded::Refuse).unwrap();
-    assert!(group.birthplace().is_none() && group.watch().is_none());
+    assert!(group.cgroup().is_none() && group.watch().is_none());
     assert_eq!(group.remove().unwrap(), limits::Usage::default());
 }
 

@@ -1,6 +1,6 @@
-//! Plays every attack and siege, in cages and uncaged, and judges what came of them.
+//! Plays every attack and scenario, in cages and uncaged, and judges what came of them.
 //!
-//! An [`Attack`](attacks::Attack) is tried from inside. A [`Siege`] works on a cage from the host: it
+//! An [`Attack`](attacks::Attack) is tried from inside. A [`Scenario`] works on a cage from the host: it
 //! starts one in an unusual way. Both count as held off only if their twin, the same uncaged, went
 //! through, so a broken attack cannot pass for a strong wall.
 //!
@@ -9,12 +9,12 @@
 
 mod prove;
 mod report;
-mod siege;
-mod sieges;
+mod scenario;
+mod scenarios;
 
 pub use prove::{
     CageRequest, Cages, CommandLineCages, Profile, ProveError, Settings, prove, twins,
 };
 pub use report::{InCage, Judgement, Report, Row};
-pub use siege::{Siege, SiegeScene};
-pub use sieges::sieges;
+pub use scenario::{Scenario, ScenarioScene};
+pub use scenarios::scenarios;

@@ -1,4 +1,4 @@
-//! Runs every attack and siege, uncaged and caged, and judges them. Told how to start a cage; knows
+//! Runs every attack and scenario, uncaged and caged, and judges them. Told how to start a cage; knows
 //! nothing about how one is built.
 
 mod in_world;
@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
-use attacks::Told;
+use attacks::AttackReport;
 use attacks::{
     Access, Arena, ArenaError, Attack, Bait, HostArena, Outcome, Profiles, Refused, Rule, SetUp,
 };
 use serde::{Deserialize, Serialize};
 
-use crate::Siege;
+use crate::Scenario;
 use crate::report::{Report, Row};
-use crate::siege::SiegeScene;
+use crate::scenario::ScenarioScene;
 
 /// A system call profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -156,16 +156,17 @@ pub(crate) struct Trial {
 /// Runs everything uncaged and in cages of every profile, and judges it.
 pub fn prove(settings: &Settings, cages: &dyn Cages) -> Result<Report, ProveError> {
     let set_up = settings.set_up()?;
-    let (twins, caged, in_world, siege_rows) = std::thread::scope(|scope| {
+    let (twins, caged, in_world, scenario_rows) = std::thread::scope(|scope| {
         let twins = scope.spawn(|| run_twins(&set_up));
-        let sieges = scope.spawn(|| run_sieges(&set_up, Some(cages), settings.is_interrupted));
+        let scenarios =
+            scope.spawn(|| run_scenarios(&set_up, Some(cages), settings.is_interrupted));
         let in_world = scope.spawn(|| in_world::caged(&set_up, cages, settings));
         let caged: Vec<_> = settings
             .profiles
             .iter()
             .map(|profile| run_caged(&set_up, cages, *profile).map(|run| (*profile, run)))
             .collect();
-        (joined(twins), caged, joined(in_world), joined(sieges))
+        (joined(twins), caged, joined(in_world), joined(scenarios))
     });
     // What came of attacks that were broken off says nothing.
     if (settings.is_interrupted)() {
@@ -184,7 +185,7 @@ pub fn prove(settings: &Settings, cages: &dyn Cages) -> Result<Report, ProveErro
         });
         report.rows.push(Row::of_attack(attack, twin, cells));
     }
-    report.rows.extend(siege_rows??);
+    report.rows.extend(scenario_rows??);
     report.sort();
     report.unexplained = caged.into_iter().flat_map(|(_, run)| run.unexplained).collect();
     Ok(report)
@@ -197,7 +198,7 @@ pub fn twins(settings: &Settings) -> Result<Report, ProveError> {
     for (attack, twin) in run_twins(&set_up)? {
         report.rows.push(Row::of_attack(attack, &twin, std::iter::empty()));
     }
-    report.rows.extend(run_sieges(&set_up, None, settings.is_interrupted)?);
+    report.rows.extend(run_scenarios(&set_up, None, settings.is_interrupted)?);
     report.sort();
     Ok(report)
 }
@@ -267,17 +268,17 @@ fn run_batch(
         .map_err(|error| ProveError::Attacks(error.to_string()))?;
     host.collect();
     let text = String::from_utf8_lossy(&output.stdout);
-    let told: Vec<(Told, &str)> = text
+    let reports: Vec<(AttackReport, &str)> = text
         .lines()
-        .filter_map(|line| Some((serde_json::from_str::<Told>(line).ok()?, line)))
+        .filter_map(|line| Some((serde_json::from_str::<AttackReport>(line).ok()?, line)))
         .collect();
-    if told.is_empty() {
+    if reports.is_empty() {
         let complaint = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         return Err(ProveError::Attacks(format!("{}: {complaint}", output.status)));
     }
     let trials = attacks.iter().map(|attack| {
-        let found = told.iter().find(|(told, _)| told.attack == attack.name);
-        let outcome = found.map(|(told, _)| told.outcome.clone());
+        let found = reports.iter().find(|(report, _)| report.attack == attack.name);
+        let outcome = found.map(|(report, _)| report.outcome.clone());
         let trial = Trial {
             outcome: outcome.unwrap_or_else(|| Outcome::Broken("no report".to_owned())),
             harm: host.harm_by(attack),
@@ -288,28 +289,29 @@ fn run_batch(
     Ok((trials.collect(), output.stderr))
 }
 
-/// Every siege without a cage and, where there are cages, with one.
-fn run_sieges(
+/// Every scenario without a cage and, where there are cages, with one.
+fn run_scenarios(
     set_up: &SetUp,
     cages: Option<&dyn Cages>,
     is_interrupted: fn() -> bool,
 ) -> Result<Vec<Row>, ProveError> {
-    let queue: Mutex<Vec<&'static Siege>> = Mutex::new(crate::sieges().collect());
+    let queue: Mutex<Vec<&'static Scenario>> = Mutex::new(crate::scenarios().collect());
     let next = || match is_interrupted() {
         true => None,
         false => queue.lock().map_or(None, |mut queue| queue.pop()),
     };
     let work = || -> Result<Vec<Row>, ProveError> {
         let mut rows = Vec::new();
-        while let Some(siege) = next() {
-            let twin = lay_siege(siege, set_up, None)?;
-            let caged = cages.map(|cages| lay_siege(siege, set_up, Some(cages))).transpose()?;
-            rows.push(Row::of_siege(siege, &twin, caged.as_ref()));
+        while let Some(scenario) = next() {
+            let twin = play_scenario(scenario, set_up, None)?;
+            let caged =
+                cages.map(|cages| play_scenario(scenario, set_up, Some(cages))).transpose()?;
+            rows.push(Row::of_scenario(scenario, &twin, caged.as_ref()));
         }
         Ok(rows)
     };
     let results = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..SIEGE_WORKERS).map(|_| scope.spawn(work)).collect();
+        let workers: Vec<_> = (0..SCENARIO_WORKERS).map(|_| scope.spawn(work)).collect();
         workers.into_iter().map(joined).collect::<Vec<_>>()
     });
     let mut rows = Vec::new();
@@ -319,15 +321,15 @@ fn run_sieges(
     Ok(rows)
 }
 
-/// Each siege has an arena of its own: what one did to its field must not decide about another.
-fn lay_siege(
-    siege: &'static Siege,
+/// Each scenario has an arena of its own: what one did to its field must not decide about another.
+fn play_scenario(
+    scenario: &'static Scenario,
     set_up: &SetUp,
     cages: Option<&dyn Cages>,
 ) -> Result<Outcome, ArenaError> {
-    let mut host = HostArena::build(set_up, Bait::ForSiege(siege.name))?;
-    let mut scene = SiegeScene { host: &mut host, cages, name: siege.name };
-    Ok(match (siege.run)(&mut scene) {
+    let mut host = HostArena::build(set_up, Bait::ForScenario(scenario.name))?;
+    let mut scene = ScenarioScene { host: &mut host, cages, name: scenario.name };
+    Ok(match (scenario.run)(&mut scene) {
         Ok(outcome) => outcome,
         Err(Refused(how)) => Outcome::Broken(how),
     })
@@ -337,8 +339,8 @@ fn joined<T>(handle: std::thread::ScopedJoinHandle<'_, T>) -> Result<T, ProveErr
     handle.join().map_err(|_| ProveError::Attacks("a worker ended early".to_owned()))
 }
 
-/// Sieges mostly wait; more workers than processors pay.
-const SIEGE_WORKERS: u32 = 4;
+/// Scenarios mostly wait; more workers than processors pay.
+const SCENARIO_WORKERS: u32 = 4;
 /// What names of planted files would do to a supervisor's words; see the attacks that plant them.
 const INJECTED: &[(&[u8], &str)] = &[
     (b"\x1b]0;stockade-obeyed", "a name held an escape sequence"),

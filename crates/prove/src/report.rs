@@ -7,7 +7,7 @@ use attacks::{Attack, Outcome};
 use attacks::{Proof, Twin};
 use serde::{Serialize, Serializer};
 
-use crate::Siege;
+use crate::Scenario;
 use crate::prove::{Profile, Trial};
 
 /// The result of a proof. As data it also says `held`, so that nobody has to judge the rows anew.
@@ -78,7 +78,11 @@ impl Row {
         }
     }
 
-    pub(crate) fn of_siege(siege: &'static Siege, twin: &Outcome, caged: Option<&Outcome>) -> Self {
+    pub(crate) fn of_scenario(
+        scenario: &'static Scenario,
+        twin: &Outcome,
+        caged: Option<&Outcome>,
+    ) -> Self {
         let as_trial =
             |outcome: &Outcome| Trial { outcome: outcome.clone(), harm: None, secret: None };
         let caged = caged.map(|outcome| InCage {
@@ -86,12 +90,12 @@ impl Row {
             judgement: judge_cage(&as_trial(outcome)),
         });
         Self {
-            id: siege.id,
-            name: siege.name,
-            summary: siege.summary,
-            twin: judge_twin(siege.twin, Proof::OwnReport, &as_trial(twin)),
+            id: scenario.id,
+            name: scenario.name,
+            summary: scenario.summary,
+            twin: judge_twin(scenario.twin, Proof::OwnReport, &as_trial(twin)),
             cages: caged.into_iter().collect(),
-            not_defended: siege.not_defended,
+            not_defended: scenario.not_defended,
         }
     }
 
@@ -194,7 +198,8 @@ impl Report {
     /// By line of the list, and within one in the catalogue's order.
     pub(crate) fn sort(&mut self) {
         let names = attacks::all().map(|attack| attack.name);
-        let names: Vec<&str> = names.chain(crate::sieges().map(|siege| siege.name)).collect();
+        let names: Vec<&str> =
+            names.chain(crate::scenarios().map(|scenario| scenario.name)).collect();
         self.rows.sort_by_key(|row| {
             let line = row.id.get(1..).and_then(|id| id.parse::<u32>().ok());
             (line, names.iter().position(|name| *name == row.name))

@@ -24,7 +24,7 @@ mod similar;
 mod sockets;
 mod sources;
 mod surroundings;
-mod ways;
+mod traversal;
 
 pub mod protected_names;
 

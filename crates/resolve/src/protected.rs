@@ -16,7 +16,7 @@ use rustix::fs::CWD;
 use super::error::{PathProblem, RuleProblem, Uncoverable};
 use super::open::{OpenFailure, Opened};
 use super::sources::Sources;
-use super::ways::Way;
+use super::traversal::Traversal;
 use super::{Found, ResolveError, Stage, Surroundings, second_names};
 use crate::protected_names::ProtectedNames;
 use crate::protected_names::git::{self, NamedPath, Role};
@@ -156,12 +156,12 @@ struct Search<'a> {
 impl Search<'_> {
     /// A policy that is found through a link is another one, or none, where the link is led elsewhere.
     fn refuse_loose_link(&mut self, file: &HostPath) {
-        if let Some(problem) = Way::to(file).problem(self.stage.access) {
+        if let Some(problem) = Traversal::to(file).problem(self.stage.access) {
             self.problems.push(Uncoverable { path: file.clone(), known_as: POLICY_FILE, problem });
         }
     }
 
-    /// Protects whatever a path leads to, if the cage could write there. Tells where that is.
+    /// Protects whatever a path leads to, if the cage could write there. Returns where that is.
     fn at(&mut self, path: &HostPath, known_as: &'static str) -> Option<HostPath> {
         match self.stage.opener.anywhere(path) {
             Ok(opened) => {
@@ -215,7 +215,7 @@ impl Search<'_> {
 
     /// Remembers the links on the way to a path: a cage could lead any of them elsewhere.
     fn links_on_the_way(&mut self, path: &HostPath) {
-        Way::to(path).links.iter().for_each(|link| self.link(link));
+        Traversal::to(path).links.iter().for_each(|link| self.link(link));
     }
 
     /// Protects what Git runs or obeys in a repository's directory, and what this names.

@@ -13,7 +13,7 @@ use super::open::{OpenFailure, Opened, Opener, Status, is_shortage};
 use super::similar::{most_similar, names_in};
 use super::sockets::Listing;
 use super::sources::Sources;
-use super::ways::Way;
+use super::traversal::Traversal;
 use super::{Ownership, Places, ResolveError, Stage};
 
 #[cfg(test)]
@@ -89,7 +89,7 @@ pub(super) fn refuse_loose_links(rules: &[FsRule], stage: &Stage<'_>) -> Result<
         if real.is_some_and(|real| is_written_without_links(rule, real, stage.places)) {
             continue;
         }
-        let problem = Way::to(&rule.path).problem(stage.access);
+        let problem = Traversal::to(&rule.path).problem(stage.access);
         problems.extend(problem.map(|problem| told(rule, problem)));
     }
     if problems.is_empty() { Ok(()) } else { Err(ResolveError::Rules(problems)) }

@@ -13,7 +13,7 @@ use super::error::{OwnMissing, PathProblem, Uncoverable};
 use super::open::{OpenFailure, Opened};
 use super::similar::names_in;
 use super::sources::Sources;
-use super::ways::Way;
+use super::traversal::Traversal;
 use super::{Found, ResolveError, Stage};
 
 #[cfg(test)]
@@ -64,12 +64,12 @@ fn own_state(
     let mut candidates = Vec::new();
     let mut missing = Vec::new();
     for HiddenPath { path, name } in hidden_paths(None, stage.places.own_state) {
-        let way = Way::to(&path);
-        if let Some(problem) = way.problem(stage.access) {
+        let traversal = Traversal::to(&path);
+        if let Some(problem) = traversal.problem(stage.access) {
             problems.push(Uncoverable { path, known_as: name, problem });
-        } else if way.is_whole {
-            candidates.push(Candidate { path: way.place, name });
-        } else if stage.access.level(&way.place) == FsAccess::ReadWrite {
+        } else if traversal.is_whole {
+            candidates.push(Candidate { path: traversal.place, name });
+        } else if stage.access.level(&traversal.place) == FsAccess::ReadWrite {
             missing.push(OwnMissing { path });
         }
     }
@@ -171,7 +171,7 @@ fn open(stage: &Stage<'_>, candidate: &Candidate) -> Result<Option<Opened>, Path
         return Ok(None);
     }
     if opened.path != candidate.path
-        && let Some(problem) = Way::to(&candidate.path).problem(stage.access)
+        && let Some(problem) = Traversal::to(&candidate.path).problem(stage.access)
     {
         return Err(problem);
     }

@@ -132,7 +132,7 @@ impl Sessions {
     }
 
     /// Ends a session: asks the processes in it to end, waits for them, and removes everything.
-    /// Tells how many there were.
+    /// Returns how many there were.
     pub fn end(&self, id: &SessionId) -> Result<usize, SessionError> {
         let asked = self.ask_users_to_end(id)?;
         let deadline = Instant::now() + GRACE + MARGIN;
@@ -156,7 +156,7 @@ impl Sessions {
 
     /// Removes what nobody needs any more: sessions of a single run whose process is gone, those
     /// that somebody was ending, what a killed process had begun to make or to remove, and that it
-    /// was in a session which stays. Tells which sessions; what cannot be removed is left for the next time.
+    /// was in a session which stays. Returns which sessions; what cannot be removed is left for the next time.
     pub fn sweep(&self) -> Result<Vec<SessionId>, SessionError> {
         let Some(lock) = self.try_lock()? else { return Ok(Vec::new()) };
         let (mut swept, mut gone) = (Vec::new(), Vec::new());
@@ -204,7 +204,7 @@ impl Sessions {
         Ok(Session { sessions, id, life, is_new, directory, scratch, user })
     }
 
-    /// Makes a session whole before it has its name. Tells whether it was not there.
+    /// Makes a session whole before it has its name. Returns whether it was not there.
     fn make(&self, id: &SessionId, life: Life) -> Result<bool, SessionError> {
         let store = &self.0.directory;
         if rustix::fs::statat(store, id.as_str(), AtFlags::SYMLINK_NOFOLLOW).is_ok() {

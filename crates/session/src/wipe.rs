@@ -37,7 +37,7 @@ struct Wipe {
 }
 
 impl Wipe {
-    /// Removes what lies directly in the root, after moving up what lies in its directories. Tells
+    /// Removes what lies directly in the root, after moving up what lies in its directories. Returns
     /// how much was done: where it is nothing, there is nothing left that can be.
     fn pass(&mut self) -> Result<u64, Errno> {
         self.refusal = None;

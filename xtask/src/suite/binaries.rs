@@ -49,7 +49,7 @@ pub(crate) fn build_packages_by(cargo: Command, packages: &[&str]) -> Result<Bui
     build_selected(cargo, &selection)
 }
 
-/// Builds the programs of packages as they are released, and tells where they are.
+/// Builds the programs of packages as they are released, and returns where they are.
 pub(crate) fn build_released(root: &Path, packages: &[&str]) -> Result<Vec<PathBuf>, Failure> {
     let mut command = cargo(root);
     command.args(["build", "--release", "--locked", "--quiet", "--bins", FORMAT]);

@@ -140,6 +140,20 @@ fn names_that_fit_everything_are_refused() {
 }
 
 #[test]
+fn modules_lie_beside_their_folders() {
+    check(
+        modules::check,
+        &[("crates/a/src/b/mod.rs", ""), ("xtask/src/c/d/mod.rs", "")],
+        &[
+            "crates/a/src/b/mod.rs: a module lies beside its folder: move it to `crates/a/src/b.rs`",
+            "xtask/src/c/d/mod.rs: a module lies beside its folder: move it to `xtask/src/c/d.rs`",
+        ],
+    );
+    let others = ["crates/a/src/b.rs", "crates/a/src/b/c.rs", "crates/a/tests/support/mod.rs"];
+    check(modules::check, &others.map(|path| (path, "")), &[]);
+}
+
+#[test]
 fn edges_are_those_of_the_architecture() {
     let plan = "[dependencies]\nserde.workspace = true\n";
     check(edges::check, &[("crates/plan/Cargo.toml", plan)], &[]);

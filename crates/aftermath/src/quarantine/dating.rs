@@ -11,11 +11,11 @@ use rustix::time::{ClockId, Timespec};
 #[cfg(test)]
 mod tests;
 
-/// The moment before a run. What changes later bears a later date.
+/// The moment before a run. What changes later has a later date.
 #[derive(Clone, Copy, Debug)]
 pub struct Began {
     /// By the clock that every local file system reads. It only moves when the kernel's timer ticks, late
-    /// when a machine stands still for a moment, so that a file can be changed after a start and bear an
+    /// when a machine stands still for a moment, so that a file can be changed after a start and have an
     /// earlier date than any other clock told then. By this one it cannot.
     coarse: SystemTime,
     /// By the finer one of file systems that can tell two changes within a tick apart (Linux 6.13); the
@@ -25,13 +25,13 @@ pub struct Began {
     since_boot: Duration,
 }
 
-/// How old a file is told.
+/// How the age of a file is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dating {
     /// What has this date of change or a later one may have changed during the run.
     Since(SystemTime),
     /// Not at all: another machine's clock dates the files, or programs do.
-    Untold,
+    Unknown,
 }
 
 impl Began {
@@ -44,14 +44,14 @@ impl Began {
 
     /// How files are dated on the file system of an open directory.
     pub(super) fn on(&self, directory: &OwnedFd) -> Dating {
-        let Ok(file_system) = rustix::fs::fstatfs(directory) else { return Dating::Untold };
+        let Ok(file_system) = rustix::fs::fstatfs(directory) else { return Dating::Unknown };
         // Narrower on some architectures, and signed.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let magic = file_system.f_type as u32;
         let began = match magic {
             EXT | XFS | BTRFS | TMPFS => self.fine.max(self.coarse),
             OVERLAY | F2FS | ZFS | BCACHEFS | RAMFS => self.coarse,
-            _ => return Dating::Untold,
+            _ => return Dating::Unknown,
         };
         let set_back = self.since_boot.saturating_sub(since_boot());
         // Two clocks are never read in the same moment.

@@ -28,7 +28,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, RawDir, ResolveFlags};
 use rustix::io::Errno;
 
 use super::dating::{Began, Dating};
-use super::told::{Place, Told};
+use super::report::{Place, SweepReport};
 use super::{AtStart, Finding, Link, Unsearched};
 use allowance::Allowance;
 pub(super) use allowance::Limits;
@@ -63,7 +63,7 @@ pub(super) struct Sweep<'a> {
     packages: VecDeque<Directory>,
     /// The grant that is swept.
     root: HostPath,
-    findings: Told,
+    findings: SweepReport,
     /// What was come upon, names something else, and has not been followed yet.
     leads: Vec<named::Lead>,
     /// Indexes that were come upon, those that were not looked at yet in order.
@@ -103,7 +103,7 @@ impl<'a> Sweep<'a> {
             indexes_at_start: indexes.collect(),
             named: at_start.named.iter().collect(),
             began,
-            dating: Dating::Untold,
+            dating: Dating::Unknown,
             suffix,
             limits,
             allowance: Allowance::new(&limits),
@@ -111,7 +111,7 @@ impl<'a> Sweep<'a> {
             place: Place::Elsewhere,
             packages: VecDeque::new(),
             root: HostPath::root(),
-            findings: Told::default(),
+            findings: SweepReport::default(),
             leads: Vec::new(),
             indexes: VecDeque::new(),
             known_indexes: HashSet::new(),
@@ -159,7 +159,7 @@ impl<'a> Sweep<'a> {
         self.search(&top, root, &mut waiting);
         self.search_packages(&top, root);
         if let Some((path, count)) = self.undated.take() {
-            self.tell(Finding::Undated { path, count });
+            self.report(Finding::Undated { path, count });
         }
     }
 
@@ -374,7 +374,7 @@ impl<'a> Sweep<'a> {
         let was_closed_since = match self.dating {
             Dating::Since(_) => self.dating.is_recent(times(&closed, b"")?.stx_ctime),
             // It was open, or not there.
-            Dating::Untold => {
+            Dating::Unknown => {
                 directory.novelty == Novelty::Certain
                     || self.listed_at_start.contains_key(&directory.path)
             }
@@ -409,7 +409,7 @@ impl<'a> Sweep<'a> {
     }
 
     fn not_searched(&mut self, path: HostPath, why: Unsearched) {
-        self.tell(Finding::NotSearched { path, why });
+        self.report(Finding::NotSearched { path, why });
     }
 
     /// Tells once where the search has ended before its end.
@@ -419,8 +419,8 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    fn tell(&mut self, finding: Finding) {
-        self.findings.tell(finding, self.place);
+    fn report(&mut self, finding: Finding) {
+        self.findings.add(finding, self.place);
     }
 }
 

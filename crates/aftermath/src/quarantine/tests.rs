@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::told::MOST_TOLD;
+use super::report::MOST_LISTED;
 use super::*;
 
 mod indexes;
@@ -441,17 +441,17 @@ fn what_the_user_has_named_stays_where_it_is() {
 #[test]
 fn what_is_told_has_a_bound() {
     let mut grant = Grant::with(&["old/.bashrc"]);
-    for number in 0..MOST_TOLD + 10 {
+    for number in 0..MOST_LISTED + 10 {
         write(&grant.top.join(format!("{number}/.envrc")));
     }
     let named = host_path(&grant.top.join("old/.bashrc"));
     grant.at_start.named.push(named);
     write(&grant.top.join("old/.bashrc"));
     let lines = grant.sweep();
-    assert_eq!(lines.len(), MOST_TOLD + 2, "{lines:#?}");
+    assert_eq!(lines.len(), MOST_LISTED + 2, "{lines:#?}");
     assert!(lines.contains(&"10 more SetAside".to_owned()), "{lines:#?}");
     assert!(lines.contains(&"modified old/.bashrc".to_owned()), "{lines:#?}");
-    for number in 0..MOST_TOLD + 10 {
+    for number in 0..MOST_LISTED + 10 {
         assert!(!grant.top.join(format!("{number}/.envrc")).exists(), "{number}");
     }
 }

@@ -25,8 +25,8 @@ pub struct SetUp {
 pub enum Bait {
     /// A file of its own for each attack.
     ForAttacks,
-    /// One for this siege.
-    ForSiege(&'static str),
+    /// One for this scenario.
+    ForScenario(&'static str),
 }
 
 /// The attacking program, copied once: each arena has another name for it.
@@ -141,7 +141,7 @@ impl Bait {
     fn names(self) -> Vec<&'static str> {
         match self {
             Self::ForAttacks => crate::on_host().map(|attack| attack.name).collect(),
-            Self::ForSiege(name) => vec![name],
+            Self::ForScenario(name) => vec![name],
         }
     }
 }

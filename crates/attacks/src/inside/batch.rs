@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use rustix::process::{Pid, PidfdFlags};
 
-use super::{Place, Told};
+use super::{AttackReport, Place};
 use crate::{Arena, Attack, Outcome, Twin};
 
 /// Runs one attack in a child.
@@ -54,9 +54,9 @@ fn judge(attack: &Attack, status: ExitStatus, child: &mut Child) -> Outcome {
     }
     match read_what_is_there(child).and_then(|text| {
         let line = text.lines().last().unwrap_or_default().to_owned();
-        serde_json::from_str::<Told>(&line).map_err(std::io::Error::from)
+        serde_json::from_str::<AttackReport>(&line).map_err(std::io::Error::from)
     }) {
-        Ok(told) => told.outcome,
+        Ok(report) => report.outcome,
         Err(error) => Outcome::Broken(format!("{status}, and no report: {error}")),
     }
 }

@@ -154,12 +154,12 @@ pub(super) fn fork_bomb(generations: &str) -> ExitCode {
         return fail("got none at all");
     };
     let told = first.stdout.take().into_iter().flat_map(Read::bytes).map_while(Result::ok);
-    let born = told.take_while(|byte| *byte == BORN).take(1 << generations).count();
+    let started = told.take_while(|byte| *byte == STARTED).take(1 << generations).count();
     // This ends the input of them all.
     drop(first.stdin.take());
     let _status = first.wait();
     let all = 1 << generations;
-    if born == all { tell_line(EXCEEDED) } else { fail(&format!("got {born} of {all}")) }
+    if started == all { tell_line(EXCEEDED) } else { fail(&format!("got {started} of {all}")) }
 }
 
 /// One process of a fork bomb: tells of itself if it is of the last generation, and stays.
@@ -170,7 +170,7 @@ pub(super) fn breed(generations: &str) -> ExitCode {
         let _unheard = stdout.write_all(&[byte]).and_then(|()| stdout.flush());
     };
     let Some(next) = generations.checked_sub(1) else {
-        tell(BORN);
+        tell(STARTED);
         let _ended = std::io::stdin().read(&mut [0]);
         return ExitCode::SUCCESS;
     };
@@ -251,7 +251,7 @@ fn processor_time() -> Duration {
 pub const EXCEEDED: &str = "exceeded";
 
 const MEBIBYTE: usize = 1 << 20;
-const BORN: u8 = b'b';
+const STARTED: u8 = b'b';
 const REFUSED: u8 = b'r';
 const PARTS: usize = 8;
 const WORKERS: usize = 16;

@@ -1,4 +1,4 @@
-//! Small programs that sieges start: one that speaks to a socket, one that types on its terminal,
+//! Small programs that scenarios start: one that speaks to a socket, one that types on its terminal,
 //! one that looks at its own confinement, and those that start another program where something is
 //! missing that a cage needs.
 

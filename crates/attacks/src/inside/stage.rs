@@ -12,7 +12,7 @@ use rustix::mount::{
 use rustix::process::{Pid, WaitOptions, waitpid};
 use sys::clone::{Forked, Namespaces, fork_into};
 
-use super::{Told, one};
+use super::{AttackReport, one};
 use crate::files::restrictions_of;
 use crate::processes::{KILL_EVERYTHING, SLOW_EVERYTHING};
 use crate::{Arena, Attack, Outcome};
@@ -47,9 +47,9 @@ fn raise(attack: &'static Attack, arena: &Arena) -> std::io::Result<()> {
             let outcome = act(attack, arena).unwrap_or_else(|error| {
                 Outcome::NotApplicable(format!("the stage cannot be set: {error}"))
             });
-            let told = Told { attack: attack.name.to_owned(), outcome };
+            let report = AttackReport { attack: attack.name.to_owned(), outcome };
             let mut stdout = std::io::stdout();
-            writeln!(stdout, "{}", serde_json::to_string(&told)?)?;
+            writeln!(stdout, "{}", serde_json::to_string(&report)?)?;
             stdout.flush()?;
             std::process::exit(0)
         }

@@ -345,7 +345,7 @@ impl Attendance {
 /// Readable when a program's body has something to say.
 fn events(body: &Body) -> BorrowedFd<'_> {
     match body {
-        Body::Caged(cage) => cage.born.reports(),
+        Body::Caged(cage) => cage.child.reports(),
         Body::Direct(direct) => direct.gone(),
     }
 }

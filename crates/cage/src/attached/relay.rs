@@ -129,7 +129,7 @@ impl Relay {
 }
 
 impl Stream {
-    /// Reads what is there. Tells whether there may be more.
+    /// Reads what is there. Returns whether there may be more.
     fn read(&self, filter: Option<&mut Filter>, waiting: &mut Vec<u8>) -> bool {
         let mut buffer = [0_u8; CHUNK];
         match rustix::io::read(&self.from, &mut buffer) {

@@ -88,7 +88,7 @@ impl Registration {
         heard.account().counters
     }
 
-    /// Ends the cage's network and tells what became of it.
+    /// Ends the cage's network and returns what became of it.
     pub(crate) fn finish(&self) -> NetworkOutcome {
         let asked = self.begin_finish();
         let end = Instant::now() + ACCOUNT;
@@ -112,7 +112,7 @@ impl Registration {
             end: match (&heard.account, heard.gone) {
                 (Some(_), _) => NetworkEnd::WithCage,
                 (None, true) => NetworkEnd::GatekeeperGone,
-                (None, false) => NetworkEnd::Untold,
+                (None, false) => NetworkEnd::Unreported,
             },
             account: heard.account(),
             upstream_unreachable: heard.unreachable.clone(),

@@ -6,7 +6,7 @@ use gate::event::EventKind;
 /// What a gatekeeper told, under the name of the cage that it serves and not under the one that it
 /// says.
 pub(super) fn event(invocation_id: Name, kind: EventKind) -> Event {
-    let way = |way: gate::event::Way| Name::from(way.word());
+    let way = |way: gate::event::Route| Name::from(way.word());
     match kind {
         EventKind::DnsAllowed { hostname, resolved_ip } => {
             Event::GatekeeperDnsAllowed { invocation_id, hostname: hostname.into(), resolved_ip }

@@ -7,10 +7,10 @@ use jail::launcher::Launcher;
 use rustix::process::Pid;
 
 use super::watch::{Key, Subject, Watch};
+use crate::egress::Egress;
 use crate::error::RunError;
 use crate::gatekeeper::Gatekeeper;
 use crate::outcome::SpawnError;
-use crate::way_out::WayOut;
 
 /// Starts gatekeepers, one at a time.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(super) struct Gatekeepers {
     /// A process that starts gatekeepers alone. It never sees a Plan, so what it forks has nothing of
     /// one in its memory.
     launcher: Mutex<Option<Launcher>>,
-    way_out: WayOut,
+    egress: Egress,
     current: Mutex<Option<Current>>,
 }
 
@@ -38,8 +38,8 @@ pub(super) enum Attended {
 }
 
 impl Gatekeepers {
-    pub(super) fn new(launcher: Launcher, way_out: WayOut) -> Self {
-        Self { launcher: Mutex::new(Some(launcher)), way_out, current: Mutex::default() }
+    pub(super) fn new(launcher: Launcher, egress: Egress) -> Self {
+        Self { launcher: Mutex::new(Some(launcher)), egress, current: Mutex::default() }
     }
 
     /// The one that serves cages now. `key` is for one that has to be started.
@@ -74,7 +74,7 @@ impl Gatekeepers {
     fn start(&self, key: Key, watch: &Watch) -> Result<Arc<Gatekeeper>, RunError> {
         let launcher = self.launcher.lock().unwrap_or_else(PoisonError::into_inner);
         let launcher = launcher.as_ref().ok_or(RunError::Closing)?;
-        let WayOut { resolvers, settings } = &self.way_out;
+        let Egress { resolvers, settings } = &self.egress;
         let started = Gatekeeper::start_through(launcher, resolvers, settings.clone())?;
         let watched = watch.add(started.gone(), key, Subject::Gone).and_then(|()| {
             match started.resolver_changes() {

@@ -1,4 +1,4 @@
-//! The processes that bear a runner's cages. A launcher has one thread and bears one cage at a time, so
+//! The processes that start a runner's cages. A launcher has one thread and starts one cage at a time, so
 //! a machine with several processors has several of them. Never replaces one that is gone: its cages
 //! went with it, and whoever runs this is told so.
 
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jail::launcher::Launcher;
-use jail::{Born, LimitsHolder, ProgramStreams, StartError};
+use jail::{Child, LimitsHolder, ProgramStreams, StartError};
 use plan::Plan;
 use rustix::process::Pid;
 
@@ -32,24 +32,24 @@ impl Launchers {
         Ok(Self { each, lost: AtomicBool::new(false) })
     }
 
-    /// Has a cage borne by the one that fewest wait for, and tells which that was.
+    /// Lets the launcher that fewest wait for start a cage, and returns that launcher.
     pub(super) fn start_cage(
         &self,
         plan: &Plan,
         sources: &[OwnedFd],
         streams: ProgramStreams,
         limits: LimitsHolder<'_>,
-    ) -> Result<(Born, Arc<Launcher>), RunError> {
+    ) -> Result<(Child, Arc<Launcher>), RunError> {
         if self.lost.load(Ordering::Relaxed) {
             return Err(StartError::LauncherGone.into());
         }
         let free = self.each().iter().min_by_key(|launcher| launcher.callers()).cloned();
         let launcher = free.ok_or(RunError::Closing)?;
-        let born = launcher.start_cage(plan, sources, streams, limits);
-        if matches!(born, Err(StartError::LauncherGone)) {
+        let child = launcher.start_cage(plan, sources, streams, limits);
+        if matches!(child, Err(StartError::LauncherGone)) {
             self.lost.store(true, Ordering::Relaxed);
         }
-        Ok((born?, launcher))
+        Ok((child?, launcher))
     }
 
     pub(super) fn pids(&self) -> Vec<Pid> {

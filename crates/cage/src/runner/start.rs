@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use jail::launcher::Launcher;
-use jail::{Born, LimitsHolder, ProgramStreams, Stream};
+use jail::{Child, LimitsHolder, ProgramStreams, Stream};
 use limits::{Degraded, Group, LimitsError};
 use plan::Plan;
 use rustix::io::Errno;
@@ -117,10 +117,10 @@ impl Supervise for RunnerStart<'_> {
         sources: &[OwnedFd],
         streams: ProgramStreams,
         limits: LimitsHolder<'_>,
-    ) -> Result<(Born, Option<Arc<Launcher>>), RunError> {
+    ) -> Result<(Child, Option<Arc<Launcher>>), RunError> {
         let launchers = &self.supervisor().launchers;
-        let (born, launcher) = launchers.start_cage(plan, sources, streams, limits)?;
-        Ok((born, Some(launcher)))
+        let (child, launcher) = launchers.start_cage(plan, sources, streams, limits)?;
+        Ok((child, Some(launcher)))
     }
 
     fn recorder(&mut self, invocation: &str) -> Result<Arc<Recorder>, RunError> {

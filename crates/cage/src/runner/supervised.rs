@@ -30,7 +30,7 @@ pub(super) struct End {
     /// Whether nothing of its cage runs any more.
     pub(super) is_gone: bool,
     /// Whether its gatekeeper has nothing more to say, or there is none.
-    pub(super) network_is_told: bool,
+    pub(super) network_is_reported: bool,
     /// Whether it has been judged; what is left to do takes its time.
     pub(super) is_judged: bool,
     result: Option<Arc<Ended>>,
@@ -57,7 +57,7 @@ impl Supervised {
             stdout,
             stderr,
             terminal: terminal.map(|terminal| Mutex::new(Some(terminal))),
-            end: Mutex::new(End { network_is_told: !has_network, ..End::default() }),
+            end: Mutex::new(End { network_is_reported: !has_network, ..End::default() }),
             changed: Condvar::new(),
         }
     }

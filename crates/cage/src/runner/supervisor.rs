@@ -113,7 +113,7 @@ impl Supervisor {
         }
         match &*body {
             Body::Caged(cage) => {
-                self.watch.add(cage.born.reports(), supervised.key, Subject::Report)
+                self.watch.add(cage.child.reports(), supervised.key, Subject::Report)
             }
             Body::Direct(direct) => {
                 self.begin_time(supervised);
@@ -162,7 +162,7 @@ impl Supervisor {
         self.table().stage != Stage::Open
     }
 
-    /// Asks the programs to end whose session somebody has begun to end. Tells how many.
+    /// Asks the programs to end whose session somebody has begun to end. Returns how many.
     pub(super) fn heed_session_ends(&self) -> usize {
         let ending: Vec<_> = self
             .living()
@@ -261,7 +261,7 @@ impl Supervisor {
             Alarm::Walltime => self.ask_to_end(&supervised, EndReason::WalltimeExceeded),
             Alarm::Grace => supervised.program.kill(EndReason::Cancelled),
             Alarm::Account => {
-                supervised.end().network_is_told = true;
+                supervised.end().network_is_reported = true;
                 self.conclude_if_done(&supervised, scratch);
             }
         }
@@ -277,7 +277,7 @@ impl Supervisor {
         for _ in 0..MOST_REPORTS {
             let Some(body) = supervised.program.body() else { return true };
             match &*body {
-                Body::Caged(cage) if cage.born.has_report() => self.hear_report(supervised),
+                Body::Caged(cage) if cage.child.has_report() => self.hear_report(supervised),
                 Body::Direct(direct) if direct.has_ended() => self.note_gone(supervised, scratch),
                 Body::Caged(_) | Body::Direct(_) => break,
             }
@@ -295,14 +295,14 @@ impl Supervisor {
         }
         let Some(body) = supervised.program.body() else { return };
         let Body::Caged(cage) = &*body else { return };
-        self.watch.remove(cage.born.reports());
+        self.watch.remove(cage.child.reports());
         if let Some(network) = body.network() {
             network.begin_finish();
             self.watch.set_alarm(Instant::now() + ACCOUNT, supervised.key, Alarm::Account);
         }
-        if self.watch.add(cage.born.gone(), supervised.key, Subject::Gone).is_err() {
+        if self.watch.add(cage.child.gone(), supervised.key, Subject::Gone).is_err() {
             // Without a descriptor left to wait for, waiting here is what remains.
-            let _gone = cage.born.wait_until_gone();
+            let _gone = cage.child.wait_until_gone();
             supervised.end().is_gone = true;
         }
     }
@@ -310,7 +310,7 @@ impl Supervisor {
     fn note_gone(self: &Arc<Self>, supervised: &Arc<Supervised>, scratch: &mut [u8]) {
         let Some(body) = supervised.program.body() else { return };
         match &*body {
-            Body::Caged(cage) => self.watch.remove(cage.born.gone()),
+            Body::Caged(cage) => self.watch.remove(cage.child.gone()),
             Body::Direct(direct) => {
                 self.watch.remove(direct.gone());
                 supervised.program.hear();
@@ -336,7 +336,7 @@ impl Supervisor {
         }
         if !is_there || network.has_account() {
             self.watch.remove(network.events());
-            supervised.end().network_is_told = true;
+            supervised.end().network_is_reported = true;
             drop(body);
             self.conclude_if_done(supervised, scratch);
         }
@@ -348,7 +348,8 @@ impl Supervisor {
     fn conclude_if_done(self: &Arc<Self>, supervised: &Arc<Supervised>, scratch: &mut [u8]) {
         let program = &supervised.program;
         let mut end = supervised.end();
-        if end.is_judged || !end.is_gone || !end.network_is_told || program.life().end.is_none() {
+        if end.is_judged || !end.is_gone || !end.network_is_reported || program.life().end.is_none()
+        {
             return;
         }
         end.is_judged = true;

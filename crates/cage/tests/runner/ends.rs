@@ -237,7 +237,7 @@ fn the_end_wakes_a_task() {
     assert_eq!((text.as_slice(), ended.exit_code()), (&b"one\ntwo\n"[..], 5));
 }
 
-/// T54, K192: pid 1 of one cage, and the launcher that bore them.
+/// T54, K192: pid 1 of one cage, and the launcher that started them.
 fn killed_from_outside() {
     let runner = runner();
     let one = runner.spawn(shell("sleep 1000")).unwrap();
@@ -255,7 +255,7 @@ fn killed_from_outside() {
     assert!(matches!(refused, RunError::LauncherGone), "{refused}");
 }
 
-/// T54, K192: where several bear cages, the others' stay, and no more are started.
+/// T54, K192: where several launchers start cages, the others' stay, and no more are started.
 fn a_lost_launcher_takes_its_own_cages() {
     let runner = runner();
     let launchers = runner.launcher_pids();
@@ -294,7 +294,7 @@ fn a_lost_launcher_takes_its_own_cages() {
     }
 }
 
-/// The process that bore a cage.
+/// The process that started a cage.
 fn parent_of(handle: &Handle) -> Pid {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", handle.pid())).unwrap();
     let parent = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(1).unwrap();

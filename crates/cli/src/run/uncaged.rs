@@ -41,15 +41,15 @@ pub(super) fn run(uncaged: &Uncaged, start: &Start) -> Exit {
         recording: &start.recording,
     };
     match run.run() {
-        Ok(outcome) => told(&outcome, &name, program, start),
+        Ok(outcome) => report(&outcome, &name, program, start),
         Err(error) => start.not_run(Named::Start(&name), not_started(error)),
     }
 }
 
-fn told(outcome: &UncagedOutcome, name: &str, program: &UncagedProgram, start: &Start) -> Exit {
+fn report(outcome: &UncagedOutcome, name: &str, program: &UncagedProgram, start: &Start) -> Exit {
     let walltime_sec = program.walltime.map(|time| time.as_secs());
     let limits = LimitsPlan { walltime_sec, ..LimitsPlan::default() };
-    if let Some(sentence) = counsel::limits::ended_by(&limits, outcome.reason, None) {
+    if let Some(sentence) = advice::limits::ended_by(&limits, outcome.reason, None) {
         start.messages.error(&sentence);
     }
     start.tell_unrecorded(outcome.unrecorded.as_ref());

@@ -54,9 +54,9 @@ enum Victim {
     Daemon,
     /// Before it serves.
     StartingDaemon,
-    /// The process that bears cages.
+    /// The process that starts cages.
     Launcher,
-    /// The process that bears gatekeepers.
+    /// The process that starts gatekeepers.
     GatekeeperLauncher,
     Gatekeeper,
     FirstProcess,
@@ -98,13 +98,13 @@ impl Dice {
 
 /// What clients were told.
 #[derive(Default)]
-struct Told {
+struct Reported {
     started: HashSet<String>,
     ended: HashSet<String>,
 }
 
 impl Place {
-    /// Daemons that are killed here, one after the other. Tells how many starts clients were told of.
+    /// Daemons that are killed here, one after the other. Returns how many starts clients were told of.
     fn deaths(
         self,
         victims: Vec<Victim>,
@@ -112,14 +112,14 @@ impl Place {
         killed: &mut HashMap<Victim, usize>,
     ) -> usize {
         let mark = format!("7{:06}.{}", std::process::id(), dice.below(1000));
-        let (mounts, told) = (mount_table(), Mutex::new(Told::default()));
+        let (mounts, reported) = (mount_table(), Mutex::new(Reported::default()));
         let mut victims = victims.into_iter();
         let (mut dead, mut place) = (Vec::new(), self);
         loop {
             let serving = place.serving(&[]);
             after_the_start(&serving, &dead, &mounts);
             let pid = serving.pid();
-            let last = life(&serving, &mut victims, dice, killed, (&mark, &told));
+            let last = life(&serving, &mut victims, dice, killed, (&mark, &reported));
             if last.is_none() {
                 serving.signal(Signal::TERM);
             }
@@ -132,12 +132,12 @@ impl Place {
             assert_eq!(code, expected, "{last:?}: {said}");
             place = left;
             dead.push(pid);
-            after_a_death(&place, &mark, &told);
+            after_a_death(&place, &mark, &reported);
             match last {
-                None => return told.into_inner().unwrap().started.len(),
+                None => return reported.into_inner().unwrap().started.len(),
                 Some(Victim::StartingDaemon) => {
                     dead.push(killed_at_its_start(&place, dice));
-                    after_a_death(&place, &mark, &told);
+                    after_a_death(&place, &mark, &reported);
                 }
                 Some(_) => {}
             }
@@ -151,7 +151,7 @@ fn life(
     victims: &mut impl Iterator<Item = Victim>,
     dice: &mut Dice,
     killed: &mut HashMap<Victim, usize>,
-    (mark, told): (&str, &Mutex<Told>),
+    (mark, reported): (&str, &Mutex<Reported>),
 ) -> Option<Victim> {
     let greeter = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = greeter.local_addr().unwrap().port();
@@ -159,7 +159,7 @@ fn life(
     std::thread::scope(|scope| {
         scope.spawn(|| greet(&greeter, &done));
         for number in 0..CLIENTS {
-            let client = Load { serving, number, mark, port, told, done: &done };
+            let client = Load { serving, number, mark, port, reported, done: &done };
             let dice = Dice(dice.0.rotate_left(7) ^ (u64::try_from(number).unwrap() << 20 | 1));
             scope.spawn(move || client.run(dice));
         }
@@ -202,7 +202,7 @@ fn kill(serving: &Serving, victim: Victim, dice: &mut Dice) {
             Victim::Daemon | Victim::StartingDaemon => {
                 Process::of(serving.pid()).into_iter().collect()
             }
-            // The one that was born first is the gatekeepers' alone.
+            // The one that started first is the gatekeepers' alone.
             Victim::GatekeeperLauncher => {
                 helpers.iter().min_by_key(|one| one.pid).cloned().into_iter().collect()
             }
@@ -244,7 +244,7 @@ struct Load<'test> {
     number: usize,
     mark: &'test str,
     port: u16,
-    told: &'test Mutex<Told>,
+    reported: &'test Mutex<Reported>,
     done: &'test AtomicBool,
 }
 
@@ -294,7 +294,7 @@ impl Load<'_> {
     /// Waits for a program's end, has it ended, or leaves it to itself.
     fn use_cage(&self, client: &Client, cage: &Value, dice: &mut Dice) {
         let id = cage["id"].as_str().unwrap();
-        self.told.lock().unwrap().started.insert(id.to_owned());
+        self.reported.lock().unwrap().started.insert(id.to_owned());
         let answer = match dice.below(8) {
             0 => return,
             1 if self.number % 4 == 3 => {
@@ -304,7 +304,7 @@ impl Load<'_> {
             _ => client.ask("DELETE", &format!("/v1/cages/{id}"), None),
         };
         if answer.is_ok_and(|answer| answer["id"] == id && answer["state"] == "ended") {
-            self.told.lock().unwrap().ended.insert(id.to_owned());
+            self.reported.lock().unwrap().ended.insert(id.to_owned());
         }
     }
 }
@@ -337,14 +337,14 @@ fn after_the_start(serving: &Serving, dead: &[u32], mounts: &BTreeSet<String>) {
 }
 
 /// Nothing runs, and the record is whole and has everything that clients were told.
-fn after_a_death(place: &Place, mark: &str, told: &Mutex<Told>) {
+fn after_a_death(place: &Place, mark: &str, reported: &Mutex<Reported>) {
     no_process_is_left(place, mark);
     let verified = place.stockade().args(["audit", "verify"]).output().unwrap();
     assert!(verified.status.success(), "{verified:?}");
     let recorded = recorded(place);
-    let told = told.lock().unwrap();
-    let started = ["subagent.intent", "subagent.spawn"].map(|event| (event, &told.started));
-    for (event, ids) in started.into_iter().chain([("subagent.exit", &told.ended)]) {
+    let reported = reported.lock().unwrap();
+    let started = ["subagent.intent", "subagent.spawn"].map(|event| (event, &reported.started));
+    for (event, ids) in started.into_iter().chain([("subagent.exit", &reported.ended)]) {
         let lost: Vec<&String> = ids.iter().filter(|id| !recorded[event].contains(*id)).collect();
         assert!(lost.is_empty(), "{event}: {lost:?}");
     }

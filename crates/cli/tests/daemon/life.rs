@@ -176,7 +176,7 @@ fn without_the_launcher_of_gatekeepers_the_daemon_ends() {
     let id = serving.spawn(&serving.shell("sleep 60"));
     let pid = pid_of(&serving, &id);
     let helpers = Process::children(serving.pid());
-    // The one that was born first is the gatekeepers' alone.
+    // The one that started first is the gatekeepers' alone.
     let first = helpers.iter().min_by_key(|one| one.pid).unwrap();
     assert!(Process::children(first.pid).iter().all(|child| child.pid != pid));
     let launcher = Pid::from_raw(first.pid.try_into().unwrap()).unwrap();

@@ -53,7 +53,7 @@ impl Process {
         })
     }
 
-    /// The children of a process, whichever of its threads bore them.
+    /// The children of a process, whichever of its threads started them.
     pub(crate) fn children(parent: u32) -> Vec<Self> {
         let tasks = fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten();
         let texts = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
@@ -79,7 +79,7 @@ pub(crate) fn no_process_is_left(place: &Place, mark: &str) {
         Process::all().into_iter().filter(|process| process.words.contains(text)).collect()
     };
     eventually_within(SOON, "the daemon's helpers end", || with(&path).is_empty());
-    // Nobody bears cages here any more. Those of other daemons have a parent, or end as well.
+    // Nobody starts cages here any more. Those of other daemons have a parent, or end as well.
     let all = Process::all();
     let of_daemons: HashSet<u32> = all
         .iter()

@@ -41,7 +41,7 @@ fn the_hosts_own_resolver() {
 /// Connections leave through the user's own proxy, which is told its password and the names,
 /// and never hears of what is refused.
 #[test]
-fn a_proxy_as_the_only_way_out() {
+fn a_proxy_as_the_only_egress() {
     let Some(world) = World::new() else { return };
     world.configure("proxy = \"http://user:pass@203.0.113.2:3129\"");
     for run in [World::shell, World::shell_without_proxy] {

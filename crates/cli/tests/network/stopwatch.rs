@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Does something and tells how long it took.
+/// Does something and returns how long it took.
 pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     let is_done = AtomicBool::new(false);
     std::thread::scope(|scope| {

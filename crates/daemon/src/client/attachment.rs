@@ -82,7 +82,7 @@ impl Attachment {
         }
     }
 
-    /// Waits for more, which [`Self::next_heard`] then gives. Tells whether anything will come.
+    /// Waits for more, which [`Self::next_heard`] then gives. Returns whether anything will come.
     pub fn listen(&mut self) -> Result<bool, ClientError> {
         let mut chunk = vec![0; 64 << 10];
         loop {

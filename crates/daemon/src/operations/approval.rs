@@ -5,9 +5,9 @@ use cage::Kind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use advice::Failure;
 use cage::prepare::PolicyFiles;
 use cage::prepare::project::PROJECT_FILE_NAME;
-use counsel::Failure;
 use hyper::Request;
 use hyper::body::Incoming;
 use serde::Deserialize;

@@ -122,7 +122,7 @@ pub(super) fn filter(query: &Query) -> Result<Filter, Problem> {
 
 /// The log is there and cannot be read.
 pub(super) fn unreadable(error: &ReadError) -> Problem {
-    Problem::new(Code::Start(Kind::RecordUnavailable), counsel::with_causes(error))
+    Problem::new(Code::Start(Kind::RecordUnavailable), advice::with_causes(error))
 }
 
 /// The names of a filter's fields.

@@ -68,7 +68,7 @@ impl Producer for Events {
                     Ok(Some(record)) => text.push_str(&event(&record)),
                     Ok(None) => break,
                     Err(error) => {
-                        let message = policy::shown::shown(counsel::with_causes(&error));
+                        let message = policy::shown::shown(advice::with_causes(&error));
                         crate::log::warning(&format!("the record cannot be followed: {message}"));
                         return None;
                     }

@@ -69,7 +69,7 @@ pub(super) async fn head(
 /// takes no more records is one that somebody wants to look at.
 fn bring_head_forward(daemon: &Daemon) {
     if let Err(error) = daemon.log.checkpoint() {
-        let why = policy::shown::shown(counsel::with_causes(&error));
+        let why = policy::shown::shown(advice::with_causes(&error));
         log::warning(&format!("the head of the record cannot be brought forward: {why}"));
     }
 }
@@ -78,11 +78,11 @@ fn not_exported(error: &ExportError) -> Problem {
     match error {
         ExportError::Unreadable(error) => unreadable(error),
         ExportError::Incomplete(_) => {
-            Problem::new(Code::Start(Kind::RecordUnavailable), counsel::with_causes(error))
+            Problem::new(Code::Start(Kind::RecordUnavailable), advice::with_causes(error))
                 .help("`/v1/audit/verify` tells what is missing")
         }
         ExportError::NoHead(_) | ExportError::Copy(_) => {
-            Problem::new(Code::Start(Kind::RecordUnavailable), counsel::with_causes(error))
+            Problem::new(Code::Start(Kind::RecordUnavailable), advice::with_causes(error))
         }
     }
 }

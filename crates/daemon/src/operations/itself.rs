@@ -76,7 +76,7 @@ pub(super) async fn doctor(
     Query::read(request.uri().query(), &[])?;
     let daemon = Arc::clone(daemon);
     let report = blocking(move || {
-        let binary = counsel::doctor::own_executable()?;
+        let binary = advice::doctor::own_executable()?;
         let project = daemon.caller.working_directory.as_path().to_owned();
         let subject = Subject { binary: binary.as_path().to_owned(), project };
         Ok(probe(&subject, || build_cage(&daemon, &binary)))
@@ -91,12 +91,12 @@ pub(super) async fn doctor(
 
 /// Builds a real cage as clients get them.
 fn build_cage(daemon: &Daemon, binary: &plan::HostPath) -> Result<(), String> {
-    let probe = counsel::doctor::probe_cage(&daemon.caller, binary);
+    let probe = advice::doctor::probe_cage(&daemon.caller, binary);
     let prepared = prepare(&probe.selection, &probe.argv)
-        .map_err(|error| counsel::Failure::from(error).text())?;
+        .map_err(|error| advice::Failure::from(error).text())?;
     let handle =
-        daemon.runner.spawn(Start::from(prepared)).map_err(|error| counsel::with_causes(&error))?;
-    counsel::doctor::judge(handle.wait().end)
+        daemon.runner.spawn(Start::from(prepared)).map_err(|error| advice::with_causes(&error))?;
+    advice::doctor::judge(handle.wait().end)
 }
 
 #[derive(Default, Deserialize)]

@@ -1,14 +1,14 @@
 //! Questions about policies: the compiled cage, why it has what it has, the schema of the text.
 //! Starts nothing.
 
-use cage::{Kind, WayOut};
+use cage::{Egress, Kind};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use advice::Failure;
+use advice::why::Question;
 use cage::prepare::{TooBroad, prepare};
-use counsel::Failure;
-use counsel::why::Question;
 use hyper::Request;
 use hyper::body::Incoming;
 use serde::Deserialize;
@@ -48,17 +48,17 @@ pub(super) async fn check(
             (argv, _) => argv.iter().map(OsString::from).collect(),
         };
         let prepared = prepare(&selection, &argv).map_err(Failure::from)?;
-        let mut notes = counsel::notes::of_flags(&selection);
-        notes.extend(counsel::notes::of(&prepared));
+        let mut notes = advice::notes::of_flags(&selection);
+        notes.extend(advice::notes::of(&prepared));
         let plan = prepared.plan;
         let bwrap = bwrap.then(|| {
             let (text, gaps) =
                 (plan::render::bwrap_for_shell(&plan), plan::render::bwrap_gaps(&plan));
             json!({ "text": text, "gaps": gaps })
         });
-        let way_out = WayOut::new(&selection.network, |name| caller.variable(name).map(Into::into))
+        let egress = Egress::new(&selection.network, |name| caller.variable(name).map(Into::into))
             .map_err(Failure::from)?;
-        let proxy = way_out.settings.proxy.map(|proxy| format!("{}:{}", proxy.host, proxy.port));
+        let proxy = egress.settings.proxy.map(|proxy| format!("{}:{}", proxy.host, proxy.port));
         let failed = |error: serde_json::Error| Problem::new(Code::Internal, error.to_string());
         Ok(json!({
             "hash": plan.hash().as_str(),
@@ -68,7 +68,7 @@ pub(super) async fn check(
             "text": plan::render::person(&plan),
             "bwrap": bwrap,
             "proxy": proxy,
-            "resolvers": way_out.resolvers,
+            "resolvers": egress.resolvers,
             "plan": serde_json::to_value(&*plan).map_err(failed)?,
         }))
     })
@@ -120,7 +120,7 @@ pub(super) async fn explain(
         let caller = subject.caller(&daemon.caller)?;
         let mut selection = subject.select_cage(&caller, question.too_broad())?;
         let _look = daemon.sessions.for_a_look(&mut selection)?;
-        Ok(counsel::why::why(&selection, &question)?)
+        Ok(advice::why::why(&selection, &question)?)
     })
     .await?;
     answer::json(&json!({ "yes": answer.yes, "text": answer.text, "answer": answer.data }))

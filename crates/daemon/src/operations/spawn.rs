@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use advice::Failure;
 use cage::prepare::{
     Name, PrepareError, Sandbox, Selected, Selection, TooBroad, UncagedSelection, prepare,
 };
@@ -16,7 +17,6 @@ use cage::runner::{
 };
 use cage::session::Session;
 use cage::{Degradation, Degraded, Recorder};
-use counsel::Failure;
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
 use plan::ByteString;
@@ -232,8 +232,8 @@ fn start_caged(
             return Err(not_compiled(daemon, labels, session.as_ref(), failure).into());
         }
     };
-    let mut notes = counsel::notes::of_flags(&selection);
-    notes.extend(counsel::notes::of(&prepared));
+    let mut notes = advice::notes::of_flags(&selection);
+    notes.extend(advice::notes::of(&prepared));
     let plan = Arc::clone(&prepared.plan);
     let session_id = labels.session_id.clone();
     let streams = streams(spawn);
@@ -386,7 +386,7 @@ fn tell_terminal(policy: &mut Policy, kind: &str) {
 /// Limits that are not held in full, told to the client and to whoever reads what the daemon says.
 /// K148, K149
 fn tell_degradation(degradation: &Degradation) -> [String; 2] {
-    let sentence = counsel::limits::not_held(degradation);
+    let sentence = advice::limits::not_held(degradation);
     log::warning(&sentence);
     [sentence, degradation.fix.clone()]
 }

@@ -13,13 +13,13 @@ use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
 use super::upstream::{Resolution, ResolveFailure, Upstream};
-use crate::places::{Places, Taken};
+use crate::budget::{Budget, Taken};
 
 /// Finds the addresses of names.
 #[derive(Debug)]
 pub struct Resolver {
     upstream: Upstream,
-    questions: Arc<Places>,
+    questions: Arc<Budget>,
     kept: Mutex<Kept>,
 }
 
@@ -35,7 +35,7 @@ pub struct Addresses {
 impl Resolver {
     /// Asks these resolvers, and not more than `most` questions at a time.
     pub fn new(resolvers: Vec<SocketAddr>, most: usize) -> Self {
-        let (upstream, questions) = (Upstream::new(resolvers), Places::new(most));
+        let (upstream, questions) = (Upstream::new(resolvers), Budget::new(most));
         Self { upstream, questions, kept: Mutex::default() }
     }
 

@@ -16,10 +16,10 @@ use super::cache::{Addresses, Resolver};
 use super::question::{self, Asked, Question, Subject, Unanswered, Wanted};
 use super::rate::Rate;
 use super::upstream::ResolveFailure;
+use crate::budget::Taken;
 use crate::decision::{Denial, DenialCode, Verdict};
 use crate::event::EventKind;
 use crate::limits;
-use crate::places::Taken;
 use crate::synthetic::{MapFull, SyntheticPair};
 
 /// What is known about the cage whose names are served.
@@ -61,7 +61,7 @@ pub(super) struct Responder<C> {
     pace: Mutex<Rate>,
     in_flight: Arc<Semaphore>,
     /// When it was last told that no resolver answers.
-    unreachable_told: Mutex<Option<Instant>>,
+    unreachable_reported: Mutex<Option<Instant>>,
 }
 
 /// What a query comes to before anybody is asked.
@@ -97,7 +97,7 @@ impl<C: CageNames> Responder<C> {
                 now,
             )),
             in_flight: Arc::new(Semaphore::new(limits::QUERIES_IN_FLIGHT)),
-            unreachable_told: Mutex::new(None),
+            unreachable_reported: Mutex::new(None),
         }
     }
 
@@ -259,14 +259,14 @@ impl<C: CageNames> Responder<C> {
 
     fn tell_unreachable(&self, failure: &ResolveFailure) {
         let now = Instant::now();
-        let mut told = self.unreachable_told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reported = self.unreachable_reported.lock().unwrap_or_else(PoisonError::into_inner);
         let recent =
-            |told: Instant| now.saturating_duration_since(told) < limits::UNREACHABLE_AGAIN;
-        if told.is_some_and(recent) {
+            |reported: Instant| now.saturating_duration_since(reported) < limits::UNREACHABLE_AGAIN;
+        if reported.is_some_and(recent) {
             return;
         }
-        *told = Some(now);
-        drop(told);
+        *reported = Some(now);
+        drop(reported);
         self.cage.tell(EventKind::UpstreamUnreachable { error: failure.to_string() });
     }
 }

@@ -12,7 +12,7 @@ use super::inspected::{Conversation, Ends, Speaker, Stop, converse, read_more};
 use crate::cage::{Cage, Refusal};
 use crate::decision::{Denial, DenialCode, Target};
 use crate::dial::DialFailure;
-use crate::event::Way;
+use crate::event::Route;
 use crate::inspect::http::{
     self, Answer, Failure, Form, RequestHead, ResponseReader, Scheme, failure,
 };
@@ -28,21 +28,21 @@ pub(super) async fn serve(cage: Arc<Cage>, stream: TcpStream) {
         Ok(Ok(speaker)) => speaker,
         Ok(Err(Stop::DeniedRequest(denial) | Stop::Denied(denial))) => {
             let words = failure(Failure::BadRequest, &denial.to_string());
-            cage.deny(&NO_TARGET, 0, denial, Way::HttpProxy);
+            cage.deny(&NO_TARGET, 0, denial, Route::HttpProxy);
             return farewell(stream, &words).await;
         }
         Ok(Err(Stop::Broken)) | Err(_) => return reset(stream),
     };
     let Some(head) = speaker.take_head() else { return reset(stream) };
     let (way, port) = match &head.form {
-        Form::Authority { port } => (Way::HttpConnect, *port),
+        Form::Authority { port } => (Route::HttpConnect, *port),
         Form::Absolute { scheme: Scheme::Http, .. } => {
-            (Way::HttpProxy, head.host.port_or(Scheme::Http.default_port()))
+            (Route::HttpProxy, head.host.port_or(Scheme::Http.default_port()))
         }
         Form::Absolute { scheme: Scheme::Https, .. } | Form::Origin | Form::Asterisk => {
             let denial = Denial::new(DenialCode::HttpRefused, NOT_FOR_A_PROXY);
             let words = failure(Failure::BadRequest, &denial.to_string());
-            cage.deny(&head.host, 0, denial, Way::HttpProxy);
+            cage.deny(&head.host, 0, denial, Route::HttpProxy);
             return farewell(stream, &words).await;
         }
     };
@@ -51,7 +51,7 @@ pub(super) async fn serve(cage: Arc<Cage>, stream: TcpStream) {
         Err(refusal) => return farewell(stream, &answer_to(&refusal)).await,
     };
     match way {
-        Way::HttpConnect => tunnel(&cage, stream, outside, speaker, target, port).await,
+        Route::HttpConnect => tunnel(&cage, stream, outside, speaker, target, port).await,
         _ => pass_on(&cage, stream, outside, speaker, &head, &meter).await,
     }
 }
@@ -61,7 +61,7 @@ async fn reach(
     cage: &Cage,
     target: &Target,
     port: u16,
-    way: Way,
+    way: Route,
 ) -> Result<(Target, TcpStream), Refusal> {
     let target = match target {
         Target::Address(address) => {
@@ -84,7 +84,7 @@ async fn tunnel(
     if stream.write_all(http::CONNECTION_ESTABLISHED).await.is_err() {
         return reset(stream);
     }
-    let (way, early) = (Way::HttpConnect, speaker.into_rest());
+    let (way, early) = (Route::HttpConnect, speaker.into_rest());
     converse(cage, Conversation { stream, outside, target, port, way, early }).await;
 }
 
@@ -116,7 +116,7 @@ async fn pass_on(
     match until_idle(meter, exchange).await {
         Ok(()) => farewell(stream, b"").await,
         Err(Stop::Denied(denial) | Stop::DeniedRequest(denial)) => {
-            cage.deny(&head.host, 0, denial, Way::HttpProxy);
+            cage.deny(&head.host, 0, denial, Route::HttpProxy);
             reset(stream);
         }
         Err(Stop::Broken) => reset(stream),

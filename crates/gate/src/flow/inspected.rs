@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 use super::farewell::farewell;
 use crate::cage::Cage;
 use crate::decision::{Denial, Target};
-use crate::event::Way;
+use crate::event::Route;
 use crate::inspect::http;
 use crate::relay::{Direction, Meter, pump_to_end, reset, send, until_idle};
 pub(super) use opening::read_more;
@@ -28,7 +28,7 @@ pub(super) struct Conversation {
     pub(super) outside: TcpStream,
     pub(super) target: Target,
     pub(super) port: u16,
-    pub(super) way: Way,
+    pub(super) way: Route,
     /// What the program has said already.
     pub(super) early: Vec<u8>,
 }

@@ -12,7 +12,7 @@ use super::inspected::{Conversation, converse};
 use crate::cage::{Cage, Refusal};
 use crate::decision::{Denial, Target};
 use crate::dial::DialFailure;
-use crate::event::Way;
+use crate::event::Route;
 use crate::inspect::socks::{MAX_STEP, Negotiation, Reply, Request, Step};
 use crate::limits;
 use crate::relay::reset;
@@ -23,15 +23,17 @@ pub(super) async fn serve(cage: Arc<Cage>, mut stream: TcpStream) {
     let (request, early) = match negotiated {
         Ok(Ok(Negotiated::Request { request, early })) => (request, early),
         Ok(Ok(Negotiated::Refused { answer, denial })) => {
-            cage.deny(&NO_TARGET, 0, denial, Way::Socks);
+            cage.deny(&NO_TARGET, 0, denial, Route::Socks);
             return farewell(stream, &answer).await;
         }
         Ok(Err(_)) | Err(_) => return reset(stream),
     };
     let Request { version, target, port } = request;
     let reached = match meant(&cage, target) {
-        Ok(target) => cage.reach(&target, port, Way::Socks).await.map(|outside| (target, outside)),
-        Err((target, denial)) => Err(cage.deny(&target, port, denial, Way::Socks)),
+        Ok(target) => {
+            cage.reach(&target, port, Route::Socks).await.map(|outside| (target, outside))
+        }
+        Err((target, denial)) => Err(cage.deny(&target, port, denial, Route::Socks)),
     };
     let (target, outside) = match reached {
         Ok(reached) => reached,
@@ -40,7 +42,7 @@ pub(super) async fn serve(cage: Arc<Cage>, mut stream: TcpStream) {
     if stream.write_all(&version.reply(Reply::Succeeded)).await.is_err() {
         return reset(stream);
     }
-    converse(&cage, Conversation { stream, outside, target, port, way: Way::Socks, early }).await;
+    converse(&cage, Conversation { stream, outside, target, port, way: Route::Socks, early }).await;
 }
 
 enum Negotiated {

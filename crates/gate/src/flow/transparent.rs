@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 
 use super::inspected::{Conversation, converse};
 use crate::cage::Cage;
-use crate::event::Way;
+use crate::event::Route;
 use crate::relay::reset;
 
 /// A connection that was redirected to the listener.
@@ -36,11 +36,11 @@ async fn serve(cage: Arc<Cage>, stream: TcpStream, meant: SocketAddr) {
     let target = match cage.target_of(meant.ip()) {
         Ok(target) => target,
         Err(denial) => {
-            cage.deny(&meant.ip().to_canonical(), port, denial, Way::Transparent);
+            cage.deny(&meant.ip().to_canonical(), port, denial, Route::Transparent);
             return reset(stream);
         }
     };
-    let way = Way::Transparent;
+    let way = Route::Transparent;
     match cage.reach(&target, port, way).await {
         Ok(outside) => {
             let early = Vec::new();

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::Record;
 use crate::control::{CageReport, Channel, Waiting};
-use crate::event::{EventKind, Way};
+use crate::event::{EventKind, Route};
 use crate::limits;
 use crate::watched::Watched;
 
-fn denied(target: &str, port: u16, way: Way) -> EventKind {
+fn denied(target: &str, port: u16, way: Route) -> EventKind {
     let (target, reason) = (target.to_owned(), "no entry allows it".to_owned());
     EventKind::TcpDenied { target, port, rule: None, code: "not_allowed".to_owned(), reason, way }
 }
@@ -33,7 +33,7 @@ async fn allowed_connections_are_sampled() {
         let record = Record::new("id".to_owned(), share, watched(theirs));
         for _ in 0..20 {
             let (target, rule) = ("a.example".to_owned(), "a.example".to_owned());
-            record.take(EventKind::TcpAllowed { target, port: 443, rule, way: Way::Socks });
+            record.take(EventKind::TcpAllowed { target, port: 443, rule, way: Route::Socks });
         }
         assert_eq!(told(&ours), expected, "share {share}");
         assert_eq!(record.account().counters.tcp_allowed, 20);
@@ -45,8 +45,8 @@ async fn allowed_connections_are_sampled() {
 async fn a_denial_is_told_and_counted() {
     let (ours, theirs) = Channel::pair().unwrap();
     let record = Record::new("id".to_owned(), 0.0, watched(theirs));
-    record.take(denied("b.example", 25, Way::HttpConnect));
-    record.take(denied("b.example", 25, Way::Socks));
+    record.take(denied("b.example", 25, Route::HttpConnect));
+    record.take(denied("b.example", 25, Route::Socks));
     let (hostname, reason) = ("c.example".to_owned(), "no entry allows it".to_owned());
     record.take(EventKind::DnsDenied {
         hostname,
@@ -57,7 +57,7 @@ async fn a_denial_is_told_and_counted() {
     let (report, _) = ours.receive::<CageReport>(Waiting::Refused).unwrap().unwrap();
     let CageReport::Event(event) = report else { panic!("{report:?}") };
     assert_eq!(event.invocation_id, "id");
-    assert_eq!(event.kind, denied("b.example", 25, Way::HttpConnect));
+    assert_eq!(event.kind, denied("b.example", 25, Route::HttpConnect));
     let account = record.account();
     assert_eq!((account.counters.tcp_denied, account.counters.dns_denied), (2, 1));
     let first = account.denials.first().unwrap();
@@ -70,7 +70,7 @@ async fn a_flood_is_counted_and_not_kept() {
     let (ours, theirs) = Channel::pair().unwrap();
     let record = Record::new("id".to_owned(), 0.0, watched(theirs));
     for number in 0..10_000 {
-        record.take(denied(&format!("{number}.example"), 443, Way::Socks));
+        record.take(denied(&format!("{number}.example"), 443, Route::Socks));
     }
     let account = record.account();
     assert_eq!(account.counters.tcp_denied, 10_000);

@@ -1,4 +1,4 @@
-//! A process that bears cages for callers with many threads: forked while there is still one
+//! A process that starts cages for callers with many threads: forked while there is still one
 //! thread, it takes Plans and descriptors over a socket and gives back handles. The same code as a
 //! direct [`crate::start`]. It also forks the process that attends to cages, whose life is a
 //! function that the caller named at the start; it knows nothing else.
@@ -21,7 +21,7 @@ use crate::bare_mounts::BareMounts;
 use crate::control::Channel;
 use crate::namespaces::Origin;
 use crate::start::{Leftovers, start_in};
-use crate::{Born, LimitsHolder, ProgramStreams, SetupFailure, StartError, Step, privileges};
+use crate::{Child, LimitsHolder, ProgramStreams, SetupFailure, StartError, Step, privileges};
 use wire::{CageRequest, Request};
 
 /// The whole life of a process that attends to cages: its end of a channel to the caller, and the
@@ -39,7 +39,7 @@ pub struct Attending {
     pub control: OwnedFd,
 }
 
-/// A running launcher process. Dropping it ends the process, and with it every cage it bore.
+/// A running launcher process. Dropping it ends the process, and with it every cage it started.
 #[derive(Debug)]
 pub struct Launcher {
     /// One request at a time: a request can be several packets.
@@ -78,14 +78,14 @@ impl Launcher {
         }
     }
 
-    /// Bears a cage, as [`crate::start`] does, from any thread.
+    /// Starts a cage, as [`crate::start`] does, from any thread.
     pub fn start_cage(
         &self,
         plan: &Plan,
         sources: &[OwnedFd],
         streams: ProgramStreams,
         limits: LimitsHolder<'_>,
-    ) -> Result<Born, StartError> {
+    ) -> Result<Child, StartError> {
         // Written before it is this thread's turn, so that others are not kept waiting for it.
         let request = CageRequest::write(plan, sources, &streams, limits);
         self.callers.fetch_add(1, Ordering::Relaxed);
@@ -96,7 +96,7 @@ impl Launcher {
         };
         self.callers.fetch_sub(1, Ordering::Relaxed);
         let (pid, pidfd, control) = answer.map_err(unheard)??;
-        Ok(Born::from_launcher(plan, pid, pidfd, control))
+        Ok(Child::from_launcher(plan, pid, pidfd, control))
     }
 
     /// How many threads wait for a cage.
@@ -111,7 +111,7 @@ impl Launcher {
         wire::receive_attendant(socket.as_fd()).map_err(unheard)?
     }
 
-    /// Whether the process is gone, and with it every cage that it bore.
+    /// Whether the process is gone, and with it every cage that it started.
     pub fn is_gone(&self) -> bool {
         let mut process = [PollFd::new(&self.pidfd, PollFlags::IN)];
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -143,12 +143,12 @@ fn unheard(errno: Errno) -> StartError {
     }
 }
 
-/// The launcher's whole life: bear what is asked for until the caller is gone.
+/// The launcher's whole life: start what is asked for until the caller is gone.
 fn serve(socket: &OwnedFd, attendant: Option<Attendant>) {
     if prepare(socket).is_err() {
         return;
     }
-    // Where cages are born. One that starts attendants has none to bear.
+    // Where cages start. One that starts attendants starts no cages.
     let made = if attendant.is_none() { BareMounts::make() } else { Ok(None) };
     let Ok(mounts) = made else { return };
     let mounts = mounts.as_ref();
@@ -160,8 +160,8 @@ fn serve(socket: &OwnedFd, attendant: Option<Attendant>) {
             Ok(Request::Cage(cage)) => {
                 let CageRequest { plan, sources, streams, limits } = *cage;
                 let (origin, limits) = (Origin::New(mounts), limits.as_holder());
-                let born = start_in(origin, &plan, &sources, streams, limits);
-                let sent = wire::send_answer(socket.as_fd(), born);
+                let child = start_in(origin, &plan, &sources, streams, limits);
+                let sent = wire::send_answer(socket.as_fd(), child);
                 sent.map(|ending| leftovers = ending)
             }
             Ok(Request::Attendant) => {

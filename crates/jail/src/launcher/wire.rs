@@ -12,7 +12,7 @@ use sys::channel::{self, MAX_DESCRIPTORS, Packet, Waiting};
 
 use super::Attending;
 use crate::start::Leftovers;
-use crate::{Born, LimitsHolder, ProgramStreams, SetupFailure, StartError, Stream};
+use crate::{Child, LimitsHolder, ProgramStreams, SetupFailure, StartError, Stream};
 
 /// What a caller wants.
 pub(super) enum Request {
@@ -22,7 +22,7 @@ pub(super) enum Request {
     Attendant,
 }
 
-/// A cage to bear.
+/// A cage to start.
 pub(super) struct CageRequest {
     pub(super) plan: Plan,
     pub(super) sources: Vec<OwnedFd>,
@@ -33,15 +33,15 @@ pub(super) struct CageRequest {
 /// A [`LimitsHolder`] that owns its cgroup.
 pub(super) enum Limits {
     Nobody,
-    Caller { birthplace: Option<OwnedFd> },
+    Caller { cgroup: Option<OwnedFd> },
 }
 
 impl Limits {
     pub(super) fn as_holder(&self) -> LimitsHolder<'_> {
         match self {
             Self::Nobody => LimitsHolder::Nobody,
-            Self::Caller { birthplace } => {
-                LimitsHolder::Caller { birthplace: birthplace.as_ref().map(AsFd::as_fd) }
+            Self::Caller { cgroup } => {
+                LimitsHolder::Caller { cgroup: cgroup.as_ref().map(AsFd::as_fd) }
             }
         }
     }
@@ -82,10 +82,10 @@ impl CageRequest {
         }
         let holder = match limits {
             LimitsHolder::Nobody => HolderKind::Nobody,
-            LimitsHolder::Caller { birthplace: None } => HolderKind::Caller,
-            LimitsHolder::Caller { birthplace: Some(cgroup) } => {
+            LimitsHolder::Caller { cgroup: None } => HolderKind::Caller,
+            LimitsHolder::Caller { cgroup: Some(cgroup) } => {
                 descriptors.push(cgroup);
-                HolderKind::CallerWithBirthplace
+                HolderKind::CallerWithCgroup
             }
         };
         descriptors.extend(sources.iter().map(AsFd::as_fd));
@@ -140,10 +140,10 @@ fn read_request(bytes: &[u8], descriptors: Vec<OwnedFd>) -> Result<Request, Star
         ProgramStreams { stdin: stream(stdin)?, stdout: stream(stdout)?, stderr: stream(stderr)? };
     let limits = match holder {
         kind if kind == HolderKind::Nobody as u8 => Limits::Nobody,
-        kind if kind == HolderKind::Caller as u8 => Limits::Caller { birthplace: None },
-        kind if kind == HolderKind::CallerWithBirthplace as u8 => {
+        kind if kind == HolderKind::Caller as u8 => Limits::Caller { cgroup: None },
+        kind if kind == HolderKind::CallerWithCgroup as u8 => {
             let cgroup = descriptors.next().ok_or_else(|| malformed("lacks a descriptor"))?;
-            Limits::Caller { birthplace: Some(cgroup) }
+            Limits::Caller { cgroup: Some(cgroup) }
         }
         _ => return Err(malformed("names an unknown holder of limits")),
     };
@@ -154,13 +154,13 @@ fn read_request(bytes: &[u8], descriptors: Vec<OwnedFd>) -> Result<Request, Star
 /// Sends what became of a request. A cage that nobody was there to take ends.
 pub(super) fn send_answer(
     socket: BorrowedFd<'_>,
-    answer: Result<Born, StartError>,
+    answer: Result<Child, StartError>,
 ) -> Result<Leftovers, Errno> {
     match answer {
-        Ok(born) => {
-            let answer = Answer::Born { pid: born.pid().as_raw_nonzero().get() };
-            answer.send(socket, &[born.gone(), born.reports()])?;
-            Ok(born.given_away())
+        Ok(child) => {
+            let answer = Answer::Child { pid: child.pid().as_raw_nonzero().get() };
+            answer.send(socket, &[child.gone(), child.reports()])?;
+            Ok(child.given_away())
         }
         Err(error) => Answer::of_error(error).send(socket, &[]).map(|()| Leftovers::default()),
     }
@@ -173,7 +173,7 @@ pub(super) fn send_attendant(
 ) -> Result<(), Errno> {
     match answer {
         Ok(Attending { pid, pidfd, control }) => {
-            let answer = Answer::Born { pid: pid.as_raw_nonzero().get() };
+            let answer = Answer::Child { pid: pid.as_raw_nonzero().get() };
             answer.send(socket, &[pidfd.as_fd(), control.as_fd()])
         }
         Err(error) => Answer::of_error(error).send(socket, &[]),
@@ -197,19 +197,19 @@ pub(super) fn receive_answer(socket: BorrowedFd<'_>) -> Result<Result<Process, S
     let (bytes, descriptors) = receive_parts(socket)?.ok_or(Errno::PIPE)?;
     let answer = serde_json::from_slice(&bytes).map_err(|_| Errno::BADMSG)?;
     Ok(match (answer, <[OwnedFd; 2]>::try_from(descriptors)) {
-        (Answer::Born { pid }, Ok([pidfd, control])) => match Pid::from_raw(pid) {
+        (Answer::Child { pid }, Ok([pidfd, control])) => match Pid::from_raw(pid) {
             Some(pid) => Ok((pid, pidfd, control)),
             None => Err(StartError::Vanished),
         },
         (Answer::Unsupported { reason }, _) => Err(StartError::Unsupported(reason)),
         (Answer::Setup { failure }, _) => Err(StartError::Setup(failure)),
-        (Answer::Born { .. } | Answer::Vanished, _) => Err(StartError::Vanished),
+        (Answer::Child { .. } | Answer::Vanished, _) => Err(StartError::Vanished),
     })
 }
 
 #[derive(Serialize, Deserialize)]
 enum Answer {
-    Born { pid: i32 },
+    Child { pid: i32 },
     Unsupported { reason: String },
     Setup { failure: SetupFailure },
     Vanished,
@@ -247,7 +247,7 @@ enum StreamKind {
 enum HolderKind {
     Nobody = 0,
     Caller = 1,
-    CallerWithBirthplace = 2,
+    CallerWithCgroup = 2,
 }
 
 /// Sends bytes and descriptors in packets: the packet's own bytes, then how many bytes are left and how
@@ -290,7 +290,7 @@ fn receive_parts(socket: BorrowedFd<'_>) -> Result<Option<Packet>, Errno> {
         let length = chunk.len();
         packet.truncate(length);
         if bytes.is_empty() {
-            // Mostly the only one: a copy would be so many pages more that a birth has to part.
+            // Mostly the only one: a copy would be so many more pages that a fork has to share.
             bytes = packet;
         } else {
             bytes.append(&mut packet);

@@ -12,8 +12,8 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use sys::nftables::Delivery;
 use sys::route::Reach;
 
+use super::arrival::Arrival;
 use super::failed;
-use super::way::Way;
 use crate::SetupFailure;
 
 /// Whether the namespace has IPv6: a kernel can be built or started without it, and new namespaces
@@ -27,7 +27,7 @@ pub(super) fn reach() -> Reach {
 /// All listeners of a Plan.
 pub(super) fn make(
     plan: &GatekeeperPlan,
-    way: &Way,
+    arrival: &Arrival,
     reach: Reach,
 ) -> Result<Vec<(SocketKind, OwnedFd)>, SetupFailure> {
     let families: &[Family] = match reach {
@@ -42,15 +42,15 @@ pub(super) fn make(
         for transport in [Transport::Udp, Transport::Tcp] {
             wanted.push((SocketKind::Dns { family, transport }, family, Place::Anywhere, DNS_PORT));
         }
-        match way {
-            Way::Rules(delivery, _) => {
+        match arrival {
+            Arrival::Rules(delivery, _) => {
                 let kind = match delivery {
                     Delivery::Assigned => SocketKind::Transparent { family },
                     Delivery::Translated => SocketKind::Redirected { family },
                 };
                 wanted.push((kind, family, Place::Loopback, TRANSPARENT_PORT));
             }
-            Way::PerPort(ports) => wanted.extend(ports.iter().map(|&port| {
+            Arrival::PerPort(ports) => wanted.extend(ports.iter().map(|&port| {
                 (SocketKind::PerPort { family, port }, family, Place::Anywhere, port)
             })),
         }

@@ -1,4 +1,4 @@
-//! Which way a cage's connections would take here, found out by closing a namespace that nobody
+//! How a cage's connections would arrive here, found out by closing a namespace that nobody
 //! will live in. Changes nothing that outlives it.
 
 use std::os::fd::{AsFd, OwnedFd};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use sys::channel::Waiting;
 use sys::clone::{Forked, Namespaces};
 
-use super::{failed, listeners, way};
+use super::{arrival, failed, listeners};
 use crate::control::Channel;
 use crate::{NetworkState, SetupFailure, Step};
 
@@ -46,8 +46,8 @@ fn close_this_namespace() -> Result<NetworkProbe, SetupFailure> {
     sys::loopback::bring_up().map_err(|errno| failed("SIOCSIFFLAGS", "loopback", errno))?;
     sys::route::make_every_address_own(listeners::reach())
         .map_err(|refused| failed("RTM_NEWROUTE", refused.subject, refused.errno))?;
-    Ok(match way::install()? {
-        Ok((delivery, _)) => NetworkProbe { state: way::state(delivery), refusal: None },
+    Ok(match arrival::install()? {
+        Ok((delivery, _)) => NetworkProbe { state: arrival::state(delivery), refusal: None },
         Err(errno) => {
             NetworkProbe { state: NetworkState::PerPort, refusal: Some(errno.raw_os_error()) }
         }

@@ -138,7 +138,7 @@ pub(crate) fn names_of_either_family_can_be_asked_for() {
         mode: 0o644,
         contents: "nameserver 127.0.0.1\n".into(),
     });
-    let held = crate::held::bear(&prepared).unwrap();
+    let held = crate::held::spawn(&prepared).unwrap();
     held.let_go();
     let kind = SocketKind::Dns { family: Family::V4, transport: Transport::Udp };
     let mut kinds_asked = Vec::new();
@@ -190,7 +190,7 @@ pub(crate) fn sockets_are_none_of_pid_1s() {
     assert_eq!(kinds, expected);
     assert_flags(&held);
     if rustix::process::getuid().is_root() {
-        let descriptors = std::path::PathBuf::from(format!("/proc/{}/fd", held.born.pid()));
+        let descriptors = std::path::PathBuf::from(format!("/proc/{}/fd", held.child.pid()));
         std::thread::sleep(std::time::Duration::from_millis(150));
         // The control channel, the signals of children, the filter's listener and what takes hold
         // of the mounts when pid 1 ends: their namespace and the two ends of a channel to itself.

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use sys::clone::{Forked, Namespaces, fork_into};
 use sys::seccomp::Instruction;
 
-use crate::held::{bear, network, prepare, start};
+use crate::held::{network, prepare, spawn, start};
 
 /// Runs `body` in a process that gets no nfnetlink socket.
 fn without_nf_tables(body: impl FnOnce()) {
@@ -95,7 +95,7 @@ pub(crate) fn what_cannot_be_held_is_refused() {
         let bind = prepared.plan.walls.mounts.iter().find(|mount| mount.bind().is_some());
         let many = vec![bind.unwrap().clone(); 2000];
         prepared.plan.walls.mounts.extend(many);
-        let refused = bear(&prepared);
+        let refused = spawn(&prepared);
         let Err(StartError::Setup(failure)) = refused.map(drop) else { panic!("it started") };
         assert_eq!(failure.step, Step::Network);
         assert_eq!(failure.errno(), Some(Errno::PROTONOSUPPORT));

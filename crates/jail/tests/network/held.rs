@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use jail::{
-    Born, End, Layers, LimitsHolder, ProgramStreams, Report, SetupFailure, StartError, Stream,
+    Child, End, Layers, LimitsHolder, ProgramStreams, Report, SetupFailure, StartError, Stream,
 };
 use plan::network::{Family, SocketKind};
 use plan::{Access, BindPurpose, GatekeeperPlan, MountOp, NetworkPlan};
@@ -16,7 +16,7 @@ use crate::support::{Prepared, guest};
 
 /// A cage that runs.
 pub(crate) struct Held {
-    pub(crate) born: Born,
+    pub(crate) child: Child,
     pub(crate) sockets: Vec<(SocketKind, OwnedFd)>,
     output: std::io::PipeReader,
 }
@@ -50,7 +50,7 @@ pub(crate) fn prepare(network: GatekeeperPlan, actions: &[&str]) -> Prepared {
 }
 
 /// Starts the cage up to its gate.
-pub(crate) fn bear(prepared: &Prepared) -> Result<Held, StartError> {
+pub(crate) fn spawn(prepared: &Prepared) -> Result<Held, StartError> {
     let (output, writer) = std::io::pipe().unwrap();
     let both = writer.try_clone().unwrap();
     let streams = ProgramStreams {
@@ -58,14 +58,14 @@ pub(crate) fn bear(prepared: &Prepared) -> Result<Held, StartError> {
         stdout: Stream::Descriptor(OwnedFd::from(writer)),
         stderr: Stream::Descriptor(OwnedFd::from(both)),
     };
-    let mut born = jail::start(&prepared.plan, &prepared.sources, streams, LimitsHolder::Nobody)?;
-    let sockets = born.take_network()?;
-    Ok(Held { born, sockets, output })
+    let mut child = jail::start(&prepared.plan, &prepared.sources, streams, LimitsHolder::Nobody)?;
+    let sockets = child.take_network()?;
+    Ok(Held { child, sockets, output })
 }
 
 /// A cage whose program is running.
 pub(crate) fn start(network: GatekeeperPlan, actions: &[&str]) -> Held {
-    let held = bear(&prepare(network, actions)).unwrap();
+    let held = spawn(&prepare(network, actions)).unwrap();
     held.let_go();
     held
 }
@@ -73,8 +73,8 @@ pub(crate) fn start(network: GatekeeperPlan, actions: &[&str]) -> Held {
 impl Held {
     /// Lets the program run.
     pub(crate) fn let_go(&self) {
-        self.born.verify_when_built().unwrap();
-        self.born.open_gate().unwrap();
+        self.child.verify_when_built().unwrap();
+        self.child.open_gate().unwrap();
     }
 
     /// The socket of this kind.
@@ -104,14 +104,14 @@ impl Held {
     pub(crate) fn finish(mut self) -> Result<Done, SetupFailure> {
         let mut layers = None;
         let end = loop {
-            match self.born.next_report().unwrap().expect("pid 1 says how it ends").0 {
+            match self.child.next_report().unwrap().expect("pid 1 says how it ends").0 {
                 Report::Started(started) => layers = Some(started),
                 Report::Ended { end, .. } => break end,
                 Report::Failed(failure) => return Err(failure),
                 other => panic!("{other:?}"),
             }
         };
-        self.born.wait_until_gone().unwrap();
+        self.child.wait_until_gone().unwrap();
         let mut output = String::new();
         self.output.read_to_string(&mut output).unwrap();
         assert_eq!(end, End::Exited(0), "{output}");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use plan::network::SocketKind;
 use sys::packet_log::PacketLog;
 
-use crate::held::{bear, is_readable, network, prepare, start, wait_for};
+use crate::held::{is_readable, network, prepare, spawn, start, wait_for};
 
 /// K116, T44
 pub(crate) fn other_datagrams_are_refused_and_told() {
@@ -80,15 +80,15 @@ pub(crate) fn the_hosts_loopback_is_another() {
 pub(crate) fn a_cage_whose_sockets_nobody_takes_never_starts() {
     let prepared = prepare(network(&["a.example:443"]), &["sleep 0"]);
     let streams = jail::ProgramStreams::null();
-    let mut born =
+    let mut child =
         jail::start(&prepared.plan, &prepared.sources, streams, jail::LimitsHolder::Nobody)
             .unwrap();
-    assert_eq!(born.open_gate(), Err(rustix::io::Errno::NOTCONN));
-    assert!(!born.take_network().unwrap().is_empty());
-    assert!(born.take_network().unwrap().is_empty());
-    assert_eq!(born.open_gate(), Err(rustix::io::Errno::BUSY));
-    born.verify_when_built().unwrap();
-    assert_eq!(born.open_gate(), Ok(()));
+    assert_eq!(child.open_gate(), Err(rustix::io::Errno::NOTCONN));
+    assert!(!child.take_network().unwrap().is_empty());
+    assert!(child.take_network().unwrap().is_empty());
+    assert_eq!(child.open_gate(), Err(rustix::io::Errno::BUSY));
+    child.verify_when_built().unwrap();
+    assert_eq!(child.open_gate(), Ok(()));
 }
 
 /// K82: the routes alone hold what leaves; with every rule gone, a connection meets nobody.
@@ -100,8 +100,8 @@ pub(crate) fn nothing_is_open_without_rules() {
         return;
     }
     let actions = ["connect-all 203.0.113.9:443 [2001:db8::1]:443 10.0.0.1:22", "raw"];
-    let held = bear(&prepare(network(&["a.example:443"]), &actions)).unwrap();
-    let process = format!("--target={}", held.born.pid());
+    let held = spawn(&prepare(network(&["a.example:443"]), &actions)).unwrap();
+    let process = format!("--target={}", held.child.pid());
     let flushed = std::process::Command::new("nsenter")
         .args([&process, "--net"])
         .args(["nft", "flush", "ruleset"])

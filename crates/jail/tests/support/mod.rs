@@ -172,7 +172,7 @@ pub(crate) fn slowly(time: std::time::Duration) -> std::time::Duration {
 }
 
 /// Runs tests one after the other in this very thread and speaks enough of the test harness's
-/// language for `cargo test` and nextest: a cage is borne by a process with a single thread, and
+/// language for `cargo test` and nextest: a cage is started by a process with a single thread, and
 /// the standard harness starts one per test.
 pub(crate) fn run_single_threaded(tests: &[(&str, fn())]) {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -3,8 +3,8 @@
 
 use std::process::{Command, Output, Stdio};
 
+use attacks::AttackReport;
 use attacks::Network;
-use attacks::Told;
 use attacks::world::{ALLOWED, WorldReport};
 use attacks::{Arena, ArenaError, Attack, Bait, HostArena, Outcome, SetUp};
 
@@ -12,7 +12,7 @@ use super::{CageRequest, Cages, Profile, ProveError, Settings, Trial, Trials, ba
 
 /// Runs them all without cages.
 pub(super) fn uncaged(set_up: &SetUp) -> Result<Trials, ProveError> {
-    let host = HostArena::build(set_up, Bait::ForSiege(NAME))?;
+    let host = HostArena::build(set_up, Bait::ForScenario(NAME))?;
     let attacks: Vec<&'static Attack> = attacks::in_world().collect();
     let words = batch_words(&host, "here", &attacks);
     let mut program = Command::new(Arena::attacker(&host.arena().project));
@@ -34,7 +34,7 @@ pub(super) fn caged(
 }
 
 fn in_cages(set_up: &SetUp, cages: &dyn Cages, profile: Profile) -> Result<Trials, ProveError> {
-    let mut host = HostArena::build(set_up, Bait::ForSiege(NAME))?;
+    let mut host = HostArena::build(set_up, Bait::ForScenario(NAME))?;
     host.set_overseer(1)?;
     let mut trials = Vec::new();
     for network in networks() {
@@ -84,18 +84,18 @@ fn run_in_world(set_up: &SetUp, host: &HostArena, program: &Command) -> Result<O
 /// What came of each attack, by its own report and by that of the servers.
 fn judged(attacks: &[&'static Attack], output: &Output, network: Network) -> Trials {
     let text = String::from_utf8_lossy(&output.stdout);
-    let told: Vec<Told> = lines_of(&text);
+    let reports: Vec<AttackReport> = lines_of(&text);
     let news: Vec<WorldReport> = lines_of(&text);
     let silence = silence(output, &news, network);
     let trial = |attack: &'static Attack| {
-        let own = told.iter().find(|told| told.attack == attack.name);
+        let own = reports.iter().find(|report| report.attack == attack.name);
         let harm = news.iter().find_map(|news| match news {
             WorldReport::Arrived { mark, at } if mark == attack.name => {
                 Some(format!("its mark arrived at {at}"))
             }
             WorldReport::Arrived { .. } | WorldReport::NoWorld { .. } => None,
         });
-        let outcome = own.map_or_else(|| silence.clone(), |told| told.outcome.clone());
+        let outcome = own.map_or_else(|| silence.clone(), |report| report.outcome.clone());
         (attack, Trial { outcome, harm, secret: None })
     };
     attacks.iter().map(|attack| trial(attack)).collect()

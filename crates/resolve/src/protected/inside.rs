@@ -8,7 +8,7 @@ use plan::HostPath;
 use rustix::fs::FileType;
 
 use super::super::open::Opened;
-use super::super::ways::Way;
+use super::super::traversal::Traversal;
 use super::walk::list;
 use super::{FsAccess, Search};
 use crate::at_start::Link;
@@ -59,19 +59,20 @@ impl Search<'_> {
         if self.links_inside.len() >= MOST_LINKS_INSIDE {
             return;
         }
-        let way = Way::to(link);
+        let traversal = Traversal::to(link);
         let stays_inside = |path: &HostPath| {
             let mut above = std::iter::successors(Some(path.clone()), HostPath::parent);
             above.any(|path| self.found.contains_key(&path))
         };
-        if way.is_whole && way.links.iter().chain([&way.place]).all(stays_inside) {
+        if traversal.is_whole && traversal.links.iter().chain([&traversal.place]).all(stays_inside)
+        {
             return;
         }
         if let Ok(target) = rustix::fs::readlinkat(rustix::fs::CWD, link.as_path(), Vec::new()) {
             let target = target.into_bytes().into();
             self.links_inside.push(Link { path: link.clone(), target });
         }
-        way.links.iter().for_each(|link| self.link(link));
+        traversal.links.iter().for_each(|link| self.link(link));
         match self.stage.opener.anywhere(link) {
             Ok(opened) => self.take_target(opened, link, known_as),
             Err(failure) => self.fail(link, known_as, failure),

@@ -26,7 +26,7 @@ fn before_and_after_are_told_apart_within_a_tick() {
         let began = Began::now();
         std::fs::write(&after, "").unwrap();
         let dating = began.on(&open(directory.path()));
-        if dating == Dating::Untold {
+        if dating == Dating::Unknown {
             return testing::skip("temporary files are on a file system whose dates say nothing");
         }
         assert!(dating.is_recent(changed(&after)), "{began:?} {:?}", changed(&after));
@@ -66,6 +66,6 @@ fn a_clock_that_was_set_back_is_allowed_for() {
 #[test]
 fn other_machines_clocks_are_not_believed() {
     // No file system that anybody keeps files on, and none that is in the table.
-    assert_eq!(Began::now().on(&open(Path::new("/proc"))), Dating::Untold);
-    assert!(Dating::Untold.is_recent(changed(Path::new("/proc"))));
+    assert_eq!(Began::now().on(&open(Path::new("/proc"))), Dating::Unknown);
+    assert!(Dating::Unknown.is_recent(changed(Path::new("/proc"))));
 }

@@ -141,13 +141,13 @@ impl Sweep<'_> {
             Some((path, 1 + new.count()))
         };
         if let Some((path, count)) = first_and_count(&before.gitlinks, &now.gitlinks) {
-            self.tell(Finding::Gitlinks { index: index.clone(), path, count });
+            self.report(Finding::Gitlinks { index: index.clone(), path, count });
         }
         if let Some((path, count)) = first_and_count(&before.protected, &now.protected) {
-            self.tell(Finding::Tracked { index: index.clone(), path, count });
+            self.report(Finding::Tracked { index: index.clone(), path, count });
         }
         if let Some(why) = now.unknown {
-            self.tell(Finding::IndexUnknown { path: index.clone(), why });
+            self.report(Finding::IndexUnknown { path: index.clone(), why });
         }
     }
 

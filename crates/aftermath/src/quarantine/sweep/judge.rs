@@ -34,7 +34,7 @@ pub(super) enum Age {
     /// It may have been made or changed since the start, or moved.
     New,
     /// Nothing, and it lies deeper than a start looks.
-    Untold,
+    Unknown,
 }
 
 impl Sweep<'_> {
@@ -49,7 +49,7 @@ impl Sweep<'_> {
             Ok(times) => times,
             Err(Errno::NOENT) => return Judged::Stays,
             Err(errno) => {
-                self.tell(Finding::NotMoved { path: path.clone(), entry, errno });
+                self.report(Finding::NotMoved { path: path.clone(), entry, errno });
                 return Judged::Stays;
             }
         };
@@ -58,7 +58,7 @@ impl Sweep<'_> {
             match self.age(listing, &times) {
                 Age::New => {}
                 Age::Old => return self.leave_old(listing, suspect),
-                Age::Untold => return self.leave_undated(listing, path),
+                Age::Unknown => return self.leave_undated(listing, path),
             }
         }
         let is_as_before =
@@ -70,7 +70,7 @@ impl Sweep<'_> {
             self.note_change(name, path, entry);
             return Judged::Stays;
         }
-        if self.dating == Dating::Untold && self.read_only_at_start.contains(path) {
+        if self.dating == Dating::Unknown && self.read_only_at_start.contains(path) {
             return Judged::Stays;
         }
         let mask = StatxFlags::from_bits_retain(times.stx_mask);
@@ -87,11 +87,11 @@ impl Sweep<'_> {
     /// How old an object is. Without dates there is still what a start has seen: in a directory that was
     /// read then, every protected name got a cover, so one without has appeared.
     pub(super) fn age(&self, listing: &Listing<'_>, times: &Statx) -> Age {
-        if self.dating == Dating::Untold {
+        if self.dating == Dating::Unknown {
             let Directory { path, among_packages, .. } = listing.directory;
             // What packages have brought is not covered.
             let was_covered = self.listed_at_start.contains_key(path) && !among_packages;
-            return if was_covered { Age::New } else { Age::Untold };
+            return if was_covered { Age::New } else { Age::Unknown };
         }
         if self.dating.is_recent(times.stx_ctime) { Age::New } else { Age::Old }
     }
@@ -99,7 +99,7 @@ impl Sweep<'_> {
     fn leave_old(&mut self, listing: &Listing<'_>, suspect: &Suspect<'_>) -> Judged {
         if suspect.novelty == Novelty::Perhaps && listing.directory.inside.is_none() {
             let (path, entry) = (suspect.path.clone(), suspect.entry);
-            self.tell(Finding::PerhapsMoved { path, entry });
+            self.report(Finding::PerhapsMoved { path, entry });
         }
         Judged::Stays
     }
@@ -120,8 +120,8 @@ impl Sweep<'_> {
     /// Of a directory only the list of names has changed: what is new in it comes next. Without dates
     /// nothing says that there was a change.
     fn note_change(&mut self, name: &Name, path: &HostPath, entry: &'static Entry) {
-        if name.file_type != FileType::Directory && self.dating != Dating::Untold {
-            self.tell(Finding::Modified { path: path.clone(), entry });
+        if name.file_type != FileType::Directory && self.dating != Dating::Unknown {
+            self.report(Finding::Modified { path: path.clone(), entry });
         }
     }
 

@@ -223,7 +223,7 @@ impl Sweep<'_> {
         }
         let listing = self.listing(above, descriptor);
         let (is_dated, was_there) =
-            (self.dating != Dating::Untold, above.novelty == Novelty::Known);
+            (self.dating != Dating::Unknown, above.novelty == Novelty::Known);
         let stays = match suspicion {
             Suspicion::Usual => true,
             Suspicion::Wary => !is_dated || self.is_unchanged(&listing, name),

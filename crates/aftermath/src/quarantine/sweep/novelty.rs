@@ -1,5 +1,5 @@
 //! Whether a directory was there before the run. One that was moved brings what is in it along, and none of that
-//! bears a new time; but directories keep their numbers, and those at the top of a grant were noted at the
+//! has a new time; but directories keep their numbers, and those at the top of a grant were noted at the
 //! start. Deeper ones can only be suspected. Reads times, and names for them.
 
 use std::collections::HashMap;
@@ -43,7 +43,7 @@ impl Sweep<'_> {
         if let Some(inside) = self.listed_at_start.get(&listing.directory.path) {
             let number = inside.get(name.bytes.as_slice());
             // Where files are not dated well, they are not always numbered well either.
-            let is_numbered = self.dating != Dating::Untold;
+            let is_numbered = self.dating != Dating::Unknown;
             let was_there = number.is_some_and(|number| !is_numbered || *number == name.inode);
             return if was_there { Novelty::Known } else { Novelty::Certain };
         }

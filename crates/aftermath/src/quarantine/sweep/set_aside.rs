@@ -22,17 +22,17 @@ impl Sweep<'_> {
         };
         match renamed {
             Ok(moved_to) => {
-                self.tell(Finding::Quarantined { path: path.clone(), moved_to, entry });
+                self.report(Finding::Quarantined { path: path.clone(), moved_to, entry });
                 Judged::Moved
             }
             Err(errno @ (Errno::NOSPC | Errno::DQUOT))
                 if close(listing.descriptor, name).is_ok() =>
             {
-                self.tell(Finding::Closed { path: path.clone(), entry, errno });
+                self.report(Finding::Closed { path: path.clone(), entry, errno });
                 Judged::Moved
             }
             Err(errno) => {
-                self.tell(Finding::NotMoved { path: path.clone(), entry, errno });
+                self.report(Finding::NotMoved { path: path.clone(), entry, errno });
                 Judged::Stays
             }
         }

@@ -43,7 +43,7 @@ impl Sweep<'_> {
             }
             return;
         }
-        if age == Age::Untold {
+        if age == Age::Unknown {
             self.leave_undated(listing, path);
         }
         let Some((relative, place)) = self.place_in_grant(&target) else { return };

@@ -13,9 +13,9 @@ use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::time::timeout;
 
 use crate::account::Account;
+use crate::budget::Serves;
 use crate::control::{CageOrder, CageReport, Channel, Order, Registration, Waiting, write_plan};
 use crate::event::EventKind;
-use crate::places::Serves;
 use crate::process::serve_all;
 use crate::settings::Settings;
 
