@@ -20,7 +20,7 @@ use gate::control::{Channel, Order, ProcessReport, Waiting, write_plan};
 use gate::settings::Settings;
 use jail::LandlockState;
 use jail::helper_process::{self as jailed, Confined, HelperJail};
-use jail::launcher::{Attending, Launcher};
+use jail::launcher::{Helper, Launcher};
 use plan::Plan;
 use plan::network::{NetworkPlan, SocketKind};
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -95,7 +95,7 @@ impl Gatekeeper {
         resolvers: &[SocketAddr],
         settings: Settings,
     ) -> Result<Self, SpawnError> {
-        let Attending { pid, pidfd, control } = launcher.start_attendant()?;
+        let Helper { pid, pidfd, control } = launcher.start_helper()?;
         let (control, parentage) = (Channel::from_fd(control), Parentage::Launcher);
         let resolvers = Resolvers::new(resolvers);
         let gatekeeper = Self { control, settings, resolvers, pid, pidfd, parentage };

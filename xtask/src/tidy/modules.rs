@@ -5,16 +5,9 @@
 use super::Finding;
 use super::tree::Tree;
 
-/// Modules that have yet to move.
-const NOT_MOVED: &[&str] = &[
-    "crates/jail/src/launcher/mod.rs",
-    "crates/policy/src/text/mod.rs",
-    "crates/policy/src/text/tests/mod.rs",
-];
-
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let sources = tree.ending("/mod.rs").map(|(path, _)| path);
-    let sources = sources.filter(|path| path.contains("/src/") && !NOT_MOVED.contains(path));
+    let sources = sources.filter(|path| path.contains("/src/"));
     let finding = |path: &str| {
         let folder = path.strip_suffix("/mod.rs").unwrap_or(path);
         Finding::of_file(path, format!("a module lies beside its folder: move it to `{folder}.rs`"))

@@ -10,7 +10,7 @@ use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 use sys::channel::{self, MAX_DESCRIPTORS, Packet, Waiting};
 
-use super::Attending;
+use super::Helper;
 use crate::start::Leftovers;
 use crate::{Child, LimitsHolder, ProgramStreams, SetupFailure, StartError, Stream};
 
@@ -18,8 +18,8 @@ use crate::{Child, LimitsHolder, ProgramStreams, SetupFailure, StartError, Strea
 pub(super) enum Request {
     /// A cage.
     Cage(Box<CageRequest>),
-    /// The process that attends to cages.
-    Attendant,
+    /// The helper process.
+    Helper,
 }
 
 /// A cage to start.
@@ -97,9 +97,9 @@ impl CageRequest {
     }
 }
 
-/// Asks for the process that attends to cages.
-pub(super) fn send_attendant_request(socket: BorrowedFd<'_>) -> Result<(), Errno> {
-    send_parts(socket, &[RequestKind::Attendant as u8], &[])
+/// Asks for the helper process.
+pub(super) fn send_helper_request(socket: BorrowedFd<'_>) -> Result<(), Errno> {
+    send_parts(socket, &[RequestKind::Helper as u8], &[])
 }
 
 /// The next request: none when the caller is gone, an error inside when it cannot be taken.
@@ -112,8 +112,8 @@ pub(super) fn receive_request(
 
 fn read_request(bytes: &[u8], descriptors: Vec<OwnedFd>) -> Result<Request, StartError> {
     let malformed = |what: &str| StartError::Unsupported(format!("the request {what}"));
-    if bytes == [RequestKind::Attendant as u8] {
-        return Ok(Request::Attendant);
+    if bytes == [RequestKind::Helper as u8] {
+        return Ok(Request::Helper);
     }
     let Some((kinds, encoded)) = bytes.split_first_chunk::<5>() else {
         return Err(malformed("is too short"));
@@ -166,13 +166,13 @@ pub(super) fn send_answer(
     }
 }
 
-/// Sends the process that attends to cages, or why there is none.
-pub(super) fn send_attendant(
+/// Sends the helper process, or why there is none.
+pub(super) fn send_helper(
     socket: BorrowedFd<'_>,
-    answer: Result<Attending, StartError>,
+    answer: Result<Helper, StartError>,
 ) -> Result<(), Errno> {
     match answer {
-        Ok(Attending { pid, pidfd, control }) => {
+        Ok(Helper { pid, pidfd, control }) => {
             let answer = Answer::Child { pid: pid.as_raw_nonzero().get() };
             answer.send(socket, &[pidfd.as_fd(), control.as_fd()])
         }
@@ -181,11 +181,9 @@ pub(super) fn send_attendant(
 }
 
 /// The process that was just asked for.
-pub(super) fn receive_attendant(
-    socket: BorrowedFd<'_>,
-) -> Result<Result<Attending, StartError>, Errno> {
+pub(super) fn receive_helper(socket: BorrowedFd<'_>) -> Result<Result<Helper, StartError>, Errno> {
     let received = receive_answer(socket)?;
-    Ok(received.map(|(pid, pidfd, control)| Attending { pid, pidfd, control }))
+    Ok(received.map(|(pid, pidfd, control)| Helper { pid, pidfd, control }))
 }
 
 /// A process, a handle on it, and a channel to it.
@@ -233,7 +231,7 @@ impl Answer {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum RequestKind {
     Cage = 0,
-    Attendant = 1,
+    Helper = 1,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

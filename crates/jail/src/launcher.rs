@@ -1,6 +1,6 @@
 //! A process that starts cages for callers with many threads: forked while there is still one
 //! thread, it takes Plans and descriptors over a socket and gives back handles. The same code as a
-//! direct [`crate::start`]. It also forks the process that attends to cages, whose life is a
+//! direct [`crate::start`]. It also forks the helper process, whose life is a
 //! function that the caller named at the start; it knows nothing else.
 
 mod wire;
@@ -24,13 +24,13 @@ use crate::start::{Leftovers, start_in};
 use crate::{Child, LimitsHolder, ProgramStreams, SetupFailure, StartError, Step, privileges};
 use wire::{CageRequest, Request};
 
-/// The whole life of a process that attends to cages: its end of a channel to the caller, and the
+/// The whole life of a helper process: its end of a channel to the caller, and the
 /// launcher, with which it has to end. The process ends when it returns.
-pub type Attendant = fn(OwnedFd, Pid);
+pub type HelperLife = fn(OwnedFd, Pid);
 
-/// A process that attends to cages. Whoever holds it ends it.
+/// A helper process. Whoever holds it ends it.
 #[derive(Debug)]
-pub struct Attending {
+pub struct Helper {
     /// Its id. The kernel reaps it.
     pub pid: Pid,
     /// A handle on it that cannot come to mean another process.
@@ -52,7 +52,7 @@ pub struct Launcher {
 
 impl Launcher {
     /// Forks the launcher. Refused in a process that already has more than one thread.
-    pub fn start(attendant: Option<Attendant>) -> Result<Self, StartError> {
+    pub fn start(helper: Option<HelperLife>) -> Result<Self, StartError> {
         let failed = |errno| match errno {
             Errno::BUSY => StartError::Unsupported(
                 "a launcher must be started before the first thread: it is a copy of this process"
@@ -67,7 +67,7 @@ impl Launcher {
                 // Above the standard streams, which lead nowhere from here on.
                 if let Ok(socket) = rustix::io::fcntl_dupfd_cloexec(&theirs, 3) {
                     drop(theirs);
-                    serve(&socket, attendant);
+                    serve(&socket, helper);
                 }
                 sys::exec::exit_now(0)
             }
@@ -104,11 +104,11 @@ impl Launcher {
         self.callers.load(Ordering::Relaxed)
     }
 
-    /// Forks the process that attends to cages, from any thread.
-    pub fn start_attendant(&self) -> Result<Attending, StartError> {
+    /// Forks the helper process, from any thread.
+    pub fn start_helper(&self) -> Result<Helper, StartError> {
         let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
-        wire::send_attendant_request(socket.as_fd()).map_err(unheard)?;
-        wire::receive_attendant(socket.as_fd()).map_err(unheard)?
+        wire::send_helper_request(socket.as_fd()).map_err(unheard)?;
+        wire::receive_helper(socket.as_fd()).map_err(unheard)?
     }
 
     /// Whether the process is gone, and with it every cage that it started.
@@ -144,12 +144,12 @@ fn unheard(errno: Errno) -> StartError {
 }
 
 /// The launcher's whole life: start what is asked for until the caller is gone.
-fn serve(socket: &OwnedFd, attendant: Option<Attendant>) {
+fn serve(socket: &OwnedFd, helper: Option<HelperLife>) {
     if prepare(socket).is_err() {
         return;
     }
-    // Where cages start. One that starts attendants starts no cages.
-    let made = if attendant.is_none() { BareMounts::make() } else { Ok(None) };
+    // Where cages start. One that starts helpers starts no cages.
+    let made = if helper.is_none() { BareMounts::make() } else { Ok(None) };
     let Ok(mounts) = made else { return };
     let mounts = mounts.as_ref();
     // Of the last cage: whoever waits for their end waits for it as long as processors are busy.
@@ -164,9 +164,7 @@ fn serve(socket: &OwnedFd, attendant: Option<Attendant>) {
                 let sent = wire::send_answer(socket.as_fd(), child);
                 sent.map(|ending| leftovers = ending)
             }
-            Ok(Request::Attendant) => {
-                wire::send_attendant(socket.as_fd(), fork_attendant(attendant))
-            }
+            Ok(Request::Helper) => wire::send_helper(socket.as_fd(), fork_helper(helper)),
             Err(refusal) => wire::send_answer(socket.as_fd(), Err(refusal)).map(drop),
         };
         if sent.is_err() {
@@ -175,13 +173,13 @@ fn serve(socket: &OwnedFd, attendant: Option<Attendant>) {
     }
 }
 
-/// Forks the process that attends to cages. It has copies of the launcher's descriptors, which it
+/// Forks the helper process. It has copies of the launcher's descriptors, which it
 /// has to close.
-fn fork_attendant(attendant: Option<Attendant>) -> Result<Attending, StartError> {
-    let live = attendant.ok_or_else(|| {
-        StartError::Unsupported("the launcher was given no attendant to start".to_owned())
+fn fork_helper(helper: Option<HelperLife>) -> Result<Helper, StartError> {
+    let live = helper.ok_or_else(|| {
+        StartError::Unsupported("the launcher was given no helper to start".to_owned())
     })?;
-    let failed = |errno| SetupFailure::kernel(Step::Namespaces, "the attendant", errno);
+    let failed = |errno| SetupFailure::kernel(Step::Namespaces, "the helper", errno);
     let (ours, theirs) = Channel::pair().map_err(failed)?;
     let launcher = rustix::process::getpid();
     match sys::clone::fork_into(Namespaces::NONE, None).map_err(failed)? {
@@ -193,7 +191,7 @@ fn fork_attendant(attendant: Option<Attendant>) -> Result<Attending, StartError>
             }
             sys::exec::exit_now(1)
         }
-        Forked::Parent { pid, pidfd } => Ok(Attending { pid, pidfd, control: ours.into_fd() }),
+        Forked::Parent { pid, pidfd } => Ok(Helper { pid, pidfd, control: ours.into_fd() }),
     }
 }
 
