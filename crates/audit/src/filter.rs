@@ -88,12 +88,8 @@ impl Matcher {
             self.starts.extend(start.map(str::to_owned));
             return true;
         }
-        let known = start.is_some_and(|start| self.starts.contains(start));
-        // Nothing follows the record of an end.
-        if let (true, Some(start)) = (known && record.name == "subagent.exit", start) {
-            self.starts.remove(start);
-        }
-        known
+        // Also after its end: what a program has left is looked for then.
+        start.is_some_and(|start| self.starts.contains(start))
     }
 }
 

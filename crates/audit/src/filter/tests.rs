@@ -34,6 +34,29 @@ fn names(filter: Filter) -> Vec<String> {
         .collect()
 }
 
+/// What a program has left is recorded after its end.
+#[test]
+fn what_follows_an_end_belongs_to_the_cage() {
+    let parent = tempfile::tempdir().unwrap();
+    let log = Log::open(parent.path()).unwrap();
+    let of_start = |event: &Event| {
+        let value = serde_json::to_value(event).unwrap();
+        value["invocation_id"].is_string()
+    };
+    let mut expected = 0;
+    for event in crate::event::samples().into_iter().filter(of_start) {
+        if matches!(event, Event::SubagentIntent { .. }) || expected > 0 {
+            log.append(&event).unwrap();
+            expected += 1;
+        }
+    }
+    let filter = Filter { cage: Some("default".to_owned()), ..Filter::default() };
+    let reader = Reader::open(parent.path()).unwrap();
+    let names: Vec<String> = reader.records(filter).map(|record| record.unwrap().name).collect();
+    assert!(names.contains(&"quarantine.finding".to_owned()), "{names:?}");
+    assert_eq!(names.len(), expected);
+}
+
 #[test]
 fn each_filter_holds() {
     let asked = |text: &str| Some(text.to_owned());

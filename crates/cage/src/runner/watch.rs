@@ -166,6 +166,6 @@ impl Watch {
     }
 }
 
-const BITS: u32 = 3;
-const MASK: u64 = 7;
+const BITS: u32 = 8;
+const MASK: u64 = (1 << BITS) - 1;
 const MOST_EVENTS: usize = 128;
