@@ -42,7 +42,8 @@ pub(crate) fn spawn(plan: &Plan, streams: ProgramStreams) -> Result<Direct, Spaw
     let mut process = Command::new(program);
     process.args(command.argv.iter().skip(1).map(plan::ByteString::as_os_str)).env_clear();
     process.stdin(stdio(streams.stdin)).stdout(stdio(streams.stdout)).stderr(stdio(streams.stderr));
-    process.process_group(0);
+    // This process holds back what it forwards.
+    sys::signal::restore_all_defaults_in(&mut process).process_group(0);
     if plan.walls.identity.map == IdentityMap::Unowned {
         // Drops the supplementary groups as well.
         process.gid(command.start_as.gid).uid(command.start_as.uid);

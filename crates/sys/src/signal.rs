@@ -140,12 +140,18 @@ pub fn restore_all_defaults() -> Result<(), Errno> {
     Ok(())
 }
 
-/// Has a command's program begin with the default effect of every signal. What a caller ignores, as shells and
-/// `nohup` have it, is ignored in every program that it starts, and a shell cannot even set a trap for it.
+/// Has a command's program begin with the default effect of every signal, and none held back. What a caller
+/// ignores, as shells and `nohup` have it, or holds back, is so in every program that it starts.
 pub fn restore_all_defaults_in(command: &mut Command) -> &mut Command {
     // SAFETY: between fork and exec nothing may take a lock or allocate: this makes system calls alone, and an error
     // is made from a number.
-    unsafe { command.pre_exec(|| restore_all_defaults().map_err(std::io::Error::from)) }
+    unsafe {
+        command.pre_exec(|| {
+            restore_all_defaults()?;
+            set_mask(&SignalSet::empty())?;
+            Ok(())
+        })
+    }
 }
 
 /// The kernel's highest number of a signal.

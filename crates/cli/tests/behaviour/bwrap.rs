@@ -43,6 +43,23 @@ fn what_it_cannot_do_is_refused() {
     place.shell(&flags, "true").expect_code(122).says("bwrap");
 }
 
+/// K186: a signal to the command ends the cage.
+#[test]
+fn it_can_be_ended() {
+    if !has("bwrap") {
+        return;
+    }
+    let place = Place::new();
+    let mut command = place.stockade();
+    command.args(["run", "--backend", "bwrap", "--", "sh", "-c", "echo ready; sleep 1000"]);
+    let mut run = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut ready = [0; 5];
+    std::io::Read::read_exact(run.stdout.as_mut().unwrap(), &mut ready).unwrap();
+    let process = rustix::process::Pid::from_child(&run);
+    rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
+    assert_eq!(run.wait().unwrap().code(), Some(143));
+}
+
 /// T9: it gets the standard streams and no other descriptor, and none that is a directory.
 #[test]
 fn descriptors_of_the_caller_stay_outside() {

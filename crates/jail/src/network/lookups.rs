@@ -48,11 +48,15 @@ impl Lookups {
         }
     }
 
-    /// The names that were asked about, most frequent first.
+    /// The names that were asked about, most frequent first. No rule could allow those that mean this very
+    /// cage.
     pub(crate) fn told(&self) -> Vec<Lookup> {
+        let own = rustix::system::uname();
+        let is_elsewhere = |name: &str| !means_this_cage(name, own.nodename().to_bytes());
         let lookup =
             |(name, count): (&String, &u64)| Lookup { name: Some(name.clone()), count: *count };
-        let mut told: Vec<Lookup> = self.names.iter().map(lookup).collect();
+        let names = self.names.iter().filter(|(name, _)| is_elsewhere(name));
+        let mut told: Vec<Lookup> = names.map(lookup).collect();
         told.sort_by_key(|lookup| std::cmp::Reverse(lookup.count));
         if self.unnamed > 0 {
             told.push(Lookup { name: None, count: self.unnamed });
@@ -68,6 +72,11 @@ impl Lookups {
             _ => self.unnamed += 1,
         }
     }
+}
+
+/// Whether a name is the cage's own, or the machine's to itself. RFC 6761, 6.3
+fn means_this_cage(name: &str, own: &[u8]) -> bool {
+    name.as_bytes().eq_ignore_ascii_case(own) || name.rsplit('.').next() == Some("localhost")
 }
 
 impl AsFd for Lookups {

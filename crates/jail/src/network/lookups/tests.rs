@@ -67,3 +67,14 @@ fn a_bounded_number_of_names_is_kept() {
     let unnamed = 1000 - MOST_NAMES as u64 + 1;
     assert_eq!(told.last(), Some(&Lookup { name: None, count: unnamed }));
 }
+
+/// K49: what no rule could allow is not reported.
+#[test]
+fn names_of_the_cage_itself_are_passed_over() {
+    for name in ["stockade-01m7", "localhost", "app.localhost"] {
+        assert!(means_this_cage(name, b"stockade-01M7"), "{name}");
+    }
+    for name in ["stockade-01m8", "localhost.example", "notlocalhost"] {
+        assert!(!means_this_cage(name, b"stockade-01M7"), "{name}");
+    }
+}
