@@ -247,5 +247,5 @@ const ALL_LIMITS: &[&str] =
 /// What comes after the passes, named like one of them.
 const RESTRICTIONS: &str = "restrictions";
 const RESULTS: &str = "/run/stockade-passes";
-const LONGEST_PASS: Duration = Duration::from_secs(20 * 60);
-const LONGEST_COMMAND: Duration = Duration::from_secs(10 * 60);
+const LONGEST_PASS: Duration = Duration::from_secs(60 * 60);
+const LONGEST_COMMAND: Duration = Duration::from_secs(30 * 60);
