@@ -94,13 +94,9 @@ impl AttachedRun<'_> {
             premade: self.premade,
             gatekeeper: self.gatekeeper.map(Arc::new),
             recording: Some(self.recording),
-            recorder: None,
             swept: self.swept,
-            notice: self.notice,
             is_checked,
-            given: None,
-            console: None,
-            watchdog: None,
+            ..Foreground::new(self.notice)
         };
         let wanted = Wanted { confinement, backend, session, degraded_limits };
         let started = start(wanted, &mut foreground)?;
@@ -114,18 +110,7 @@ pub fn run_trial(prepared: Prepared) -> Result<Ended, RunError> {
     let signals = Signals::take(&[]).map_err(SpawnError::Supervise)?;
     let nowhere = || Stream::Null;
     let given = ProgramStreams { stdin: nowhere(), stdout: nowhere(), stderr: nowhere() };
-    let mut foreground = Foreground {
-        premade: None,
-        gatekeeper: None,
-        recording: None,
-        recorder: None,
-        swept: Vec::new(),
-        notice: &|_| {},
-        is_checked: false,
-        given: Some(given),
-        console: None,
-        watchdog: None,
-    };
+    let mut foreground = Foreground { given: Some(given), ..Foreground::new(&|_| {}) };
     let wanted = Wanted {
         confinement: Confinement::Caged(Box::new(prepared)),
         backend: Backend::Native,
@@ -154,7 +139,22 @@ struct Foreground<'a> {
     watchdog: Option<Watchdog>,
 }
 
-impl Foreground<'_> {
+impl<'a> Foreground<'a> {
+    fn new(notice: &'a dyn Fn(Notice<'_>)) -> Self {
+        Self {
+            premade: None,
+            gatekeeper: None,
+            recording: None,
+            recorder: None,
+            swept: Vec::new(),
+            notice,
+            is_checked: false,
+            given: None,
+            console: None,
+            watchdog: None,
+        }
+    }
+
     /// Sees a program to its end. Where this process loses hold of it, what it left is looked at all the
     /// same.
     fn attend(self, started: Started, signals: Signals) -> Result<Attended, RunError> {
@@ -177,7 +177,7 @@ impl Foreground<'_> {
         };
         attendance.attend().map_err(|error| {
             program.release();
-            RunError::from(error).of_begun(program.aftermath.as_deref())
+            RunError::from(error).of_begun(program.aftermath.as_deref(), Some(&program.recorder))
         })
     }
 }

@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use audit::Event;
 use jail::End;
 use policy::with_causes;
 
@@ -49,17 +48,8 @@ impl Program {
     pub(crate) fn look_after(&self, ended: &mut Ended) {
         let Some(aftermath) = &self.aftermath else { return };
         ended.findings = aftermath.look();
-        for finding in &ended.findings.found {
-            let (path, moved_to) = finding.place();
-            let recorded = self.recorder.append(&Event::QuarantineFinding {
-                invocation_id: self.invocation.as_str().into(),
-                path: path.as_bytes().into(),
-                moved_to: moved_to.map(|moved_to| moved_to.as_bytes().into()),
-                details: finding.to_string().as_str().into(),
-            });
-            if let Err(error) = recorded {
-                ended.unrecorded.get_or_insert_with(|| with_causes(&error));
-            }
+        if let Err(error) = self.recorder.found(&ended.findings) {
+            ended.unrecorded.get_or_insert_with(|| with_causes(&error));
         }
     }
 

@@ -11,6 +11,7 @@ use prepare::{PrepareError, SelectionError};
 use rustix::io::Errno;
 
 use crate::outcome::{RecordError, SpawnError};
+use crate::record::Recorder;
 use aftermath::{Aftermath, Findings};
 
 /// Why a program did not start.
@@ -78,11 +79,17 @@ impl RunError {
         matches!(self, Self::Spawn(SpawnError::TreeChanged { .. }))
     }
 
-    /// The same with what the program has left, if it may have run.
-    pub(crate) fn of_begun(self, aftermath: Option<&Aftermath>) -> Self {
+    /// The same with what the program has left, if it may have run. That is on record where it can be.
+    pub(crate) fn of_begun(
+        self,
+        aftermath: Option<&Aftermath>,
+        recorder: Option<&Recorder>,
+    ) -> Self {
         match self {
             Self::Spawn(error) if error.may_have_begun() => {
                 let findings = aftermath.map(Aftermath::look).unwrap_or_default();
+                let _unrecorded = recorder
+                    .map(|recorder| recorder.found(&findings).and_then(|()| recorder.checkpoint()));
                 Self::Begun { error: Box::new(error), findings }
             }
             other => other,

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use aftermath::{Swept, record_swept};
+use aftermath::{Findings, Swept, record_swept};
 use audit::{AuditError, Event, Limit, LimitValue, Log, Name, UncagedReason};
 use gate::account::DeniedTarget;
 use gate::event::EventKind;
@@ -279,6 +279,20 @@ impl Recorder {
         self.append(&self.exit(ended))
     }
 
+    /// What the program has left on the host.
+    pub(crate) fn found(&self, findings: &Findings) -> Result<(), AuditError> {
+        for finding in &findings.found {
+            let (path, moved_to) = finding.place();
+            self.append(&Event::QuarantineFinding {
+                invocation_id: self.invocation.clone(),
+                path: path.as_bytes().into(),
+                moved_to: moved_to.map(|moved_to| moved_to.as_bytes().into()),
+                details: finding.to_string().as_str().into(),
+            })?;
+        }
+        Ok(())
+    }
+
     /// What is recorded before the end itself.
     fn before_end(&self, ended: &Ended, limits: &LimitsPlan) -> Vec<Event> {
         let mut events = self.violations(ended, limits);
@@ -360,7 +374,7 @@ impl Recorder {
     }
 
     /// Adds a record, which becomes durable with the next one that does.
-    pub(crate) fn append(&self, event: &Event) -> Result<(), AuditError> {
+    fn append(&self, event: &Event) -> Result<(), AuditError> {
         self.log.as_ref().map_or(Ok(()), |log| log.append(event).map(drop))
     }
 

@@ -201,7 +201,7 @@ fn failed(
     by: &mut impl Supervise,
 ) -> RunError {
     if error.may_have_begun() {
-        return error.of_begun(aftermath);
+        return error.of_begun(aftermath, by.recorder(name).ok().as_deref());
     }
     if error.kind().is_recorded()
         && let Ok(recorder) = by.recorder(name)

@@ -132,21 +132,17 @@ impl Attendance {
     }
 
     fn conclude(mut self) -> Result<Attended, SpawnError> {
-        if let Some(network) = self.body.network() {
-            let outcome = network.finish();
-            if let Some(gatekeeper) = &self.gatekeeper {
-                // It goes while this process tells what happened.
-                gatekeeper.end();
-            }
-            if let Some(console) = &mut self.console {
-                console.drain();
-            }
-            self.record_network()?;
-            if outcome.end == NetworkEnd::GatekeeperGone {
-                self.program.recorder.gatekeeper_lost().map_err(SpawnError::of_running)?;
-            }
-        } else if let Some(console) = &mut self.console {
+        let network = self.body.network().map(Registration::finish);
+        if let Some(gatekeeper) = &self.gatekeeper {
+            // It goes while this process tells what happened.
+            gatekeeper.end();
+        }
+        if let Some(console) = &mut self.console {
             console.drain();
+        }
+        self.record_network()?;
+        if network.is_some_and(|network| network.end == NetworkEnd::GatekeeperGone) {
+            self.program.recorder.gatekeeper_lost().map_err(SpawnError::of_running)?;
         }
         // The terminal is the user's again before anything is told.
         drop((self.console, self.lent));

@@ -50,17 +50,25 @@ impl Background {
     pub(super) fn start(log: Arc<Log>) -> Result<Self, Errno> {
         let (state, recorded, tasked) = (Mutex::default(), Condvar::new(), Condvar::new());
         let shared = Arc::new(Shared { log, state, recorded, tasked });
+        let background = Self { shared, threads: Mutex::default() };
+        // A thread that did not start must not leave the others behind.
+        background.begin().inspect_err(|_| background.close())?;
+        Ok(background)
+    }
+
+    fn begin(&self) -> Result<(), Errno> {
         let begin = |name, run: fn(&Shared)| {
-            let shared = Arc::clone(&shared);
-            start_thread(name, move || run(&shared))
+            let shared = Arc::clone(&self.shared);
+            let thread = start_thread(name, move || run(&shared))?;
+            self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+            Ok::<_, Errno>(())
         };
-        let mut threads = vec![begin("stockade-record", Shared::sign)?];
-        let workers =
-            std::thread::available_parallelism().map_or(1, NonZero::get).min(MOST_WORKERS);
-        for _ in 0..workers {
-            threads.push(begin("stockade-worker", Shared::work)?);
+        begin("stockade-record", Shared::sign)?;
+        let workers = std::thread::available_parallelism().map_or(1, NonZero::get);
+        for _ in 0..workers.min(MOST_WORKERS) {
+            begin("stockade-worker", Shared::work)?;
         }
-        Ok(Self { shared, threads: Mutex::new(threads) })
+        Ok(())
     }
 
     /// Something was appended.
