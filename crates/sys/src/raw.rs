@@ -20,7 +20,7 @@ pub use ipc::{
     read_shared_memory,
 };
 pub use keys::{SessionKey, read_session_key};
-pub use limits::{LimitCall, idle_io_of_user, io_priority, set_core_limit};
+pub use limits::{IDLE_IO, LimitCall, idle_io_of_user, io_priority, set_core_limit};
 pub use probe::{Probe, landlock_version};
 pub use process::{
     UpperBits, leave_namespaces, own_listener, queue_signal, raise_capabilities, read_memory,

@@ -18,6 +18,7 @@ pub(crate) const ATTACKS: &[Attack] = &[
     Attack::new("T75", SLOW, "lowers pid 1's priority with that of its user", |scene| {
         by_user(
             scene,
+            LOWEST.into(),
             |overseer| Ok(getpriority_process(Some(overseer))?.into()),
             |before| {
                 let lower = i32::try_from(before).unwrap_or(0).saturating_add(3).min(LOWEST);
@@ -29,6 +30,7 @@ pub(crate) const ATTACKS: &[Attack] = &[
     Attack::new("T75", SLOW_IO, "lowers pid 1's priority of input and output", |scene| {
         by_user(
             scene,
+            raw::IDLE_IO,
             |overseer| Ok(raw::io_priority(overseer)?),
             |_| Ok(raw::idle_io_of_user(getuid())?),
         )
@@ -39,6 +41,7 @@ pub(crate) const ATTACKS: &[Attack] = &[
 /// Succeeds if what `look` sees of the overseer is not the same after `change`.
 fn by_user(
     scene: &Scene<'_>,
+    lowest: i64,
     look: fn(Pid) -> Result<i64, Refused>,
     change: fn(i64) -> Result<(), Refused>,
 ) -> Result<Outcome, Refused> {
@@ -49,6 +52,10 @@ fn by_user(
     let before = look(overseer)?;
     change(before)?;
     match look(overseer)? {
+        // Who is started with the lowest priority has nothing to lose.
+        after if after == before && before == lowest => {
+            Ok(Outcome::NotApplicable("it has the lowest priority already".to_owned()))
+        }
         after if after == before => Ok(Outcome::Failed(format!("it is {before} as before"))),
         after => Ok(Outcome::Succeeded(format!("it was {before} and is {after}"))),
     }

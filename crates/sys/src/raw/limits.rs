@@ -51,8 +51,11 @@ fn prlimit(resource: u64, limit: *const libc::rlimit64) -> Result<(), Errno> {
 /// Puts every process of a user in reach into the class of those that wait for all others.
 pub fn idle_io_of_user(user: Uid) -> Result<(), Errno> {
     // SAFETY: ioprio_set takes three integers and touches no memory of the caller.
-    done(unsafe { libc::syscall(libc::SYS_ioprio_set, WHO_USER, user.as_raw(), IDLE) })
+    done(unsafe { libc::syscall(libc::SYS_ioprio_set, WHO_USER, user.as_raw(), IDLE_IO) })
 }
+
+/// The lowest class of input and output: `IOPRIO_CLASS_IDLE`, shifted to its place.
+pub const IDLE_IO: i64 = 3 << 13;
 
 /// The class and priority of a process's input and output.
 pub fn io_priority(process: Pid) -> Result<i64, Errno> {
@@ -103,7 +106,5 @@ const SYS_SETRLIMIT: libc::c_long = 160;
 const SYS_SETRLIMIT: libc::c_long = 164;
 const WHO_PROCESS: i32 = 1;
 const WHO_USER: i32 = 3;
-/// `IOPRIO_CLASS_IDLE`, shifted to its place.
-const IDLE: i32 = 3 << 13;
 const PAGE: usize = 4096;
 const MOST_PLACES: usize = 16;
