@@ -13,7 +13,6 @@ use session::SessionError;
 
 use super::console::Console;
 use super::foreground::LentTerminal;
-use super::relay::Relay;
 use super::signals::{Signals, stop_own_group};
 use crate::gatekeeper::{Gatekeeper, Registration};
 use crate::outcome::{EndReason, Ended, NetworkEnd, SpawnError};
@@ -164,14 +163,20 @@ impl Attendance {
 
     /// Waits for something to do, and relays what can be relayed.
     fn wait(&mut self) -> Result<News, SpawnError> {
+        let patience = self.console.as_ref().and_then(Console::patience);
+        if patience.is_some() {
+            self.console
+                .iter_mut()
+                .try_for_each(Console::reclaim)
+                .map_err(SpawnError::Supervise)?;
+        }
         let group = self.program.group();
         let network = self.body.network().filter(|_| !self.state.network_is_silent);
         let resolvers = self.gatekeeper.as_ref().and_then(|one| one.resolver_changes());
         let time = self.watchdog.as_ref().map(Watchdog::descriptor);
         let limits = group.as_ref().and_then(Group::watch);
         let beside = [network.map(Registration::events), resolvers, time, limits];
-        let relays = self.console.as_ref().map(|console| console.relays.as_slice());
-        let wanted: Vec<_> = relays.unwrap_or_default().iter().map(Relay::wants).collect();
+        let wanted = self.console.as_ref().map(Console::wants).unwrap_or_default();
         let mut descriptors = vec![
             PollFd::from_borrowed_fd(events(&self.body), PollFlags::IN),
             PollFd::from_borrowed_fd(self.signals.as_fd(), PollFlags::IN),
@@ -182,7 +187,7 @@ impl Attendance {
         for (descriptor, flags) in wanted.iter().flatten() {
             descriptors.push(PollFd::from_borrowed_fd(*descriptor, *flags));
         }
-        match rustix::event::poll(&mut descriptors, None) {
+        match rustix::event::poll(&mut descriptors, patience.as_ref()) {
             Ok(_) => {}
             Err(Errno::INTR) => return Ok(News::default()),
             Err(errno) => return Err(SpawnError::Supervise(errno)),
@@ -277,7 +282,10 @@ impl Attendance {
                     let _gone = self.program.signal(libc::SIGSTOP);
                     self.stop_with_program()?;
                 }
-                libc::SIGCONT => self.resume(),
+                libc::SIGCONT => {
+                    self.console.iter_mut().try_for_each(Console::reclaim)?;
+                    self.resume();
+                }
                 libc::SIGTERM if self.program.session_is_ending() => {
                     self.end(EndReason::SessionEnded)?;
                 }
@@ -321,9 +329,7 @@ impl Attendance {
         self.console.iter().for_each(Console::release);
         let was_lent = self.lent.take().is_some();
         stop_own_group()?;
-        if let Some(console) = &self.console {
-            console.reclaim()?;
-        }
+        self.console.iter_mut().try_for_each(Console::reclaim)?;
         if was_lent {
             self.lent = LentTerminal::to(self.pid);
         }

@@ -4,6 +4,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use jail::{ProgramStreams, Stream};
+use rustix::event::{PollFlags, Timespec};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 use rustix::termios::{OptionalActions, QueueSelector, Termios};
@@ -19,6 +20,9 @@ pub(super) struct Console {
     saved: Option<Termios>,
     /// The supervisor's end of the program's terminal.
     terminal: Option<OwnedFd>,
+    /// Whether the user's terminal is another job's: reading it or changing its modes would stop this
+    /// process.
+    in_background: bool,
 }
 
 /// Refuses streams that would be ways out of a cage, for a program that gets them as they are.
@@ -44,6 +48,8 @@ fn check_stream(descriptor: BorrowedFd<'_>, name: &'static str) -> Result<(), Sp
     Err(SpawnError::Stream { stream: name, problem: problem.to_owned() })
 }
 
+const BETWEEN_LOOKS: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+
 const NAMES: [&str; 3] = ["standard input", "standard output", "standard error"];
 
 impl Console {
@@ -60,7 +66,7 @@ impl Console {
         } else {
             None
         };
-        let mut console = Self { relays: Vec::new(), saved, terminal: None };
+        let mut console = Self { relays: Vec::new(), saved, terminal: None, in_background: false };
         let streams = ProgramStreams {
             stdin: console.stream(0, NAMES[0])?,
             stdout: console.stream(1, NAMES[1])?,
@@ -154,18 +160,37 @@ impl Console {
         }
     }
 
-    /// Gives the user's terminal back.
+    /// What there is to wait for, for each relay. What is typed while this job is in the background is
+    /// not the program's.
+    pub(super) fn wants(&self) -> Vec<Vec<(BorrowedFd<'_>, PollFlags)>> {
+        let waits = |relay: &Relay| self.in_background && relay.is_input();
+        let wanted = self.relays.iter();
+        wanted.map(|relay| if waits(relay) { Vec::new() } else { relay.wants() }).collect()
+    }
+
+    /// How long to wait before [`Self::reclaim`] is asked for anew. A shell that brings a running job into the
+    /// foreground does not tell it.
+    pub(super) fn patience(&self) -> Option<Timespec> {
+        self.in_background.then_some(BETWEEN_LOOKS)
+    }
+
+    /// Gives the user's terminal back, unless another job has it already.
     pub(super) fn release(&self) {
-        if let Some(saved) = &self.saved {
+        if let Some(saved) = self.saved.as_ref().filter(|_| is_in_foreground()) {
             let _restored =
                 rustix::termios::tcsetattr(rustix::stdio::stdin(), OptionalActions::Drain, saved);
         }
     }
 
-    /// Takes the user's terminal: every key goes to the program's, which gives it its meaning.
-    pub(super) fn reclaim(&self) -> Result<(), Errno> {
+    /// Takes the user's terminal, if this job has it: every key goes to the program's, which gives it its
+    /// meaning.
+    pub(super) fn reclaim(&mut self) -> Result<(), Errno> {
         self.copy_window_size();
+        self.in_background = !is_in_foreground();
         let (Some(saved), Some(_)) = (&self.saved, &self.terminal) else { return Ok(()) };
+        if self.in_background {
+            return Ok(());
+        }
         let mut raw = saved.clone();
         raw.make_raw();
         rustix::termios::tcsetattr(rustix::stdio::stdin(), OptionalActions::Drain, &raw)
@@ -185,7 +210,7 @@ impl Drop for Console {
         for relay in &mut self.relays {
             relay.restore();
         }
-        if self.terminal.is_some() {
+        if self.terminal.is_some() && is_in_foreground() {
             // Answers of the terminal to questions that the program asked must not be typed into
             // the user's shell.
             let _flushed = rustix::termios::tcflush(rustix::stdio::stdin(), QueueSelector::IFlush);

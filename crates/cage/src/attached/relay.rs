@@ -50,6 +50,11 @@ impl Relay {
         Some(self.to.as_ref()?.as_fd())
     }
 
+    /// Whether it leads from the user to the program.
+    pub(super) fn is_input(&self) -> bool {
+        self.filter.is_none()
+    }
+
     /// What to wait for; nothing when this direction has ended.
     pub(super) fn wants(&self) -> Vec<(BorrowedFd<'_>, PollFlags)> {
         let to = self.to.iter().filter(|_| !self.waiting.is_empty());

@@ -259,6 +259,30 @@ fn control_z_and_fg_work_under_a_shell() {
     screen.wait_for("status-0");
 }
 
+/// A job that is continued in the background runs on there, leaves the terminal to the shell, and has it
+/// again in the foreground.
+#[test]
+fn control_z_and_bg_work_under_a_shell() {
+    if !has("tmux") || !has("bash") {
+        return;
+    }
+    let place = Place::new();
+    let screen = Screen::open(&place);
+    let inside = r#"echo re"a"dy; for i in 1 2; do sleep 1; done; echo went"-"on; read word; echo got $word"#;
+    screen.keys(&[&stockade_run(&format!("-- bash -c '{inside}'")), "Enter"]);
+    screen.wait_for("ready");
+    screen.keys(&["C-z"]);
+    screen.wait_for("Stopped");
+    screen.keys(&["bg", "Enter"]);
+    screen.wait_for("went-on");
+    screen.keys(&["jobs -r | grep -c Running", "Enter"]);
+    screen.wait_for("\n1\n");
+    screen.keys(&["fg", "Enter", "typed", "Enter"]);
+    screen.wait_for("got typed");
+    screen.keys(&["echo shell is ba''ck", "Enter"]);
+    screen.wait_for("shell is back");
+}
+
 /// A window that changes its size tells the program.
 #[test]
 fn a_changed_window_is_told_to_the_program() {
