@@ -76,7 +76,7 @@ impl Payload {
         suite::copy_tree(root, &contents.join("project"))?;
         fs::copy(std::env::current_exe()?, programs.join("xtask"))?;
         let tests = built.tests.iter().map(|test| &test.executable);
-        for executable in released.iter().chain(tests) {
+        for executable in released.iter().chain(tests).chain(&built.embed) {
             fs::copy(executable, programs.join(executable.file_name().unwrap_or_default()))?;
         }
         fs::write(contents.join("orders.json"), serde_json::to_vec(orders)?)?;
