@@ -14,6 +14,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("audit", &[]),
     ("testing", &[]),
     ("policy", &["plan", "walls"]),
+    ("manifest", &["plan", "policy"]),
     ("jail", &["plan", "sys", "walls"]),
     ("gate", &["plan", "sys", "walls"]),
     ("limits", &["plan", "sys", "walls"]),
