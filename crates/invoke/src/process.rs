@@ -91,8 +91,11 @@ pub(crate) fn run(job: &Job<'_>) -> Result<Ran, RunFailure> {
     let input = sealed_input(job.input).map_err(failed("memfd_create"))?;
     let [stdout, stderr, report] = [pipe()?, pipe()?, pipe()?];
     let given = [&input, &stdout.write, &stderr.write, &report.write];
-    let given: Vec<OwnedFd> =
-        given.iter().map(|end| out_of_the_way(end)).collect::<Result<_, _>>().map_err(failed("dup"))?;
+    let given: Vec<OwnedFd> = given
+        .iter()
+        .map(|end| out_of_the_way(end))
+        .collect::<Result<_, _>>()
+        .map_err(failed("dup"))?;
     let mut child = Child::start(job, &given)?;
     drop(given);
     let mut outputs = [
@@ -294,7 +297,8 @@ fn wait(
     if is_cancelled.is_some() {
         left = left.min(BETWEEN_QUESTIONS);
     }
-    let left = Timespec::try_from(left.min(LONGEST_POLL)).map_err(|_| failed("poll")(Errno::INVAL))?;
+    let left =
+        Timespec::try_from(left.min(LONGEST_POLL)).map_err(|_| failed("poll")(Errno::INVAL))?;
     let mut polled = Vec::with_capacity(outputs.len() + 1);
     let open = |output: &&Output| output.source.is_some();
     for source in outputs.iter().filter(open).filter_map(|output| output.source.as_ref()) {
@@ -334,8 +338,7 @@ fn sealed_input(contents: &[u8]) -> Result<OwnedFd, Errno> {
 
 /// A pipe whose reading end never waits.
 fn pipe() -> Result<Pipe, RunFailure> {
-    let (read, write) =
-        rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(failed("pipe"))?;
+    let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(failed("pipe"))?;
     rustix::fs::fcntl_setfl(&read, OFlags::NONBLOCK).map_err(failed("fcntl"))?;
     Ok(Pipe { read, write })
 }
