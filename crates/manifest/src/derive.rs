@@ -1,13 +1,22 @@
 //! The policy of one call: what the manifest declares, what the caller grants and what the level of
 //! autonomy leaves, brought together. Only takes away: the last step is [`Policy::narrow`].
 
+mod code;
+mod files;
+mod network;
+
+use std::collections::BTreeMap;
+
 use plan::HostPath;
-use policy::autonomy::Ask;
-use policy::{Autonomy, Policy};
+use policy::autonomy::{Ask, Effect, Verdict};
+use policy::capabilities::without_implied;
+use policy::net::Destination;
+use policy::shown::Shown;
+use policy::{Autonomy, FsAccess, FsRule, Policy, RuleOrigin};
 
 use crate::filter::CheckedArguments;
-use crate::grants::Grants;
-use crate::model::Manifest;
+use crate::grants::{Grant, Grants};
+use crate::model::{Capability, Manifest};
 
 /// What a caller asks for.
 #[derive(Clone, Copy, Debug)]
@@ -127,8 +136,188 @@ pub enum ReasonCode {
 
 /// The policy of one call.
 pub fn derive(manifest: &Manifest, call: &Call<'_>, place: &Place<'_>) -> Result<Derived, Refused> {
-    let _ = (manifest, call, place);
-    Err(Refused { reasons: Vec::new() })
+    let mut derivation = Derivation::new(manifest, call, place);
+    derivation.code();
+    for capability in &manifest.capabilities {
+        if derivation.is_there(capability) {
+            derivation.notes.extend(capability.ignored.iter().cloned());
+            match capability.registered.effect {
+                Effect::Read => derivation.files(capability, FsAccess::ReadOnly),
+                Effect::Write => derivation.files(capability, FsAccess::ReadWrite),
+                Effect::Network => derivation.network(capability),
+                Effect::Nothing => derivation.outside(capability),
+            }
+        }
+    }
+    derivation.extras();
+    derivation.finish()
+}
+
+/// One derivation under way.
+struct Derivation<'a> {
+    manifest: &'a Manifest,
+    call: &'a Call<'a>,
+    place: &'a Place<'a>,
+    /// What the manifest gives at most.
+    declared: Rules,
+    /// What is left of it.
+    effective: Rules,
+    /// What the caller adds for itself.
+    extra: Rules,
+    confined: Vec<Confined>,
+    asks: Vec<Asked>,
+    narrowed: Vec<String>,
+    notes: Vec<String>,
+    create: Vec<HostPath>,
+    whole_network: bool,
+    reasons: Vec<Reason>,
+}
+
+/// Rules that add up: of two on one path the one that gives more counts.
+#[derive(Default)]
+struct Rules {
+    fs: BTreeMap<HostPath, FsRule>,
+    net: BTreeMap<Destination, RuleOrigin>,
+}
+
+impl<'a> Derivation<'a> {
+    fn new(manifest: &'a Manifest, call: &'a Call<'a>, place: &'a Place<'a>) -> Self {
+        Self {
+            manifest,
+            call,
+            place,
+            declared: Rules::default(),
+            effective: Rules::default(),
+            extra: Rules::default(),
+            confined: Vec::new(),
+            asks: Vec::new(),
+            narrowed: Vec::new(),
+            notes: Vec::new(),
+            create: Vec::new(),
+            whole_network: false,
+            reasons: Vec::new(),
+        }
+    }
+
+    /// Whether a capability is there in this call.
+    fn is_there(&mut self, capability: &Capability) -> bool {
+        match (&capability.when, self.call.arguments) {
+            (None, _) => true,
+            (Some(when), Some(arguments)) => when.holds(arguments.as_map()),
+            (Some(when), None) => {
+                self.notes.push(format!(
+                    "`{capability}` depends on the argument `{}`, and no arguments are known",
+                    Shown(&when.argument)
+                ));
+                false
+            }
+        }
+    }
+
+    /// A capability that means nothing to the cage: it cannot be taken away, so a call that may not
+    /// have it is refused.
+    fn outside(&mut self, capability: &Capability) {
+        let granted = match self.call.grants {
+            Grants::Unsaid => true,
+            Grants::Listed(grants) => grants.iter().any(|grant| match grant {
+                Grant::Declared => true,
+                Grant::Named(named) => *named == capability.registered,
+                Grant::Read(_) | Grant::Write(_) | Grant::Host(_) | Grant::WholeNetwork => false,
+            }),
+        };
+        if !granted {
+            let message = format!("`{capability}` is not granted, and a cage cannot take it away");
+            self.refuse(ReasonCode::NotGranted, message, &format!("grant `{capability}`"));
+            return;
+        }
+        match capability.verdict(self.call.autonomy) {
+            Verdict::Allowed => {}
+            Verdict::ApprovalRequired(ask) => self.ask(capability, None, ask),
+            Verdict::Denied => {
+                let message = format!(
+                    "`{capability}` is denied when the autonomy is `{}`, and a cage cannot take it away",
+                    self.call.autonomy
+                );
+                self.refuse(ReasonCode::Autonomy, message, "call it with more autonomy");
+            }
+        }
+    }
+
+    fn ask(&mut self, capability: &Capability, target: Option<String>, ask: Ask) {
+        let asked = Asked { capability: capability.to_string(), target, ask };
+        if !self.asks.contains(&asked) {
+            self.asks.push(asked);
+        }
+    }
+
+    fn refuse(&mut self, code: ReasonCode, message: String, help: &str) {
+        let reason = Reason { code, message, help: help.to_owned() };
+        if !self.reasons.contains(&reason) {
+            self.reasons.push(reason);
+        }
+    }
+
+    fn origin(&self, capability: &Capability, hint: &str) -> RuleOrigin {
+        RuleOrigin::Capability(format!("{capability} {hint} of {}", self.manifest.name))
+    }
+
+    /// Whether everything ordinary that the manifest declares is granted.
+    fn grants_ordinary(&self) -> bool {
+        match self.call.grants {
+            Grants::Unsaid => true,
+            Grants::Listed(grants) => grants.contains(&Grant::Declared),
+        }
+    }
+
+    fn listed_grants(&self) -> &'a [Grant] {
+        match self.call.grants {
+            Grants::Unsaid => &[],
+            Grants::Listed(grants) => grants,
+        }
+    }
+
+    fn finish(self) -> Result<Derived, Refused> {
+        if !self.reasons.is_empty() {
+            return Err(Refused { reasons: self.reasons });
+        }
+        let declared = self.policy(&self.declared);
+        // What was put together above is within the manifest. This is what makes sure of it.
+        let narrowed = declared.narrow(&self.policy(&self.effective));
+        let mut policy = narrowed.map_err(|_| Refused {
+            reasons: vec![Reason {
+                code: ReasonCode::NotGranted,
+                message: "what is left of the grants is not within the manifest".to_owned(),
+                help: "grant the roots that the manifest names".to_owned(),
+            }],
+        })?;
+        policy.fs = self.with_extras(policy.fs);
+        let Self { confined, asks, narrowed, notes, create, whole_network, .. } = self;
+        Ok(Derived { policy, confined, asks, narrowed, notes, create, whole_network })
+    }
+
+    fn policy(&self, rules: &Rules) -> Policy {
+        let limits = &self.manifest.limits;
+        let mut policy = Policy::closed(self.manifest.name.clone());
+        policy.fs = self.with_own(without_implied(rules.fs.clone(), self.place.home));
+        policy.net.allow = rules.net.clone();
+        policy.limits = policy::Limits {
+            memory_mb: limits.memory_mb,
+            cpu_weight: None,
+            cpu_millis: limits.cpu_millis,
+            pids: limits.pids,
+            walltime_sec: Some(limits.timeout_sec),
+        };
+        policy
+    }
+}
+
+impl Rules {
+    fn grant(&mut self, rule: FsRule) {
+        let held = self.fs.entry(rule.path.clone()).or_insert_with(|| rule.clone());
+        if rule.access > held.access {
+            *held = rule;
+        }
+    }
 }
 
 impl ReasonCode {
@@ -158,3 +347,6 @@ impl std::fmt::Display for Refused {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,9 +1,12 @@
 //! What a caller gives an executor, as texts. A grant never adds what the manifest does not declare.
 
-use policy::autonomy::Registered;
+use policy::autonomy::{Effect, Registered, registered, table};
+use policy::host_names;
 use policy::net::Destination;
+use policy::text::words::meant;
 use serde::{Deserialize, Serialize};
 
+use crate::hints::{self, ReadPath};
 use crate::model::PathHint;
 
 /// What a caller gives.
@@ -56,7 +59,57 @@ impl Grants {
 impl Grant {
     /// Reads one text.
     pub fn read(text: &str) -> Result<Self, GrantError> {
-        Err(GrantError { written: text.to_owned(), problem: String::new() })
+        read(text).map_err(|problem| GrantError { written: text.to_owned(), problem })
+    }
+}
+
+fn read(text: &str) -> Result<Grant, String> {
+    if text == "declared" {
+        return Ok(Grant::Declared);
+    }
+    if let Some(path) = text.strip_prefix("fs:read:") {
+        return read_path(path).map(Grant::Read);
+    }
+    if let Some(path) = text.strip_prefix("fs:write:") {
+        return read_path(path).map(Grant::Write);
+    }
+    match text.strip_prefix("network:") {
+        Some("*") => return Ok(Grant::WholeNetwork),
+        // One could take it for the mode; it would be the name of a host.
+        Some("http" | "https" | "tcp") => {
+            return Err("name the host, such as `network:example.com:443`".to_owned());
+        }
+        Some(host) => {
+            let destination = host_names::destination(host).map_err(|error| error.to_string())?;
+            if destination.is_every_address() {
+                return Err("for the whole public network write `network:*`".to_owned());
+            }
+            return Ok(Grant::Host(destination));
+        }
+        None => {}
+    }
+    match registered(text) {
+        Some(entry) if entry.effect == Effect::Nothing => Ok(Grant::Named(entry)),
+        Some(_) => Err("a path is missing, as in `fs:read:~/notes`".to_owned()),
+        None => {
+            let named = table().iter().filter(|entry| entry.effect == Effect::Nothing);
+            let names: Vec<String> = named.map(ToString::to_string).collect();
+            let meant = meant(text, names.iter().map(String::as_str).chain(["declared"]));
+            let meant = meant.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
+            Err(format!(
+                "there are `declared`, `fs:read:PATH`, `fs:write:PATH`, `network:HOST[:PORT]`, \
+                 `network:*` and the names of other capabilities{meant}"
+            ))
+        }
+    }
+}
+
+fn read_path(path: &str) -> Result<PathHint, String> {
+    match hints::read_path(path) {
+        ReadPath::Hint(hint) => Ok(hint),
+        ReadPath::Ignored(problem) | ReadPath::Refused(problem) => {
+            Err(format!("its path {problem}"))
+        }
     }
 }
 
@@ -89,3 +142,6 @@ impl From<Grants> for Option<Vec<String>> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

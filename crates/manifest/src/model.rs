@@ -199,12 +199,17 @@ impl Manifest {
         self.interpreter.iter().cloned().chain([path]).collect()
     }
 
-    /// What the value of this argument is; none where the manifest does not say.
-    pub fn type_of(&self, argument: &str) -> Option<ArgumentType> {
-        if self.path_args.contains(argument) {
-            return Some(ArgumentType::Path);
+    /// What the texts in the value of this argument are; plain text where the manifest does not say.
+    pub fn text_type_of(&self, name: &str) -> ArgumentType {
+        if self.path_args.contains(name) {
+            return ArgumentType::Path;
         }
-        self.arguments.as_ref()?.get(argument).map(|argument| argument.kind)
+        let argument = self.arguments.as_ref().and_then(|arguments| arguments.get(name));
+        match argument.map(|argument| (argument.kind, argument.items)) {
+            Some((ArgumentType::List, Some(items))) => items,
+            Some((kind, _)) => kind,
+            None => ArgumentType::Text,
+        }
     }
 }
 
