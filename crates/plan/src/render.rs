@@ -11,7 +11,7 @@ mod shell;
 mod tests;
 
 pub use bwrap::{BwrapCommand, bwrap, bwrap_for_shell, bwrap_gaps};
-pub use bwrap_alone::{NetworkNamespace, bwrap_alone, bwrap_alone_gaps};
+pub use bwrap_alone::{BwrapAlone, NetworkNamespace, bwrap_alone};
 pub use entries::entries;
 pub use person::person;
 pub use shell::for_shell;

@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use plan::render::NetworkNamespace;
+use plan::render::{BwrapAlone, NetworkNamespace};
 use plan::{HostIds, IdentityMap};
 use policy::with_causes;
 
@@ -40,14 +40,15 @@ pub(super) fn command_line(
         prepared.map_err(|error| Failure::refused(error.kind().word(), with_causes(&error)))?;
     let plan = &prepared.plan;
     cage::bwrap::check(plan).map_err(|error| Failure::refused("bwrap", with_causes(&error)))?;
-    let words = plan::render::bwrap_alone(plan, network);
+    let BwrapAlone { argv: words, gaps } = plan::render::bwrap_alone(plan, network);
     let as_other = match plan.walls.identity.map {
         IdentityMap::Unowned => as_user(plan.host_ids())?,
         IdentityMap::Caller(_) => Vec::new(),
     };
     let argv = as_other.into_iter().chain([program.as_os_str().to_owned()]);
     let argv = argv.chain(words.into_iter().skip(1).map(|word| word.as_os_str().to_owned()));
-    Ok((argv.collect(), plan::render::bwrap_alone_gaps(plan, network)))
+    let notes = gaps.iter().map(|gap| format!("bubblewrap: {gap}"));
+    Ok((argv.collect(), notes.collect()))
 }
 
 /// bubblewrap maps its own id into the cage: started as root it would act as root on every file that it

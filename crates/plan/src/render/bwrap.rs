@@ -112,11 +112,14 @@ pub(super) struct Command {
     pub(super) argv: Vec<ByteString>,
     data: Vec<(i32, ByteString)>,
     descriptors: Descriptors,
+    /// Files that only a descriptor could bring.
+    pub(super) left_out: Vec<GuestPath>,
 }
 
 impl Command {
     pub(super) fn new(descriptors: Descriptors) -> Self {
-        Self { argv: vec![ByteString::from("bwrap")], data: Vec::new(), descriptors }
+        let (argv, left_out) = (vec![ByteString::from("bwrap")], Vec::new());
+        Self { argv, data: Vec::new(), descriptors, left_out }
     }
 
     /// The whole tree, sealed.
@@ -177,8 +180,9 @@ impl Command {
                 self.add_path(at);
             }
             MountOp::File { mode, contents, .. } => {
-                // Named by `bwrap_alone_gaps` where it is left out.
-                let Some(descriptor) = self.data(contents.clone()) else { return };
+                let Some(descriptor) = self.data(contents.clone()) else {
+                    return self.left_out.push(at.clone());
+                };
                 self.add(["--perms", &octal(*mode), "--ro-bind-data", &descriptor]);
                 self.add_path(at);
             }

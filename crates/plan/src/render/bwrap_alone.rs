@@ -1,9 +1,8 @@
 //! A Plan as a bubblewrap command line that is complete in itself: nothing but words, so that any
-//! process API can start it. What only descriptors could bring is left out and named by
-//! [`bwrap_alone_gaps`].
+//! process API can start it. What only descriptors could bring is left out and named.
 
 use super::bwrap::{Command, Descriptors, bwrap_gaps};
-use crate::{ByteString, MountOp, Plan};
+use crate::{ByteString, Plan};
 
 /// Which network namespace the program has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,8 +13,17 @@ pub enum NetworkNamespace {
     Shared,
 }
 
+/// A command line that needs nothing but its words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BwrapAlone {
+    /// From `bwrap` to the program's last argument.
+    pub argv: Vec<ByteString>,
+    /// What its cage lacks, one sentence each.
+    pub gaps: Vec<String>,
+}
+
 /// The command line: the tree, then the network, then what every cage has. M20
-pub fn bwrap_alone(plan: &Plan, network: NetworkNamespace) -> Vec<ByteString> {
+pub fn bwrap_alone(plan: &Plan, network: NetworkNamespace) -> BwrapAlone {
     let mut command = Command::new(Descriptors::None);
     command.mounts_with(plan, network);
     command.process(plan);
@@ -29,23 +37,20 @@ pub fn bwrap_alone(plan: &Plan, network: NetworkNamespace) -> Vec<ByteString> {
     command.add(["--unshare-pid", "--unshare-cgroup-try", "--die-with-parent", "--new-session"]);
     command.add(["--"]);
     command.argv.extend(plan.start.argv.iter().cloned());
-    command.argv
+    BwrapAlone { gaps: gaps(plan, network, &command), argv: command.argv }
 }
 
-/// What such a cage lacks, one sentence each.
-pub fn bwrap_alone_gaps(plan: &Plan, network: NetworkNamespace) -> Vec<String> {
+fn gaps(plan: &Plan, network: NetworkNamespace, command: &Command) -> Vec<String> {
     let mut gaps = bwrap_gaps(plan);
     gaps.push("there is no filter of system calls".to_owned());
-    let is_written = |operation: &MountOp| matches!(operation, MountOp::File { .. });
-    let written = plan.walls.mounts.iter().filter(|operation| is_written(operation));
-    let written: Vec<String> = written.map(|file| format!("`{}`", file.at())).collect();
-    if !written.is_empty() {
-        gaps.push(format!("{} are missing", written.join(", ")));
+    let missing: Vec<String> = command.left_out.iter().map(|path| format!("`{path}`")).collect();
+    if !missing.is_empty() {
+        gaps.push(format!("there is no {}", missing.join(", ")));
     }
     if network == NetworkNamespace::Shared {
         gaps.push("the program has this machine's network, also its loopback".to_owned());
     }
-    gaps.iter().map(|gap| format!("bubblewrap: {gap}")).collect()
+    gaps
 }
 
 impl Command {
