@@ -49,7 +49,7 @@ fn a_changed_request_is_refused() {
     let text = sealed().encode().unwrap();
     for place in 0..text.len() {
         let (before, after) = (&text[..place], &text[place + 1..]);
-        for changed in [format!("{before}{after}"), format!("{before}~{after}"), before.to_owned()]
+        for changed in [format!("{before}{after}"), format!("{before}#{after}"), before.to_owned()]
         {
             Sealed::decode(&changed).unwrap_err();
         }
