@@ -33,7 +33,7 @@ pub const MAX_ERRORS: usize = 50;
 pub struct ManifestErrors {
     /// The file as the user knows it.
     pub file: String,
-    /// In the order in which they were found, at most [`MAX_ERRORS`].
+    /// In the order of the text, at most [`MAX_ERRORS`].
     pub errors: Vec<ManifestError>,
 }
 
@@ -107,6 +107,7 @@ impl Reader {
                 if self.errors.is_empty() {
                     self.report(None, "", "the manifest cannot be read", "");
                 }
+                self.errors.sort_by_key(|error| error.line);
                 Err(ManifestErrors { file: file.to_owned(), errors: self.errors })
             }
         }
