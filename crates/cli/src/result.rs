@@ -198,6 +198,9 @@ impl Destination {
             Failure::new(Exit::Usage, format!("descriptor {number} cannot take the result: {why}"))
         };
         let kernel = |errno: rustix::io::Errno| refused(errno.into());
+        if !is_inherited(number) {
+            return Err(refused(std::io::ErrorKind::NotFound.into()));
+        }
         let file = File::options().write(true).open(format!("/proc/self/fd/{number}"));
         let file = file.map_err(refused)?;
         sys::descriptors::hand_on_nothing_from(FIRST_BEYOND_STREAMS).map_err(kernel)?;
@@ -274,6 +277,17 @@ fn put_in_place(path: &Path, directory: &OwnedFd, line: &[u8]) -> std::io::Resul
     let is_found = is_at(path, &file);
     let elsewhere = || std::io::Error::other("its directory was replaced during the run");
     if is_found { Ok(()) } else { Err(elsewhere()) }
+}
+
+/// Whether a descriptor was open when this program began: what it has opened since is closed when another
+/// is executed.
+fn is_inherited(number: u32) -> bool {
+    let Ok(text) = std::fs::read_to_string(format!("/proc/self/fdinfo/{number}")) else {
+        return false;
+    };
+    let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
+    let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
+    flags.is_some_and(|flags| flags & OFlags::CLOEXEC.bits() == 0)
 }
 
 const FIRST_BEYOND_STREAMS: u32 = 3;
