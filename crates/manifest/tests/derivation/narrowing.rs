@@ -60,6 +60,11 @@ fn a_grant_takes_away_and_never_adds() {
         assert_eq!(rules(&result), expected, "{grants:?}");
         assert_eq!(result.narrowed.is_empty(), expected == [write], "{grants:?}");
     }
+    // A grant to write gives no more than the manifest declares.
+    let reading = r#"{ name = "fs:read", hints = ["~/notes/**"] }"#;
+    assert_eq!(given(reading, &Asking::granting(&["fs:write:~/notes"])), ["ro /home/dev/notes"]);
+    let inside = Asking::granting(&["fs:write:~/notes/todo.md"]);
+    assert_eq!(given(reading, &inside), ["ro /home/dev/notes/todo.md"]);
 }
 
 /// M37, T57: broad roots, secrets and addresses need a grant by name; some roots nobody can grant.

@@ -195,7 +195,7 @@ proptest! {
             prop_assert!(rule.access < FsAccess::ReadWrite || !rule.path.is_within(&host(CODE)));
             prop_assert!(policy::ungrantable::check(&rule.path, &here.place().own_state).is_ok());
         }
-        for (to, _) in &result.policy.net.allow {
+        for to in result.policy.net.allow.keys() {
             let covers = |hint: &Hint| match hint {
                 Hint::Hosts { destinations, .. } => destinations.iter().any(|one| one.covers(to)),
                 Hint::Path(_) | Hint::Argument(_) => false,
