@@ -6,7 +6,7 @@ use policy::capabilities::without_implied;
 use policy::shown::shortened;
 use policy::{FsAccess, FsRule, Reach, RuleOrigin, secrets, ungrantable};
 
-use super::{Derivation, Found, ReasonCode};
+use super::{Derivation, Found, ReasonCode, needs_a_grant_by_name};
 use crate::grants::Grant;
 
 impl Derivation<'_> {
@@ -34,11 +34,9 @@ impl Derivation<'_> {
         }
     }
 
-    /// Whether a root is given only to a caller that grants it by name: a home, a tree of the
-    /// system, or a well-known secret.
     pub(super) fn is_special(&self, path: &HostPath) -> bool {
         let homes: Vec<HostPath> = self.place.home.into_iter().cloned().collect();
-        ungrantable::is_home_or_system_tree(path, &homes) || !self.secrets(path).is_empty()
+        needs_a_grant_by_name(path, &homes)
     }
 
     /// The well-known secrets that a path is or lies in.
@@ -80,7 +78,7 @@ impl Derivation<'_> {
     /// What the level of autonomy leaves of a right to files.
     pub(super) fn left_by_autonomy(&mut self, access: FsAccess, what: &str) -> FsAccess {
         if access == FsAccess::ReadWrite && self.call.autonomy == policy::Autonomy::ReadOnly {
-            self.narrowed.push(format!("{what} is read-only: the autonomy is `read_only`"));
+            self.narrow(format!("{what} is read-only: the autonomy is `read_only`"));
             return FsAccess::ReadOnly;
         }
         access

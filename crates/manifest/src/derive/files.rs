@@ -35,7 +35,7 @@ impl<'a> Derivation<'a> {
             match hint {
                 Hint::Path(hint) if hint.is_private() => {
                     private.extend(hint.root(self.place.home));
-                    self.notes.push(format!(
+                    self.note(format!(
                         "`{}` of `{capability}` is the cage's own; `host:{}` is the host's",
                         shortened(&hint.written),
                         shortened(&hint.written)
@@ -71,7 +71,7 @@ impl<'a> Derivation<'a> {
     ) -> Option<(&'a PathHint, Root)> {
         let what = of_hint(capability, hint);
         let Some(path) = hint.root(self.place.home) else {
-            self.notes.push(format!("{what} is left out: there is no home directory"));
+            self.note(format!("{what} is left out: there is no home directory"));
             return None;
         };
         if let Err(refused) = ungrantable::check(&path, self.place.own_state) {
@@ -121,7 +121,7 @@ impl<'a> Derivation<'a> {
             self.refuse(ReasonCode::NeedsGrant, message, &help);
             return None;
         }
-        self.narrowed.push(match left.as_slice() {
+        self.narrow(match left.as_slice() {
             [] => format!("{what} is not granted"),
             _ => format!("{what} is granted in part"),
         });
@@ -159,7 +159,7 @@ impl<'a> Derivation<'a> {
     ) {
         let what = format!("the argument `{}`", Shown(name));
         let Some(arguments) = self.call.arguments else {
-            self.notes.push(format!("`{capability}` gives nothing: {what} is not known"));
+            self.note(format!("`{capability}` gives nothing: {what} is not known"));
             return;
         };
         let Some(values) = texts(arguments.as_map(), name).filter(|all| all.len() <= MAX_VALUES)
@@ -247,15 +247,24 @@ impl<'a> Derivation<'a> {
             self.show(&part, what, origin, Some(&root.path));
         }
         if !shown {
-            self.narrowed.push(format!("{what} is not granted"));
+            self.narrow(format!("{what} is not granted"));
         }
     }
 
     fn show(&mut self, part: &Part, what: &str, origin: &RuleOrigin, within: Option<&HostPath>) {
         let Part { path, access, directory } = part;
+        // A grant may have named a part that the root's own check did not see.
+        if let Err(refused) = ungrantable::check(path, self.place.own_state) {
+            let message = format!("a part of {what} cannot be granted: {}", refused.reason);
+            self.refuse(ReasonCode::Ungrantable, message, refused.hint);
+            return;
+        }
+        if *access == FsAccess::ReadWrite && !self.leaves_code_alone(path, what) {
+            return;
+        }
         if (self.place.found)(path) == Found::Missing {
             if *access < FsAccess::ReadWrite {
-                self.notes.push(format!("{what} does not exist and is left out"));
+                self.note(format!("{what} does not exist and is left out"));
                 return;
             }
             let parent = path.parent().map(|parent| (self.place.found)(&parent));

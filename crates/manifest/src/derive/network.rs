@@ -17,7 +17,7 @@ impl Derivation<'_> {
         let verdict = capability.verdict(self.call.autonomy);
         if verdict == Verdict::Denied {
             let autonomy = self.call.autonomy;
-            self.narrowed.push(format!("`{capability}` is left out: the autonomy is `{autonomy}`"));
+            self.narrow(format!("`{capability}` is left out: the autonomy is `{autonomy}`"));
         } else if capability.is_whole_network() {
             self.whole(capability, verdict);
         } else {
@@ -49,7 +49,7 @@ impl Derivation<'_> {
             self.refuse(ReasonCode::NeedsGrant, message, help);
             return;
         }
-        self.narrowed.push(match left.as_slice() {
+        self.narrow(match left.as_slice() {
             [] => format!("`{capability}` is not granted"),
             _ => format!("`{capability}` is left to the hosts that are granted"),
         });
@@ -90,7 +90,7 @@ impl Derivation<'_> {
     fn urls(&mut self, capability: &Capability, name: &str, bounds: &[(&str, &Destination)]) {
         let what = format!("the argument `{}`", Shown(name));
         let Some(arguments) = self.call.arguments else {
-            self.notes.push(format!("`{capability}` reaches nothing: {what} is not known"));
+            self.note(format!("`{capability}` reaches nothing: {what} is not known"));
             return;
         };
         let Some(values) = texts(arguments.as_map(), name).filter(|all| all.len() <= MAX_VALUES)
@@ -130,7 +130,7 @@ impl Derivation<'_> {
             return;
         }
         if !left.contains(wanted) {
-            self.narrowed.push(match left.as_slice() {
+            self.narrow(match left.as_slice() {
                 [] => format!("{what} is not granted"),
                 _ => format!("{what} is granted in part"),
             });

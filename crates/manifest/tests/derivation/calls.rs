@@ -32,9 +32,8 @@ impl Asking {
 
 /// The made-up host with an executor on it.
 pub(crate) fn host_with_executor() -> FakeHost {
-    let mut host = FakeHost::default();
-    host.project = CODE;
-    host.working_directory = CODE.to_owned();
+    let mut host =
+        FakeHost { project: CODE, working_directory: CODE.to_owned(), ..FakeHost::default() };
     host.entries.extend([format!("{CODE}/main.py"), format!("{CODE}/beside.py")]);
     host
 }

@@ -22,6 +22,8 @@ mod narrowing;
 #[path = "../../../policy/tests/compiler/own_part.rs"]
 mod own_part;
 #[cfg(test)]
+mod page;
+#[cfg(test)]
 mod properties;
 #[cfg(test)]
 #[path = "../../../policy/tests/compiler/rendered.rs"]

@@ -60,6 +60,11 @@ fn a_grant_takes_away_and_never_adds() {
         assert_eq!(rules(&result), expected, "{grants:?}");
         assert_eq!(result.narrowed.is_empty(), expected == [write], "{grants:?}");
     }
+    // A grant to write gives no more than the manifest declares.
+    let reading = r#"{ name = "fs:read", hints = ["~/notes/**"] }"#;
+    assert_eq!(given(reading, &Asking::granting(&["fs:write:~/notes"])), ["ro /home/dev/notes"]);
+    let inside = Asking::granting(&["fs:write:~/notes/todo.md"]);
+    assert_eq!(given(reading, &inside), ["ro /home/dev/notes/todo.md"]);
 }
 
 /// M37, T57: broad roots, secrets and addresses need a grant by name; some roots nobody can grant.
@@ -127,6 +132,27 @@ fn the_code_stays_as_it_is() {
     let argument = r#"{ name = "fs:write", hints = ["~/executors/**", "arg:path"] }"#;
     let asking = Asking::with(json!({ "path": format!("{CODE}/main.py") }));
     assert_eq!(refused(argument, &asking), ReasonCode::Code);
+}
+
+/// M27, T57: a grant inside a root gives neither our own state nor the code.
+#[test]
+fn a_grant_inside_a_root_is_looked_at_as_well() {
+    for (hint, grant, code) in [
+        ("~/**", "fs:write:~/.config/stockade", ReasonCode::Ungrantable),
+        ("~/executors/**", "fs:write:~/executors/one/data", ReasonCode::Code),
+    ] {
+        let writing = format!("{{ name = \"fs:write\", hints = [\"{hint}\"] }}");
+        assert_eq!(refused(&writing, &Asking::granting(&[grant])), code, "{grant}");
+    }
+}
+
+/// M37, T61: what was not granted by name is said, so that a link that leads to a home is refused.
+#[test]
+fn paths_that_nobody_named_are_listed() {
+    let both = r#"{ name = "fs:read", hints = ["~/notes/**", "~/.ssh/**"] }"#;
+    let result = call(both, &Asking::granting(&["declared", "fs:read:~/.ssh"])).unwrap();
+    assert_eq!(rules(&result), ["ro /home/dev/.ssh", "ro /home/dev/notes"]);
+    assert_eq!(result.ordinary, [host("/home/dev/notes")]);
 }
 
 /// M25: a directory of code that is a home or a secret shows more than code.

@@ -56,6 +56,8 @@ const GRANTS: &[&str] = &[
     "fs:read:/etc",
     "fs:write:/usr",
     "fs:write:host:/tmp/work",
+    "fs:write:~/executors/one/data",
+    "fs:read:~/.config/stockade",
     "network:*",
     "network:example.com",
     "network:api.example.com:443",
@@ -195,7 +197,7 @@ proptest! {
             prop_assert!(rule.access < FsAccess::ReadWrite || !rule.path.is_within(&host(CODE)));
             prop_assert!(policy::ungrantable::check(&rule.path, &here.place().own_state).is_ok());
         }
-        for (to, _) in &result.policy.net.allow {
+        for to in result.policy.net.allow.keys() {
             let covers = |hint: &Hint| match hint {
                 Hint::Hosts { destinations, .. } => destinations.iter().any(|one| one.covers(to)),
                 Hint::Path(_) | Hint::Argument(_) => false,
@@ -205,6 +207,10 @@ proptest! {
             });
             prop_assert!(declared, "{}", to);
             prop_assert!(asking.autonomy != Autonomy::ReadOnly);
+        }
+        for path in &result.ordinary {
+            prop_assert!(!manifest::needs_a_grant_by_name(path, &[host(HOME)]), "{}", path);
+            prop_assert!(result.policy.fs.iter().any(|rule| path.is_within(&rule.path)));
         }
         for confined in &result.confined {
             prop_assert!(confined.path.is_within(&confined.root));
