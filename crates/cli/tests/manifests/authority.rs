@@ -18,7 +18,7 @@ fn capability(name: &str, hints: &str) -> String {
     format!("[[capabilities]]\nname = \"{name}\"\nhints = [{hints}]\n")
 }
 
-/// M30, M31, M40, M44, M73, M89, T60: roots as declared, the deeper one last; `read_only` takes writing away.
+/// M30, M31, M40, M44, M73, M75, M89, T60: roots as declared, the deeper one last; `read_only` takes writing away.
 #[test]
 fn roots_are_as_they_are_declared() {
     let lines = [

@@ -98,6 +98,8 @@ fn the_whole_network_is_granted_by_name_and_approved() {
     let options = Options { stockade: Some(&binary), grants: &grants, approver, ..Options::new() };
     let wrapped = invoke::wrap_command(&executor, &[], None, &options).unwrap();
     assert_eq!(wrapped.sandbox.level.word(), "native");
+    let invoked = invoke::invoke(&executor, &Map::new(), &options).unwrap();
+    assert_eq!(invoked.sandbox.level.word(), "native");
     if !invoke::bwrap_available() {
         return;
     }

@@ -7,7 +7,7 @@ use super::support::{Ended, stockade_binary};
 
 const WHERE: &str = "answer(cage=os.environ.get('STOCKADE_CAGE'))";
 
-/// M11, M56, M59, M75: the environment switches cages off; the same list comes back, and the level is told.
+/// M11, M56, M59: the environment switches cages off; the same list comes back, and the level is told.
 #[test]
 fn the_environment_switches_cages_off() {
     let tool = Tool::new("", WHERE);
@@ -88,7 +88,7 @@ fn where_no_cage_can_be_built_that_is_an_error() {
     assert_eq!((&answer["ok"], &answer["sandbox"]["level"]), (&json!(true), &json!("none")));
 }
 
-/// M13, M14, M60, M76: `status_torna_dict` of the document: the keys are there, and a cage was really built.
+/// M6, M13, M14, M60, M76: `status_torna_dict` of the document: the keys are there, and a cage was really built.
 #[test]
 fn status_returns_dict() {
     let status = invoke::status(Some(&stockade_binary()));

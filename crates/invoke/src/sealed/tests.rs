@@ -22,6 +22,7 @@ fn sealed() -> Sealed {
         rule(FsAccess::Hide, "/home/u/notes/.x", capability()),
     ];
     policy.net.allow.insert(to("example.com:443"), capability());
+    policy.net.allow.insert(Destination::every_name(), capability());
     policy.net.deny.insert(to("bad.example.com:443"), capability());
     policy.limits = Limits { memory_mb: Some(64), walltime_sec: Some(30), ..Limits::default() };
     let origin = RuleOrigin::Capability("x".to_owned());
