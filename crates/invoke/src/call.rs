@@ -136,7 +136,7 @@ impl Call<'_> {
             }),
             Err(failure) => Err(InvokeError {
                 failure: Box::new(failure),
-                sandbox: Some(sandbox),
+                sandbox: Some(Box::new(sandbox)),
                 autonomy: self.options.autonomy,
                 invocation,
                 stderr: tail(&stderr),

@@ -2,17 +2,17 @@
 //! their values.
 
 use policy::Autonomy;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::sandbox::Sandbox;
 
 /// A call without an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvokeError {
-    /// What went wrong. Boxed: an answer is the common case.
+    /// What went wrong. Boxed as what follows is: an answer is the common case.
     pub failure: Box<Failure>,
     /// What was around the program; none where it was not started.
-    pub sandbox: Option<Sandbox>,
+    pub sandbox: Option<Box<Sandbox>>,
     /// The level that held.
     pub autonomy: Autonomy,
     /// The start's name in the record, if it has one.
@@ -137,20 +137,21 @@ impl InvokeError {
     /// The failure for a program to read.
     pub fn to_json(&self) -> Value {
         let Self { failure, sandbox, autonomy, invocation, stderr } = self;
-        let mut error = json!({ "kind": failure.kind(), "message": failure.to_string() });
-        match &**failure {
-            Failure::Timeout { seconds } => error["seconds"] = json!(seconds),
-            Failure::NonJson { problem } => error["problem"] = json!(problem),
+        let details: Vec<(&str, Value)> = match &**failure {
+            Failure::Timeout { seconds } => vec![("seconds", json!(seconds))],
+            Failure::NonJson { problem } => vec![("problem", json!(problem))],
             Failure::TooLarge { stream, limit } => {
-                error["stream"] = json!(stream.word());
-                error["limit"] = json!(limit);
+                vec![("stream", json!(stream.word())), ("limit", json!(limit))]
             }
             Failure::Killed { reason } | Failure::Unavailable { reason } => {
-                error["reason"] = json!(reason);
+                vec![("reason", json!(reason))]
             }
-            Failure::Exited { code } => error["code"] = json!(code),
-            Failure::Refused { code, .. } => error["code"] = json!(code),
-        }
+            Failure::Exited { code } => vec![("code", json!(code))],
+            Failure::Refused { code, .. } => vec![("code", json!(code))],
+        };
+        let always = [("kind", json!(failure.kind())), ("message", json!(failure.to_string()))];
+        let error = always.into_iter().chain(details);
+        let error: Map<String, Value> = error.map(|(key, value)| (key.to_owned(), value)).collect();
         json!({
             "ok": false,
             "error": error,

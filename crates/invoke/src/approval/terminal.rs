@@ -96,7 +96,7 @@ impl Refusals {
     fn save(&mut self) -> Option<()> {
         self.file.rewind().ok()?;
         self.file.set_len(0).ok()?;
-        write!(self.file, "{} {}\n", self.in_a_row, self.last).ok()
+        writeln!(self.file, "{} {}", self.in_a_row, self.last).ok()
     }
 }
 
