@@ -159,13 +159,11 @@ pub(crate) fn check(
             let mut value = crate::check::as_json(plan)?;
             let asks: Vec<Value> = examined.asks.iter().map(ask_as_json).collect();
             let create: Vec<String> = examined.create.iter().map(ToString::to_string).collect();
-            for (key, list) in [
-                ("asks", Value::from(asks)),
-                ("narrowed", examined.narrowed.into()),
-                ("notes", examined.notes.into()),
-                ("create", create.into()),
-            ] {
-                value[key] = list;
+            if let Value::Object(fields) = &mut value {
+                fields.insert("asks".to_owned(), asks.into());
+                fields.insert("narrowed".to_owned(), examined.narrowed.into());
+                fields.insert("notes".to_owned(), examined.notes.into());
+                fields.insert("create".to_owned(), create.into());
             }
             print_json(&value)?;
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::executor::Tool;
-use super::support::{has, slowly, stockade_binary};
+use super::support::{has, has_all, slowly, stockade_binary};
 
 fn exec() -> Tool {
     Tool::new("[[capabilities]]\nname = \"code:exec\"", "answer(ran=True)")
@@ -87,7 +87,7 @@ fn the_terminal_is_asked() {
 /// a stored one.
 #[test]
 fn an_answer_can_be_stored_and_revoked() {
-    if !has("script") {
+    if !has_all(&["script", "setsid"]) {
         return;
     }
     let tool = exec();
