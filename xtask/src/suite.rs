@@ -37,6 +37,7 @@ const TOUCHES_THE_KERNEL: &[&str] = &[
     "stockade-probe",
     "stockade-terminal",
     "stockade-cage",
+    "stockade-invoke",
     "stockade-attacks",
     "stockade-prove",
     "stockade-cli",

@@ -40,6 +40,7 @@ pub fn probe_cage(caller: &Caller, binary: &HostPath) -> ProbeCage {
         surroundings: caller.surroundings(project.clone()),
         place: Place { project, home: None, own_state: Vec::new() },
         ceiling: None,
+        confined: Vec::new(),
         network: NetworkSettings::default(),
     };
     ProbeCage { selection, argv }

@@ -196,6 +196,12 @@ impl From<PrepareError> for Failure {
                 "the program could put one of its own there: end the daemon and start it again, \
                  which makes a new one",
             ),
+            PrepareError::LeadsOut { .. } => {
+                Self::new(kind, sentence).help("give the real path, inside the tree")
+            }
+            PrepareError::LeadsToBroad { .. } => {
+                Self::new(kind, sentence).help("name the real path in a grant of its own")
+            }
             PrepareError::NoRandomBytes(_) => Self::new(kind, sentence),
         }
     }

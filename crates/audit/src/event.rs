@@ -268,6 +268,35 @@ declare_events! {
         /// the file
         path: Text,
     }
+    /// somebody agreed that an executor has a capability, before it was started
+    "grant.given" GrantGiven {
+        /// the executor
+        executor: Name,
+        /// the capability
+        capability: Name,
+        /// what it is limited to; empty if nothing
+        target: Text,
+        /// `once`, `always` (and stored), or `stored` where an earlier answer holds
+        answer: Name,
+    }
+    /// nobody agreed, and the executor was not started
+    "grant.refused" GrantRefused {
+        /// the executor
+        executor: Name,
+        /// the capability
+        capability: Name,
+        /// what it is limited to; empty if nothing
+        target: Text,
+    }
+    /// an answer that was stored was taken back
+    "grant.revoked" GrantRevoked {
+        /// the executor
+        executor: Name,
+        /// the capability
+        capability: Name,
+        /// what it was limited to; empty if nothing
+        target: Text,
+    }
     /// a session began
     "session.begun" SessionBegun {
         /// the session

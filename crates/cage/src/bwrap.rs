@@ -68,7 +68,7 @@ pub(crate) fn told_apart(plan: &Plan) -> Plan {
 }
 
 /// Refuses what bubblewrap would silently do without.
-pub(crate) fn check(plan: &Plan) -> Result<(), SpawnError> {
+pub fn check(plan: &Plan) -> Result<(), SpawnError> {
     if installed().is_none() {
         return Err(helper("it is not installed"));
     }

@@ -61,7 +61,7 @@ impl Direct {
             arguments: &arguments,
             environment: &environment,
             working_directory: &working_directory,
-            streams: [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()],
+            descriptors: &[stdin.as_fd(), stdout.as_fd(), stderr.as_fd()],
         })
         .map_err(failed)?;
         Self::of_child(pid)

@@ -4,13 +4,17 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 
 use crate::audit_command::AuditArguments;
 use crate::exit::EXIT_CODES;
 use crate::message::Colour;
 
 pub(crate) mod daemon;
+pub(crate) mod executors;
+mod words;
+
+pub(crate) use words::{Backend, CheckFormat, CommandSet, Seccomp, State};
 
 #[cfg(test)]
 mod tests;
@@ -86,6 +90,13 @@ pub(crate) enum Command {
     Check(Box<CheckArguments>),
     /// Say what the cage makes of a path, a host, a system call or a variable, and which rule says so
     Why(Box<WhyArguments>),
+    /// Print the command line of an executor with its cage around it
+    Wrap(Box<executors::WrapArguments>),
+    /// Call an executor with one JSON object and print its answer, with what was around it
+    #[command(after_long_help = EXIT_CODES)]
+    Invoke(Box<executors::InvokeArguments>),
+    /// Show the approvals that were stored for executors, or take them back
+    Grants(executors::GrantsArguments),
     /// Say which layers of isolation hold here, and how to get the others
     Doctor(DoctorArguments),
     /// Approve the text of a project's policy file that asks for more than the ceiling
@@ -130,6 +141,11 @@ impl Command {
             Self::Audit(arguments) => arguments.answers_in_json(),
             Self::Ps(arguments) => arguments.json,
             Self::Status(arguments) => arguments.json,
+            Self::Wrap(arguments) => arguments.json,
+            Self::Invoke(_) => true,
+            Self::Grants(arguments) => {
+                matches!(arguments.command, executors::GrantsCommand::List { json: true })
+            }
             Self::Session(arguments) => {
                 matches!(arguments.command, SessionCommand::List { json: true })
             }
@@ -167,6 +183,12 @@ pub(crate) struct RunArguments {
     /// Run the program WITHOUT ANY CAGE, as `cage = "disabled"` does; only its time limit holds
     #[arg(long, conflicts_with_all = ["capability", "degraded_limits", "backend"])]
     pub(crate) no_sandbox: bool,
+    /// The whole request, as `stockade wrap` prints it
+    #[arg(long, value_name = "TEXT", conflicts_with_all = executors::NOT_WITH_SEALED)]
+    pub(crate) sealed: Option<String>,
+    /// Write the result to this open descriptor, say nothing else, and end when the caller does
+    #[arg(long, value_name = "NUMBER", hide = true, conflicts_with_all = ["json", "quiet"])]
+    pub(crate) result_fd: Option<u32>,
     /// What builds the cage
     #[arg(long, value_enum, default_value_t)]
     pub(crate) backend: Backend,
@@ -198,6 +220,11 @@ pub(crate) struct CheckArguments {
     /// The same as `--format json`
     #[arg(long, conflicts_with = "format")]
     pub(crate) json: bool,
+    /// The cage of an executor with this manifest instead
+    #[arg(long, value_name = "FILE", help_heading = "Executor", conflicts_with_all = executors::NOT_WITH_MANIFEST)]
+    pub(crate) manifest: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) call: executors::CallArguments,
     /// A program and its arguments, as they would be given to `run`
     #[arg(value_name = "COMMAND", trailing_var_arg = true)]
     pub(crate) command: Vec<OsString>,
@@ -238,6 +265,9 @@ pub(crate) struct DoctorArguments {
     /// Print the findings as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// Only build the cage, and look at nothing else
+    #[arg(long)]
+    pub(crate) only_cage: bool,
 }
 
 #[derive(Debug, Args)]
@@ -293,6 +323,9 @@ pub(crate) struct SchemaArguments {
     /// The schema of the user's own configuration instead
     #[arg(long)]
     pub(crate) user: bool,
+    /// The schema of an executor's manifest instead
+    #[arg(long, conflicts_with = "user")]
+    pub(crate) manifest: bool,
 }
 
 #[derive(Debug, Args)]
@@ -395,70 +428,6 @@ pub(crate) struct NetworkArguments {
     /// Offer a port of the program on this machine's own loopback, at the same port
     #[arg(long, value_name = "PORT", help_heading = "Network", conflicts_with = "no_net")]
     pub(crate) publish: Vec<String>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Backend {
-    /// Stockade's own launcher
-    #[default]
-    Native,
-    /// Bubblewrap, where it is installed; weaker, for comparison
-    Bwrap,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum CheckFormat {
-    /// For a person
-    #[default]
-    Person,
-    /// The whole plan as data
-    Json,
-    /// As a bubblewrap command line
-    Bwrap,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum CommandSet {
-    /// All of /usr
-    Base,
-    /// None: no shell, no program but one that a grant shows
-    None,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Seccomp {
-    /// The default profile
-    Default,
-    /// For debuggers and profilers; reduced isolation
-    Relaxed,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum State {
-    /// Gone when the program ends
-    Ephemeral,
-    /// Kept until the session ends
-    Scratch,
-}
-
-impl Seccomp {
-    /// The word of the policy language.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Default => "default",
-            Self::Relaxed => "relaxed",
-        }
-    }
-}
-
-impl State {
-    /// The word of the policy language.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Ephemeral => "ephemeral",
-            Self::Scratch => "scratch",
-        }
-    }
 }
 
 /// Where the words after `run` ask for the result, of a line that cannot be read otherwise. Looks no

@@ -6,6 +6,7 @@ use plan::Plan;
 
 use crate::arguments::{CheckArguments, CheckFormat};
 use crate::egress::{self, Egress};
+use crate::executors;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::message::Messages;
@@ -16,6 +17,9 @@ use crate::session;
 
 /// The command.
 pub(crate) fn check(arguments: CheckArguments, messages: Messages) -> Result<Exit, Failure> {
+    if let Some(manifest) = &arguments.manifest {
+        return executors::check(manifest, &arguments, messages);
+    }
     let flags = FlagArguments {
         files: Some(&arguments.files),
         program: Some(&arguments.program),
@@ -51,7 +55,7 @@ pub(crate) fn check(arguments: CheckArguments, messages: Messages) -> Result<Exi
 }
 
 /// The plan and its hash.
-fn as_json(plan: &Plan) -> Result<serde_json::Value, Failure> {
+pub(crate) fn as_json(plan: &Plan) -> Result<serde_json::Value, Failure> {
     let failed = |error: serde_json::Error| Failure::new(Exit::No, error.to_string());
     Ok(serde_json::json!({
         "hash": plan.hash().as_str(),

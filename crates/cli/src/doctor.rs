@@ -23,7 +23,10 @@ pub(crate) fn doctor(arguments: &DoctorArguments, messages: Messages) -> Result<
         Err(_) => in_root()?,
     };
     let subject = Subject { binary: binary.as_path().to_owned(), project };
-    let report = probe::probe(&subject, || build_cage(&binary));
+    let report = match arguments.only_cage {
+        true => probe::cage_alone(build_cage(&binary)),
+        false => probe::probe(&subject, || build_cage(&binary)),
+    };
     let sound = report.can_build_cages();
     if arguments.json {
         let value = serde_json::to_value(&report)

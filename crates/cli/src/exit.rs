@@ -100,7 +100,8 @@ pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
   the program's own   it ran; 128 + n if signal n ended it
   1                   the answer is no: the program would not have it (why), a wall did not hold
-                      (prove), nothing was approved (allow), the log was changed (audit verify)
+                      (prove), nothing was approved (allow), the log was changed (audit verify),
+                      an executor's output is no answer (invoke)
   2                   the command line makes no sense
   122                 a cage cannot be built here; `stockade doctor` says why
   123                 the policy is wrong: it does not parse, or a path that it names does not exist

@@ -12,8 +12,11 @@ mod check;
 mod client;
 mod doctor;
 mod egress;
+mod executors;
 mod exit;
 mod failure;
+mod grants;
+mod invoke_command;
 mod kill;
 mod logs;
 mod message;
@@ -32,6 +35,7 @@ mod sinks;
 mod status;
 mod trust;
 mod why;
+mod wrap;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -70,6 +74,9 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(*arguments, premade, messages),
         Command::Check(arguments) => check::check(*arguments, messages),
         Command::Why(arguments) => why::why(*arguments, messages),
+        Command::Wrap(arguments) => wrap::wrap(&arguments, messages),
+        Command::Invoke(arguments) => invoke_command::invoke(&arguments),
+        Command::Grants(arguments) => grants::grants(&arguments, messages),
         Command::Doctor(arguments) => doctor::doctor(&arguments, messages),
         Command::Allow(arguments) => trust::allow(&arguments, messages),
         Command::Deny(arguments) => trust::deny(&arguments, messages),

@@ -21,7 +21,17 @@ pub(crate) enum Colour {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Messages {
     coloured: bool,
-    quiet: bool,
+    volume: Volume,
+}
+
+/// How much is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Volume {
+    All,
+    /// No notes.
+    Quiet,
+    /// Nothing: whoever started this process reads the result.
+    Silent,
 }
 
 impl Messages {
@@ -32,12 +42,17 @@ impl Messages {
             Colour::Never => false,
             Colour::Auto => terminal_takes_colour(),
         };
-        Self { coloured, quiet: false }
+        Self { coloured, volume: Volume::All }
     }
 
     /// The same without notes.
     pub(crate) fn quiet(self) -> Self {
-        Self { quiet: true, ..self }
+        Self { volume: Volume::Quiet, ..self }
+    }
+
+    /// No message at all.
+    pub(crate) fn silent(self) -> Self {
+        Self { volume: Volume::Silent, ..self }
     }
 
     /// How drawings of a policy's errors are styled.
@@ -57,7 +72,7 @@ impl Messages {
 
     /// Something worth knowing, unless nobody wants to.
     pub(crate) fn note(self, text: &str) {
-        if !self.quiet {
+        if self.volume == Volume::All {
             self.line("note", CYAN, text);
         }
     }
@@ -85,6 +100,9 @@ impl Messages {
     /// In one call, so that the lines of two cages do not mix. Nobody is left to be told that
     /// standard error is closed.
     fn write(self, text: &str) {
+        if self.volume == Volume::Silent {
+            return;
+        }
         let _ = std::io::stderr().lock().write_all(text.as_bytes());
     }
 }

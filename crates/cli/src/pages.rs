@@ -10,7 +10,11 @@ use crate::output::{print, print_json};
 
 /// `stockade schema`.
 pub(crate) fn schema(arguments: &SchemaArguments) -> Result<Exit, Failure> {
-    let schema = if arguments.user { policy::schema::user() } else { policy::schema::project() };
+    let schema = match (arguments.user, arguments.manifest) {
+        (true, _) => policy::schema::user(),
+        (false, true) => manifest::schema(),
+        (false, false) => policy::schema::project(),
+    };
     print_json(&schema)?;
     Ok(Exit::Success)
 }

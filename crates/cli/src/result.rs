@@ -13,6 +13,7 @@ use advice::result::{DeniedCallResult, NetworkResult, Quarantined, UsageResult};
 use cage::Ended;
 use cage::session::SessionId;
 use plan::Plan;
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use serde::Serialize;
 
@@ -26,6 +27,8 @@ pub(crate) enum Destination {
     Nowhere,
     /// To standard error, after everything that the program wrote.
     StandardError,
+    /// To a descriptor that the caller has opened for it.
+    Descriptor(File),
     /// To a file, which was made or emptied before the program ran.
     File {
         /// Where it is to be found.
@@ -175,6 +178,10 @@ impl Destination {
                 let result = [b"\n", line()?.as_slice()].concat();
                 std::io::stderr().lock().write_all(&result)
             }
+            Self::Descriptor(file) => {
+                let mut file = file;
+                file.write_all(&line()?)
+            }
             Self::File { path, file, .. } if is_at(path, file) => {
                 // The program may have had something to write there.
                 file.set_len(0)?;
@@ -182,6 +189,32 @@ impl Destination {
             }
             Self::File { path, directory, .. } => put_in_place(path, directory, &line()?),
         }
+    }
+
+    /// Takes the descriptor that `--result-fd` names, and leaves it to nobody. From here on this process
+    /// ends with its caller, which alone reads the result.
+    pub(crate) fn inherited(number: u32) -> Result<Self, Failure> {
+        let refused = |why: std::io::Error| {
+            Failure::new(Exit::Usage, format!("descriptor {number} cannot take the result: {why}"))
+        };
+        let kernel = |errno: rustix::io::Errno| refused(errno.into());
+        if !is_inherited(number) {
+            return Err(refused(std::io::ErrorKind::NotFound.into()));
+        }
+        let file = File::options().write(true).open(format!("/proc/self/fd/{number}"));
+        let file = file.map_err(refused)?;
+        sys::descriptors::hand_on_nothing_from(FIRST_BEYOND_STREAMS).map_err(kernel)?;
+        let signal = rustix::process::Signal::KILL;
+        rustix::process::set_parent_process_death_signal(Some(signal)).map_err(kernel)?;
+        // A caller that died before that will not be missed by a signal.
+        let mut reader = [PollFd::new(&file, PollFlags::OUT)];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        rustix::event::poll(&mut reader, Some(&now)).map_err(kernel)?;
+        let [reader] = reader;
+        if reader.revents().intersects(PollFlags::ERR | PollFlags::HUP) {
+            return Err(refused(std::io::ErrorKind::BrokenPipe.into()));
+        }
+        Ok(Self::Descriptor(file))
     }
 
     /// Opens what `--json` asked for. A file that cannot be written is told before anything runs,
@@ -245,6 +278,19 @@ fn put_in_place(path: &Path, directory: &OwnedFd, line: &[u8]) -> std::io::Resul
     let elsewhere = || std::io::Error::other("its directory was replaced during the run");
     if is_found { Ok(()) } else { Err(elsewhere()) }
 }
+
+/// Whether a descriptor was open when this program began: what it has opened since is closed when another
+/// is executed.
+fn is_inherited(number: u32) -> bool {
+    let Ok(text) = std::fs::read_to_string(format!("/proc/self/fdinfo/{number}")) else {
+        return false;
+    };
+    let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
+    let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
+    flags.is_some_and(|flags| flags & OFlags::CLOEXEC.bits() == 0)
+}
+
+const FIRST_BEYOND_STREAMS: u32 = 3;
 
 fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)

@@ -1,6 +1,8 @@
 //! `stockade run`: builds the cage that a policy describes, runs the program in it on this process's
 //! own streams, and ends as the program ended. Or without a cage, where the operator said so.
 
+mod sealed;
+
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::os::unix::ffi::OsStrExt as _;
@@ -39,8 +41,15 @@ pub(crate) fn run(
     premade: MaybePremade,
     messages: Messages,
 ) -> Result<Exit, Failure> {
-    let messages = if arguments.quiet { messages.quiet() } else { messages };
-    let destination = Destination::open(arguments.json.as_ref())?;
+    let messages = match (arguments.result_fd, arguments.quiet) {
+        (Some(_), _) => messages.silent(),
+        (None, true) => messages.quiet(),
+        (None, false) => messages,
+    };
+    let destination = match arguments.result_fd {
+        Some(number) => Destination::inherited(number)?,
+        None => Destination::open(arguments.json.as_ref())?,
+    };
     let locations = Locations::of_this_process();
     let recording = Recording::of_nobody(&locations);
     let mut start = Start {
@@ -105,6 +114,10 @@ struct Uncaged {
 
 /// Finds out what holds for the program.
 fn choose(arguments: &RunArguments, start: &mut Start) -> Result<Chosen, Failure> {
+    if let Some(text) = &arguments.sealed {
+        let selection = sealed::select(text, &mut start.recording)?;
+        return Ok(Chosen::Caged(Box::new(selection)));
+    }
     let (sandbox, too_broad) = match arguments.no_sandbox {
         true => (Sandbox::Off, TooBroad::GrantNothing),
         false => (Sandbox::On, TooBroad::Refuse),

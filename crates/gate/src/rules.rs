@@ -170,5 +170,6 @@ fn weight(hosts: &Destination) -> usize {
         Hosts::OneLabelBelow(suffix) => suffix.len() * 2 + 1,
         Hosts::AnyLabelsBelow(suffix) => suffix.len() * 2,
         Hosts::Network(network) => usize::from(network.prefix_len()),
+        Hosts::EveryName => 0,
     }
 }

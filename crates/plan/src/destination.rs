@@ -6,6 +6,7 @@ mod name;
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::num::NonZeroU16;
 use std::str::FromStr;
 
 use ipnet::IpNet;
@@ -34,6 +35,8 @@ pub enum Hosts {
     AnyLabelsBelow(String),
     /// An address (a network of full length) or a network.
     Network(IpNet),
+    /// `**`: every name. No entry of a policy can be written so, see [`Destination::every_name`].
+    EveryName,
 }
 
 /// Which ports an entry names, both ends included; without a port in the text, all of them.
@@ -44,6 +47,20 @@ pub struct Ports {
 }
 
 impl Destination {
+    /// Every name on every port: the whole public network. It names no address, so what a name
+    /// leads to is still held against the addresses that nobody means by a name.
+    ///
+    /// Text has no form for it: who grants it has to say so in a way that cannot be a slip.
+    pub fn every_name() -> Self {
+        Self { hosts: Hosts::EveryName, ports: Ports::ALL }
+    }
+
+    /// The same hosts on this port alone.
+    pub fn on_port(&self, port: NonZeroU16) -> Self {
+        let (first, last) = (port.get(), port.get());
+        Self { hosts: self.hosts.clone(), ports: Ports { first, last } }
+    }
+
     /// Which hosts.
     pub fn hosts(&self) -> &Hosts {
         &self.hosts
@@ -60,6 +77,21 @@ impl Destination {
     /// whole. That refuses more than strictly needed and never less.
     pub fn covers(&self, other: &Self) -> bool {
         self.ports.covers(other.ports) && self.hosts.covers(&other.hosts)
+    }
+
+    /// What falls under both entries, if anything must: names and networks described by one entry
+    /// each either nest or are apart. A name and a network have nothing for sure.
+    pub fn meet(&self, other: &Self) -> Option<Self> {
+        let hosts = if self.hosts.covers(&other.hosts) {
+            other.hosts.clone()
+        } else if other.hosts.covers(&self.hosts) {
+            self.hosts.clone()
+        } else {
+            return None;
+        };
+        let first = self.ports.first.max(other.ports.first);
+        let last = self.ports.last.min(other.ports.last);
+        (first <= last).then_some(Self { hosts, ports: Ports { first, last } })
     }
 
     /// Whether some connection could fall under both entries. A name may resolve to any address,
@@ -101,6 +133,7 @@ impl Hosts {
                 Self::OneLabelBelow(theirs) | Self::AnyLabelsBelow(theirs),
             ) => theirs == mine || is_strictly_below(theirs, mine),
             (Self::Network(mine), Self::Network(theirs)) => mine.contains(theirs),
+            (Self::EveryName, other) => !matches!(other, Self::Network(_)),
             _ => false,
         }
     }
@@ -163,6 +196,7 @@ impl fmt::Display for Hosts {
             Self::OneLabelBelow(suffix) => write!(formatter, "*.{suffix}"),
             Self::AnyLabelsBelow(suffix) => write!(formatter, "**.{suffix}"),
             Self::Network(network) => ShortNetwork(*network).fmt(formatter),
+            Self::EveryName => formatter.write_str(EVERY_NAME),
         }
     }
 }
@@ -200,7 +234,12 @@ impl TryFrom<String> for Destination {
     type Error = DestinationError;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse()
+        // What a Plan says is not what a person wrote.
+        match text.strip_prefix(EVERY_NAME).map(|rest| rest.strip_prefix(':').ok_or(rest)) {
+            Some(Err("")) => Ok(Self::every_name()),
+            Some(Ok(ports)) => Ok(Self { hosts: Hosts::EveryName, ports: parse_ports(ports)? }),
+            Some(Err(_)) | None => text.parse(),
+        }
     }
 }
 
@@ -405,6 +444,9 @@ fn is_strictly_below(name: &str, suffix: &str) -> bool {
 }
 
 const LONGEST_NAME: usize = 253;
+
+/// Every name, in a Plan.
+const EVERY_NAME: &str = "**";
 
 #[cfg(test)]
 mod tests;

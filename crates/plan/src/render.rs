@@ -2,6 +2,7 @@
 //! Plan says; never runs anything and never leaves something out without naming it.
 
 mod bwrap;
+mod bwrap_alone;
 mod entries;
 mod person;
 mod shell;
@@ -10,6 +11,7 @@ mod shell;
 mod tests;
 
 pub use bwrap::{BwrapCommand, bwrap, bwrap_for_shell, bwrap_gaps};
+pub use bwrap_alone::{BwrapAlone, NetworkNamespace, bwrap_alone};
 pub use entries::entries;
 pub use person::person;
 pub use shell::for_shell;

@@ -9,6 +9,7 @@
 
 pub mod access;
 pub mod algebra;
+pub mod autonomy;
 pub mod built_in;
 pub mod ceiling;
 pub mod compile;
@@ -30,6 +31,7 @@ pub use plan::destination as net;
 pub use text::capabilities;
 
 pub use algebra::{Refusal, Refusals, is_within};
+pub use autonomy::Autonomy;
 pub use ceiling::Ceiling;
 pub use compile::{CompileError, Invocation, compile};
 pub use facts::HostFacts;

@@ -32,7 +32,7 @@ mod written;
 use indexmap::IndexMap;
 
 pub use diagnostic::{Code, Diagnostic, Diagnostics, Related, Span};
-pub use limits::weight_of_shares;
+pub use limits::{cpus as read_cpus, memory as read_memory, pids as read_pids, weight_of_shares};
 pub use path::{PathProblem, absolute};
 pub use render::Style;
 pub use rules::Rules;

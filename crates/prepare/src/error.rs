@@ -134,6 +134,22 @@ pub enum PrepareError {
     /// A link of the project leads beyond the user's ceiling.
     #[error("through links, {0}")]
     BeyondCeiling(Excess),
+    /// A link leads a rule out of the tree that it must stay in.
+    #[error("`{}` leads out of `{}`, through a link", shown(.path), shown(.root))]
+    LeadsOut {
+        /// The path of the rule.
+        path: HostPath,
+        /// The tree.
+        root: HostPath,
+    },
+    /// A link leads an executor's capability to what is too broad to be granted without being named.
+    #[error("`{}` leads to `{}`, a home or a system tree, through a link", shown(.path), shown(.real))]
+    LeadsToBroad {
+        /// The path of the rule.
+        path: HostPath,
+        /// Where it leads.
+        real: HostPath,
+    },
     /// The daemon's token is gone from a directory that the program could write, who could put another
     /// there for the daemon's next start.
     #[error("the file with the daemon's token is gone: `{}`", shown(.0))]
@@ -168,7 +184,8 @@ impl PrepareError {
         match self {
             Self::Resolve(error) => error.kind(),
             Self::Compile(error) => of_compile(error),
-            Self::BeyondCeiling(_) => Kind::BeyondCeiling,
+            Self::BeyondCeiling(_) | Self::LeadsOut { .. } => Kind::BeyondCeiling,
+            Self::LeadsToBroad { .. } => Kind::TooBroad,
             Self::TokenGone(_) | Self::NoRandomBytes(_) => Kind::CannotBuild,
         }
     }

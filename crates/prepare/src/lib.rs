@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod caller;
+mod confined;
 mod documents;
 mod error;
 mod invocation;
@@ -30,6 +31,7 @@ use policy::{FsAccess, FsRule, Invocation, Policy, Reach, RuleOrigin};
 use resolve::{AtStart, Index, Link, Listed, ResolveError, Resolved};
 
 pub use caller::Caller;
+pub use confined::Confined;
 pub use documents::{Choice, Documents, Sandbox};
 pub use error::{Approvals, Definition, PrepareError, SelectionError};
 pub use invocation::Name;
@@ -71,6 +73,7 @@ pub fn prepare(selection: &Selection, argv: &[OsString]) -> Result<Prepared, Pre
             .check_resolved(&selection.policy, &resolved.facts)
             .map_err(PrepareError::BeyondCeiling)?;
     }
+    confined::check(selection, &resolved.facts)?;
     let invocation = Invocation {
         id: name.text,
         argv: argv.iter().map(|word| ByteString::from(word.clone())).collect(),

@@ -9,6 +9,7 @@ use policy::{Cage, Ceiling, NetworkSettings, Place, Policy, RuleOrigin, capabili
 use resolve::Surroundings;
 
 use super::caller::Caller;
+use super::confined::Confined;
 use super::documents::{Choice, Documents, Sandbox};
 use super::error::SelectionError;
 use super::policy_files::{Permitted, PolicyFiles};
@@ -35,6 +36,8 @@ pub struct Selection {
     pub surroundings: Surroundings,
     /// What a project's file that nobody approved must stay under, wherever its links lead.
     pub ceiling: Option<Ceiling>,
+    /// Rules that must not lead out of a tree, wherever their links lead.
+    pub confined: Vec<Confined>,
     /// How the user's configuration has this machine reach the network.
     pub network: NetworkSettings,
 }
@@ -144,7 +147,9 @@ pub fn select_from(
     }
     let place = files.place;
     let network = documents.user.map(|document| document.network).unwrap_or_default();
-    let selection = Selection { policy, agent_command, place, surroundings, ceiling, network };
+    let confined = Vec::new();
+    let selection =
+        Selection { policy, agent_command, place, surroundings, ceiling, confined, network };
     Ok(Selected::Caged(Box::new(selection)))
 }
 

@@ -95,6 +95,11 @@ pub fn probe(subject: &Subject, build_cage: impl FnOnce() -> Result<(), String>)
     Report { layers, notes: machine::notes(&files) }
 }
 
+/// The last layer alone, from what building a real cage came to.
+pub fn cage_alone(built: Result<(), String>) -> Report {
+    Report { layers: vec![cage_layer(built)], notes: Vec::new() }
+}
+
 /// Whether this process may do without the powers that a user namespace gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Privilege {

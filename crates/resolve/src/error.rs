@@ -404,6 +404,10 @@ impl ResolveError {
     pub fn kind(&self) -> Kind {
         let is_missing = |rule: &RuleProblem| matches!(rule.problem, PathProblem::Missing { .. });
         match self {
+            // A kernel that lacks a call, as inside a cage, is no fault of the policy.
+            Self::Project { problem: PathProblem::Kernel { errno: Errno::NOSYS, .. }, .. } => {
+                Kind::CannotBuild
+            }
             Self::Rules(problems) if problems.iter().any(is_missing) => Kind::PathMissing,
             error if error.is_policy_fault() => Kind::PolicyInvalid,
             _ => Kind::CannotBuild,

@@ -34,8 +34,9 @@ pub struct Program<'a> {
     pub environment: &'a CStringArray,
     /// Where it starts.
     pub working_directory: &'a CStr,
-    /// Standard input, output and error.
-    pub streams: [BorrowedFd<'a>; 3],
+    /// Its descriptors, from 0 on: standard input, output and error, and others that it is to have. Their
+    /// own numbers must not be among those that they get.
+    pub descriptors: &'a [BorrowedFd<'a>],
 }
 
 /// Starts a program in a process group of its own, with no signal held back and none ignored that
@@ -46,8 +47,8 @@ pub fn spawn(program: &Program<'_>) -> Result<Pid, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let directory = rustix::fs::openat(CWD, program.working_directory, flags, Mode::empty())?;
     actions.enter(directory.as_fd())?;
-    for (number, stream) in (0..).zip(program.streams) {
-        actions.place(stream, number)?;
+    for (number, descriptor) in (0..).zip(program.descriptors) {
+        actions.place(*descriptor, number)?;
     }
     let mut pid: libc::pid_t = 0;
     // SAFETY: posix_spawnp reads a C string, two NULL-terminated arrays of C strings and two

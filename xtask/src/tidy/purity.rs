@@ -1,4 +1,4 @@
-//! `plan` and `policy` never touch the world: no file, process, socket, environment or clock. Looks
+//! `plan`, `policy` and `manifest` never touch the world: no file, process, socket, environment or clock. Looks
 //! at their manifests and their code; build scripts and tests may do as they like.
 
 use toml::Table;
@@ -7,7 +7,7 @@ use super::tree::{Tree, is_test_file};
 use super::{Finding, source};
 
 /// Crates that compute and do nothing else.
-const PURE: &[&str] = &["plan", "policy"];
+const PURE: &[&str] = &["plan", "policy", "manifest"];
 
 /// Libraries through which the world could be touched.
 const WORLDLY_LIBRARIES: &[&str] =

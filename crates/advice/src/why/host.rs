@@ -368,7 +368,7 @@ fn entry(rule: &RuleId, list: &str, origin: Option<String>) -> String {
 type Entries = std::collections::BTreeMap<Destination, policy::RuleOrigin>;
 
 fn origin_of(entries: &Entries, rule: &RuleId) -> Option<String> {
-    let destination: Destination = rule.as_str().parse().ok()?;
+    let destination = Destination::try_from(rule.as_str().to_owned()).ok()?;
     entries.get(&destination).map(ToString::to_string)
 }
 

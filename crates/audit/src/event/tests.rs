@@ -201,6 +201,22 @@ pub(crate) fn samples() -> Vec<Event> {
         },
         Event::PolicyAllowed { path: text("/srv/app/stockade.toml"), sha256: name("00") },
         Event::PolicyDenied { path: text("/srv/app/stockade.toml") },
+        Event::GrantGiven {
+            executor: name("post"),
+            capability: name("mail:send"),
+            target: text(""),
+            answer: name("once"),
+        },
+        Event::GrantRefused {
+            executor: name("post"),
+            capability: name("mail:send"),
+            target: text(""),
+        },
+        Event::GrantRevoked {
+            executor: name("runner"),
+            capability: name("code:exec"),
+            target: text(""),
+        },
         Event::SessionBegun { session_id: name("s"), project_id: text("/srv/app") },
         Event::SessionEnded { session_id: name("s"), killed: 0 },
         Event::Sweep { what: name("cgroup"), subject: text("/x"), invocation_id: None },

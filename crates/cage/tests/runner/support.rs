@@ -83,6 +83,7 @@ pub(crate) fn prepared(
         place: Place { project, home: None, own_state: Vec::new() },
         surroundings,
         ceiling: None,
+        confined: Vec::new(),
         network: NetworkSettings::default(),
     };
     let argv: Vec<OsString> = argv.iter().map(OsString::from).collect();

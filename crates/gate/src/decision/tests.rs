@@ -394,3 +394,27 @@ proptest! {
         }
     }
 }
+
+/// M49, T42: the whole public network is every name, and no address that nobody means by a name.
+#[test]
+fn every_name_leads_to_public_addresses_alone() {
+    let rules = Rules::new(&GatekeeperPlan {
+        allow: vec![Destination::every_name()],
+        deny: vec!["bad.example".parse().unwrap()],
+        ..GatekeeperPlan::default()
+    });
+    check(
+        &rules,
+        &[
+            ("example.com", 443, "by **"),
+            ("a.b.example.org", 22, "by **"),
+            ("bad.example", 443, "denied_by_rule"),
+            ("192.0.2.1", 443, "not_allowed"),
+            ("10.0.0.1", 443, "not_allowed"),
+        ],
+    );
+    assert!(vetted(&rules, "93.184.216.34", 443).is_ok());
+    for address in ["127.0.0.1", "10.0.0.1", "169.254.169.254", "203.0.113.77", "::1", "fe80::1"] {
+        assert!(vetted(&rules, address, 443).is_err(), "{address}");
+    }
+}

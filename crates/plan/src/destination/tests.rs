@@ -1,6 +1,8 @@
 //! Tables of entries: what is taken and how it is written, what is refused and why, and how two
 //! entries relate.
 
+use std::num::NonZeroU16;
+
 use super::{Destination, DestinationError};
 
 fn parse(text: &str) -> Result<Destination, DestinationError> {
@@ -160,5 +162,53 @@ fn overlap_errs_towards_yes() {
         let (one, other) = (parse(left).unwrap(), parse(right).unwrap());
         assert_eq!(one.may_overlap(&other), expected, "`{left}` and `{right}`");
         assert_eq!(other.may_overlap(&one), expected, "`{right}` and `{left}`");
+    }
+}
+
+/// M49: every name can be held as data and by nobody's text; it covers names and no address.
+#[test]
+fn every_name_is_no_text_and_covers_no_address() {
+    let every = Destination::every_name();
+    let on_443 = every.on_port(NonZeroU16::new(443).unwrap());
+    for (entry, text) in [(&every, "**"), (&on_443, "**:443")] {
+        assert_eq!(entry.to_string(), text);
+        assert!(parse(text).is_err(), "{text}");
+        let held: Destination = serde_json::from_value(serde_json::json!(text)).unwrap();
+        assert_eq!(held, *entry);
+    }
+    for text in ["**:", "**:0", "**x", "***", "**:443:1"] {
+        assert!(Destination::try_from(text.to_owned()).is_err(), "{text}");
+    }
+    for name in ["example.com", "*.example.com", "**.example.com:443", "intern"] {
+        assert!(every.covers(&parse(name).unwrap()), "{name}");
+        assert!(!parse(name).unwrap().covers(&every), "{name}");
+        assert!(every.may_overlap(&parse(name).unwrap()), "{name}");
+    }
+    assert!(!on_443.covers(&parse("example.com").unwrap()));
+    assert!(on_443.covers(&parse("example.com:443").unwrap()));
+    for address in ["10.0.0.1", "::/0", "0.0.0.0/0"] {
+        assert!(!every.covers(&parse(address).unwrap()), "{address}");
+        assert!(every.may_overlap(&parse(address).unwrap()), "{address}");
+    }
+    assert!(!every.covers_address("192.0.2.1".parse().unwrap(), 443));
+    assert!(!every.is_every_address());
+}
+
+#[test]
+fn two_entries_meet_where_both_hold() {
+    for (one, other, expected) in [
+        ("example.com", "example.com:443", Some("example.com:443")),
+        ("example.com:1-100", "example.com:80-200", Some("example.com:80-100")),
+        ("example.com:80", "example.com:443", None),
+        ("**.example.com:443", "a.example.com", Some("a.example.com:443")),
+        ("*.example.com", "**.example.com:22", Some("*.example.com:22")),
+        ("*.example.com", "example.com", None),
+        ("10.0.0.0/8", "10.1.0.0/16:22", Some("10.1.0.0/16:22")),
+        ("10.0.0.0/8", "example.com", None),
+    ] {
+        let (left, right) = (parse(one).unwrap(), parse(other).unwrap());
+        let expected = expected.map(|text| parse(text).unwrap());
+        assert_eq!(left.meet(&right), expected, "`{one}` and `{other}`");
+        assert_eq!(right.meet(&left), expected, "`{other}` and `{one}`");
     }
 }

@@ -26,21 +26,12 @@ pub struct BwrapCommand {
 
 /// The command line for a Plan. Its file descriptors are numbered upward from `first_fd`.
 pub fn bwrap(plan: &Plan, first_fd: i32) -> BwrapCommand {
-    let argv = vec![ByteString::from("bwrap")];
-    let mut command = Command { argv, data: Vec::new(), first_fd };
+    let mut command = Command::new(Descriptors::From(first_fd));
     command.namespaces(plan);
-    let mounts = &plan.walls.mounts;
-    // Bubblewrap makes its mount points by itself.
-    let mounted: HashSet<&GuestPath> =
-        mounts.iter().filter(|operation| operation.is_mount()).map(MountOp::at).collect();
-    for operation in mounts {
-        if operation.is_mount() || !mounted.contains(operation.at()) {
-            command.operation(plan, operation);
-        }
-    }
-    command.seal(plan);
+    command.mounts(plan);
     command.process(plan);
-    let seccomp_fd = command.data(plan.walls.seccomp.without_notify.to_bytes().into());
+    let seccomp_fd =
+        command.add_data(first_fd, plan.walls.seccomp.without_notify.to_bytes().into());
     command.add(["--seccomp", &seccomp_fd.to_string(), "--"]);
     command.argv.extend(plan.start.argv.iter().cloned());
     let start_as = plan.host_ids();
@@ -108,14 +99,44 @@ pub fn bwrap_gaps(plan: &Plan) -> Vec<String> {
     gaps
 }
 
-struct Command {
-    argv: Vec<ByteString>,
+/// Whether whoever starts the command opens descriptors for it.
+#[derive(Clone, Copy)]
+pub(super) enum Descriptors {
+    /// Upward from this number.
+    From(i32),
+    /// There are none: what needs one is left out.
+    None,
+}
+
+pub(super) struct Command {
+    pub(super) argv: Vec<ByteString>,
     data: Vec<(i32, ByteString)>,
-    first_fd: i32,
+    descriptors: Descriptors,
+    /// Files that only a descriptor could bring.
+    pub(super) left_out: Vec<GuestPath>,
 }
 
 impl Command {
-    fn add<const COUNT: usize>(&mut self, words: [&str; COUNT]) {
+    pub(super) fn new(descriptors: Descriptors) -> Self {
+        let (argv, left_out) = (vec![ByteString::from("bwrap")], Vec::new());
+        Self { argv, data: Vec::new(), descriptors, left_out }
+    }
+
+    /// The whole tree, sealed.
+    pub(super) fn mounts(&mut self, plan: &Plan) {
+        let mounts = &plan.walls.mounts;
+        // Bubblewrap makes its mount points by itself.
+        let mounted: HashSet<&GuestPath> =
+            mounts.iter().filter(|operation| operation.is_mount()).map(MountOp::at).collect();
+        for operation in mounts {
+            if operation.is_mount() || !mounted.contains(operation.at()) {
+                self.operation(plan, operation);
+            }
+        }
+        self.seal(plan);
+    }
+
+    pub(super) fn add<const COUNT: usize>(&mut self, words: [&str; COUNT]) {
         self.argv.extend(words.map(ByteString::from));
     }
 
@@ -123,10 +144,17 @@ impl Command {
         self.argv.push(path.as_bytes().to_vec().into());
     }
 
-    /// A file descriptor from which bubblewrap reads these bytes.
-    fn data(&mut self, contents: ByteString) -> i32 {
+    /// A file descriptor from which bubblewrap reads these bytes, as a word.
+    fn data(&mut self, contents: ByteString) -> Option<String> {
+        match self.descriptors {
+            Descriptors::From(first) => Some(self.add_data(first, contents).to_string()),
+            Descriptors::None => None,
+        }
+    }
+
+    fn add_data(&mut self, first: i32, contents: ByteString) -> i32 {
         let used = i32::try_from(self.data.len()).unwrap_or(i32::MAX);
-        let descriptor = self.first_fd.saturating_add(used);
+        let descriptor = first.saturating_add(used);
         self.data.push((descriptor, contents));
         descriptor
     }
@@ -152,8 +180,10 @@ impl Command {
                 self.add_path(at);
             }
             MountOp::File { mode, contents, .. } => {
-                let descriptor = self.data(contents.clone());
-                self.add(["--perms", &octal(*mode), "--ro-bind-data", &descriptor.to_string()]);
+                let Some(descriptor) = self.data(contents.clone()) else {
+                    return self.left_out.push(at.clone());
+                };
+                self.add(["--perms", &octal(*mode), "--ro-bind-data", &descriptor]);
                 self.add_path(at);
             }
             MountOp::Symlink { target, .. } => {
@@ -182,8 +212,11 @@ impl Command {
                 self.add_path(at);
             }
             MountOp::Mask { kind: FileKind::File, .. } => {
-                let descriptor = self.data(ByteString::default());
-                self.add(["--perms", "0444", "--ro-bind-data", &descriptor.to_string()]);
+                match self.data(ByteString::default()) {
+                    Some(data) => self.add(["--perms", "0444", "--ro-bind-data", &data]),
+                    // A device where devices do not work: it cannot even be opened.
+                    None => self.add(["--ro-bind", "/dev/null"]),
+                }
                 self.add_path(at);
             }
             MountOp::Proc { .. } => {
@@ -215,7 +248,7 @@ impl Command {
         self.add(["--remount-ro", "/"]);
     }
 
-    fn process(&mut self, plan: &Plan) {
+    pub(super) fn process(&mut self, plan: &Plan) {
         self.add(["--clearenv"]);
         for variable in &plan.walls.environment {
             self.add(["--setenv"]);

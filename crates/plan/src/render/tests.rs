@@ -107,6 +107,30 @@ fn file_descriptors_are_numbered_upward() {
     assert_eq!(command.data[2].1.as_bytes(), plan.walls.seccomp.without_notify.to_bytes());
 }
 
+/// M20, M47, M50, M51, M52, M53, M54, M81, M82, M85: nothing but words, in the order of the document.
+#[test]
+fn a_command_line_can_be_complete_in_itself() {
+    let plan = plan(vec![file("/a"), mask("/b", FileKind::File)]);
+    let alone = |network| {
+        let BwrapAlone { argv, gaps } = bwrap_alone(&plan, network);
+        let words: Vec<String> = argv.iter().map(ToString::to_string).collect();
+        (words.join(" "), gaps)
+    };
+    let always = "--uid 1000 --gid 1000 --hostname stockade-01jcqzx8 --cap-drop ALL --unshare-user \
+                  --disable-userns --unshare-ipc --unshare-uts --unshare-pid --unshare-cgroup-try \
+                  --die-with-parent --new-session -- true";
+    let process =
+        "--remount-ro / --clearenv --setenv HOME /home/dev --setenv PATH /usr/bin --chdir /";
+    let (own, gaps) = alone(NetworkNamespace::Own);
+    assert_eq!(own, format!("bwrap --ro-bind /dev/null /b {process} --unshare-net {always}"));
+    let has = |gaps: &[String], word: &str| gaps.iter().any(|gap| gap.contains(word));
+    assert!(has(&gaps, "no filter of system calls") && has(&gaps, "there is no `/a`"), "{gaps:?}");
+    assert!(!has(&gaps, "this machine's network"));
+    let (shared, gaps) = alone(NetworkNamespace::Shared);
+    assert!(!shared.contains("--unshare-net") && shared.contains("--ro-bind-try /etc/resolv.conf"));
+    assert!(shared.ends_with(always) && has(&gaps, "this machine's network"));
+}
+
 /// K45: bubblewrap gives the cage the rights of whoever starts it.
 #[test]
 fn a_privileged_plan_names_who_must_start_it() {

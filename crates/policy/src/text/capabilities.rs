@@ -126,15 +126,15 @@ pub fn policy<'word>(
     if !errors.is_empty() {
         return Err(CapabilityErrors { errors });
     }
-    policy.fs = without_implied(paths, place);
+    policy.fs = without_implied(paths, place.home.as_ref());
     policy.commands = if programs.is_empty() { Commands::None } else { Commands::Listed(programs) };
     Ok(policy)
 }
 
 /// Leaves out what another capability gives already: the rule on the longer path would decide, and take
 /// away that what lies there can be written to. A secret inside is given by its own name alone.
-fn without_implied(paths: BTreeMap<HostPath, FsRule>, place: &Place) -> Vec<FsRule> {
-    let homes: Vec<&HostPath> = place.home.iter().collect();
+pub fn without_implied(paths: BTreeMap<HostPath, FsRule>, home: Option<&HostPath>) -> Vec<FsRule> {
+    let homes: Vec<&HostPath> = home.into_iter().collect();
     let writable: Vec<FsRule> =
         paths.values().filter(|rule| rule.access == FsAccess::ReadWrite).cloned().collect();
     let writable = AccessMap::new(&writable);

@@ -30,8 +30,8 @@ impl Bounds {
     }
 }
 
-/// `512M`, in MiB.
-pub(super) fn memory(written: &str) -> Option<u64> {
+/// `512M`, in MiB: the limit on memory as a flag has it.
+pub fn memory(written: &str) -> Option<u64> {
     let digits = written.trim_end_matches('B').trim_end_matches('i');
     MEMORY_MB.hold(with_unit(digits, &[("M", 1), ("G", 1024), ("T", 1024 * 1024)])?)
 }
@@ -42,13 +42,13 @@ pub(super) fn time(written: &str) -> Option<u64> {
     WALLTIME_SEC.hold(with_unit(written, &units)?)
 }
 
-/// `128`.
-pub(super) fn pids(written: &str) -> Option<u32> {
+/// `128`: the limit on processes as a flag has it.
+pub fn pids(written: &str) -> Option<u32> {
     PIDS.hold(whole_number(written)?)
 }
 
-/// `1.5`, in thousandths.
-pub(super) fn cpus(written: &str) -> Option<u32> {
+/// `1.5`, in thousandths: the limit on processors as a flag has it.
+pub fn cpus(written: &str) -> Option<u32> {
     let is_plain = written.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     millis_of(written).filter(|_| is_plain)
 }

@@ -101,7 +101,7 @@ impl FakeHost {
         }
     }
 
-    fn kind(&self, path: &str) -> Option<FileKind> {
+    pub(crate) fn kind(&self, path: &str) -> Option<FileKind> {
         if self.entries.iter().any(|entry| entry.as_str() == path) {
             return Some(FileKind::File);
         }

@@ -11,3 +11,5 @@ mod golden;
 mod own_part;
 #[cfg(test)]
 mod promises;
+#[cfg(test)]
+mod rendered;

@@ -52,6 +52,14 @@ const TABLE: &[(&[&str], &[&str], Counterpart)] = &[
     (&["run"], &["session"], Field("SpawnRequest", "session")),
     (&["run"], &["no-sandbox"], Nowhere("the word of whoever starts the daemon, not of a client")),
     (&["run"], &["backend"], Nowhere("weaker, and there to be compared with by a person")),
+    (&["run"], &["sealed", "result-fd"], Nowhere("for programs that start `stockade` themselves")),
+    (&["wrap"], WRAP, Nowhere(OF_EXECUTORS)),
+    (&["invoke"], INVOKE, Nowhere(OF_EXECUTORS)),
+    (&["check"], &["manifest", "autonomy", "args", "grant"], Nowhere(OF_EXECUTORS)),
+    (&["schema"], &["manifest"], Nowhere(OF_EXECUTORS)),
+    (&["grants list", "grants revoke"], &[""], Nowhere(OF_EXECUTORS)),
+    (&["grants revoke"], &["ID", "all"], Nowhere(OF_EXECUTORS)),
+    (&["doctor"], &["only-cage"], Nowhere("the daemon has built cages when it answers")),
     (&["check"], &["COMMAND"], Field("CheckRequest", "argv")),
     (&["check"], &["format"], Field("CheckRequest", "bwrap")),
     (&["why"], &["PATH|HOST[:PORT]"], Field("WhyRequest", "path")),
@@ -123,6 +131,32 @@ const SERVE: &[&str] = &[
     "print-unit",
 ];
 
+const WRAP: &[&str] = &[
+    "",
+    "MANIFEST",
+    "autonomy",
+    "args",
+    "grant",
+    "backend",
+    "ro",
+    "rw",
+    "allow-unsandboxed",
+    "COMMAND",
+];
+const INVOKE: &[&str] = &[
+    "",
+    "MANIFEST",
+    "autonomy",
+    "args",
+    "grant",
+    "backend",
+    "ro",
+    "rw",
+    "allow-unsandboxed",
+    "timeout",
+];
+
+const OF_EXECUTORS: &str = "executors are called by a library, which needs no daemon";
 const OWN_RECORD: &str = "the daemon reads its own record, and no file that a client names";
 
 /// Answers are data: they have no colours, and nothing that could be left out.

@@ -1,0 +1,62 @@
+//! `stockade invoke`: calls an executor with one JSON object and prints one: its answer or why there is
+//! none, with what was around it.
+
+use std::io::{IsTerminal as _, Read as _};
+use std::time::Duration;
+
+use invoke::{Failure as Refusal, InvokeError, Options};
+use serde_json::{Map, Value};
+
+use crate::arguments::executors::InvokeArguments;
+use crate::executors::{Wishes, exit_of, load, object};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::print_json;
+
+/// The command.
+pub(crate) fn invoke(arguments: &InvokeArguments) -> Result<Exit, Failure> {
+    let executor = load(&arguments.manifest)?;
+    let mut wishes = Wishes::read(&arguments.call, Some(&arguments.cage))?;
+    let given = match wishes.arguments.take() {
+        Some(given) => given,
+        None => read_stdin()?,
+    };
+    let timeout = arguments.timeout.map(Duration::from_secs);
+    match invoke::invoke(&executor, &given, &Options { timeout, ..wishes.options() }) {
+        Ok(invoked) => {
+            print_json(&invoked.to_json())?;
+            Ok(Exit::of_program(jail::End::Exited(invoked.exit_code)))
+        }
+        Err(error) => {
+            print_json(&error.to_json())?;
+            Ok(exit(&error))
+        }
+    }
+}
+
+fn exit(error: &InvokeError) -> Exit {
+    match &*error.failure {
+        // A code of 0 would say that there is an answer.
+        Refusal::Exited { code: 0 } => Exit::No,
+        failure => exit_of(failure),
+    }
+}
+
+/// The arguments on standard input; nothing at all is the empty object.
+fn read_stdin() -> Result<Map<String, Value>, Failure> {
+    let stdin = std::io::stdin();
+    if stdin.is_terminal() {
+        return Err(Failure::new(Exit::Usage, "the arguments of the call are missing")
+            .help("give them as one JSON object: `--args '{}'`, or on standard input"));
+    }
+    let mut text = Vec::new();
+    let read = stdin.lock().take(MOST_INPUT + 1).read_to_end(&mut text);
+    read.map_err(|error| Failure::new(Exit::Usage, format!("standard input: {error}")))?;
+    if text.len() as u64 > MOST_INPUT {
+        return Err(Failure::new(Exit::Usage, format!("there are more than {MOST_INPUT} bytes")));
+    }
+    if text.trim_ascii().is_empty() { Ok(Map::new()) } else { object(&text) }
+}
+
+/// More than the library takes, so that it says so.
+const MOST_INPUT: u64 = 17 << 20;

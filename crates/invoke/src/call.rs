@@ -1,0 +1,241 @@
+//! One call of an executor: one JSON object in on standard input, one out on standard output. Whatever
+//! happens, the answer or the failure says what was around the program, and nothing of it is left.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use policy::Autonomy;
+use serde_json::{Map, Value, json};
+
+use crate::decide::{Decided, decide};
+use crate::error::{Failure, InvokeError, Stream};
+use crate::executor::Executor;
+use crate::options::{Options, Unsandboxed};
+use crate::process::{self, End, EndedFor, Job, Kind, REPORT_DESCRIPTOR, Ran};
+use crate::report::{Exited, Report};
+use crate::sandbox::{Level, Sandbox};
+use crate::status::{self, Availability};
+use crate::wrap::{Enclosure, Wrapped, enclose, enclosure};
+
+#[cfg(test)]
+mod tests;
+
+/// What an executor answered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Invoked {
+    /// The object that it printed.
+    pub value: Map<String, Value>,
+    /// What it wrote to standard error.
+    pub stderr: String,
+    /// Its exit code; an executor may say in its answer why it is not 0.
+    pub exit_code: i32,
+    /// What was around it.
+    pub sandbox: Sandbox,
+    /// The level that held.
+    pub autonomy: Autonomy,
+    /// What the manifest declares and this call did not get.
+    pub narrowed: Vec<String>,
+    /// What a person may want to know.
+    pub notes: Vec<String>,
+    /// The start's name in the record; none without a cage of ours.
+    pub invocation: Option<String>,
+    /// From its first instruction to its end, as far as that is known.
+    pub duration: Duration,
+}
+
+/// Calls an executor and waits for its answer. M61, M63, M68
+pub fn invoke(
+    executor: &Executor,
+    arguments: &Map<String, Value>,
+    options: &Options<'_>,
+) -> Result<Invoked, InvokeError> {
+    let before = |failure: Failure| failure.before_start(options.autonomy);
+    let input = serde_json::to_vec(arguments);
+    let input = input.map_err(|error| before(Failure::refused("argument", error)))?;
+    if input.len() > MOST_ARGUMENTS {
+        let (stream, limit) = (Stream::Arguments, MOST_ARGUMENTS as u64);
+        return Err(before(Failure::TooLarge { stream, limit }));
+    }
+    let command = executor.command();
+    let decided = decide(executor, &command, Some(arguments), options).map_err(before)?;
+    let call = Call { executor, command: &command, input: &input, decided: &decided, options };
+    match call.run(enclosure(executor, options)) {
+        Err(error) if options.unsandboxed == Unsandboxed::Allow => call.run_without_cage(error),
+        ended => ended,
+    }
+}
+
+impl Invoked {
+    /// The answer for a program to read.
+    pub fn to_json(&self) -> Value {
+        let duration_ms = u64::try_from(self.duration.as_millis()).unwrap_or(u64::MAX);
+        json!({
+            "ok": true,
+            "result": self.value,
+            "exit_code": self.exit_code,
+            "sandbox": self.sandbox,
+            "autonomy": self.autonomy,
+            "narrowed": self.narrowed,
+            "notes": self.notes,
+            "invocation": self.invocation,
+            "duration_ms": duration_ms,
+            "stderr": self.stderr,
+        })
+    }
+}
+
+/// A call that may be made.
+struct Call<'a> {
+    executor: &'a Executor,
+    command: &'a [OsString],
+    input: &'a [u8],
+    decided: &'a Decided,
+    options: &'a Options<'a>,
+}
+
+impl Call<'_> {
+    /// The same without a cage, if it is so that none can be built here: a start that failed for any other
+    /// reason, or a program that may have run, is not started again.
+    fn run_without_cage(&self, error: InvokeError) -> Result<Invoked, InvokeError> {
+        if !matches!(*error.failure, Failure::Unavailable { .. }) {
+            return Err(error);
+        }
+        match status::available(self.options.stockade) {
+            Ok(Availability::Unavailable { reason }) => self.run(Enclosure::None(reason)),
+            Ok(Availability::Available) | Err(_) => Err(error),
+        }
+    }
+
+    fn run(&self, enclosure: Enclosure) -> Result<Invoked, InvokeError> {
+        let before = |failure: Failure| failure.before_start(self.options.autonomy);
+        let wrapped =
+            enclose(self.executor, self.command, self.decided, self.options, enclosure, &flags());
+        let wrapped = wrapped.map_err(before)?;
+        let ran = self.start(&wrapped).map_err(|error| before(Failure::unavailable(error)))?;
+        let report = match wrapped.sandbox.level {
+            Level::Native => Report::read(&ran.report),
+            Level::Bwrap | Level::None => None,
+        };
+        let outcome = self.outcome(&ran, report.as_ref(), wrapped.sandbox.level);
+        let answer = outcome.and_then(|exited| answer(&ran.stdout, exited));
+        let layers = report.as_ref().and_then(|report| report.layers.clone());
+        let sandbox = Sandbox { layers, ..wrapped.sandbox };
+        let invocation = report.as_ref().and_then(|report| report.invocation.clone());
+        let stderr = String::from_utf8_lossy(&ran.stderr).into_owned();
+        match answer {
+            Ok((value, Exited(exit_code))) => Ok(Invoked {
+                value,
+                stderr,
+                exit_code,
+                sandbox,
+                autonomy: self.options.autonomy,
+                narrowed: wrapped.narrowed,
+                notes: wrapped.notes,
+                invocation,
+                duration: report.and_then(|report| report.duration()).unwrap_or(ran.duration),
+            }),
+            Err(failure) => Err(InvokeError {
+                failure: Box::new(failure),
+                sandbox: Some(Box::new(sandbox)),
+                autonomy: self.options.autonomy,
+                invocation,
+                stderr: tail(&stderr),
+            }),
+        }
+    }
+
+    fn start(&self, wrapped: &Wrapped) -> Result<Ran, process::RunFailure> {
+        let time = Duration::from_secs(self.decided.seconds);
+        let (kind, deadline) = match wrapped.sandbox.level {
+            // It keeps the time itself, from the program's first instruction on.
+            Level::Native => (Kind::Supervisor, time + cage::GRACE + LONGEST_START),
+            Level::Bwrap | Level::None => {
+                (Kind::Group, self.options.timeout.unwrap_or(time).min(time))
+            }
+        };
+        process::run(&Job {
+            argv: &wrapped.argv,
+            working_directory: self.executor.code_directory.as_path(),
+            input: self.input,
+            most_output: usize::try_from(self.executor.manifest.limits.max_output)
+                .unwrap_or(usize::MAX),
+            deadline,
+            kind,
+            is_cancelled: self.options.is_cancelled,
+        })
+    }
+
+    /// How the program ended. What this process ended it for comes first.
+    fn outcome(&self, ran: &Ran, report: Option<&Report>, level: Level) -> Result<Exited, Failure> {
+        let limit = self.executor.manifest.limits.max_output;
+        let seconds = self.decided.seconds;
+        match ran.ended_for {
+            Some(EndedFor::Stdout) => {
+                return Err(Failure::TooLarge { stream: Stream::Stdout, limit });
+            }
+            Some(EndedFor::Stderr) => {
+                return Err(Failure::TooLarge { stream: Stream::Stderr, limit });
+            }
+            Some(EndedFor::Deadline) => return Err(Failure::Timeout { seconds }),
+            Some(EndedFor::Cancelled) => {
+                return Err(Failure::Killed { reason: "cancelled".to_owned() });
+            }
+            None => {}
+        }
+        if let Some(report) = report {
+            return report.outcome(seconds);
+        }
+        match (level, ran.end) {
+            (Level::Native, End::Exited(code)) => {
+                let reason = format!("`stockade` ended with code {code} and without a report");
+                Err(Failure::Unavailable { reason })
+            }
+            (Level::Native, End::Signalled(_) | End::Unknown) => {
+                Err(Failure::Killed { reason: "supervisor_lost".to_owned() })
+            }
+            (_, End::Exited(code)) => Ok(Exited(code)),
+            (_, End::Signalled(signal)) => {
+                Err(Failure::Killed { reason: format!("signal {signal}") })
+            }
+            (_, End::Unknown) => Err(Failure::Killed { reason: "unknown".to_owned() }),
+        }
+    }
+}
+
+/// The answer on standard output: exactly one JSON object.
+fn answer(stdout: &[u8], exited: Exited) -> Result<(Map<String, Value>, Exited), Failure> {
+    let problem = match serde_json::from_slice(stdout) {
+        Ok(Value::Object(value)) => return Ok((value, exited)),
+        Ok(_) => "it is JSON, and no object".to_owned(),
+        Err(_) if stdout.trim_ascii().is_empty() => "it is empty".to_owned(),
+        // The place and kind of the error, never the text.
+        Err(error) => {
+            let (line, column) = (error.line(), error.column());
+            format!("{:?} error at line {line}, column {column}", error.classify()).to_lowercase()
+        }
+    };
+    match exited {
+        Exited(0) => Err(Failure::NonJson { problem }),
+        Exited(code) => Err(Failure::Exited { code }),
+    }
+}
+
+/// How a `stockade` reports to this process and to nobody else.
+fn flags() -> [OsString; 2] {
+    ["--result-fd".into(), REPORT_DESCRIPTOR.to_string().into()]
+}
+
+/// The end of a text, from a whole character on.
+fn tail(text: &str) -> String {
+    let from = text.len().saturating_sub(LONGEST_TAIL);
+    let from = (from..=text.len()).find(|index| text.is_char_boundary(*index));
+    from.and_then(|from| text.get(from..)).unwrap_or_default().to_owned()
+}
+
+/// The most bytes of arguments.
+const MOST_ARGUMENTS: usize = 16 << 20;
+
+/// How long a cage may take to start and to be taken down before it counts as stuck.
+const LONGEST_START: Duration = Duration::from_secs(30);
+
+const LONGEST_TAIL: usize = 8 << 10;

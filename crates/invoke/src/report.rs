@@ -1,0 +1,82 @@
+//! What `stockade run` says about a run, on a descriptor that no program in a cage has: read and judged.
+
+use std::time::Duration;
+
+use policy::{Fault, Kind};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::error::Failure;
+
+#[cfg(test)]
+mod tests;
+
+/// The parts of the result that a call needs; see `stockade run --json`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Report {
+    pub(crate) invocation: Option<String>,
+    exit_code: i32,
+    signal: Option<i32>,
+    reason: String,
+    pub(crate) layers: Option<Value>,
+    duration_ms: Option<u64>,
+    error: Option<ErrorReport>,
+}
+
+#[derive(Debug, Deserialize)]
+struct ErrorReport {
+    code: String,
+    message: String,
+    #[serde(default)]
+    help: Vec<String>,
+}
+
+/// How a program ended by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Exited(pub(crate) i32);
+
+impl Report {
+    /// None where nothing was written, or nothing whole.
+    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
+        serde_json::from_slice(bytes).ok()
+    }
+
+    pub(crate) fn duration(&self) -> Option<Duration> {
+        self.duration_ms.map(Duration::from_millis)
+    }
+
+    /// The program's own exit code, or what ended it or kept it from starting.
+    pub(crate) fn outcome(&self, seconds: u64) -> Result<Exited, Failure> {
+        if let Some(error) = &self.error {
+            return Err(error.failure());
+        }
+        let killed = |reason: String| Failure::Killed { reason };
+        match (self.reason.as_str(), self.signal) {
+            ("exited", _) => Ok(Exited(self.exit_code)),
+            ("walltime_exceeded", _) => Err(Failure::Timeout { seconds }),
+            ("signalled", Some(signal)) => Err(killed(format!("signal {signal}"))),
+            (other, _) => Err(killed(other.to_owned())),
+        }
+    }
+}
+
+impl ErrorReport {
+    fn failure(&self) -> Failure {
+        let what = std::iter::once(&self.message).chain(&self.help);
+        let what = what.cloned().collect::<Vec<_>>().join("; ");
+        let kind = Kind::ALL.into_iter().find(|kind| kind.word() == self.code);
+        match kind.map(Kind::fault) {
+            Some(Fault::CannotBuild) => Failure::Unavailable { reason: what },
+            Some(Fault::RecordLost) => Failure::Killed { reason: self.code.clone() },
+            // What is not known is no reason to go on.
+            Some(
+                Fault::Usage
+                | Fault::BadPolicy
+                | Fault::Refused
+                | Fault::NotExecutable
+                | Fault::NotFound,
+            )
+            | None => Failure::Refused { code: self.code.clone(), what },
+        }
+    }
+}

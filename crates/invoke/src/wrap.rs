@@ -1,0 +1,132 @@
+//! A command line with its cage around it, complete in itself: any process API can start it.
+
+use std::ffi::OsString;
+
+use manifest::Backend;
+use policy::Autonomy;
+use serde_json::{Map, Value};
+
+use crate::decide::{Decided, decide};
+use crate::error::{Failure, InvokeError};
+use crate::executor::Executor;
+use crate::options::{Options, Unsandboxed};
+use crate::sandbox::Sandbox;
+use crate::status::{self, Availability};
+
+mod bubblewrap;
+
+/// A command line to start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wrapped {
+    /// The command line.
+    pub argv: Vec<OsString>,
+    /// What is around the program that it starts.
+    pub sandbox: Sandbox,
+    /// The level that its authority was narrowed by.
+    pub autonomy: Autonomy,
+    /// What the manifest declares and the program does not get.
+    pub narrowed: Vec<String>,
+    /// What a person may want to know.
+    pub notes: Vec<String>,
+}
+
+/// Wraps a command of an executor; without words it is the one that its manifest describes. Without
+/// arguments, capabilities that depend on them are not given. M9, M10, M11
+pub fn wrap_command(
+    executor: &Executor,
+    command: &[OsString],
+    arguments: Option<&Map<String, Value>>,
+    options: &Options<'_>,
+) -> Result<Wrapped, InvokeError> {
+    wrap(executor, command, arguments, options)
+        .map_err(|failure| failure.before_start(options.autonomy))
+}
+
+fn wrap(
+    executor: &Executor,
+    command: &[OsString],
+    arguments: Option<&Map<String, Value>>,
+    options: &Options<'_>,
+) -> Result<Wrapped, Failure> {
+    let own = executor.command();
+    let command = if command.is_empty() { own.as_slice() } else { command };
+    let decided = decide(executor, command, arguments, options)?;
+    let enclosure = match enclosure(executor, options) {
+        Enclosure::Native => native_or_none(options)?,
+        other => other,
+    };
+    enclose(executor, command, &decided, options, enclosure, &[])
+}
+
+/// What is to be around a program.
+pub(crate) enum Enclosure {
+    Native,
+    Bwrap,
+    /// Nothing, and why.
+    None(String),
+}
+
+/// What the environment, the caller and the manifest ask for.
+pub(crate) fn enclosure(executor: &Executor, options: &Options<'_>) -> Enclosure {
+    if let Some(reason) = status::disabled() {
+        return Enclosure::None(reason);
+    }
+    match options.backend.unwrap_or(executor.manifest.backend) {
+        Backend::Native => Enclosure::Native,
+        Backend::Bwrap if status::bwrap_available() => Enclosure::Bwrap,
+        Backend::Bwrap if options.unsandboxed == Unsandboxed::Allow => {
+            Enclosure::None(NO_BWRAP.to_owned())
+        }
+        // Refused where the command line is made.
+        Backend::Bwrap => Enclosure::Bwrap,
+    }
+}
+
+/// Tries whether a cage can be built before a command line is handed out that needs one.
+pub(crate) fn native_or_none(options: &Options<'_>) -> Result<Enclosure, Failure> {
+    match status::available(options.stockade) {
+        Ok(Availability::Available) => Ok(Enclosure::Native),
+        Ok(Availability::Unavailable { reason }) => match options.unsandboxed {
+            Unsandboxed::Allow => Ok(Enclosure::None(reason)),
+            Unsandboxed::Refuse => Err(Failure::Unavailable { reason }),
+        },
+        Err(error) => Err(Failure::unavailable(error)),
+    }
+}
+
+/// The command line, with these flags for a `stockade` of ours.
+pub(crate) fn enclose(
+    executor: &Executor,
+    command: &[OsString],
+    decided: &Decided,
+    options: &Options<'_>,
+    enclosure: Enclosure,
+    flags: &[OsString],
+) -> Result<Wrapped, Failure> {
+    let mut notes = decided.derived.notes.clone();
+    let (argv, sandbox) = match enclosure {
+        Enclosure::None(reason) => {
+            notes.push("there is no cage: the program has everything that you have".to_owned());
+            (command.to_vec(), Sandbox::none(reason))
+        }
+        Enclosure::Native => {
+            let program = status::program(options.stockade).map_err(Failure::unavailable)?;
+            let sealed = decided.sealed(executor, options).encode();
+            let sealed = sealed.map_err(|error| Failure::refused("sealed", error))?;
+            let mut argv = vec![program.into_os_string(), "run".into()];
+            argv.extend_from_slice(flags);
+            argv.extend(["--sealed".into(), sealed.into(), "--".into()]);
+            argv.extend_from_slice(command);
+            (argv, Sandbox::native())
+        }
+        Enclosure::Bwrap => {
+            let (argv, gaps) = bubblewrap::command_line(executor, command, decided, options)?;
+            notes.extend(gaps);
+            (argv, Sandbox::bwrap())
+        }
+    };
+    let (autonomy, narrowed) = (options.autonomy, decided.derived.narrowed.clone());
+    Ok(Wrapped { argv, sandbox, autonomy, narrowed, notes })
+}
+
+pub(crate) const NO_BWRAP: &str = "bubblewrap is not installed";

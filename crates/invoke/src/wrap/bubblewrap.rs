@@ -1,0 +1,65 @@
+//! The bubblewrap command line of a call: the compiled cage of the same policy, rendered so that it
+//! needs nothing but its words. What bubblewrap cannot hold is refused, or named in a note.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use plan::render::{BwrapAlone, NetworkNamespace};
+use plan::{HostIds, IdentityMap};
+use policy::with_causes;
+
+use super::NO_BWRAP;
+use crate::decide::{Decided, caller};
+use crate::error::Failure;
+use crate::executor::Executor;
+use crate::options::Options;
+
+/// The command line and what its cage lacks.
+pub(super) fn command_line(
+    executor: &Executor,
+    command: &[OsString],
+    decided: &Decided,
+    options: &Options<'_>,
+) -> Result<(Vec<OsString>, Vec<String>), Failure> {
+    let program = cage::bwrap::installed().ok_or_else(|| Failure::unavailable(NO_BWRAP))?;
+    let mut sealed = decided.sealed(executor, options);
+    // Whoever starts the command line keeps its time.
+    sealed.policy.limits.walltime_sec = None;
+    let network = match decided.derived.whole_network {
+        true => {
+            sealed.policy.net.disconnect();
+            NetworkNamespace::Shared
+        }
+        false => NetworkNamespace::Own,
+    };
+    let selection = sealed.selection(&caller()?);
+    let selection =
+        selection.map_err(|error| Failure::refused(error.kind().word(), with_causes(&error)))?;
+    let prepared = cage::prepare::prepare(&selection, command);
+    let prepared =
+        prepared.map_err(|error| Failure::refused(error.kind().word(), with_causes(&error)))?;
+    let plan = &prepared.plan;
+    cage::bwrap::check(plan).map_err(|error| Failure::refused("bwrap", with_causes(&error)))?;
+    let BwrapAlone { argv: words, gaps } = plan::render::bwrap_alone(plan, network);
+    let as_other = match plan.walls.identity.map {
+        IdentityMap::Unowned => as_user(plan.host_ids())?,
+        IdentityMap::Caller(_) => Vec::new(),
+    };
+    let argv = as_other.into_iter().chain([program.as_os_str().to_owned()]);
+    let argv = argv.chain(words.into_iter().skip(1).map(|word| word.as_os_str().to_owned()));
+    let notes = gaps.iter().map(|gap| format!("bubblewrap: {gap}"));
+    Ok((argv.collect(), notes.collect()))
+}
+
+/// bubblewrap maps its own id into the cage: started as root it would act as root on every file that it
+/// shows. T64
+fn as_user(ids: HostIds) -> Result<Vec<OsString>, Failure> {
+    let setpriv = "/usr/bin/setpriv";
+    if !Path::new(setpriv).is_file() {
+        let what = format!("root's bubblewrap cages need `{setpriv}`, which is not installed");
+        return Err(Failure::refused("bwrap", what));
+    }
+    let (uid, gid) = (ids.uid.to_string(), ids.gid.to_string());
+    let words = [setpriv, "--reuid", &uid, "--regid", &gid, "--clear-groups", "--"];
+    Ok(words.map(OsString::from).to_vec())
+}
