@@ -12,7 +12,7 @@ use policy::autonomy::{Ask, Effect, Verdict};
 use policy::capabilities::without_implied;
 use policy::net::Destination;
 use policy::shown::Shown;
-use policy::{Autonomy, FsAccess, FsRule, Policy, RuleOrigin, secrets, ungrantable};
+use policy::{Autonomy, FsAccess, FsRule, Policy, RuleOrigin};
 
 use crate::filter::CheckedArguments;
 use crate::grants::{Grant, Grants};
@@ -64,9 +64,6 @@ pub struct Derived {
     /// Paths that came from arguments. Whoever resolves the policy makes sure that each leads to a
     /// place within its root.
     pub confined: Vec<Confined>,
-    /// Paths that nobody granted by name. Whoever resolves the policy makes sure that none leads to
-    /// a place that [`needs_a_grant_by_name`].
-    pub ordinary: Vec<HostPath>,
     /// What somebody has to agree to before the program is started.
     pub asks: Vec<Asked>,
     /// What the manifest declares and this call does not get, one sentence each.
@@ -154,13 +151,6 @@ pub fn derive(manifest: &Manifest, call: &Call<'_>, place: &Place<'_>) -> Result
     }
     derivation.extras();
     derivation.finish()
-}
-
-/// Whether a path is given only to a caller that grants it by name: a home or above one, a tree of
-/// the system, or a well-known secret. `homes` are those that are known, the caller's first.
-pub fn needs_a_grant_by_name(path: &HostPath, homes: &[HostPath]) -> bool {
-    let known: Vec<&HostPath> = homes.iter().collect();
-    ungrantable::is_home_or_system_tree(path, homes) || !secrets::holding(&known, path).is_empty()
 }
 
 /// One derivation under way.
@@ -314,10 +304,8 @@ impl<'a> Derivation<'a> {
             }],
         })?;
         policy.fs = self.with_extras(policy.fs);
-        let mut ordinary: Vec<HostPath> = self.effective.fs.keys().cloned().collect();
-        ordinary.retain(|path| !self.is_special(path));
         let Self { confined, asks, narrowed, notes, create, whole_network, .. } = self;
-        Ok(Derived { policy, confined, ordinary, asks, narrowed, notes, create, whole_network })
+        Ok(Derived { policy, confined, asks, narrowed, notes, create, whole_network })
     }
 
     fn policy(&self, rules: &Rules) -> Policy {

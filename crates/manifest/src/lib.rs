@@ -20,7 +20,6 @@ pub mod schema;
 
 pub use derive::{
     Asked, Call, Confined, Derived, Found, Place, Reason, ReasonCode, Refused, derive,
-    needs_a_grant_by_name,
 };
 pub use filter::{CheckedArguments, Filter, FilterError, FilterRule};
 pub use grants::{Grant, GrantError, Grants};

@@ -6,6 +6,7 @@
 
 use plan::HostPath;
 
+use crate::secrets;
 use crate::shown::shown;
 
 /// Why a path cannot be granted, and what to do instead.
@@ -63,6 +64,13 @@ pub fn is_home_or_system_tree(path: &HostPath, homes: &[HostPath]) -> bool {
     let in_system = SYSTEM_TREES.iter().any(|tree| place(path, tree).is_at_or_inside());
     let top_level = SYSTEM_DIRECTORIES.iter().any(|directory| place(path, directory) == Place::At);
     above_a_home || conventional_home || in_system || top_level || check(path, &[]).is_err()
+}
+
+/// Whether a path that somebody else declares is given only to a user who names it: a home or above one, a
+/// tree of the system, or a well-known secret.
+pub fn needs_a_grant_by_name(path: &HostPath, homes: &[HostPath]) -> bool {
+    let known: Vec<&HostPath> = homes.iter().collect();
+    is_home_or_system_tree(path, homes) || !secrets::holding(&known, path).is_empty()
 }
 
 struct Entry {

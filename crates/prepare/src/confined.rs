@@ -6,7 +6,7 @@ use std::path::Path;
 
 use plan::HostPath;
 use policy::facts::{HostFacts, ResolvedRule};
-use policy::ungrantable::is_home_or_system_tree;
+use policy::ungrantable::needs_a_grant_by_name;
 use policy::{FsAccess, FsRule, RuleOrigin};
 use rustix::io::Errno;
 
@@ -45,13 +45,14 @@ pub(super) fn check(selection: &Selection, facts: &HostFacts) -> Result<(), Prep
     Ok(())
 }
 
-/// Whether a capability's path was narrow as it was written and is not where its links lead.
+/// Whether a capability's path was narrow as it was written and leads to a home, a tree of the system or a
+/// secret.
 fn becomes_broad(rule: &FsRule, real: &HostPath, facts: &HostFacts) -> bool {
     let homes = facts.caller.home.as_slice();
     matches!(rule.origin, RuleOrigin::Capability(_))
         && *real != rule.path
-        && is_home_or_system_tree(real, homes)
-        && !is_home_or_system_tree(&rule.path, homes)
+        && needs_a_grant_by_name(real, homes)
+        && !needs_a_grant_by_name(&rule.path, homes)
 }
 
 fn real_path<'a>(found: &ResolvedRule, facts: &'a HostFacts) -> Option<&'a HostPath> {

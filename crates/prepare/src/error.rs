@@ -143,7 +143,7 @@ pub enum PrepareError {
         root: HostPath,
     },
     /// A link leads an executor's capability to what is too broad to be granted without being named.
-    #[error("`{}` leads to `{}`, a home or a system tree, through a link", shown(.path), shown(.real))]
+    #[error("`{}` leads to `{}`, a home, a system tree or a secret, through a link", shown(.path), shown(.real))]
     LeadsToBroad {
         /// The path of the rule.
         path: HostPath,

@@ -6,7 +6,7 @@ use policy::capabilities::without_implied;
 use policy::shown::shortened;
 use policy::{FsAccess, FsRule, Reach, RuleOrigin, secrets, ungrantable};
 
-use super::{Derivation, Found, ReasonCode, needs_a_grant_by_name};
+use super::{Derivation, Found, ReasonCode};
 use crate::grants::Grant;
 
 impl Derivation<'_> {
@@ -36,7 +36,7 @@ impl Derivation<'_> {
 
     pub(super) fn is_special(&self, path: &HostPath) -> bool {
         let homes: Vec<HostPath> = self.place.home.into_iter().cloned().collect();
-        needs_a_grant_by_name(path, &homes)
+        ungrantable::needs_a_grant_by_name(path, &homes)
     }
 
     /// The well-known secrets that a path is or lies in.

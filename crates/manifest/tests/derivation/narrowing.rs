@@ -146,15 +146,6 @@ fn a_grant_inside_a_root_is_looked_at_as_well() {
     }
 }
 
-/// M37, T61: what was not granted by name is said, so that a link that leads to a home is refused.
-#[test]
-fn paths_that_nobody_named_are_listed() {
-    let both = r#"{ name = "fs:read", hints = ["~/notes/**", "~/.ssh/**"] }"#;
-    let result = call(both, &Asking::granting(&["declared", "fs:read:~/.ssh"])).unwrap();
-    assert_eq!(rules(&result), ["ro /home/dev/.ssh", "ro /home/dev/notes"]);
-    assert_eq!(result.ordinary, [host("/home/dev/notes")]);
-}
-
 /// M25: a directory of code that is a home or a secret shows more than code.
 #[test]
 fn code_lies_in_a_directory_of_its_own() {

@@ -208,10 +208,6 @@ proptest! {
             prop_assert!(declared, "{}", to);
             prop_assert!(asking.autonomy != Autonomy::ReadOnly);
         }
-        for path in &result.ordinary {
-            prop_assert!(!manifest::needs_a_grant_by_name(path, &[host(HOME)]), "{}", path);
-            prop_assert!(result.policy.fs.iter().any(|rule| path.is_within(&rule.path)));
-        }
         for confined in &result.confined {
             prop_assert!(confined.path.is_within(&confined.root));
         }

@@ -17,7 +17,7 @@ impl World {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let root = std::fs::canonicalize(directory.path()).unwrap();
-        for made in ["notes/inner", "elsewhere", "home/notes"] {
+        for made in ["notes/inner", "elsewhere", "home/notes", "home/.ssh"] {
             std::fs::create_dir_all(root.join(made)).unwrap();
         }
         Self { _root: directory, root }
@@ -87,6 +87,9 @@ fn a_link_does_not_make_a_capability_broad() {
     let refused = world.prepare("notes/wide", None, capability()).unwrap_err();
     assert!(matches!(refused, PrepareError::LeadsToBroad { .. }), "{refused}");
     world.prepare("home/notes", None, capability()).unwrap();
+    world.link("home/.ssh", "notes/keys");
+    let refused = world.prepare("notes/keys", None, capability()).unwrap_err();
+    assert!(matches!(refused, PrepareError::LeadsToBroad { .. }), "{refused}");
     // Who names a path by a flag may name any.
     world.prepare("notes/wide", None, RuleOrigin::Flag("--ro".to_owned())).unwrap();
 }
