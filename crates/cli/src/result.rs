@@ -180,6 +180,9 @@ impl Destination {
             }
             Self::Descriptor(file) => {
                 let mut file = file;
+                if file.metadata()?.is_file() {
+                    file.set_len(0)?;
+                }
                 file.write_all(&line()?)
             }
             Self::File { path, file, .. } if is_at(path, file) => {
@@ -230,6 +233,11 @@ impl Destination {
             let path = policy::shown::shown(path.display());
             Failure::new(Exit::Usage, format!("the result cannot be written to `{path}`: {why}"))
         };
+        if let Some(number) = named_descriptor(path) {
+            // The caller's own: no program can have put it there.
+            let file = File::options().write(true).open(format!("/proc/self/fd/{number}"));
+            return file.map(Self::Descriptor).map_err(|error| refused(&error));
+        }
         let flags = OFlags::WRONLY
             | OFlags::CREATE
             | OFlags::NOFOLLOW
@@ -251,6 +259,12 @@ impl Destination {
             .map_err(|errno| refused(&std::io::Error::from(errno)))?;
         Ok(Self::File { path: path.clone(), directory, file })
     }
+}
+
+/// The descriptor that a path such as `/dev/fd/3` names, beyond the standard streams.
+fn named_descriptor(path: &Path) -> Option<u32> {
+    let number = path.to_str()?.strip_prefix("/dev/fd/")?;
+    number.parse().ok().filter(|number| *number >= FIRST_BEYOND_STREAMS)
 }
 
 /// Whether a path leads to an open file.

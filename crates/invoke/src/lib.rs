@@ -38,7 +38,7 @@ pub use sandbox::{Level, Sandbox};
 pub use status::{
     Availability, ProbeError, Status, available, bwrap_available, disabled, disabled_by, status,
 };
-pub use wrap::{Wrapped, wrap_command};
+pub use wrap::{Wrapped, bwrap_flags, wrap_command};
 
 pub use manifest::{Backend, Filter, Grants, Manifest};
 pub use policy::Autonomy;

@@ -6,7 +6,7 @@ use manifest::Backend;
 use policy::Autonomy;
 use serde_json::{Map, Value};
 
-use crate::decide::{Decided, decide};
+use crate::decide::{Decided, caller, decide, derive};
 use crate::error::{Failure, InvokeError};
 use crate::executor::Executor;
 use crate::options::{Options, Unsandboxed};
@@ -56,6 +56,21 @@ fn wrap(
         other => other,
     };
     enclose(executor, command, &decided, options, enclosure, &[])
+}
+
+/// The flags that bubblewrap would get for an executor, whether or not it is installed: nobody is asked,
+/// nothing is made, and no command is handed out. M85
+pub fn bwrap_flags(
+    executor: &Executor,
+    options: &Options<'_>,
+) -> Result<Vec<OsString>, InvokeError> {
+    let flags = || {
+        let mut decided = derive(executor, None, options, &caller()?)?;
+        let create = std::mem::take(&mut decided.derived.create);
+        decided.derived.policy.fs.retain(|rule| !create.contains(&rule.path));
+        bubblewrap::flags(executor, &decided, options)
+    };
+    flags().map_err(|failure: Failure| failure.before_start(options.autonomy))
 }
 
 /// What is to be around a program.

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::support::Place;
+use super::support::{Ended, Place, stockade_binary};
 
 /// K186
 #[test]
@@ -110,6 +110,33 @@ fn the_result_as_json() {
     assert_eq!(result["error"]["code"], "policy_syntax");
     assert_eq!(result["error"]["diagnostics"]["errors"][0]["code"], "unknown-word");
     assert_eq!(ended.stdout, "");
+}
+
+/// The result goes to a descriptor of the caller's, where no program can be: it has none but its streams.
+#[test]
+fn the_result_goes_to_a_descriptor() {
+    let place = Place::new();
+    let file = place.outside().join("result.json");
+    let write = |words: &str| {
+        let line = format!("exec \"$0\" run --json=/dev/fd/3 {words} 3> \"$1\"");
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", &line]).arg(stockade_binary()).arg(&file);
+        command.current_dir(&place.project).env("HOME", &place.home);
+        let ended = Ended::of(command.output().unwrap());
+        (ended, last_line(&fs::read_to_string(&file).unwrap_or_default()))
+    };
+    let (ended, result) = write("-- sh -c 'echo x >&3; exit 122'");
+    assert_eq!(result["exit_code"], 122);
+    assert_eq!(result["reason"], "exited");
+    ended.expect_code(122).says("3: Bad file descriptor");
+    let (ended, result) = write("--no-such-flag");
+    assert_eq!(result["reason"], "usage");
+    ended.expect_code(2);
+    let place = Place::new();
+    for number in ["0", "1", "2", "77", "", "x"] {
+        let flag = format!("--json=/dev/fd/{number}");
+        place.ask(["run", &flag, "--", "true"]).expect_code(2).says("cannot be written to");
+    }
 }
 
 /// K119, K187: refused calls are named, once, and not to somebody who wants quiet.

@@ -3,9 +3,10 @@
 
 use std::ffi::OsString;
 use std::path::Path;
+use std::sync::Arc;
 
 use plan::render::{BwrapAlone, NetworkNamespace};
-use plan::{HostIds, IdentityMap};
+use plan::{HostIds, IdentityMap, Plan};
 use policy::with_causes;
 
 use super::NO_BWRAP;
@@ -22,6 +23,38 @@ pub(super) fn command_line(
     options: &Options<'_>,
 ) -> Result<(Vec<OsString>, Vec<String>), Failure> {
     let program = cage::bwrap::installed().ok_or_else(|| Failure::unavailable(NO_BWRAP))?;
+    let (plan, network) = compiled(executor, command, decided, options)?;
+    let BwrapAlone { argv: words, gaps } = plan::render::bwrap_alone(&plan, network);
+    let as_other = match plan.walls.identity.map {
+        IdentityMap::Unowned => as_user(plan.host_ids())?,
+        IdentityMap::Caller(_) => Vec::new(),
+    };
+    let argv = as_other.into_iter().chain([program.as_os_str().to_owned()]);
+    let argv = argv.chain(words.into_iter().skip(1).map(|word| word.as_os_str().to_owned()));
+    let notes = gaps.iter().map(|gap| format!("bubblewrap: {gap}"));
+    Ok((argv.collect(), notes.collect()))
+}
+
+/// The flags of bubblewrap alone, for whoever wants to look at them: it need not be installed.
+pub(super) fn flags(
+    executor: &Executor,
+    decided: &Decided,
+    options: &Options<'_>,
+) -> Result<Vec<OsString>, Failure> {
+    let (plan, network) = compiled(executor, &executor.command(), decided, options)?;
+    let words = plan::render::bwrap_alone(&plan, network).argv;
+    // Between the program's name and the command.
+    let flags = words.iter().skip(1).take_while(|word| word.as_os_str() != "--");
+    Ok(flags.map(|word| word.as_os_str().to_owned()).collect())
+}
+
+/// The compiled cage, and what becomes of its network.
+fn compiled(
+    executor: &Executor,
+    command: &[OsString],
+    decided: &Decided,
+    options: &Options<'_>,
+) -> Result<(Arc<Plan>, NetworkNamespace), Failure> {
     let mut sealed = decided.sealed(executor, options);
     // Whoever starts the command line keeps its time.
     sealed.policy.limits.walltime_sec = None;
@@ -38,17 +71,9 @@ pub(super) fn command_line(
     let prepared = cage::prepare::prepare(&selection, command);
     let prepared =
         prepared.map_err(|error| Failure::refused(error.kind().word(), with_causes(&error)))?;
-    let plan = &prepared.plan;
-    cage::bwrap::check(plan).map_err(|error| Failure::refused("bwrap", with_causes(&error)))?;
-    let BwrapAlone { argv: words, gaps } = plan::render::bwrap_alone(plan, network);
-    let as_other = match plan.walls.identity.map {
-        IdentityMap::Unowned => as_user(plan.host_ids())?,
-        IdentityMap::Caller(_) => Vec::new(),
-    };
-    let argv = as_other.into_iter().chain([program.as_os_str().to_owned()]);
-    let argv = argv.chain(words.into_iter().skip(1).map(|word| word.as_os_str().to_owned()));
-    let notes = gaps.iter().map(|gap| format!("bubblewrap: {gap}"));
-    Ok((argv.collect(), notes.collect()))
+    cage::bwrap::check(&prepared.plan)
+        .map_err(|error| Failure::refused("bwrap", with_causes(&error)))?;
+    Ok((prepared.plan, network))
 }
 
 /// bubblewrap maps its own id into the cage: started as root it would act as root on every file that it
