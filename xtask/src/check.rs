@@ -4,13 +4,16 @@
 use std::path::Path;
 
 use crate::command::{Failure, cargo, is_installed, succeeds, target_directory};
-use crate::{setup, suite, tidy};
+use crate::{python, setup, suite, tidy};
 
 /// Shell scripts of the project.
 const SCRIPTS: &[&str] = &[".ci/run", ".cargo/link-static", "xtask/src/vm/finish-image"];
 
 /// One check but the tests: its name, and whether it holds.
 type Step = (&'static str, fn(&Path) -> Result<bool, Failure>);
+
+/// Tests of one kind, and how they are counted.
+type Tests = (&'static str, fn(&Path, &[&str]) -> Result<suite::Totals, Failure>);
 
 /// The quick ones first.
 const STEPS: &[Step] = &[
@@ -41,14 +44,19 @@ pub(crate) fn run(root: &Path) -> Result<bool, Failure> {
             }
         }
     }
-    println!("== tests");
-    let totals = suite::run(root, &[]).unwrap_or_else(|failure| {
-        eprintln!("xtask: {failure}");
-        // Tests that could not even be built must not read as none that failed.
-        suite::Totals { failed: 1, ..suite::Totals::default() }
-    });
-    if totals.failed > 0 {
-        broken.push("tests");
+    let mut totals = suite::Totals::default();
+    let tests: [Tests; 2] = [("tests", suite::run), ("python", python::run)];
+    for (name, run) in tests {
+        println!("== {name}");
+        let found = run(root, &[]).unwrap_or_else(|failure| {
+            eprintln!("xtask: {failure}");
+            // Tests that could not even be built must not read as none that failed.
+            suite::Totals { failed: 1, ..suite::Totals::default() }
+        });
+        if found.failed > 0 {
+            broken.push(name);
+        }
+        totals += found;
     }
     match broken.as_slice() {
         [] => println!("every check holds"),

@@ -8,6 +8,7 @@ mod command;
 mod deadline;
 mod fuzz;
 mod left_out;
+mod python;
 mod setup;
 mod suite;
 mod tidy;
@@ -24,6 +25,8 @@ usage: cargo xtask COMMAND
                          touch the kernel run again as another user
   tidy                   what the project asks of its own text
   test [WORD...]         all tests, or those whose crate or name has one of the words
+  python [WORD...]       builds the Python package, installs it into target/python and runs its tests,
+                         or those whose name has one of the words
   fuzz [--minutes N] [TARGET...]
                          all fuzz targets, or those named, for N minutes together (10)
   vm [--minutes N] [WORD...]
@@ -44,6 +47,10 @@ fn main() -> ExitCode {
         ["check"] => check::run(&root),
         ["tidy"] => tidy::run(&root).map(|findings| findings == 0).map_err(command::Failure::from),
         ["test", filters @ ..] => suite::run(&root, filters).map(|totals| {
+            println!("{totals}");
+            totals.failed == 0
+        }),
+        ["python", words @ ..] => python::run(&root, words).map(|totals| {
             println!("{totals}");
             totals.failed == 0
         }),

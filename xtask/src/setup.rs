@@ -194,6 +194,7 @@ const NEEDS: &[Need] = &[
     program("umount", "mount"),
     program("unshare", "util-linux"),
     program("vim", "vim"),
+    Need { what: What::Module("ensurepip"), package: "python3-venv" },
     Need { what: What::Module("pip"), package: "python3-pip" },
     Need { what: What::Module("requests"), package: "python3-requests" },
     Need { what: What::Server("sshd"), package: "openssh-server" },

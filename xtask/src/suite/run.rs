@@ -43,14 +43,7 @@ impl Context {
 
     fn command(&self, binary: &TestBinary) -> Command {
         let mut command = Command::new(&binary.executable);
-        if let Some(environment) = &self.environment {
-            command.env_clear().envs(environment.iter().map(|(name, value)| (name, value)));
-            command.envs(
-                std::env::vars_os().filter(|(name, _)| {
-                    KEPT_VARIABLES.iter().any(|kept| name.as_os_str() == *kept)
-                }),
-            );
-        }
+        self.apply_to(&mut command);
         command
             .current_dir(&binary.directory)
             .env("CARGO_MANIFEST_DIR", &binary.directory)
@@ -66,12 +59,24 @@ impl Context {
                 command.env(variable, program);
             }
         }
+        command
+    }
+
+    /// Gives a command the environment, the identity and the signals that tests have here.
+    pub(crate) fn apply_to(&self, command: &mut Command) {
+        if let Some(environment) = &self.environment {
+            command.env_clear().envs(environment.iter().map(|(name, value)| (name, value)));
+            command.envs(
+                std::env::vars_os().filter(|(name, _)| {
+                    KEPT_VARIABLES.iter().any(|kept| name.as_os_str() == *kept)
+                }),
+            );
+        }
         if let Some((user, group)) = self.identity {
             // Becoming another user also drops every supplementary group.
             command.uid(user).gid(group);
         }
-        sys::signal::restore_all_defaults_in(&mut command);
-        command
+        sys::signal::restore_all_defaults_in(command);
     }
 }
 

@@ -71,7 +71,8 @@ impl Stage {
         Ok(TestBinary { executable, directory: self.at(PROJECT).join(inside), ..binary.clone() })
     }
 
-    fn at(&self, name: &str) -> PathBuf {
+    /// Where something of this name is, or can be put.
+    pub(crate) fn at(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
         .map(|path| Finding::of_file(path, "the document does not exist or is empty"))
         .collect();
     let map = tree.text(MAP).unwrap_or_default();
-    for (path, _) in tree.under("crates/").filter(|(path, _)| path.ends_with("/Cargo.toml")) {
+    for (path, _) in tree.manifests() {
         let directory = path.strip_suffix("/Cargo.toml").unwrap_or(path);
         if !map.contains(&format!("`{directory}`")) {
             let message = format!("does not say what `{directory}` is");

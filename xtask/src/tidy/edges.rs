@@ -6,7 +6,7 @@ use toml::{Table, Value};
 use super::Finding;
 use super::tree::Tree;
 
-/// Each crate of `crates/`, and the crates of ours that it may use.
+/// Each crate of `crates/` and `bindings/`, and the crates of ours that it may use.
 const EDGES: &[(&str, &[&str])] = &[
     ("walls", &[]),
     ("plan", &[]),
@@ -71,6 +71,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "terminal",
         ],
     ),
+    ("python", &["invoke", "manifest", "plan", "policy"]),
 ];
 
 /// Tables of a manifest that make it into what is shipped.
@@ -78,7 +79,7 @@ const SHIPPED: &[&str] = &["dependencies", "build-dependencies"];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (path, text) in tree.under("crates/").filter(|(path, _)| path.ends_with("/Cargo.toml")) {
+    for (path, text) in tree.manifests() {
         let name = path.split('/').nth(1).unwrap_or_default();
         let Some((_, allowed)) = EDGES.iter().find(|(known, _)| *known == name) else {
             let message =

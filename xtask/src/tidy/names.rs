@@ -22,8 +22,8 @@ const EMPTY_NAMES: &[&str] = &[
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (path, _) in tree.ending(".rs") {
-        let stem = path.strip_suffix(".rs").unwrap_or(path);
+    for (path, _) in tree.code() {
+        let stem = path.rsplit_once('.').map_or(path, |(stem, _)| stem);
         for part in stem.split('/') {
             if EMPTY_NAMES.contains(&part) {
                 let message = format!("`{part}` names no idea: call it after what it does");

@@ -16,14 +16,14 @@ const MOST_OF_CRATE: usize = 9000;
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = crates(tree);
-    for (path, text) in tree.ending(".rs") {
+    for (path, text) in tree.code() {
         let lines = text.lines().count();
         let most = if is_test_file(path) { MOST } else { MOST_SOURCE };
         if lines > most {
             let message = format!("{lines} lines, {most} at most: split it by what it does");
             findings.push(Finding::of_file(path, message));
         }
-        if let Some(line) = inline_tests(text) {
+        if let Some(line) = inline_tests(text).filter(|_| path.ends_with(".rs")) {
             let message = "tests stand in a sibling `tests.rs`: `#[cfg(test)] mod tests;`";
             findings.push(Finding::at(path, line, message));
         }

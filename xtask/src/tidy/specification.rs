@@ -125,6 +125,12 @@ fn uses(tree: &Tree, findings: &mut Vec<Finding>) -> Vec<Use> {
             }
         }
     }
+    for (path, text) in tree.ending(".py").filter(|(path, _)| is_test_file(path)) {
+        // Their documentation is text like any other; the first line says what the file is.
+        for (index, line) in text.lines().enumerate().skip(1) {
+            add(line, path, index + 1, true);
+        }
+    }
     let attacks = ATTACKS.iter().flat_map(|folder| tree.under(folder));
     for (path, text) in attacks.filter(|(path, _)| !is_test_file(path)) {
         for (index, line) in text.lines().enumerate() {

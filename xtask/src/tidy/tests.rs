@@ -37,6 +37,9 @@ fn sizes_are_bounded_by_what_a_file_is() {
         ("crates/a/src/tests.rs", 801, true),
         ("crates/a/tests/escape/one.rs", 800, false),
         ("crates/a/tests/escape/one.rs", 801, true),
+        ("bindings/python/python/stockade/a.py", 500, false),
+        ("bindings/python/python/stockade/a.py", 501, true),
+        ("bindings/python/tests/test_a.py", 501, false),
         ("README.md", 2000, false),
     ];
     for (path, count, too_long) in cases {
@@ -90,9 +93,13 @@ fn every_file_opens_with_what_it_is() {
     );
     check(
         openings::check,
-        &[("a.rs", ""), ("a.py", "import os\n")],
-        &["a.rs:1: opens with `//!` and what the file is and never does"],
+        &[("a.rs", ""), ("a.py", "import os\n"), ("a.sh", "true\n")],
+        &[
+            "a.py:1: opens with `\"\"\"` and what the file is and never does",
+            "a.rs:1: opens with `//!` and what the file is and never does",
+        ],
     );
+    check(openings::check, &[("a.py", "\"\"\"Turns a name into a number.\"\"\"\n")], &[]);
 }
 
 #[test]
@@ -173,8 +180,8 @@ fn edges_are_those_of_the_architecture() {
     let unknown = "[package]\nname = \"stockade-stranger\"\n";
     places(
         edges::check,
-        &[("crates/stranger/Cargo.toml", unknown)],
-        &[("crates/stranger/Cargo.toml", 0)],
+        &[("crates/stranger/Cargo.toml", unknown), ("bindings/stranger/Cargo.toml", unknown)],
+        &[("bindings/stranger/Cargo.toml", 0), ("crates/stranger/Cargo.toml", 0)],
     );
 }
 
@@ -353,6 +360,7 @@ fn a_line_that_holds_is_named_by_a_test_or_an_attack() {
         ("crates/a/src/tests/links.rs", "/// K-like words aside, T1: never outside.\nfn a() {}\n"),
         ("crates/a/tests/links.rs", "fn a() {\n    // T1\n}\n"),
         ("crates/attacks/src/files.rs", "Attack::new(\"T1\", \"link\", \"writes\", link)\n"),
+        ("bindings/a/tests/test_a.py", "\"\"\"Links.\"\"\"\ndef test_a():\n    \"\"\"T1\"\"\"\n"),
     ];
     for file in shown {
         specified(list, file, &[]);
@@ -364,6 +372,8 @@ fn a_line_that_holds_is_named_by_a_test_or_an_attack() {
         ("crates/a/src/tests.rs", "/// T11x, AT1, T1_ and t1\nfn a() {}\n"),
         ("crates/attacks/src/tests.rs", "let id = \"T1\";\n"),
         ("crates/other/src/files.rs", "let id = \"T1\";\n"),
+        ("bindings/a/tests/test_a.py", "\"\"\"All of T1.\"\"\"\n"),
+        ("bindings/a/python/a.py", "\"\"\"Links.\"\"\"\n# T1\n"),
         ("README.md", "`T1` holds.\n"),
     ];
     let missing = "SPECIFICATION.md:2: no test and no attack names `T1`: name it where it is shown, or mark the line";

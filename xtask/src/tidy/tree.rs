@@ -23,11 +23,11 @@ impl Tree {
                 let entry = entry?;
                 let name = entry.file_name().to_string_lossy().into_owned();
                 let path = match directory.as_str() {
-                    "" => name,
+                    "" => name.clone(),
                     parent => format!("{parent}/{name}"),
                 };
                 let kind = entry.file_type()?;
-                if path == ".git" || ignored.contains(&path) {
+                if path == ".git" || name == COMPILED_PYTHON || ignored.contains(&path) {
                     continue;
                 }
                 if kind.is_dir() {
@@ -79,6 +79,18 @@ impl Tree {
         self.all().filter(move |(path, _)| path.starts_with(prefix))
     }
 
+    /// The manifests of all crates that are shipped, or that what is shipped is tested with.
+    pub(super) fn manifests(&self) -> impl Iterator<Item = (&str, &str)> {
+        let folders = ["crates/", "bindings/"];
+        let is_crate = move |path: &str| folders.iter().any(|folder| path.starts_with(folder));
+        self.ending("/Cargo.toml").filter(move |(path, _)| is_crate(path))
+    }
+
+    /// Every file of code: Rust and Python.
+    pub(super) fn code(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.all().filter(|(path, _)| path.ends_with(".rs") || path.ends_with(".py"))
+    }
+
     /// Files whose path ends in `suffix`.
     pub(super) fn ending<'a>(
         &'a self,
@@ -88,12 +100,16 @@ impl Tree {
     }
 }
 
-/// Whether a Rust file holds nothing but tests.
+/// Whether a file of code holds nothing but tests.
 pub(super) fn is_test_file(path: &str) -> bool {
     path.ends_with("/tests.rs") || path.split('/').any(|part| part == "tests")
 }
 
-/// The rooted lines of `.gitignore`, without their slashes. The project writes no other kind.
+/// Where Python keeps what it has compiled, beside each file.
+const COMPILED_PYTHON: &str = "__pycache__";
+
+/// The rooted lines of `.gitignore`, without their slashes. The one line of another kind is for
+/// [`COMPILED_PYTHON`].
 fn ignored_at_root(root: &Path) -> Vec<String> {
     let text = fs::read_to_string(root.join(".gitignore")).unwrap_or_default();
     let rooted = |line: &str| Some(line.trim().strip_prefix('/')?.trim_end_matches('/').to_owned());
