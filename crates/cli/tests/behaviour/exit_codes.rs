@@ -73,13 +73,14 @@ fn a_script_whose_interpreter_is_not_there() {
     place.ask(["run", "--", "./script"]).expect_code(127).says("/opt/no/such/interpreter");
 }
 
+fn last_line(text: &str) -> serde_json::Value {
+    serde_json::from_str(text.lines().last().unwrap()).unwrap()
+}
+
 /// K187, K241
 #[test]
 fn the_result_as_json() {
     let place = Place::new();
-    let last_line = |text: &str| -> serde_json::Value {
-        serde_json::from_str(text.lines().last().unwrap()).unwrap()
-    };
     let ended = place.shell(&["--json", "--quiet"], "unshare -U true; exit 3");
     ended.expect_code(3);
     let result = last_line(&ended.stderr);
