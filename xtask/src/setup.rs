@@ -186,6 +186,7 @@ const NEEDS: &[Need] = &[
     program("python3", "python3"),
     program("script", "bsdutils"),
     program("setpriv", "util-linux"),
+    program("setsid", "util-linux"),
     program("shellcheck", "shellcheck"),
     program("ssh", "openssh-client"),
     program("ssh-keygen", "openssh-client"),
