@@ -8,10 +8,12 @@ settings for many runs; `invoke` runs an executor that declares what it needs in
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Dict, List
+# As in `typing`, which takes longer to load than all of this file.
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from typing import Any, Dict, List
+
     from . import aio as aio
     from . import sandbox as sandbox
     from ._cage import Cage as Cage
@@ -81,6 +83,8 @@ __all__ = sorted([*_PARTS, *(name for names in _WHERE.values() for name in names
 
 def __getattr__(name: str) -> Any:
     """Loads a part of the package when it is first asked for."""
+    from importlib import import_module
+
     if name in _PARTS:
         return import_module(f"{__name__}.{name}")
     for module, names in _WHERE.items():
