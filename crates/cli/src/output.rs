@@ -43,5 +43,24 @@ fn unless_the_reader_left(written: std::io::Result<()>) -> Result<(), Failure> {
 
 /// Prints a value as JSON for a person or a program to read.
 pub(crate) fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
-    print(&format!("{value:#}\n"))
+    print(&format!("{}\n", escaped(&format!("{value:#}"))))
 }
+
+/// The same JSON, without what could do something to a terminal: a program's own words may be in it. Such
+/// characters stand in its texts alone, where JSON has another spelling for each.
+fn escaped(json: &str) -> String {
+    let mut safe = String::with_capacity(json.len());
+    for character in json.chars() {
+        if character == '\n' || !policy::shown::misleads(character) {
+            safe.push(character);
+            continue;
+        }
+        for unit in character.encode_utf16(&mut [0; 2]) {
+            safe.push_str(&format!("\\u{unit:04x}"));
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests;

@@ -99,6 +99,9 @@ const fn secret(path: &'static str, name: &'static str) -> Secret {
 const OWN_STATE: &str = "stockade's own state";
 
 const TABLE: &[Secret] = &[
+    // Our own, also where a variable has led this start elsewhere.
+    secret(".local/state/stockade", "stockade's own state"),
+    secret(".config/stockade", "stockade's own state"),
     // Keys and agents.
     secret(".ssh", "SSH keys"),
     secret(".gnupg", "GnuPG keys"),
