@@ -57,10 +57,17 @@ pub fn invoke(
         return Err(before(Failure::TooLarge { stream, limit }));
     }
     let command = executor.command();
-    let decided = decide(executor, &command, Some(arguments), options).map_err(before)?;
+    let enclosure = enclosure(executor, options);
+    let decide = |level| decide(executor, &command, Some(arguments), options, level);
+    let decided = decide(enclosure.level()).map_err(before)?;
     let call = Call { executor, command: &command, input: &input, decided: &decided, options };
-    match call.run(enclosure(executor, options)) {
-        Err(error) if options.unsandboxed == Unsandboxed::Allow => call.run_without_cage(error),
+    match call.run(enclosure) {
+        Err(error) if options.unsandboxed == Unsandboxed::Allow => {
+            let reason = call.why_without_cage(error)?;
+            // Whoever agreed to a cage has not agreed to none.
+            let decided = &decide(Level::None).map_err(before)?;
+            Call { decided, ..call }.run(Enclosure::None(reason))
+        }
         ended => ended,
     }
 }
@@ -94,14 +101,14 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// The same without a cage, if it is so that none can be built here: a start that failed for any other
-    /// reason, or a program that may have run, is not started again.
-    fn run_without_cage(&self, error: InvokeError) -> Result<Invoked, InvokeError> {
+    /// Why it may run without a cage, if it is so that none can be built here: a start that failed for any
+    /// other reason, or a program that may have run, is not started again.
+    fn why_without_cage(&self, error: InvokeError) -> Result<String, InvokeError> {
         if !matches!(*error.failure, Failure::Unavailable { .. }) {
             return Err(error);
         }
         match status::available(self.options.stockade) {
-            Ok(Availability::Unavailable { reason }) => self.run(Enclosure::None(reason)),
+            Ok(Availability::Unavailable { reason }) => Ok(reason),
             Ok(Availability::Available) | Err(_) => Err(error),
         }
     }

@@ -1,6 +1,6 @@
 //! Answers that a user wants to hold for later calls: one file in the state directory, which no cage can be
-//! given. An answer is for one capability of one executor with this very code, and ends when it expires
-//! or is revoked. Written whole and renamed into place, under a lock.
+//! given. An answer is for one capability of one executor as it was, started as it was, and ends when it
+//! expires or is revoked. Written whole and renamed into place, under a lock.
 
 use std::io::{Read as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -36,7 +36,7 @@ pub struct StoredGrant {
     pub id: String,
     /// The executor's name.
     pub executor: String,
-    /// The digest of its code: a changed executor has to ask again.
+    /// The digest of its manifest, code, command and surroundings: what is changed has to ask again.
     pub code_sha256: String,
     /// The capability.
     pub capability: String,
@@ -53,7 +53,7 @@ pub struct StoredGrant {
 pub struct NewGrant {
     /// The executor's name.
     pub executor: String,
-    /// The digest of its code.
+    /// The digest of all that the answer is for.
     pub code_sha256: String,
     /// The capability.
     pub capability: String,

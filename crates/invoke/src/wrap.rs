@@ -9,8 +9,9 @@ use serde_json::{Map, Value};
 use crate::decide::{Decided, caller, decide, derive};
 use crate::error::{Failure, InvokeError};
 use crate::executor::Executor;
+use crate::files;
 use crate::options::{Options, Unsandboxed};
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Level, Sandbox};
 use crate::status::{self, Availability};
 
 mod bubblewrap;
@@ -50,11 +51,12 @@ fn wrap(
 ) -> Result<Wrapped, Failure> {
     let own = executor.command();
     let command = if command.is_empty() { own.as_slice() } else { command };
-    let decided = decide(executor, command, arguments, options)?;
+    // Whoever is asked agrees to what will be around it.
     let enclosure = match enclosure(executor, options) {
         Enclosure::Native => native_or_none(options)?,
         other => other,
     };
+    let decided = decide(executor, command, arguments, options, enclosure.level())?;
     enclose(executor, command, &decided, options, enclosure, &[])
 }
 
@@ -79,6 +81,16 @@ pub(crate) enum Enclosure {
     Bwrap,
     /// Nothing, and why.
     None(String),
+}
+
+impl Enclosure {
+    pub(crate) fn level(&self) -> Level {
+        match self {
+            Self::Native => Level::Native,
+            Self::Bwrap => Level::Bwrap,
+            Self::None(_) => Level::None,
+        }
+    }
 }
 
 /// What the environment, the caller and the manifest ask for.
@@ -119,6 +131,10 @@ pub(crate) fn enclose(
     flags: &[OsString],
 ) -> Result<Wrapped, Failure> {
     let mut notes = decided.derived.notes.clone();
+    // A `stockade` of ours compares them itself when it starts.
+    if enclosure.level() != Level::Native {
+        files::verify(&decided.files).map_err(|error| Failure::refused("code", error))?;
+    }
     let (argv, sandbox) = match enclosure {
         Enclosure::None(reason) => {
             notes.push("there is no cage: the program has everything that you have".to_owned());

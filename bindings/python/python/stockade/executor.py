@@ -138,6 +138,7 @@ class Question:
         target: what it is limited to; None where it is not.
         command: the command that will run, as a shell takes it.
         arguments: the arguments of the call; None where they are not known yet.
+        sandbox: what will be around it: `native`, `bwrap` or `none`.
         always: whether the answer holds for this call alone, whatever it is.
     """
 
@@ -147,6 +148,7 @@ class Question:
     target: Optional[str]
     command: str
     arguments: Optional[Dict[str, Any]]
+    sandbox: str
     always: bool
 
 

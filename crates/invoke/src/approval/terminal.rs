@@ -15,6 +15,7 @@ use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::termios::{InputModes, LocalModes, OptionalActions, Termios};
 
 use super::{Answer, Approver, Question};
+use crate::sandbox::Level;
 
 #[cfg(test)]
 mod tests;
@@ -156,12 +157,14 @@ fn meaning(line: &[u8], always: bool) -> Answer {
 
 /// What is shown.
 fn text(question: &Question) -> String {
-    let Question { executor, version, capability, target, command, arguments, always } = question;
+    let Question { executor, version, capability, target, command, arguments, sandbox, always } =
+        question;
     let mut text = String::from("\nstockade: an executor needs your approval\n");
     let mut rows =
         vec![("executor", format!("{executor} {version}")), ("wants", capability.clone())];
     rows.extend(target.clone().map(|target| ("limited to", target)));
     rows.push(("runs", command.clone()));
+    rows.push(("in", around(*sandbox).to_owned()));
     rows.extend(arguments.clone().map(|arguments| ("with", arguments)));
     let mut left = MOST_LINES;
     for (name, value) in rows {
@@ -177,9 +180,17 @@ fn text(question: &Question) -> String {
     }
     text.push_str(match always {
         true => "Allow this one call? [y/N] ",
-        false => "Allow this one call (y), or always for this very code (a)? [y/a/N] ",
+        false => "Allow this one call (y), or always for the very same executor (a)? [y/a/N] ",
     });
     text
+}
+
+fn around(level: Level) -> &'static str {
+    match level {
+        Level::Native => "a cage",
+        Level::Bwrap => "a cage of bubblewrap's, which has fewer walls",
+        Level::None => "NO CAGE: it has everything that you have",
+    }
 }
 
 /// Lines of at most [`LINE`] characters, in which nothing has an effect.

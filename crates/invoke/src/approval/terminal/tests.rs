@@ -10,6 +10,7 @@ fn question() -> Question {
         target: None,
         command: "python3 post.py".to_owned(),
         arguments: Some("{}".to_owned()),
+        sandbox: Level::Native,
         always: true,
     }
 }
@@ -42,6 +43,7 @@ fn nothing_in_it_can_look_like_the_question() {
         target: Some(evil.to_owned()),
         command: evil.to_owned(),
         arguments: Some(evil.to_owned()),
+        sandbox: Level::None,
         always: true,
     });
     assert!(shown.chars().all(|letter| letter == '\n' || !policy::shown::misleads(letter)));
