@@ -57,7 +57,7 @@ pub fn invoke(
         return Err(before(Failure::TooLarge { stream, limit }));
     }
     let command = executor.command();
-    let enclosure = enclosure(executor, options);
+    let enclosure = enclosure(executor, options).map_err(before)?;
     let decide = |level| decide(executor, &command, Some(arguments), options, level);
     let decided = decide(enclosure.level()).map_err(before)?;
     let call = Call { executor, command: &command, input: &input, decided: &decided, options };

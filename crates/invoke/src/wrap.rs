@@ -52,7 +52,7 @@ fn wrap(
     let own = executor.command();
     let command = if command.is_empty() { own.as_slice() } else { command };
     // Whoever is asked agrees to what will be around it.
-    let enclosure = match enclosure(executor, options) {
+    let enclosure = match enclosure(executor, options)? {
         Enclosure::Native => native_or_none(options)?,
         other => other,
     };
@@ -94,11 +94,11 @@ impl Enclosure {
 }
 
 /// What the environment, the caller and the manifest ask for.
-pub(crate) fn enclosure(executor: &Executor, options: &Options<'_>) -> Enclosure {
+pub(crate) fn enclosure(executor: &Executor, options: &Options<'_>) -> Result<Enclosure, Failure> {
     if let Some(reason) = status::disabled() {
-        return Enclosure::None(reason);
+        return Ok(Enclosure::None(reason));
     }
-    match options.backend.unwrap_or(executor.manifest.backend) {
+    Ok(match backend(executor, options)? {
         Backend::Native => Enclosure::Native,
         Backend::Bwrap if status::bwrap_available() => Enclosure::Bwrap,
         Backend::Bwrap if options.unsandboxed == Unsandboxed::Allow => {
@@ -106,6 +106,16 @@ pub(crate) fn enclosure(executor: &Executor, options: &Options<'_>) -> Enclosure
         }
         // Refused where the command line is made.
         Backend::Bwrap => Enclosure::Bwrap,
+    })
+}
+
+/// Who builds the cage. A manifest can ask for bubblewrap, whose cages have fewer walls; only the caller
+/// gives it. M74, M87
+pub(crate) fn backend(executor: &Executor, options: &Options<'_>) -> Result<Backend, Failure> {
+    match (options.backend, executor.manifest.backend) {
+        (Some(chosen), _) => Ok(chosen),
+        (None, Backend::Native) => Ok(Backend::Native),
+        (None, Backend::Bwrap) => Err(Failure::refused("backend", UNAGREED_BWRAP)),
     }
 }
 
@@ -159,5 +169,9 @@ pub(crate) fn enclose(
     let (autonomy, narrowed) = (options.autonomy, decided.derived.narrowed.clone());
     Ok(Wrapped { argv, sandbox, autonomy, narrowed, notes })
 }
+
+const UNAGREED_BWRAP: &str = "the manifest asks for bubblewrap, whose cages have fewer walls, and nobody but the \
+     caller can choose that: agree with `--backend bwrap`, or have a native cage with `--backend native` \
+     (`backend` in a program)";
 
 pub(crate) const NO_BWRAP: &str = "bubblewrap is not installed";

@@ -222,7 +222,8 @@ def invoke(
         extra_ro, extra_rw: paths of the caller's own choice.
         grants: what of the manifest is given, such as `["fs:read:~/notes", "network:example.com"]`;
             without it everything ordinary that the manifest declares.
-        backend: `native` or `bwrap`, in place of what the manifest says.
+        backend: `native` or `bwrap`, in place of what the manifest says; without it a manifest that says
+            `bwrap` is refused.
         allow_unsandboxed: whether the program may run where no cage can be built.
         approve: who is asked where the level wants somebody to agree: a function that gets a
             `Question` and returns whether to go on (or `"always"`, a `datetime` or a `timedelta`, which are
