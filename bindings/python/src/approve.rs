@@ -81,6 +81,8 @@ fn ask_function(py: Python<'_>, function: &Py<PyAny>, question: &Question) -> Py
     fields.set_item("capability", capability)?;
     fields.set_item("target", target)?;
     fields.set_item("command", command)?;
+    let arguments = arguments.as_ref().map(serde_json::to_string).transpose();
+    let arguments = arguments.map_err(|error| PyValueError::new_err(error.to_string()))?;
     fields.set_item("arguments", arguments)?;
     fields.set_item("sandbox", sandbox.word())?;
     fields.set_item("always", always)?;

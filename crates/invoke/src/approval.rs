@@ -47,8 +47,8 @@ pub struct Question {
     pub target: Option<String>,
     /// The command that will run, as a shell takes it.
     pub command: String,
-    /// The arguments of the call as JSON; none where they are not known yet.
-    pub arguments: Option<String>,
+    /// The arguments of the call; none where they are not known yet.
+    pub arguments: Option<Map<String, Value>>,
     /// What will be around it.
     pub sandbox: Level,
     /// Whether the answer holds for this call alone, whatever it is.
@@ -173,14 +173,13 @@ impl Asking<'_> {
 
     fn question(&self, asked: &Asked) -> Question {
         let words = self.command.iter().map(|word| for_shell(&ByteString::from(word.clone())));
-        let arguments = self.arguments.map(|map| Value::Object(map.clone()).to_string());
         Question {
             executor: self.executor.manifest.name.clone(),
             version: self.executor.manifest.version.clone(),
             capability: asked.capability.clone(),
             target: asked.target.clone(),
             command: words.collect::<Vec<_>>().join(" "),
-            arguments,
+            arguments: self.arguments.cloned(),
             sandbox: self.around,
             always: asked.ask == Ask::Always,
         }
