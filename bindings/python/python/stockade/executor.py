@@ -66,6 +66,8 @@ class Invoked:
         exit_code: its exit code; an executor may say in its answer why it is not 0.
         narrowed: what the manifest declares and this call did not get, one sentence each.
         notes: what a person may want to know, one sentence each.
+        left: files that it left and that would run code on the host, each with `path`, `moved_to` (where it
+            was set aside) and `what`.
         invocation: the name of this start in the record; None without a cage of `stockade`'s own.
         duration: how long it ran, in seconds.
         stderr: what it wrote to standard error.
@@ -79,6 +81,7 @@ class Invoked:
     exit_code: int = 0
     narrowed: List[str] = field(default_factory=list)
     notes: List[str] = field(default_factory=list)
+    left: List[Dict[str, Any]] = field(default_factory=list)
     invocation: Optional[str] = None
     duration: float = 0.0
     stderr: str = ""
@@ -253,6 +256,7 @@ def invoke(
         exit_code=told["exit_code"],
         narrowed=told["narrowed"],
         notes=told["notes"],
+        left=told["left"],
         invocation=told["invocation"],
         duration=told["duration_ms"] / 1000,
         stderr=told["stderr"],
@@ -490,6 +494,7 @@ def _error(told: Dict[str, Any], cmd: Any) -> StockadeError:
         "autonomy": told.get("autonomy"),
         "invocation": told.get("invocation"),
         "stderr": told.get("stderr"),
+        "left": told.get("left") or [],
         "sandbox": sandbox["level"] if sandbox else None,
     }
     if failure["kind"] == "timeout":
