@@ -109,7 +109,7 @@ impl Failure {
     }
 
     /// The same for a call that started nothing.
-    pub(crate) fn before_start(self, autonomy: Autonomy) -> InvokeError {
+    pub fn before_start(self, autonomy: Autonomy) -> InvokeError {
         InvokeError {
             failure: Box::new(self),
             sandbox: None,
