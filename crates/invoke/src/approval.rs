@@ -20,7 +20,7 @@ use sha2::{Digest as _, Sha256};
 use crate::error::Failure;
 use crate::executor::Executor;
 use crate::files::{Pinned, hexadecimal};
-use crate::grants::{NewGrant, Store};
+use crate::grants::{NewGrant, Store, StoreError};
 use crate::sandbox::Level;
 
 pub use terminal::Terminal;
@@ -136,7 +136,10 @@ impl Asking<'_> {
             target: target.clone(),
             until,
         };
-        let kept = |error| Failure::unavailable(with_causes(&error));
+        let kept = |error| match error {
+            StoreError::Record(failure) => failure,
+            other => Failure::refused("grants", with_causes(&other)),
+        };
         if *ask == Ask::Storable && store.has(&new(None), SystemTime::now()).map_err(kept)? {
             return record(state, given(name, asked, "stored"));
         }
