@@ -77,7 +77,9 @@ impl Report {
 
 impl ErrorReport {
     fn failure(&self) -> Failure {
-        let what = std::iter::once(&self.message).chain(&self.help);
+        // A call has no such flag.
+        let help = self.help.iter().filter(|line| !line.contains("--degraded-limits"));
+        let what = std::iter::once(&self.message).chain(help);
         let what = what.cloned().collect::<Vec<_>>().join("; ");
         let kind = Kind::ALL.into_iter().find(|kind| kind.word() == self.code);
         match kind.map(Kind::fault) {
