@@ -73,14 +73,18 @@ impl Asked {
 /// The function gets the question as keywords. It returns None for no, `True` for once, and for an
 /// answer to keep the second until which it holds, 0 for good.
 fn ask_function(py: Python<'_>, function: &Py<PyAny>, question: &Question) -> PyResult<Answer> {
-    let Question { executor, version, capability, target, command, arguments, always } = question;
+    let Question { executor, version, capability, target, command, arguments, sandbox, always } =
+        question;
     let fields = PyDict::new(py);
     fields.set_item("executor", executor)?;
     fields.set_item("version", version)?;
     fields.set_item("capability", capability)?;
     fields.set_item("target", target)?;
     fields.set_item("command", command)?;
+    let arguments = arguments.as_ref().map(serde_json::to_string).transpose();
+    let arguments = arguments.map_err(|error| PyValueError::new_err(error.to_string()))?;
     fields.set_item("arguments", arguments)?;
+    fields.set_item("sandbox", sandbox.word())?;
     fields.set_item("always", always)?;
     let answer = function.bind(py).call((), Some(&fields))?;
     if answer.is_none() {

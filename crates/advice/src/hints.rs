@@ -56,7 +56,6 @@ fn for_start(error: &SpawnError, plan: &Plan) -> Vec<String> {
         SpawnError::Start(StartError::Setup(failure)) => setup(failure),
         SpawnError::Start(StartError::Unsupported(_)) => Vec::new(),
         SpawnError::TreeChanged { .. } => vec![TREE_CHANGES.to_owned()],
-        SpawnError::Limits(error) if error.to_string().contains(DEGRADED) => Vec::new(),
         SpawnError::Limits(_) => {
             vec![format!("`{DEGRADED}` starts it with as much as can be held here")]
         }

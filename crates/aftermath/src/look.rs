@@ -42,6 +42,15 @@ pub enum Note {
     Warning(String),
 }
 
+impl Note {
+    /// The sentence.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Worth(text) | Self::Warning(text) => text,
+        }
+    }
+}
+
 impl Aftermath {
     /// What is known of a cage right before its start.
     pub fn of(prepared: &Prepared) -> Self {

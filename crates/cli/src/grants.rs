@@ -29,8 +29,11 @@ pub(crate) fn grants(arguments: &GrantsArguments, messages: Messages) -> Result<
             Ok(Exit::Success)
         }
         GrantsCommand::Revoke { id, all } => {
-            let is_chosen = |grant: &StoredGrant| *all || Some(&grant.id) == id.as_ref();
-            let revoked = store.revoke(is_chosen).map_err(failed)?;
+            let revoked = match all {
+                true => store.revoke_all(),
+                false => store.revoke(|grant| Some(&grant.id) == id.as_ref()),
+            };
+            let revoked = revoked.map_err(failed)?;
             for grant in &revoked {
                 messages.note(&format!("revoked: {}", line(grant).trim_end()));
             }
@@ -68,5 +71,11 @@ fn moment(seconds: u64) -> String {
 }
 
 fn failed(error: StoreError) -> Failure {
-    Failure::new(Exit::CannotBuild, with_causes(&error))
+    let exit = match error {
+        StoreError::Malformed { .. } => Exit::BadPolicy,
+        StoreError::State(_) | StoreError::Kernel { .. } | StoreError::Record(_) => {
+            Exit::CannotBuild
+        }
+    };
+    Failure::new(exit, with_causes(&error))
 }

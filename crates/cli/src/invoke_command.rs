@@ -11,10 +11,27 @@ use crate::arguments::executors::InvokeArguments;
 use crate::executors::{Wishes, exit_of, load, object};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::message::Messages;
 use crate::output::print_json;
 
-/// The command.
-pub(crate) fn invoke(arguments: &InvokeArguments) -> Result<Exit, Failure> {
+/// The command. It prints one shape, whatever is wrong.
+pub(crate) fn invoke(arguments: &InvokeArguments, messages: Messages) -> Result<Exit, Failure> {
+    call(arguments).or_else(|failure| {
+        failure.tell(messages);
+        print_json(&unreadable(arguments, &failure).to_json())?;
+        Ok(failure.exit)
+    })
+}
+
+/// A manifest or arguments that make no sense, as a call that was refused.
+fn unreadable(arguments: &InvokeArguments, failure: &Failure) -> InvokeError {
+    let what = std::iter::once(failure.text()).chain(failure.help.iter().cloned());
+    let what = what.collect::<Vec<_>>().join("; ");
+    let refused = Refusal::Refused { code: failure.code().to_owned(), what };
+    refused.before_start(arguments.call.autonomy.unwrap_or_default())
+}
+
+fn call(arguments: &InvokeArguments) -> Result<Exit, Failure> {
     let executor = load(&arguments.manifest)?;
     let mut wishes = Wishes::read(&arguments.call, Some(&arguments.cage))?;
     let given = match wishes.arguments.take() {

@@ -75,7 +75,7 @@ fn main() -> ExitCode {
         Command::Check(arguments) => check::check(*arguments, messages),
         Command::Why(arguments) => why::why(*arguments, messages),
         Command::Wrap(arguments) => wrap::wrap(&arguments, messages),
-        Command::Invoke(arguments) => invoke_command::invoke(&arguments),
+        Command::Invoke(arguments) => invoke_command::invoke(&arguments, messages),
         Command::Grants(arguments) => grants::grants(&arguments, messages),
         Command::Doctor(arguments) => doctor::doctor(&arguments, messages),
         Command::Allow(arguments) => trust::allow(&arguments, messages),

@@ -59,6 +59,8 @@ pub(crate) struct RunResult {
     reason: &'static str,
     denials: Vec<DeniedCallResult>,
     quarantined: Vec<Quarantined>,
+    /// What else was found after the run, one sentence each.
+    notes: Vec<String>,
     layers: Option<jail::Layers>,
     /// What became of the network; none in a cage without one.
     network: Option<NetworkResult>,
@@ -100,6 +102,7 @@ impl RunResult {
             reason: ended.reason.word(),
             denials: ended.denials.iter().map(DeniedCallResult::from).collect(),
             quarantined: ended.findings.found.iter().map(Quarantined::from).collect(),
+            notes: ended.findings.notes.iter().map(|note| note.text().to_owned()).collect(),
             layers: ended.layers,
             network: ended.network.as_ref().map(NetworkResult::from),
             usage: ended.usage.as_ref().map(UsageResult::from),
@@ -152,6 +155,7 @@ impl RunResult {
             reason: "exited",
             denials: Vec::new(),
             quarantined: Vec::new(),
+            notes: Vec::new(),
             layers: None,
             network: None,
             usage: None,

@@ -15,10 +15,13 @@ use plan::{ByteString, HostPath};
 use policy::autonomy::Ask;
 use policy::with_causes;
 use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
 
 use crate::error::Failure;
 use crate::executor::Executor;
-use crate::grants::{NewGrant, Store};
+use crate::files::{Pinned, hexadecimal};
+use crate::grants::{NewGrant, Store, StoreError};
+use crate::sandbox::Level;
 
 pub use terminal::Terminal;
 
@@ -44,8 +47,10 @@ pub struct Question {
     pub target: Option<String>,
     /// The command that will run, as a shell takes it.
     pub command: String,
-    /// The arguments of the call as JSON; none where they are not known yet.
-    pub arguments: Option<String>,
+    /// The arguments of the call; none where they are not known yet.
+    pub arguments: Option<Map<String, Value>>,
+    /// What will be around it.
+    pub sandbox: Level,
     /// Whether the answer holds for this call alone, whatever it is.
     pub always: bool,
 }
@@ -55,7 +60,7 @@ pub struct Question {
 pub enum Answer {
     /// Yes, for this call.
     Once,
-    /// Yes, also for later calls of the same code; for this call alone where the question is asked always.
+    /// Yes, also for later calls of the same executor in the same way; for this call alone where the question is asked always.
     Always {
         /// Until when; for good where none.
         until: Option<SystemTime>,
@@ -89,6 +94,12 @@ pub(crate) struct Asking<'a> {
     pub(crate) executor: &'a Executor,
     pub(crate) command: &'a [OsString],
     pub(crate) arguments: Option<&'a Map<String, Value>>,
+    /// The code and the files that the manifest pins.
+    pub(crate) files: &'a [Pinned],
+    /// What will be around the program.
+    pub(crate) around: Level,
+    pub(crate) extra_ro: &'a [HostPath],
+    pub(crate) extra_rw: &'a [HostPath],
     pub(crate) approver: &'a dyn Approver,
     /// The state directory; none for this user's own.
     pub(crate) state: Option<&'a HostPath>,
@@ -100,7 +111,7 @@ impl Asking<'_> {
         if asks.is_empty() {
             return Ok(());
         }
-        let digest = self.executor.digest().map_err(|error| Failure::refused("code", error))?;
+        let digest = self.digest();
         let state = self.state.cloned().or_else(|| Locations::of_this_process().state);
         let no_place =
             || Failure::unavailable("there is no place for a record of approvals: set HOME");
@@ -125,7 +136,10 @@ impl Asking<'_> {
             target: target.clone(),
             until,
         };
-        let kept = |error| Failure::unavailable(with_causes(&error));
+        let kept = |error| match error {
+            StoreError::Record(failure) => failure,
+            other => Failure::refused("grants", with_causes(&other)),
+        };
         if *ask == Ask::Storable && store.has(&new(None), SystemTime::now()).map_err(kept)? {
             return record(state, given(name, asked, "stored"));
         }
@@ -150,16 +164,26 @@ impl Asking<'_> {
         }
     }
 
+    /// By which a stored answer knows what it was given for: all that a manifest says, the files, the
+    /// command, and what the caller puts around it. The form is that of `Debug`, which quotes every text, so
+    /// that no two of them read the same; where another compiler writes it otherwise, it is asked again.
+    fn digest(&self) -> String {
+        let Self { executor, command, files, around, extra_ro, extra_rw, .. } = self;
+        let Executor { manifest, code, .. } = executor;
+        let whole = format!("{:?}", (manifest, code, files, command, around, extra_ro, extra_rw));
+        hexadecimal(&Sha256::digest(whole))
+    }
+
     fn question(&self, asked: &Asked) -> Question {
         let words = self.command.iter().map(|word| for_shell(&ByteString::from(word.clone())));
-        let arguments = self.arguments.map(|map| Value::Object(map.clone()).to_string());
         Question {
             executor: self.executor.manifest.name.clone(),
             version: self.executor.manifest.version.clone(),
             capability: asked.capability.clone(),
             target: asked.target.clone(),
             command: words.collect::<Vec<_>>().join(" "),
-            arguments,
+            arguments: self.arguments.cloned(),
+            sandbox: self.around,
             always: asked.ask == Ask::Always,
         }
     }

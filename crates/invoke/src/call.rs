@@ -12,7 +12,7 @@ use crate::error::{Failure, InvokeError, Stream};
 use crate::executor::Executor;
 use crate::options::{Options, Unsandboxed};
 use crate::process::{self, End, EndedFor, Job, Kind, REPORT_DESCRIPTOR, Ran};
-use crate::report::{Exited, Report};
+use crate::report::{Exited, Left, Report};
 use crate::sandbox::{Level, Sandbox};
 use crate::status::{self, Availability};
 use crate::wrap::{Enclosure, Wrapped, enclose, enclosure};
@@ -37,6 +37,8 @@ pub struct Invoked {
     pub narrowed: Vec<String>,
     /// What a person may want to know.
     pub notes: Vec<String>,
+    /// Files that it left and that would run code on the host, and where they are now.
+    pub left: Vec<Left>,
     /// The start's name in the record; none without a cage of ours.
     pub invocation: Option<String>,
     /// From its first instruction to its end, as far as that is known.
@@ -57,10 +59,17 @@ pub fn invoke(
         return Err(before(Failure::TooLarge { stream, limit }));
     }
     let command = executor.command();
-    let decided = decide(executor, &command, Some(arguments), options).map_err(before)?;
+    let enclosure = enclosure(executor, options).map_err(before)?;
+    let decide = |level| decide(executor, &command, Some(arguments), options, level);
+    let decided = decide(enclosure.level()).map_err(before)?;
     let call = Call { executor, command: &command, input: &input, decided: &decided, options };
-    match call.run(enclosure(executor, options)) {
-        Err(error) if options.unsandboxed == Unsandboxed::Allow => call.run_without_cage(error),
+    match call.run(enclosure) {
+        Err(error) if options.unsandboxed == Unsandboxed::Allow => {
+            let reason = call.why_without_cage(error)?;
+            // Whoever agreed to a cage has not agreed to none.
+            let decided = &decide(Level::None).map_err(before)?;
+            Call { decided, ..call }.run(Enclosure::None(reason))
+        }
         ended => ended,
     }
 }
@@ -77,6 +86,7 @@ impl Invoked {
             "autonomy": self.autonomy,
             "narrowed": self.narrowed,
             "notes": self.notes,
+            "left": self.left,
             "invocation": self.invocation,
             "duration_ms": duration_ms,
             "stderr": self.stderr,
@@ -94,14 +104,14 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// The same without a cage, if it is so that none can be built here: a start that failed for any other
-    /// reason, or a program that may have run, is not started again.
-    fn run_without_cage(&self, error: InvokeError) -> Result<Invoked, InvokeError> {
+    /// Why it may run without a cage, if it is so that none can be built here: a start that failed for any
+    /// other reason, or a program that may have run, is not started again.
+    fn why_without_cage(&self, error: InvokeError) -> Result<String, InvokeError> {
         if !matches!(*error.failure, Failure::Unavailable { .. }) {
             return Err(error);
         }
         match status::available(self.options.stockade) {
-            Ok(Availability::Unavailable { reason }) => self.run(Enclosure::None(reason)),
+            Ok(Availability::Unavailable { reason }) => Ok(reason),
             Ok(Availability::Available) | Err(_) => Err(error),
         }
     }
@@ -121,16 +131,18 @@ impl Call<'_> {
         let layers = report.as_ref().and_then(|report| report.layers.clone());
         let sandbox = Sandbox { layers, ..wrapped.sandbox };
         let invocation = report.as_ref().and_then(|report| report.invocation.clone());
+        let left = report.as_ref().map(|report| report.quarantined.clone()).unwrap_or_default();
         let stderr = String::from_utf8_lossy(&ran.stderr).into_owned();
         match answer {
             Ok((value, Exited(exit_code))) => Ok(Invoked {
+                notes: notes(wrapped.notes, report.as_ref()),
+                left,
                 value,
                 stderr,
                 exit_code,
                 sandbox,
                 autonomy: self.options.autonomy,
                 narrowed: wrapped.narrowed,
-                notes: wrapped.notes,
                 invocation,
                 duration: report.and_then(|report| report.duration()).unwrap_or(ran.duration),
             }),
@@ -140,6 +152,7 @@ impl Call<'_> {
                 autonomy: self.options.autonomy,
                 invocation,
                 stderr: tail(&stderr),
+                left,
             }),
         }
     }
@@ -218,6 +231,17 @@ fn answer(stdout: &[u8], exited: Exited) -> Result<(Map<String, Value>, Exited),
         Exited(0) => Err(Failure::NonJson { problem }),
         Exited(code) => Err(Failure::Exited { code }),
     }
+}
+
+/// What is worth knowing before the run and after it.
+fn notes(before: Vec<String>, report: Option<&Report>) -> Vec<String> {
+    let left = report.map(|report| report.quarantined.as_slice()).unwrap_or_default();
+    let after = report.map(|report| report.notes.as_slice()).unwrap_or_default();
+    before
+        .into_iter()
+        .chain(left.iter().map(|one| one.what.clone()))
+        .chain(after.to_vec())
+        .collect()
 }
 
 /// How a `stockade` reports to this process and to nobody else.

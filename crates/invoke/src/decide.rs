@@ -16,27 +16,40 @@ use crate::approval::Asking;
 use crate::error::Failure;
 use crate::executor::Executor;
 use crate::options::Options;
+use crate::sandbox::Level;
 use crate::sealed::Sealed;
-use crate::{files, roots};
+use crate::{files, files::Pinned, roots};
 
 /// A call that may be made.
 pub(crate) struct Decided {
     pub(crate) derived: Derived,
+    /// The code and the files that the manifest pins, as they were before anybody was asked.
+    pub(crate) files: Vec<Pinned>,
     /// The time that it has, in whole seconds.
     pub(crate) seconds: u64,
 }
 
-/// Decides about a call.
+/// Decides about a call with this around it.
 pub(crate) fn decide(
     executor: &Executor,
     command: &[OsString],
     arguments: Option<&Map<String, Value>>,
     options: &Options<'_>,
+    around: Level,
 ) -> Result<Decided, Failure> {
     let caller = caller()?;
     let decided = derive(executor, arguments, options, &caller)?;
-    let asking =
-        Asking { executor, command, arguments, approver: options.approver, state: options.state };
+    let asking = Asking {
+        executor,
+        command,
+        arguments,
+        files: &decided.files,
+        around,
+        extra_ro: &host_paths(options.extra_ro)?,
+        extra_rw: &host_paths(options.extra_rw)?,
+        approver: options.approver,
+        state: options.state,
+    };
     asking.settle(&decided.derived.asks)?;
     for path in &decided.derived.create {
         roots::create(path).map_err(|what| Failure::refused("missing", what))?;
@@ -59,7 +72,8 @@ pub(crate) fn derive(
             checked.map_err(|error| Failure::refused("argument", error))
         })
         .transpose()?;
-    files::verify(&executor.pinned).map_err(|error| Failure::refused("code", error))?;
+    let files = files::as_they_are(&executor.code, &executor.pinned);
+    let files = files.map_err(|error| Failure::refused("code", error))?;
     let (extra_ro, extra_rw) = (host_paths(options.extra_ro)?, host_paths(options.extra_rw)?);
     let call = Call {
         autonomy: options.autonomy,
@@ -86,7 +100,7 @@ pub(crate) fn derive(
     };
     let seconds = seconds.min(manifest::model::MAX_TIMEOUT_SEC);
     derived.policy.limits.walltime_sec = Some(seconds);
-    Ok(Decided { derived, seconds })
+    Ok(Decided { derived, files, seconds })
 }
 
 /// This process, as the caller.
@@ -109,7 +123,7 @@ impl Decided {
                     root: root.clone(),
                 })
                 .collect(),
-            files: executor.pinned.clone(),
+            files: self.files.clone(),
             directory: executor.code_directory.clone(),
         }
     }

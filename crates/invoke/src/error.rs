@@ -4,6 +4,7 @@
 use policy::Autonomy;
 use serde_json::{Map, Value, json};
 
+use crate::report::Left;
 use crate::sandbox::Sandbox;
 
 /// A call without an answer.
@@ -19,6 +20,8 @@ pub struct InvokeError {
     pub invocation: Option<String>,
     /// The end of what the program wrote to standard error.
     pub stderr: String,
+    /// Files that it left and that would run code on the host, and where they are now.
+    pub left: Vec<Left>,
 }
 
 /// What went wrong.
@@ -106,9 +109,15 @@ impl Failure {
     }
 
     /// The same for a call that started nothing.
-    pub(crate) fn before_start(self, autonomy: Autonomy) -> InvokeError {
-        let failure = Box::new(self);
-        InvokeError { failure, sandbox: None, autonomy, invocation: None, stderr: String::new() }
+    pub fn before_start(self, autonomy: Autonomy) -> InvokeError {
+        InvokeError {
+            failure: Box::new(self),
+            sandbox: None,
+            autonomy,
+            invocation: None,
+            stderr: String::new(),
+            left: Vec::new(),
+        }
     }
 }
 
@@ -136,7 +145,7 @@ impl std::fmt::Display for Stream {
 impl InvokeError {
     /// The failure for a program to read.
     pub fn to_json(&self) -> Value {
-        let Self { failure, sandbox, autonomy, invocation, stderr } = self;
+        let Self { failure, sandbox, autonomy, invocation, stderr, left } = self;
         let details: Vec<(&str, Value)> = match &**failure {
             Failure::Timeout { seconds } => vec![("seconds", json!(seconds))],
             Failure::NonJson { problem } => vec![("problem", json!(problem))],
@@ -159,6 +168,7 @@ impl InvokeError {
             "autonomy": autonomy,
             "invocation": invocation,
             "stderr": stderr,
+            "left": left,
         })
     }
 }

@@ -12,6 +12,7 @@ use crate::decide::{caller, derive};
 use crate::error::{Failure, InvokeError};
 use crate::executor::Executor;
 use crate::options::Options;
+use crate::wrap::backend;
 
 /// The cage of a call, and what holds beside it.
 #[derive(Clone, Debug)]
@@ -57,6 +58,8 @@ fn look(
     let prepared = cage::prepare::prepare(&selection, command);
     let prepared =
         prepared.map_err(|error| Failure::refused(error.kind().word(), with_causes(&error)))?;
-    let manifest::Derived { asks, narrowed, notes, .. } = decided.derived;
+    let manifest::Derived { asks, narrowed, mut notes, .. } = decided.derived;
+    // The cage that is shown is native, so it is worth a note and no more.
+    notes.extend(backend(executor, options).err().map(|refused| refused.to_string()));
     Ok(Examined { plan: prepared.plan, asks, narrowed, notes, create })
 }

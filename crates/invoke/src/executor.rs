@@ -105,12 +105,6 @@ impl Executor {
     pub fn command(&self) -> Vec<OsString> {
         self.manifest.command(&self.code).into_iter().map(OsString::from).collect()
     }
-
-    /// The digest by which a stored grant knows its code: over its entry and the files that the manifest
-    /// lists.
-    pub fn digest(&self) -> Result<String, FileError> {
-        files::digest_of_all(&self.code, &self.pinned)
-    }
 }
 
 fn read_bounded(path: &Path) -> Result<Vec<u8>, String> {

@@ -1,5 +1,5 @@
-//! The files of an executor and their digests: what a manifest pins must be what it was, whenever the
-//! executor is started.
+//! The files of an executor and their digests: its code and what its manifest pins must be what they were
+//! when the call was decided, whenever the executor is started.
 
 use std::fmt::Write as _;
 use std::io::Read as _;
@@ -59,21 +59,19 @@ pub(crate) fn verify(files: &[Pinned]) -> Result<(), FileError> {
         if digest(path.as_path())? == *sha256 {
             return Ok(());
         }
-        let problem = "it is not the one that the manifest describes: its digest differs";
+        let problem = "it is not what it has to be: its digest differs";
         Err(FileError { path: path.as_path().to_owned(), problem: problem.to_owned() })
     })
 }
 
-/// One digest for the code and the files.
-pub(crate) fn digest_of_all(code: &HostPath, files: &[Pinned]) -> Result<String, FileError> {
-    let mut whole = Sha256::new();
-    for path in std::iter::once(code).chain(files.iter().map(|file| &file.path)) {
-        whole.update(digest(path.as_path())?);
-        whole.update([b' ']);
-        whole.update(path.as_bytes());
-        whole.update([0]);
+/// The files that the manifest pins, and the code as it is now: this very code runs, or none.
+pub(crate) fn as_they_are(code: &HostPath, pinned: &[Pinned]) -> Result<Vec<Pinned>, FileError> {
+    verify(pinned)?;
+    let mut files = pinned.to_vec();
+    if !files.iter().any(|file| file.path == *code) {
+        files.push(Pinned { path: code.clone(), sha256: digest(code.as_path())? });
     }
-    Ok(hexadecimal(&whole.finalize()))
+    Ok(files)
 }
 
 /// Reads a regular file that no link leads to.

@@ -1,6 +1,6 @@
 //! Answers that a user wants to hold for later calls: one file in the state directory, which no cage can be
-//! given. An answer is for one capability of one executor with this very code, and ends when it expires
-//! or is revoked. Written whole and renamed into place, under a lock.
+//! given. An answer is for one capability of one executor as it was, started as it was, and ends when it
+//! expires or is revoked. Written whole and renamed into place, under a lock.
 
 use std::io::{Read as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -36,7 +36,7 @@ pub struct StoredGrant {
     pub id: String,
     /// The executor's name.
     pub executor: String,
-    /// The digest of its code: a changed executor has to ask again.
+    /// The digest of its manifest, code, command and surroundings: what is changed has to ask again.
     pub code_sha256: String,
     /// The capability.
     pub capability: String,
@@ -53,7 +53,7 @@ pub struct StoredGrant {
 pub struct NewGrant {
     /// The executor's name.
     pub executor: String,
-    /// The digest of its code.
+    /// The digest of all that the answer is for.
     pub code_sha256: String,
     /// The capability.
     pub capability: String,
@@ -80,7 +80,7 @@ pub enum StoreError {
         errno: Errno,
     },
     /// The file does not hold grants, or somebody else could have written it.
-    #[error("the stored grants in `{}` cannot be used: {why}; remove the file", shown(.path.display()))]
+    #[error("the stored grants in `{}` cannot be used: {why}; `stockade grants revoke --all` starts anew", shown(.path.display()))]
     Malformed {
         /// Which file.
         path: PathBuf,
@@ -167,6 +167,22 @@ impl Store {
         }
         self.write(&directory, kept)?;
         Ok(revoked)
+    }
+
+    /// Takes all of them back, also where the file cannot be read, and says which they were. That is on record
+    /// first.
+    pub fn revoke_all(&self) -> Result<Vec<StoredGrant>, StoreError> {
+        match self.revoke(|_| true) {
+            Err(StoreError::Malformed { .. } | StoreError::Kernel { .. }) => {}
+            done => return done,
+        }
+        let directory = Directory::open(&self.state)?;
+        let _lock = self.lock(&directory)?;
+        let (executor, capability) = (EVERY.into(), EVERY.into());
+        let event = Event::GrantRevoked { executor, capability, target: "".into() };
+        record(&self.state, event).map_err(StoreError::Record)?;
+        self.write(&directory, Vec::new())?;
+        Ok(Vec::new())
     }
 
     fn lock(&self, directory: &Directory) -> Result<OwnedFd, StoreError> {
@@ -264,6 +280,9 @@ impl StoredGrant {
 fn seconds(moment: SystemTime) -> u64 {
     moment.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs()
 }
+
+/// On record for grants that nobody could read.
+const EVERY: &str = "*";
 
 const FILE_NAME: &str = "grants.json";
 const NEW_NAME: &str = ".grants.json.new";

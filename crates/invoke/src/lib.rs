@@ -34,6 +34,7 @@ pub use examine::{Examined, examine};
 pub use executor::{Executor, LoadError};
 pub use files::{FileError, Pinned};
 pub use options::{Options, Unsandboxed};
+pub use report::Left;
 pub use sandbox::{Level, Sandbox};
 pub use status::{
     Availability, ProbeError, Status, available, bwrap_available, disabled, disabled_by, status,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use policy::{Fault, Kind};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::Failure;
@@ -19,8 +19,23 @@ pub(crate) struct Report {
     signal: Option<i32>,
     reason: String,
     pub(crate) layers: Option<Value>,
+    #[serde(default)]
+    pub(crate) quarantined: Vec<Left>,
+    #[serde(default)]
+    pub(crate) notes: Vec<String>,
     duration_ms: Option<u64>,
     error: Option<ErrorReport>,
+}
+
+/// A file that a program left and that would run code on the host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Left {
+    /// Where the program left it.
+    pub path: String,
+    /// Where it is now; none where it was changed or reported, and not moved.
+    pub moved_to: Option<String>,
+    /// What became of it, in a sentence.
+    pub what: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -62,7 +77,9 @@ impl Report {
 
 impl ErrorReport {
     fn failure(&self) -> Failure {
-        let what = std::iter::once(&self.message).chain(&self.help);
+        // A call has no such flag.
+        let help = self.help.iter().filter(|line| !line.contains("--degraded-limits"));
+        let what = std::iter::once(&self.message).chain(help);
         let what = what.cloned().collect::<Vec<_>>().join("; ");
         let kind = Kind::ALL.into_iter().find(|kind| kind.word() == self.code);
         match kind.map(Kind::fault) {

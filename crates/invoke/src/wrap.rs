@@ -9,8 +9,9 @@ use serde_json::{Map, Value};
 use crate::decide::{Decided, caller, decide, derive};
 use crate::error::{Failure, InvokeError};
 use crate::executor::Executor;
+use crate::files;
 use crate::options::{Options, Unsandboxed};
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Level, Sandbox};
 use crate::status::{self, Availability};
 
 mod bubblewrap;
@@ -50,11 +51,12 @@ fn wrap(
 ) -> Result<Wrapped, Failure> {
     let own = executor.command();
     let command = if command.is_empty() { own.as_slice() } else { command };
-    let decided = decide(executor, command, arguments, options)?;
-    let enclosure = match enclosure(executor, options) {
+    // Whoever is asked agrees to what will be around it.
+    let enclosure = match enclosure(executor, options)? {
         Enclosure::Native => native_or_none(options)?,
         other => other,
     };
+    let decided = decide(executor, command, arguments, options, enclosure.level())?;
     enclose(executor, command, &decided, options, enclosure, &[])
 }
 
@@ -81,12 +83,22 @@ pub(crate) enum Enclosure {
     None(String),
 }
 
-/// What the environment, the caller and the manifest ask for.
-pub(crate) fn enclosure(executor: &Executor, options: &Options<'_>) -> Enclosure {
-    if let Some(reason) = status::disabled() {
-        return Enclosure::None(reason);
+impl Enclosure {
+    pub(crate) fn level(&self) -> Level {
+        match self {
+            Self::Native => Level::Native,
+            Self::Bwrap => Level::Bwrap,
+            Self::None(_) => Level::None,
+        }
     }
-    match options.backend.unwrap_or(executor.manifest.backend) {
+}
+
+/// What the environment, the caller and the manifest ask for.
+pub(crate) fn enclosure(executor: &Executor, options: &Options<'_>) -> Result<Enclosure, Failure> {
+    if let Some(reason) = status::disabled() {
+        return Ok(Enclosure::None(reason));
+    }
+    Ok(match backend(executor, options)? {
         Backend::Native => Enclosure::Native,
         Backend::Bwrap if status::bwrap_available() => Enclosure::Bwrap,
         Backend::Bwrap if options.unsandboxed == Unsandboxed::Allow => {
@@ -94,6 +106,16 @@ pub(crate) fn enclosure(executor: &Executor, options: &Options<'_>) -> Enclosure
         }
         // Refused where the command line is made.
         Backend::Bwrap => Enclosure::Bwrap,
+    })
+}
+
+/// Who builds the cage. A manifest can ask for bubblewrap, whose cages have fewer walls; only the caller
+/// gives it. M74, M87
+pub(crate) fn backend(executor: &Executor, options: &Options<'_>) -> Result<Backend, Failure> {
+    match (options.backend, executor.manifest.backend) {
+        (Some(chosen), _) => Ok(chosen),
+        (None, Backend::Native) => Ok(Backend::Native),
+        (None, Backend::Bwrap) => Err(Failure::refused("backend", UNAGREED_BWRAP)),
     }
 }
 
@@ -119,6 +141,10 @@ pub(crate) fn enclose(
     flags: &[OsString],
 ) -> Result<Wrapped, Failure> {
     let mut notes = decided.derived.notes.clone();
+    // A `stockade` of ours compares them itself when it starts.
+    if enclosure.level() != Level::Native {
+        files::verify(&decided.files).map_err(|error| Failure::refused("code", error))?;
+    }
     let (argv, sandbox) = match enclosure {
         Enclosure::None(reason) => {
             notes.push("there is no cage: the program has everything that you have".to_owned());
@@ -143,5 +169,9 @@ pub(crate) fn enclose(
     let (autonomy, narrowed) = (options.autonomy, decided.derived.narrowed.clone());
     Ok(Wrapped { argv, sandbox, autonomy, narrowed, notes })
 }
+
+const UNAGREED_BWRAP: &str = "the manifest asks for bubblewrap, whose cages have fewer walls, and nobody but the \
+     caller can choose that: agree with `--backend bwrap`, or have a native cage with `--backend native` \
+     (`backend` in a program)";
 
 pub(crate) const NO_BWRAP: &str = "bubblewrap is not installed";

@@ -32,8 +32,7 @@ pub(crate) struct Obstacle {
 
 impl Obstacle {
     /// Where there is no fix but to do without.
-    pub(crate) const ELSEWHERE: &str =
-        "leave the limit out, or allow what can be done with --degraded-limits";
+    pub(crate) const ELSEWHERE: &str = "leave the limit out";
 
     /// For something that failed without a known fix.
     pub(crate) fn without_fix(why: &LimitsError) -> Self {

@@ -57,6 +57,7 @@ class RunResult:
         duration_ms: from the program's first instruction to its end.
         denials: refused system calls, each with `syscall`, `count` and `killed`.
         quarantined: files that were set aside, each with `path`, `moved_to` and `what`.
+        notes: what else was found after the run, one sentence each.
         network: what went through and what was refused; None without a network.
         usage: what limits have counted; None without limits.
         raw: the whole result, with what is not listed here.
@@ -72,6 +73,7 @@ class RunResult:
     duration_ms: Optional[int] = None
     denials: List[Dict[str, Any]] = field(default_factory=list)
     quarantined: List[Dict[str, Any]] = field(default_factory=list)
+    notes: List[str] = field(default_factory=list)
     network: Optional[Dict[str, Any]] = None
     usage: Optional[Dict[str, Any]] = None
     raw: Dict[str, Any] = field(default_factory=dict, repr=False)

@@ -34,6 +34,7 @@ class StockadeError(Exception):
         sandbox: the level that was enforced (`native`, `bwrap`, `none`); None where nothing started.
         autonomy: the autonomy of the call; None where there was none.
         stderr: the end of what an executor wrote to standard error, or what a run did.
+        left: files that an executor left and that would run code on the host, as in `Invoked`.
         result: the whole result of a run; None for executors.
     """
 
@@ -48,6 +49,7 @@ class StockadeError(Exception):
         sandbox: Optional[str] = None,
         autonomy: Optional[str] = None,
         stderr: Any = None,
+        left: Sequence[Dict[str, Any]] = (),
         result: Optional[RunResult] = None,
     ) -> None:
         Exception.__init__(self, message)
@@ -59,6 +61,7 @@ class StockadeError(Exception):
         self.sandbox = sandbox
         self.autonomy = autonomy
         self.stderr = stderr
+        self.left = list(left)
         self.result = result
 
     def __str__(self) -> str:

@@ -66,6 +66,8 @@ class Invoked:
         exit_code: its exit code; an executor may say in its answer why it is not 0.
         narrowed: what the manifest declares and this call did not get, one sentence each.
         notes: what a person may want to know, one sentence each.
+        left: files that it left and that would run code on the host, each with `path`, `moved_to` (where it
+            was set aside) and `what`.
         invocation: the name of this start in the record; None without a cage of `stockade`'s own.
         duration: how long it ran, in seconds.
         stderr: what it wrote to standard error.
@@ -79,6 +81,7 @@ class Invoked:
     exit_code: int = 0
     narrowed: List[str] = field(default_factory=list)
     notes: List[str] = field(default_factory=list)
+    left: List[Dict[str, Any]] = field(default_factory=list)
     invocation: Optional[str] = None
     duration: float = 0.0
     stderr: str = ""
@@ -138,6 +141,7 @@ class Question:
         target: what it is limited to; None where it is not.
         command: the command that will run, as a shell takes it.
         arguments: the arguments of the call; None where they are not known yet.
+        sandbox: what will be around it: `native`, `bwrap` or `none`.
         always: whether the answer holds for this call alone, whatever it is.
     """
 
@@ -147,6 +151,7 @@ class Question:
     target: Optional[str]
     command: str
     arguments: Optional[Dict[str, Any]]
+    sandbox: str
     always: bool
 
 
@@ -220,7 +225,8 @@ def invoke(
         extra_ro, extra_rw: paths of the caller's own choice.
         grants: what of the manifest is given, such as `["fs:read:~/notes", "network:example.com"]`;
             without it everything ordinary that the manifest declares.
-        backend: `native` or `bwrap`, in place of what the manifest says.
+        backend: `native` or `bwrap`, in place of what the manifest says; without it a manifest that says
+            `bwrap` is refused.
         allow_unsandboxed: whether the program may run where no cage can be built.
         approve: who is asked where the level wants somebody to agree: a function that gets a
             `Question` and returns whether to go on (or `"always"`, a `datetime` or a `timedelta`, which are
@@ -250,6 +256,7 @@ def invoke(
         exit_code=told["exit_code"],
         narrowed=told["narrowed"],
         notes=told["notes"],
+        left=told["left"],
         invocation=told["invocation"],
         duration=told["duration_ms"] / 1000,
         stderr=told["stderr"],
@@ -487,6 +494,7 @@ def _error(told: Dict[str, Any], cmd: Any) -> StockadeError:
         "autonomy": told.get("autonomy"),
         "invocation": told.get("invocation"),
         "stderr": told.get("stderr"),
+        "left": told.get("left") or [],
         "sandbox": sandbox["level"] if sandbox else None,
     }
     if failure["kind"] == "timeout":

@@ -18,7 +18,7 @@ pub(super) fn select(text: &str, recording: &mut Recording) -> Result<Selection,
     recording.labels.subagent_name = Some(sealed.executor.clone());
     sealed.verify_files().map_err(|error| {
         let refused = advice::Failure::new(policy::Kind::NotApproved, error.to_string());
-        refused.help("if you changed it, write the new digest into the manifest")
+        refused.help("if you changed it, write the new digest into a manifest that has one, and wrap it again")
     })?;
     Ok(sealed.selection(&Caller::of_this_process()?)?)
 }

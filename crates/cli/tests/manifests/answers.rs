@@ -183,3 +183,24 @@ fn a_path_that_may_not_be_seen_is_not_there() {
     });
     assert_eq!(*called.result(), missing);
 }
+
+/// K227: what an executor plants is set aside, and its answer and its failure say so.
+#[test]
+fn what_an_executor_leaves_is_in_the_result() {
+    let lines = "[[capabilities]]\nname = \"fs:write\"\nhints = [\"~/out/**\"]";
+    let program = "open(os.path.join(home, 'out', args['name']), 'w').write('x')\n\
+                   sys.exit(3) if args['fail'] else answer()";
+    let tool = Tool::new(lines, program);
+    let out = tool.directory("out");
+    let called = tool.call(r#"{"name": ".envrc", "fail": false}"#);
+    called.result();
+    let left = &called.answer["left"][0];
+    assert_eq!(left["path"], out.join(".envrc").to_str().unwrap(), "{:#}", called.answer);
+    assert!(std::path::Path::new(left["moved_to"].as_str().unwrap()).exists());
+    assert!(called.answer["notes"].to_string().contains(".envrc"), "{:#}", called.answer);
+    let failed = tool.call(r#"{"name": ".envrc", "fail": true}"#);
+    failed.fails("exited", 3);
+    assert_eq!(failed.answer["left"].as_array().unwrap().len(), 1, "{:#}", failed.answer);
+    let harmless = tool.call(r#"{"name": "note", "fail": false}"#);
+    assert_eq!((harmless.result(), &harmless.answer["left"]), (&json!({}), &json!([])));
+}

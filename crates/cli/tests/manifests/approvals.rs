@@ -153,3 +153,25 @@ fn the_terminal_cannot_be_flooded() {
     let shown = String::from_utf8_lossy(&output.stdout);
     assert!(shown.contains("not_approved") && !shown.contains("Allow"), "{shown}");
 }
+
+/// Stored answers that cannot be read answer nothing, and taking all of them back begins anew.
+#[test]
+fn broken_grants_can_be_repaired() {
+    let tool = exec();
+    let file = tool.place.state().join("stockade/grants.json");
+    tool.ask(&["grants", "revoke", "--all"]).expect_code(0);
+    for broken in ["{", "[]", "{\"version\":9,\"grants\":[]}"] {
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, broken).unwrap();
+        let called = tool.call("{}");
+        called.fails("refused", 125).says("grants revoke --all");
+        assert_eq!(called.answer["error"]["code"], "grants");
+        tool.ask(&["grants", "list"]).expect_code(123).says("grants revoke --all");
+        tool.ask(&["grants", "revoke", "x"]).expect_code(123);
+        tool.ask(&["grants", "revoke", "--all"]).expect_code(0);
+        assert_eq!(tool.ask(&["grants", "list"]).expect_code(0).stdout, "");
+    }
+    let events = tool.place.records();
+    let revoked = events.iter().filter(|one| one["event"] == "grant.revoked");
+    assert_eq!(revoked.filter(|one| one["executor"] == "*").count(), 3);
+}

@@ -93,3 +93,21 @@ fn huge_arguments_are_refused() {
         (&json!("too_large"), &json!("arguments"))
     );
 }
+
+/// M68: one shape, whatever is wrong: also a manifest or arguments that cannot be read.
+#[test]
+fn what_cannot_be_read_is_refused_in_the_same_shape() {
+    let tool = Tool::new("", "answer()");
+    for arguments in ["{", "[]", "nonsense"] {
+        let called = tool.call(arguments);
+        called.fails("refused", 2).says("the arguments");
+        assert_eq!(called.answer["error"]["code"], "usage");
+    }
+    tool.call_with(&["--grant", "nonsense"], "{}").fails("refused", 2).says("no grant");
+    std::fs::write(&tool.manifest, "code = 1").unwrap();
+    let called = tool.call("{}");
+    called.fails("refused", 123).says("code");
+    assert!(called.answer["sandbox"].is_null() && called.answer["autonomy"] == "supervised");
+    std::fs::remove_file(&tool.manifest).unwrap();
+    tool.call("{}").fails("refused", 123).says("cannot be read");
+}

@@ -113,3 +113,36 @@ fn the_whole_network_is_granted_by_name_and_approved() {
 fn object(value: &Value) -> &Map<String, Value> {
     value.as_object().unwrap()
 }
+
+/// Code that is swapped while somebody reads the question does not run, with a cage and without one.
+#[test]
+fn code_that_changes_during_the_question_does_not_run() {
+    let Some(executor) = given() else {
+        let tool = Tool::new("capabilities = [\"mail:send\"]", "answer(ran='first')");
+        return in_own_process(
+            &tool,
+            "threads::code_that_changes_during_the_question_does_not_run",
+        );
+    };
+    let binary = stockade_binary();
+    let code = executor.code.as_path().to_owned();
+    let first = std::fs::read_to_string(&code).unwrap();
+    let swap = Callback(|_: &Question| {
+        std::fs::write(&code, first.replace("first", "second")).unwrap();
+        Answer::Once
+    });
+    let options = Options { stockade: Some(&binary), approver: &swap, ..Options::new() };
+    let error = invoke::invoke(&executor, &Map::new(), &options).unwrap_err();
+    assert!(error.to_string().contains("its digest differs"), "{error}");
+    std::fs::write(&code, &first).unwrap();
+    let wrapped = invoke::wrap_command(&executor, &[], None, &options).unwrap();
+    let output = Command::new(&wrapped.argv[0]).args(&wrapped.argv[1..]).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && told.contains("its digest differs"), "{told}");
+    if invoke::bwrap_available() {
+        std::fs::write(&code, &first).unwrap();
+        let options = Options { backend: Some(invoke::Backend::Bwrap), ..options };
+        let error = invoke::invoke(&executor, &Map::new(), &options).unwrap_err();
+        assert!(error.to_string().contains("its digest differs"), "{error}");
+    }
+}

@@ -10,6 +10,9 @@ use super::support::{Ended, has, is_root, stockade_binary};
 const WHERE: &str = "answer(got=args, status=[line.split()[1] for line in open('/proc/self/status')\n\
                      if line.startswith('NSpid')], names=sorted(os.listdir(home)))";
 
+/// The caller's word for the weaker backend.
+const AGREED: &[&str] = &["--backend", "bwrap"];
+
 fn wrap(tool: &Tool, flags: &[&str]) -> Value {
     let ended = tool.ask(&[&["wrap", "@", "--json"], flags].concat());
     serde_json::from_str(&ended.expect_code(0).stdout).unwrap()
@@ -72,7 +75,7 @@ fn any_command_can_be_wrapped() {
     ended.expect_code(1).prints(&format!("cage in\n{}\n", tool.place.project.display()));
 }
 
-/// M50, M51, M52, M53, M65, M81, M84, M85, M87: `backend = "bwrap"` gives bubblewrap's own command line.
+/// M50, M51, M52, M53, M65, M81, M84, M85, M87: `backend = "bwrap"`, agreed to, gives bubblewrap's own command line.
 #[test]
 fn bubblewraps_command_line_is_complete_in_itself() {
     if !has("bwrap") {
@@ -80,7 +83,7 @@ fn bubblewraps_command_line_is_complete_in_itself() {
     }
     let tool = Tool::new("backend = \"bwrap\"", WHERE);
     open_to_strangers(&tool);
-    let wrapped = wrap(&tool, &[]);
+    let wrapped = wrap(&tool, AGREED);
     assert_eq!(wrapped["sandbox"]["level"], "bwrap");
     let argv = words(&wrapped);
     let program = argv.iter().position(|word| word.ends_with("/bwrap")).unwrap();
@@ -103,12 +106,17 @@ fn bubblewraps_command_line_is_complete_in_itself() {
     for flag in ["--seccomp", "--ro-bind-data", "--bind-data", "--file", "--args", "--info-fd"] {
         assert!(!argv.iter().any(|word| word == flag), "{flag}");
     }
-    assert!(wrapped["notes"].to_string().contains("no filter of system calls"));
+    let notes = wrapped["notes"].to_string();
+    for part in
+        ["no filter of system calls", "no file that it made is set aside", "are compared when"]
+    {
+        assert!(notes.contains(part), "no {part:?} in {notes}");
+    }
     let ended = start(&tool, &argv);
     let answer: Value = serde_json::from_str(&ended.expect_code(0).stdout).unwrap();
     assert_eq!(answer["got"], json!({}));
     // The whole of it by `invoke`, which keeps the time.
-    let called = tool.call("{}");
+    let called = tool.call_with(AGREED, "{}");
     assert_eq!(
         (&called.answer["ok"], &called.answer["sandbox"]["level"]),
         (&json!(true), &json!("bwrap"))
@@ -125,7 +133,7 @@ fn grants_come_after_the_system_and_before_the_namespaces() {
     let lines =
         "backend = \"bwrap\"\n[[capabilities]]\nname = \"fs:write\"\nhints = [\"~/out/**\"]";
     let tool = Tool::new(lines, "open(os.path.join(home, 'out/new'), 'w').write('x'); answer()");
-    let argv = words(&wrap(&tool, &[]));
+    let argv = words(&wrap(&tool, AGREED));
     let out = tool.home("out");
     let at = |flag: &[&str]| argv.windows(flag.len()).position(|words| words == flag).unwrap();
     let path = out.to_str().unwrap();
@@ -150,7 +158,7 @@ fn bubblewraps_executors_end_as_well() {
     let lines = "backend = \"bwrap\"\ntimeout_sec = 1";
     let tool = Tool::new(lines, "os.fork(); time.sleep(1000)");
     open_to_strangers(&tool);
-    tool.call("{}").fails("timeout", 124);
+    tool.call_with(AGREED, "{}").fails("timeout", 124);
     super::executor::assert_gone(tool.place.project.to_str().unwrap());
 }
 
@@ -162,9 +170,22 @@ fn bubblewrap_is_refused_what_it_cannot_hold() {
     }
     let hosts = "backend = \"bwrap\"\n[[capabilities]]\nname = \"network:https\"\nhints = [\"example.com\"]";
     let tool = Tool::new(hosts, "answer()");
-    tool.ask(&["wrap", "@"]).expect_code(125).says("network destinations");
+    tool.ask(&[&["wrap", "@"], AGREED].concat()).expect_code(125).says("network destinations");
     let memory = Tool::new("backend = \"bwrap\"\nmemory = \"64M\"", "answer()");
-    memory.ask(&["wrap", "@"]).expect_code(125).says("limits");
+    memory.ask(&[&["wrap", "@"], AGREED].concat()).expect_code(125).says("limits");
+}
+
+/// M74, M87: a manifest asks for the weaker backend, and only the caller gives it.
+#[test]
+fn a_manifest_alone_does_not_choose_bubblewrap() {
+    let tool = Tool::new("backend = \"bwrap\"", "answer(ran=True)");
+    tool.call("{}").fails("refused", 125).says("--backend bwrap");
+    tool.ask(&["wrap", "@"]).expect_code(125).says("--backend bwrap");
+    tool.ask(&["check", "--manifest", tool.manifest.to_str().unwrap()])
+        .expect_code(0)
+        .says("--backend bwrap");
+    // The stronger one needs no agreement beyond the word.
+    assert_eq!(tool.call_with(&["--backend", "native"], "{}").result()["ran"], true);
 }
 
 /// M55, M91, M92: bubblewrap is looked for anew each time; a native cage does without it.

@@ -13,8 +13,10 @@ use policy::shown::Shown;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::termios::{InputModes, LocalModes, OptionalActions, Termios};
+use serde_json::{Map, Value};
 
 use super::{Answer, Approver, Question};
+use crate::sandbox::Level;
 
 #[cfg(test)]
 mod tests;
@@ -154,42 +156,75 @@ fn meaning(line: &[u8], always: bool) -> Answer {
     }
 }
 
-/// What is shown.
+/// What is shown. Each field has a bound of its own, so that a long one cannot push out another.
 fn text(question: &Question) -> String {
-    let Question { executor, version, capability, target, command, arguments, always } = question;
+    let Question { executor, version, capability, target, command, arguments, sandbox, always } =
+        question;
+    let name = format!("{} {}", bounded(executor, LONGEST_WORD), bounded(version, LONGEST_WORD));
+    let mut rows = vec![("executor", name), ("wants", bounded(capability, LONGEST_WORD))];
+    rows.extend(target.as_ref().map(|target| ("limited to", bounded(target, LINE))));
+    rows.push(("runs", bounded(command, LONGEST_COMMAND)));
+    rows.push(("in", around(*sandbox).to_owned()));
+    rows.extend(arguments.iter().flat_map(argument_rows));
     let mut text = String::from("\nstockade: an executor needs your approval\n");
-    let mut rows =
-        vec![("executor", format!("{executor} {version}")), ("wants", capability.clone())];
-    rows.extend(target.clone().map(|target| ("limited to", target)));
-    rows.push(("runs", command.clone()));
-    rows.extend(arguments.clone().map(|arguments| ("with", arguments)));
-    let mut left = MOST_LINES;
     for (name, value) in rows {
         for (number, line) in folded(&value).into_iter().enumerate() {
-            if left == 0 {
-                text.push_str("  | … there is more, which is not shown\n");
-                break;
-            }
-            left -= 1;
             let name = if number == 0 { name } else { "" };
             text.push_str(&format!("  | {name:10} {line}\n"));
         }
     }
     text.push_str(match always {
         true => "Allow this one call? [y/N] ",
-        false => "Allow this one call (y), or always for this very code (a)? [y/a/N] ",
+        false => "Allow this one call (y), or always for the very same executor (a)? [y/a/N] ",
     });
     text
 }
 
-/// Lines of at most [`LINE`] characters, in which nothing has an effect.
+/// A row for each argument, and how many have none.
+fn argument_rows(arguments: &Map<String, Value>) -> Vec<(&'static str, String)> {
+    let row = |(name, value): (&String, &Value)| {
+        let name = bounded(name, LONGEST_WORD);
+        format!("{name} = {}", bounded(&value.to_string(), LINE))
+    };
+    let mut rows: Vec<String> = arguments.iter().take(MOST_ARGUMENTS).map(row).collect();
+    match arguments.len().saturating_sub(MOST_ARGUMENTS) {
+        0 if rows.is_empty() => rows.push("no arguments".to_owned()),
+        0 => {}
+        more => rows.push(format!("… {more} more arguments, which are not shown")),
+    }
+    let first = std::iter::once("with").chain(std::iter::repeat(""));
+    first.zip(rows).collect()
+}
+
+fn around(level: Level) -> &'static str {
+    match level {
+        Level::Native => "a cage",
+        Level::Bwrap => "a cage of bubblewrap's, which has fewer walls",
+        Level::None => "NO CAGE: it has everything that you have",
+    }
+}
+
+/// The beginning of a text, in which nothing has an effect, and how much is left out.
+fn bounded(value: &str, most: usize) -> String {
+    let safe = Shown(value).to_string();
+    let more = safe.chars().count().saturating_sub(most);
+    if more == 0 {
+        return safe;
+    }
+    let shown: String = safe.chars().take(most).collect();
+    format!("{shown}… {more} more characters")
+}
+
+/// Lines of at most [`LINE`] characters.
 fn folded(value: &str) -> Vec<String> {
-    let safe: Vec<char> = Shown(value).to_string().chars().collect();
-    safe.chunks(LINE).map(|line| line.iter().collect()).collect()
+    let letters: Vec<char> = value.chars().collect();
+    letters.chunks(LINE).map(|line| line.iter().collect()).collect()
 }
 
 const LINE: usize = 160;
-const MOST_LINES: usize = 20;
+const LONGEST_WORD: usize = 64;
+const LONGEST_COMMAND: usize = 6 * LINE;
+const MOST_ARGUMENTS: usize = 12;
 const MOST_REFUSALS: u32 = 3;
 const PAUSE_SECONDS: u64 = 60;
 const FILE_NAME: &str = "questions";

@@ -27,15 +27,32 @@ impl World {
     }
 
     fn settle(&self, ask: Ask, approver: &dyn Approver) -> Result<(), Failure> {
+        self.settle_changed(ask, approver, |_| {})
+    }
+
+    /// The same where something about the call is otherwise.
+    fn settle_changed(
+        &self,
+        ask: Ask,
+        approver: &dyn Approver,
+        change: impl FnOnce(&mut Asking<'_>),
+    ) -> Result<(), Failure> {
         let asked = Asked { capability: "code:exec".to_owned(), target: None, ask };
         let arguments = Map::from_iter([("a".to_owned(), json!(1))]);
-        let asking = Asking {
+        let files = crate::files::as_they_are(&self.executor.code, &[]).unwrap();
+        let command = self.executor.command();
+        let mut asking = Asking {
             executor: &self.executor,
-            command: &self.executor.command(),
+            command: &command,
             arguments: Some(&arguments),
+            files: &files,
+            around: Level::Native,
+            extra_ro: &[],
+            extra_rw: &[],
             approver,
             state: Some(&self.state),
         };
+        change(&mut asking);
         asking.settle(&[asked])
     }
 
@@ -69,7 +86,7 @@ fn a_callback_is_told_what_will_run() {
     assert_eq!(asked.len(), 2);
     let question = asked.first().unwrap();
     assert!(question.always && question.command.contains("run.py"), "{question:?}");
-    assert_eq!(question.arguments.as_deref(), Some("{\"a\":1}"));
+    assert_eq!(question.arguments.as_ref().map(|all| json!(all)), Some(json!({"a": 1})));
     assert_eq!(world.record().matches("\"answer\":\"once\"").count(), 2);
 }
 
@@ -87,6 +104,49 @@ fn a_stored_answer_holds_for_this_code_alone() {
     assert!(world.record().contains("\"answer\":\"stored\""));
     std::fs::write(Path::new(world.executor.code.as_path()), "print('changed')").unwrap();
     world.settle(Ask::Storable, &Nobody).unwrap_err();
+}
+
+/// M74: an answer was given for one manifest, one command and what was around it, and is for nothing else.
+#[test]
+fn a_stored_answer_holds_for_this_very_call_alone() {
+    let world = World::new();
+    let always = Callback(|_: &Question| Answer::Always { until: None });
+    world.settle(Ask::Storable, &always).unwrap();
+    let other = |field: &str, value: Value| {
+        let mut manifest = json!({
+            "name": "runner", "version": "1", "code": "run.py", "capabilities": ["code:exec"],
+        });
+        manifest[field] = value;
+        let directory = world.executor.code_directory.as_path();
+        // A change can put into any call what lives for good.
+        &*Box::leak(Box::new(Executor::from_value(&manifest, directory).unwrap()))
+    };
+    let same = other("name", json!("runner"));
+    world.settle_changed(Ask::Storable, &Nobody, |asking| asking.executor = same).unwrap();
+    for changed in [
+        other("interpreter", json!(["sh", "-c", "id"])),
+        other("capabilities", json!(["code:exec", {"name": "fs:write", "hint": "~/a"}])),
+        other("summary", json!("another")),
+        other("backend", json!("bwrap")),
+    ] {
+        let refused =
+            world.settle_changed(Ask::Storable, &Nobody, |asking| asking.executor = changed);
+        refused.expect_err(&format!("{:?}", changed.manifest));
+    }
+    let words = &*Vec::leak(vec![OsString::from("sh"), "-c".into(), "id".into()]);
+    let paths = &*Vec::leak(vec![HostPath::new("/srv").unwrap()]);
+    let changes: [&dyn Fn(&mut Asking<'_>); 5] = [
+        &|asking| asking.command = words,
+        &|asking| asking.around = Level::Bwrap,
+        &|asking| asking.around = Level::None,
+        &|asking| asking.extra_ro = paths,
+        &|asking| asking.extra_rw = paths,
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        let refused = world.settle_changed(Ask::Storable, &Nobody, change);
+        refused.expect_err(&number.to_string());
+    }
+    world.settle(Ask::Storable, &Nobody).unwrap();
 }
 
 /// An answer that cannot be kept on record does not hold.

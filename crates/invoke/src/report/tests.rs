@@ -35,6 +35,15 @@ fn a_start_that_failed_is_refused_or_unavailable() {
     assert!(matches!(failed("record_lost"), Failure::Killed { .. }));
 }
 
+/// Help is for a caller of executors, who has not every flag of `run`.
+#[test]
+fn no_flag_is_advised_that_a_call_does_not_have() {
+    let help = r#"["`--degraded-limits` starts it", "leave it out"]"#;
+    let error = format!(r#"{{"code":"limits_unavailable","message":"m","help":{help}}}"#);
+    let told = outcome(&format!(r#"{{"exit_code":122,"reason":"x","error":{error}}}"#));
+    assert_eq!(told, Err(Failure::Unavailable { reason: "m; leave it out".to_owned() }));
+}
+
 #[test]
 fn what_is_no_report_is_none() {
     for text in ["", "{}", "x", "[]", r#"{"exit_code":"x","reason":"exited"}"#] {

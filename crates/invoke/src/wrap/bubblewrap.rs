@@ -31,7 +31,8 @@ pub(super) fn command_line(
     };
     let argv = as_other.into_iter().chain([program.as_os_str().to_owned()]);
     let argv = argv.chain(words.into_iter().skip(1).map(|word| word.as_os_str().to_owned()));
-    let notes = gaps.iter().map(|gap| format!("bubblewrap: {gap}"));
+    let gaps = gaps.iter().map(String::as_str).chain([UNATTENDED, COMPARED_ONCE]);
+    let notes = gaps.map(|gap| format!("bubblewrap: {gap}"));
     Ok((argv.collect(), notes.collect()))
 }
 
@@ -75,6 +76,10 @@ fn compiled(
         .map_err(|error| Failure::refused("bwrap", with_causes(&error)))?;
     Ok((prepared.plan, network))
 }
+
+const UNATTENDED: &str =
+    "nothing looks after what the program leaves: no file that it made is set aside";
+const COMPARED_ONCE: &str = "the code and pinned files are compared when the command line is made, and not when it is started";
 
 /// bubblewrap maps its own id into the cage: started as root it would act as root on every file that it
 /// shows. T64

@@ -9,7 +9,8 @@ fn question() -> Question {
         capability: "mail:send".to_owned(),
         target: None,
         command: "python3 post.py".to_owned(),
-        arguments: Some("{}".to_owned()),
+        arguments: Some(Map::new()),
+        sandbox: Level::Native,
         always: true,
     }
 }
@@ -41,7 +42,8 @@ fn nothing_in_it_can_look_like_the_question() {
         capability: evil.to_owned(),
         target: Some(evil.to_owned()),
         command: evil.to_owned(),
-        arguments: Some(evil.to_owned()),
+        arguments: Some(Map::from_iter([(evil.to_owned(), evil.into())])),
+        sandbox: Level::None,
         always: true,
     });
     assert!(shown.chars().all(|letter| letter == '\n' || !policy::shown::misleads(letter)));
@@ -53,13 +55,31 @@ fn nothing_in_it_can_look_like_the_question() {
     }
 }
 
+/// T53: however long a field is, every other one is shown, and so is how much was cut.
 #[test]
-fn a_flood_of_text_is_cut() {
-    let shown = text(&Question { command: "word ".repeat(100_000), ..question() });
-    assert!(shown.lines().count() <= MOST_LINES + 8, "{}", shown.lines().count());
+fn no_field_pushes_out_another() {
+    let flood = "word ".repeat(100_000);
+    let arguments = (0..100).map(|number| (format!("a{number:02} {flood}"), flood.clone().into()));
+    let long = Question {
+        executor: format!("post {flood}"),
+        version: flood.clone(),
+        capability: format!("mail:send {flood}"),
+        target: Some(format!("one@example.com {flood}")),
+        command: format!("python3 post.py {flood}"),
+        arguments: Some(arguments.collect()),
+        ..question()
+    };
+    let shown = text(&long);
+    for part in ["post", "mail:send", "one@example.com", "python3 post.py", "a cage", "a00", "a11"]
+    {
+        assert!(shown.contains(part), "no {part:?} in {shown}");
+    }
+    assert!(shown.contains("more characters") && shown.contains("88 more arguments"), "{shown}");
+    assert!(shown.lines().count() <= 50, "{shown}");
     assert!(shown.lines().all(|line| line.chars().count() <= LINE + 15));
-    assert!(shown.contains("there is more, which is not shown"));
     assert!(shown.ends_with("Allow this one call? [y/N] "));
+    let shown = text(&Question { command: "x".repeat(LONGEST_COMMAND + 7), ..question() });
+    assert!(shown.contains("… 7 more characters"), "{shown}");
 }
 
 /// T66: whoever says no three times is left alone for a while, by every process.
