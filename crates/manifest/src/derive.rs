@@ -61,8 +61,8 @@ pub enum Found {
 pub struct Derived {
     /// Its policy. The project is the code's directory.
     pub policy: Policy,
-    /// Paths that came from arguments. Whoever resolves the policy makes sure that each leads to a
-    /// place within its root.
+    /// Paths from the manifest, each its own root, and from arguments. Whoever resolves the policy makes
+    /// sure that each leads to a place within its root, which must have no link in it.
     pub confined: Vec<Confined>,
     /// What somebody has to agree to before the program is started.
     pub asks: Vec<Asked>,
@@ -77,7 +77,7 @@ pub struct Derived {
     pub whole_network: bool,
 }
 
-/// A path that an argument named, and the root of the manifest that it must stay within.
+/// A path, and the root that it must stay within: of an argument what the manifest and the grants leave.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Confined {
     /// As in the rule of the policy.

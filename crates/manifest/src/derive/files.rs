@@ -243,8 +243,8 @@ impl<'a> Derivation<'a> {
                 (false, false) => continue,
             };
             shown = true;
-            let part = Part { path: path.clone(), directory: hint.directory, ..*part };
-            self.show(&part, what, origin, Some(&root.path));
+            let shown_part = Part { path: path.clone(), directory: hint.directory, ..*part };
+            self.show(&shown_part, what, origin, Some(&part.path));
         }
         if !shown {
             self.narrow(format!("{what} is not granted"));
@@ -277,11 +277,10 @@ impl<'a> Derivation<'a> {
                 self.create.push(path.clone());
             }
         }
-        if let Some(root) = within.filter(|root| *root != path) {
-            let confined = Confined { path: path.clone(), root: root.clone() };
-            if !self.confined.contains(&confined) {
-                self.confined.push(confined);
-            }
+        let root = within.unwrap_or(path).clone();
+        let confined = Confined { path: path.clone(), root };
+        if !self.confined.contains(&confined) {
+            self.confined.push(confined);
         }
         self.effective.grant(rule(path.clone(), *access, origin.clone()));
     }

@@ -324,3 +324,18 @@ fn capabilities_add_up() {
         1
     );
 }
+
+/// T61: a link in an argument's path leads no further than the grant, and a manifest's path is its own root.
+#[test]
+fn a_path_is_confined_to_what_is_granted() {
+    let argument = r#"{ name = "fs:read", hints = ["~/notes/**", "arg:path"] }"#;
+    let whole = Asking::with(json!({ "path": "~/notes/todo.md" }));
+    let part = Asking { grants: Asking::granting(&["fs:read:~/notes/todo.md"]).grants, ..whole };
+    let roots = |capabilities: &str| {
+        let confined = call(capabilities, &part).unwrap().confined;
+        confined.into_iter().map(|confined| confined.root.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(roots(argument), ["/home/dev/notes/todo.md"]);
+    let both = format!("{argument}, {{ name = \"fs:read\", hints = [\"~/notes/todo.md\"] }}");
+    assert_eq!(roots(&both), ["/home/dev/notes/todo.md"]);
+}
