@@ -2,6 +2,7 @@
 //! of a call leave of that. Never says the value of an argument.
 
 use plan::HostPath;
+use policy::protected::{self, Object};
 use policy::shown::{Shown, shortened};
 use policy::{FsAccess, RuleOrigin, ungrantable};
 
@@ -251,6 +252,35 @@ impl<'a> Derivation<'a> {
         }
     }
 
+    /// Refuses to write to what runs code on the host, unless a grant names exactly that path.
+    fn may_run_code(&mut self, part: &Part, what: &str, is_argument: bool) -> bool {
+        let object = match (self.place.found)(&part.path) {
+            Found::Directory => Object::Directory,
+            Found::Other => Object::File,
+            Found::Missing if part.directory => Object::Directory,
+            Found::Missing => Object::Any,
+        };
+        let Some(entry) = protected::holding(self.place.home, &part.path, object) else {
+            return true;
+        };
+        let is_named = |grant: &Grant| match grant {
+            Grant::Write(hint) => hint.root(self.place.home).is_some_and(|root| root == part.path),
+            _ => false,
+        };
+        if self.listed_grants().iter().any(is_named) {
+            return true;
+        }
+        if is_argument {
+            let message = format!("{what} names a file that runs code on the host");
+            self.refuse(ReasonCode::Argument, message, "");
+            return false;
+        }
+        let message = format!("{what} is run on the host by {}", entry.runs_by);
+        let help = format!("grant it by name: `fs:write:{}`", shortened(&part.path));
+        self.refuse(ReasonCode::NeedsGrant, message, &help);
+        false
+    }
+
     fn show(&mut self, part: &Part, what: &str, origin: &RuleOrigin, within: Option<&HostPath>) {
         let Part { path, access, directory } = part;
         // A grant may have named a part that the root's own check did not see.
@@ -260,6 +290,9 @@ impl<'a> Derivation<'a> {
             return;
         }
         if *access == FsAccess::ReadWrite && !self.leaves_code_alone(path, what) {
+            return;
+        }
+        if *access == FsAccess::ReadWrite && !self.may_run_code(part, what, within.is_some()) {
             return;
         }
         if (self.place.found)(path) == Found::Missing {
