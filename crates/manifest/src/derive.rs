@@ -70,8 +70,8 @@ pub struct Derived {
     pub narrowed: Vec<String>,
     /// What a person may want to know, one sentence each.
     pub notes: Vec<String>,
-    /// Directories to make before the policy is resolved. The parent of each exists and has to be
-    /// a directory of the caller's own, not a link.
+    /// Directories to make before the policy is resolved, once everything is agreed to. The manifest names
+    /// each. Its parent exists and has to be a directory of the caller's own, with no link on its path.
     pub create: Vec<HostPath>,
     /// Whether the policy has the whole public network. The caller granted it by name.
     pub whole_network: bool,

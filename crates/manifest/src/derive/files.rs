@@ -301,9 +301,11 @@ impl<'a> Derivation<'a> {
                 return;
             }
             let parent = path.parent().map(|parent| (self.place.found)(&parent));
-            if !directory || parent != Some(Found::Directory) {
+            // Nothing is made because an argument says so.
+            if within.is_some() || !directory || parent != Some(Found::Directory) {
                 let message = format!("{what} does not exist, so nothing could be kept there");
-                self.refuse(ReasonCode::Missing, message, MAKE_IT);
+                let help = if within.is_some() { "make it" } else { MAKE_IT };
+                self.refuse(ReasonCode::Missing, message, help);
                 return;
             }
             if !self.create.contains(path) {
