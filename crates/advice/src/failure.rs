@@ -199,8 +199,11 @@ impl From<PrepareError> for Failure {
             PrepareError::LeadsOut { .. } => {
                 Self::new(kind, sentence).help("give the real path, inside the tree")
             }
-            PrepareError::LeadsToBroad { .. } => {
-                Self::new(kind, sentence).help("name the real path in a grant of its own")
+            PrepareError::ThroughLink { .. } => Self::new(kind, sentence).help(
+                "name the real path in the manifest, or give it yourself, with `--ro` or `--rw`",
+            ),
+            PrepareError::LeadsTo { .. } => {
+                Self::new(kind, sentence).help("name the real path, and grant it by name")
             }
             PrepareError::NoRandomBytes(_) => Self::new(kind, sentence),
         }

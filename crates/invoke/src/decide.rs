@@ -51,8 +51,9 @@ pub(crate) fn decide(
         state: options.state,
     };
     asking.settle(&decided.derived.asks)?;
+    let home = caller.home();
     for path in &decided.derived.create {
-        roots::create(path).map_err(|what| Failure::refused("missing", what))?;
+        roots::create(path, home.as_ref()).map_err(|what| Failure::refused("missing", what))?;
     }
     Ok(decided)
 }

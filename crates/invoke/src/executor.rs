@@ -22,7 +22,8 @@ pub struct Executor {
     pub manifest: Manifest,
     /// Its entry, with every link resolved.
     pub code: HostPath,
-    /// The directory of that, which its cage shows read-only.
+    /// What its cage shows read-only: the directory of its manifest's file, or of its code where the manifest
+    /// has none. It starts there.
     pub code_directory: HostPath,
     /// Files that must be what the manifest says they are.
     pub(crate) pinned: Vec<Pinned>,
@@ -55,12 +56,20 @@ pub enum LoadError {
     File(#[from] FileError),
 }
 
+/// Where the code of a manifest may lie.
+#[derive(Clone, Copy)]
+enum CodeLies {
+    InDirectory,
+    Anywhere,
+}
+
 impl Executor {
     /// Reads the manifest at a path: TOML, or JSON where the name ends in `.json`. Relative paths in it
-    /// begin in its directory.
+    /// begin in its directory, which must hold its code: nobody else vouches for what a manifest shows.
     pub fn load(path: &Path) -> Result<Self, LoadError> {
         let unreadable = |problem: String| LoadError::Unreadable { path: path.to_owned(), problem };
-        let text = read_bounded(path).map_err(unreadable)?;
+        let real = std::fs::canonicalize(path).map_err(|error| unreadable(error.to_string()))?;
+        let text = read_bounded(&real).map_err(unreadable)?;
         let name = path.display().to_string();
         let manifest = if path.extension().is_some_and(|extension| extension == "json") {
             let value: Value = serde_json::from_slice(&text)
@@ -69,17 +78,19 @@ impl Executor {
         } else {
             Manifest::from_toml(&name, &text)?
         };
-        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        Self::find(manifest, directory.unwrap_or(Path::new(".")))
+        let directory =
+            real.parent().ok_or_else(|| unreadable("it has no directory".to_owned()))?;
+        Self::find(manifest, directory, CodeLies::InDirectory)
     }
 
-    /// An executor whose manifest is a dictionary. Relative paths in it begin in the directory.
+    /// An executor whose manifest is a dictionary of the caller's. Relative paths in it begin in the directory;
+    /// its code may lie anywhere.
     pub fn from_value(value: &Value, directory: &Path) -> Result<Self, LoadError> {
-        Self::find(Manifest::from_value("manifest", value)?, directory)
+        Self::find(Manifest::from_value("manifest", value)?, directory, CodeLies::Anywhere)
     }
 
     /// Finds the code of a manifest. Relative paths begin in the directory.
-    pub fn find(manifest: Manifest, directory: &Path) -> Result<Self, LoadError> {
+    fn find(manifest: Manifest, directory: &Path, lies: CodeLies) -> Result<Self, LoadError> {
         let written = directory.join(&manifest.code);
         let wrong = |problem: String| LoadError::Code { path: written.clone(), problem };
         let failed = |error: std::io::Error| wrong(error.to_string());
@@ -96,8 +107,15 @@ impl Executor {
             HostPath::new(path.into_os_string()).map_err(|error| wrong(error.to_string()))
         };
         let own = std::fs::canonicalize(directory).map_err(failed)?;
-        let pinned = files::pin(&manifest.files, &own, &above)?;
-        let (code, code_directory) = (host_path(code)?, host_path(above)?);
+        let shown = match lies {
+            CodeLies::InDirectory if code.starts_with(&own) => own.clone(),
+            CodeLies::InDirectory => {
+                return Err(wrong("it does not lie in the directory of the manifest".to_owned()));
+            }
+            CodeLies::Anywhere => above,
+        };
+        let pinned = files::pin(&manifest.files, &own, &shown)?;
+        let (code, code_directory) = (host_path(code)?, host_path(shown)?);
         Ok(Self { manifest, code, code_directory, pinned })
     }
 

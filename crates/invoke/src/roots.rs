@@ -2,11 +2,12 @@
 //! one level, in a directory of the caller's own, and nothing else.
 
 use std::os::fd::OwnedFd;
+use std::path::Path;
 
 use manifest::Found;
 use plan::HostPath;
 use policy::shown::shown;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 #[cfg(test)]
@@ -21,8 +22,8 @@ pub(crate) fn found(path: &HostPath) -> Found {
     }
 }
 
-/// Makes a directory to write to. M35
-pub(crate) fn create(path: &HostPath) -> Result<(), String> {
+/// Makes a directory to write to, below no link but those that lead to the caller's home. M35
+pub(crate) fn create(path: &HostPath, home: Option<&HostPath>) -> Result<(), String> {
     let wrong = |why: &dyn std::fmt::Display| {
         let path = shown(path);
         format!(
@@ -33,8 +34,10 @@ pub(crate) fn create(path: &HostPath) -> Result<(), String> {
     let (Some(parent), Some(name)) = (path.parent(), path.as_path().file_name()) else {
         return Err(wrong(&"it has no parent"));
     };
-    let above = open(&parent).map_err(|errno| match errno {
-        Errno::LOOP | Errno::NOTDIR => wrong(&"its parent is a link or no directory"),
+    let above = open(&parent, home).map_err(|errno| match errno {
+        Errno::LOOP | Errno::NOTDIR => {
+            wrong(&"a link leads to its parent, or that is no directory")
+        }
         errno => kernel(errno),
     })?;
     let status = rustix::fs::fstat(&above).map_err(kernel)?;
@@ -47,7 +50,13 @@ pub(crate) fn create(path: &HostPath) -> Result<(), String> {
     }
 }
 
-fn open(parent: &HostPath) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    rustix::fs::open(parent.as_path(), flags, Mode::empty())
+fn open(parent: &HostPath, home: Option<&HostPath>) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let root = HostPath::root();
+    let start = home.filter(|home| parent.is_within(home)).unwrap_or(&root);
+    let below = parent.as_path().strip_prefix(start.as_path()).unwrap_or(parent.as_path());
+    let below = if below.as_os_str().is_empty() { Path::new(".") } else { below };
+    let start = rustix::fs::open(start.as_path(), flags, Mode::empty())?;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+    rustix::fs::openat2(start, below, flags, Mode::empty(), resolve)
 }

@@ -61,8 +61,8 @@ pub enum Found {
 pub struct Derived {
     /// Its policy. The project is the code's directory.
     pub policy: Policy,
-    /// Paths that came from arguments. Whoever resolves the policy makes sure that each leads to a
-    /// place within its root.
+    /// Paths from the manifest, each its own root, and from arguments. Whoever resolves the policy makes
+    /// sure that each leads to a place within its root, which must have no link in it.
     pub confined: Vec<Confined>,
     /// What somebody has to agree to before the program is started.
     pub asks: Vec<Asked>,
@@ -70,14 +70,14 @@ pub struct Derived {
     pub narrowed: Vec<String>,
     /// What a person may want to know, one sentence each.
     pub notes: Vec<String>,
-    /// Directories to make before the policy is resolved. The parent of each exists and has to be
-    /// a directory of the caller's own, not a link.
+    /// Directories to make before the policy is resolved, once everything is agreed to. The manifest names
+    /// each. Its parent exists and has to be a directory of the caller's own, with no link on its path.
     pub create: Vec<HostPath>,
     /// Whether the policy has the whole public network. The caller granted it by name.
     pub whole_network: bool,
 }
 
-/// A path that an argument named, and the root of the manifest that it must stay within.
+/// A path, and the root that it must stay within: of an argument what the manifest and the grants leave.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Confined {
     /// As in the rule of the policy.

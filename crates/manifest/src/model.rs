@@ -231,10 +231,12 @@ impl Capability {
     }
 
     /// What a level says about it. Hosts that are named are held by the gatekeeper; the whole network
-    /// is judged as `network:*`, however it is written.
+    /// is judged as `network:*`, however it is written, and so is what calls itself that.
     pub fn verdict(&self, autonomy: Autonomy) -> Verdict {
         let judged_as = match self.registered.effect {
-            Effect::Network if self.is_whole_network() => registered("network:*"),
+            Effect::Network if self.is_whole_network() || self.mode() == "*" => {
+                registered("network:*")
+            }
             Effect::Network => registered("network:tcp"),
             Effect::Read | Effect::Write | Effect::Nothing => Some(self.registered),
         };

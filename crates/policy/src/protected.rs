@@ -68,6 +68,12 @@ pub fn matches_inside(rule: &FsRule, path: &HostPath, object: Object) -> Option<
     TABLE.iter().find(|entry| entry.covers(&components, first_end, object))
 }
 
+/// The entry that a path is or lies in, wherever it is. Of a path in the home only what follows the home counts.
+pub fn holding(home: Option<&HostPath>, path: &HostPath, object: Object) -> Option<&'static Entry> {
+    let above = home.filter(|home| path.is_within(home)).map_or(0, |home| home.as_bytes().len());
+    matches(path.as_bytes().get(above..).unwrap_or_default(), object)
+}
+
 /// The table, for whoever shows it.
 pub fn table() -> &'static [Entry] {
     TABLE

@@ -1,17 +1,14 @@
-//! Rules that must stay inside a tree wherever their links lead: those that an argument of a call
-//! names. Compares what `resolve` has found with the real path of the tree; never opens a rule's path
-//! itself.
+//! Where a capability of an executor may lead: no further than it reads. A manifest's path has no link in
+//! it; an argument's may have some that stay in its tree. Compares what `resolve` has found, by text; never
+//! opens a path.
 
-use std::path::Path;
-
-use plan::HostPath;
+use plan::{FileKind, HostPath, Source};
 use policy::facts::{HostFacts, ResolvedRule};
+use policy::protected::{self, Object};
 use policy::ungrantable::needs_a_grant_by_name;
 use policy::{FsAccess, FsRule, RuleOrigin};
-use rustix::io::Errno;
 
 use super::{PrepareError, Selection};
-use resolve::ResolveError;
 
 #[cfg(test)]
 mod tests;
@@ -25,50 +22,86 @@ pub struct Confined {
     pub root: HostPath,
 }
 
-/// Refuses a rule that leads out of its tree, and a capability that leads to what nobody has named. What
+/// Refuses a capability that leads elsewhere than it says: out of its tree, or to what nobody has named. What
 /// a user's ceiling holds is the ceiling's concern.
 pub(super) fn check(selection: &Selection, facts: &HostFacts) -> Result<(), PrepareError> {
+    let is_checked = |rule: &FsRule| {
+        let is_capability = matches!(rule.origin, RuleOrigin::Capability(_));
+        is_capability && rule.access > FsAccess::Hide && selection.ceiling.is_none()
+    };
     let rules = selection.policy.fs.iter().zip(&facts.rules);
-    for (rule, found) in rules.filter(|(rule, _)| rule.access > FsAccess::Hide) {
-        let Some(real) = real_path(found, facts) else { continue };
+    for (rule, found) in rules.filter(|(rule, _)| is_checked(rule)) {
+        let Some(source) = source(found, facts) else { continue };
         let trees = selection.confined.iter().filter(|confined| confined.path == rule.path);
-        for Confined { path, root } in trees {
-            if !real.is_within(&canonical(root)?) {
-                return Err(PrepareError::LeadsOut { path: path.clone(), root: root.clone() });
+        let mut trees: Vec<&HostPath> = trees.map(|confined| &confined.root).collect();
+        // Without a tree it is its own, and so free of links.
+        if trees.is_empty() {
+            trees.push(&rule.path);
+        }
+        for root in &trees {
+            if !source.path.is_within(&below_real_home(root, selection, facts)) {
+                let root = (*root).clone();
+                return Err(match root == rule.path {
+                    true => PrepareError::ThroughLink { path: root },
+                    false => PrepareError::LeadsOut { root },
+                });
             }
         }
-        if selection.ceiling.is_none() && becomes_broad(rule, real, facts) {
-            let (path, real) = (rule.path.clone(), real.clone());
-            return Err(PrepareError::LeadsToBroad { path, real });
+        if let Some(what) = becomes(rule, source, selection, facts) {
+            // An argument's path is not told, its tree is.
+            let root = trees.iter().min_by_key(|root| root.depth()).map_or(&rule.path, |root| root);
+            return Err(PrepareError::LeadsTo { root: root.clone(), what });
         }
     }
     Ok(())
 }
 
-/// Whether a capability's path was narrow as it was written and leads to a home, a tree of the system or a
-/// secret.
-fn becomes_broad(rule: &FsRule, real: &HostPath, facts: &HostFacts) -> bool {
-    let homes = facts.caller.home.as_slice();
-    matches!(rule.origin, RuleOrigin::Capability(_))
-        && *real != rule.path
-        && needs_a_grant_by_name(real, homes)
-        && !needs_a_grant_by_name(&rule.path, homes)
-}
-
-fn real_path<'a>(found: &ResolvedRule, facts: &'a HostFacts) -> Option<&'a HostPath> {
-    match found {
-        ResolvedRule::Found { source, .. } => {
-            let index = usize::try_from(source.0).ok()?;
-            facts.sources.get(index).map(|source| &source.path)
-        }
-        ResolvedRule::NothingToHide => None,
+/// The path without the links that lead to the caller's home, which is the caller's own choice.
+fn below_real_home(path: &HostPath, selection: &Selection, facts: &HostFacts) -> HostPath {
+    let homes = (&selection.surroundings.home, &facts.caller.home);
+    let (Some(written), Some(real)) = homes else { return path.clone() };
+    let below = path.as_bytes().get(written.as_bytes().len()..).unwrap_or_default();
+    match below {
+        _ if !path.is_within(written) => path.clone(),
+        [b'/', below @ ..] => real.join(below).unwrap_or_else(|_| path.clone()),
+        _ => real.clone(),
     }
 }
 
-fn canonical(root: &HostPath) -> Result<HostPath, PrepareError> {
-    let failed =
-        |source| ResolveError::Kernel { call: "realpath", subject: root.to_string(), source };
-    let real = std::fs::canonicalize(Path::new(root.as_path()));
-    let real = real.map_err(|error| failed(Errno::from_io_error(&error).unwrap_or(Errno::IO)))?;
-    Ok(HostPath::new(real.into_os_string()).map_err(|_| failed(Errno::NAMETOOLONG))?)
+/// What a capability leads to that its text does not name, and that has to be named.
+fn becomes(
+    rule: &FsRule,
+    found: &Source,
+    selection: &Selection,
+    facts: &HostFacts,
+) -> Option<&'static str> {
+    let real = &found.path;
+    let is_writable = rule.access == FsAccess::ReadWrite;
+    // The project of an executor is the directory of its code.
+    if is_writable && real.is_within(&selection.place.project) {
+        return Some("the executor's own code");
+    }
+    let named = below_real_home(&rule.path, selection, facts);
+    if *real == named {
+        return None;
+    }
+    let home = facts.caller.home.as_ref();
+    let object = match found.kind {
+        FileKind::Directory => Object::Directory,
+        FileKind::File => Object::File,
+    };
+    let is_protected = |path| protected::holding(home, path, object).is_some();
+    if is_writable && is_protected(real) && !is_protected(&named) {
+        return Some("a file that runs code on the host");
+    }
+    let homes = facts.caller.home.as_slice();
+    let is_broad = needs_a_grant_by_name(real, homes) && !needs_a_grant_by_name(&named, homes);
+    is_broad.then_some("a home, a system tree or a secret")
+}
+
+fn source<'a>(found: &ResolvedRule, facts: &'a HostFacts) -> Option<&'a Source> {
+    match found {
+        ResolvedRule::Found { source, .. } => facts.sources.get(usize::try_from(source.0).ok()?),
+        ResolvedRule::NothingToHide => None,
+    }
 }

@@ -134,21 +134,25 @@ pub enum PrepareError {
     /// A link of the project leads beyond the user's ceiling.
     #[error("through links, {0}")]
     BeyondCeiling(Excess),
-    /// A link leads a rule out of the tree that it must stay in.
-    #[error("`{}` leads out of `{}`, through a link", shown(.path), shown(.root))]
+    /// A link leads what an argument of an executor names out of its tree.
+    #[error("what an argument names leads out of `{}`, through a link", shown(.root))]
     LeadsOut {
-        /// The path of the rule.
-        path: HostPath,
-        /// The tree.
+        /// The tree. The path is not told: it is the argument's value.
         root: HostPath,
     },
-    /// A link leads an executor's capability to what is too broad to be granted without being named.
-    #[error("`{}` leads to `{}`, a home, a system tree or a secret, through a link", shown(.path), shown(.real))]
-    LeadsToBroad {
+    /// An executor's capability is written with a link in it.
+    #[error("`{}` goes through a link", shown(.path))]
+    ThroughLink {
         /// The path of the rule.
         path: HostPath,
-        /// Where it leads.
-        real: HostPath,
+    },
+    /// A link leads an executor's capability to what it does not name.
+    #[error("a path in `{}` leads to {what}, through a link", shown(.root))]
+    LeadsTo {
+        /// The path of the rule, or the tree that an argument's must stay in.
+        root: HostPath,
+        /// What it leads to.
+        what: &'static str,
     },
     /// The daemon's token is gone from a directory that the program could write, who could put another
     /// there for the daemon's next start.
@@ -184,8 +188,10 @@ impl PrepareError {
         match self {
             Self::Resolve(error) => error.kind(),
             Self::Compile(error) => of_compile(error),
-            Self::BeyondCeiling(_) | Self::LeadsOut { .. } => Kind::BeyondCeiling,
-            Self::LeadsToBroad { .. } => Kind::TooBroad,
+            Self::BeyondCeiling(_) | Self::LeadsOut { .. } | Self::ThroughLink { .. } => {
+                Kind::BeyondCeiling
+            }
+            Self::LeadsTo { .. } => Kind::TooBroad,
             Self::TokenGone(_) | Self::NoRandomBytes(_) => Kind::CannotBuild,
         }
     }

@@ -60,3 +60,44 @@ fn code_that_is_not_there_or_elsewhere_is_refused() {
     std::fs::write(&path, "name = [").unwrap();
     assert!(matches!(Executor::load(&path), Err(LoadError::Manifest(_))));
 }
+
+/// M25: a manifest's file shows nothing but its own directory, wherever links lead.
+#[test]
+fn code_lies_in_the_directory_of_its_manifest() {
+    let (_directory, root) = world();
+    let path = root.join("tool/manifest.toml");
+    let load = |code: &str| {
+        std::fs::write(&path, manifest(code)).unwrap();
+        Executor::load(&path)
+    };
+    std::fs::create_dir(root.join("other")).unwrap();
+    std::fs::write(root.join("other/run.py"), "").unwrap();
+    symlink(root.join("other"), root.join("tool/linked")).unwrap();
+    let absolute = root.join("other/run.py").display().to_string();
+    for code in [absolute.as_str(), "linked/run.py"] {
+        let refused = load(code).unwrap_err().to_string();
+        assert!(refused.contains("directory of the manifest"), "{code}: {refused}");
+    }
+    // Who has the dictionary in hand may name any code.
+    let value = serde_json::json!({ "code": absolute });
+    let executor = Executor::from_value(&value, &root.join("tool")).unwrap();
+    assert_eq!(executor.code_directory.as_path(), root.join("other"));
+    // The manifest's own directory counts, not that of a link to it.
+    load("run.py").unwrap();
+    symlink(&path, root.join("other/alias.toml")).unwrap();
+    let executor = Executor::load(&root.join("other/alias.toml")).unwrap();
+    assert_eq!(executor.code_directory.as_path(), root.join("tool"));
+}
+
+/// M27: the manifest lies in what the executor cannot change, wherever its code does.
+#[test]
+fn the_directory_of_the_manifest_is_the_executors_own() {
+    let (_directory, root) = world();
+    std::fs::create_dir(root.join("tool/code")).unwrap();
+    std::fs::write(root.join("tool/code/run.py"), "").unwrap();
+    let path = root.join("tool/manifest.toml");
+    std::fs::write(&path, manifest("code/run.py")).unwrap();
+    let executor = Executor::load(&path).unwrap();
+    assert_eq!(executor.code.as_path(), root.join("tool/code/run.py"));
+    assert_eq!(executor.code_directory.as_path(), root.join("tool"));
+}

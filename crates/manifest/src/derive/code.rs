@@ -107,7 +107,8 @@ impl Derivation<'_> {
             return rules;
         }
         let mut all = super::Rules::default();
-        for rule in rules.into_iter().chain(self.extra.fs.values().cloned()) {
+        // First: of two that give the same the caller's own counts, which may go through links.
+        for rule in self.extra.fs.values().cloned().chain(rules) {
             all.grant(rule);
         }
         all.fs.remove(self.place.code_directory);

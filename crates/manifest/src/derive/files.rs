@@ -2,6 +2,7 @@
 //! of a call leave of that. Never says the value of an argument.
 
 use plan::HostPath;
+use policy::protected::{self, Object};
 use policy::shown::{Shown, shortened};
 use policy::{FsAccess, RuleOrigin, ungrantable};
 
@@ -243,12 +244,41 @@ impl<'a> Derivation<'a> {
                 (false, false) => continue,
             };
             shown = true;
-            let part = Part { path: path.clone(), directory: hint.directory, ..*part };
-            self.show(&part, what, origin, Some(&root.path));
+            let shown_part = Part { path: path.clone(), directory: hint.directory, ..*part };
+            self.show(&shown_part, what, origin, Some(&part.path));
         }
         if !shown {
             self.narrow(format!("{what} is not granted"));
         }
+    }
+
+    /// Refuses to write to what runs code on the host, unless a grant names exactly that path.
+    fn may_run_code(&mut self, part: &Part, what: &str, is_argument: bool) -> bool {
+        let object = match (self.place.found)(&part.path) {
+            Found::Directory => Object::Directory,
+            Found::Other => Object::File,
+            Found::Missing if part.directory => Object::Directory,
+            Found::Missing => Object::Any,
+        };
+        let Some(entry) = protected::holding(self.place.home, &part.path, object) else {
+            return true;
+        };
+        let is_named = |grant: &Grant| match grant {
+            Grant::Write(hint) => hint.root(self.place.home).is_some_and(|root| root == part.path),
+            _ => false,
+        };
+        if self.listed_grants().iter().any(is_named) {
+            return true;
+        }
+        if is_argument {
+            let message = format!("{what} names a file that runs code on the host");
+            self.refuse(ReasonCode::Argument, message, "");
+            return false;
+        }
+        let message = format!("{what} is run on the host by {}", entry.runs_by);
+        let help = format!("grant it by name: `fs:write:{}`", shortened(&part.path));
+        self.refuse(ReasonCode::NeedsGrant, message, &help);
+        false
     }
 
     fn show(&mut self, part: &Part, what: &str, origin: &RuleOrigin, within: Option<&HostPath>) {
@@ -262,26 +292,30 @@ impl<'a> Derivation<'a> {
         if *access == FsAccess::ReadWrite && !self.leaves_code_alone(path, what) {
             return;
         }
+        if *access == FsAccess::ReadWrite && !self.may_run_code(part, what, within.is_some()) {
+            return;
+        }
         if (self.place.found)(path) == Found::Missing {
             if *access < FsAccess::ReadWrite {
                 self.note(format!("{what} does not exist and is left out"));
                 return;
             }
             let parent = path.parent().map(|parent| (self.place.found)(&parent));
-            if !directory || parent != Some(Found::Directory) {
+            // Nothing is made because an argument says so.
+            if within.is_some() || !directory || parent != Some(Found::Directory) {
                 let message = format!("{what} does not exist, so nothing could be kept there");
-                self.refuse(ReasonCode::Missing, message, MAKE_IT);
+                let help = if within.is_some() { "make it" } else { MAKE_IT };
+                self.refuse(ReasonCode::Missing, message, help);
                 return;
             }
             if !self.create.contains(path) {
                 self.create.push(path.clone());
             }
         }
-        if let Some(root) = within.filter(|root| *root != path) {
-            let confined = Confined { path: path.clone(), root: root.clone() };
-            if !self.confined.contains(&confined) {
-                self.confined.push(confined);
-            }
+        let root = within.unwrap_or(path).clone();
+        let confined = Confined { path: path.clone(), root };
+        if !self.confined.contains(&confined) {
+            self.confined.push(confined);
         }
         self.effective.grant(rule(path.clone(), *access, origin.clone()));
     }

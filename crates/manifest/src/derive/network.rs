@@ -21,7 +21,17 @@ impl Derivation<'_> {
         } else if capability.is_whole_network() {
             self.whole(capability, verdict);
         } else {
+            let before = self.effective.net.len();
             self.hosts(capability);
+            if self.effective.net.len() > before
+                && let Verdict::ApprovalRequired(ask) = verdict
+            {
+                let hosts = capability.hints.iter().filter_map(|hint| match hint {
+                    Hint::Hosts { written, .. } => Some(shortened(written).to_string()),
+                    Hint::Argument(_) | Hint::Path(_) => None,
+                });
+                self.ask(capability, Some(hosts.collect::<Vec<_>>().join(", ")), ask);
+            }
         }
     }
 

@@ -140,3 +140,22 @@ fn paths_of_the_caller_are_added_and_narrowed() {
         assert_eq!(refused.reasons[0].code, code, "{path}");
     }
 }
+
+/// M49: what calls itself `network:*` asks each time, also where it names hosts.
+#[test]
+fn every_network_asks_where_it_names_hosts_too() {
+    let manifest = read(
+        "code = \"main.py\"\ncapabilities = [{ name = \"network:*\", hints = [\"example.com:443\"] }]",
+    );
+    for autonomy in [Autonomy::Supervised, Autonomy::Full] {
+        for grants in [&["declared"][..], &["network:*"], &["network:example.com"]] {
+            let asking = Asking { autonomy, ..Asking::granting(grants) };
+            let result = derived(&host_with_executor(), &manifest, &asking).unwrap();
+            assert_eq!(result.asks.len(), 1, "{autonomy} {grants:?}");
+            assert_eq!(result.asks[0].ask, Ask::Always);
+            assert_eq!(result.asks[0].target.as_deref(), Some("example.com:443"));
+        }
+    }
+    let nothing = derived(&host_with_executor(), &manifest, &Asking::granting(&["network:a.org"]));
+    assert_eq!(nothing.unwrap().asks, []);
+}

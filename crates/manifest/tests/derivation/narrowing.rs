@@ -182,8 +182,9 @@ fn a_missing_root_is_left_out_made_or_refused() {
     }
     let argument = r#"{ name = "fs:write", hints = ["~/notes/**", "arg:path"] }"#;
     let new = |path: &str| Asking::with(json!({ "path": path }));
-    assert_eq!(refused(argument, &new("~/notes/new.md")), ReasonCode::Missing);
-    assert_eq!(call(argument, &new("~/notes/new/")).unwrap().create, [host("/home/dev/notes/new")]);
+    for path in ["~/notes/new.md", "~/notes/new/"] {
+        assert_eq!(refused(argument, &new(path)), ReasonCode::Missing, "{path}");
+    }
 }
 
 /// M23, M41, M42: what lies under `/tmp` is the cage's own, unless the host's is named.
@@ -323,4 +324,57 @@ fn capabilities_add_up() {
         result.policy.fs.iter().filter(|rule| rule.access == FsAccess::ReadWrite).count(),
         1
     );
+}
+
+/// T61: a link in an argument's path leads no further than the grant, and a manifest's path is its own root.
+#[test]
+fn a_path_is_confined_to_what_is_granted() {
+    let argument = r#"{ name = "fs:read", hints = ["~/notes/**", "arg:path"] }"#;
+    let whole = Asking::with(json!({ "path": "~/notes/todo.md" }));
+    let part = Asking { grants: Asking::granting(&["fs:read:~/notes/todo.md"]).grants, ..whole };
+    let roots = |capabilities: &str| {
+        let confined = call(capabilities, &part).unwrap().confined;
+        confined.into_iter().map(|confined| confined.root.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(roots(argument), ["/home/dev/notes/todo.md"]);
+    let both = format!("{argument}, {{ name = \"fs:read\", hints = [\"~/notes/todo.md\"] }}");
+    assert_eq!(roots(&both), ["/home/dev/notes/todo.md"]);
+}
+
+/// T68, M37: what runs code on the host is written to only where a grant names exactly that path.
+#[test]
+fn what_the_host_runs_is_given_by_name_alone() {
+    let derive = |text: &str, asking: &Asking| {
+        let mut here = host_with_executor();
+        let made = [".bashrc", ".config/systemd/user/", "proj/.git/hooks/", "proj/.envrc"];
+        here.entries.extend(made.map(|made| format!("/home/dev/{made}")));
+        let args = "[args.path]\ntype = \"path\"";
+        derived(&here, &read(&format!("code = \"main.py\"\n{text}\n{args}")), asking)
+    };
+    let code = |result: Result<Derived, Refused>| result.unwrap_err().reasons[0].code;
+    for path in ["~/.bashrc", "~/.config/systemd/user", "~/proj/.git/hooks", "~/proj/.envrc"] {
+        let writing = format!("capabilities = [{{ name = \"fs:write\", hints = [\"{path}\"] }}]");
+        for grants in
+            [vec!["declared"], vec!["fs:write:~/proj", "fs:write:~", "fs:write:~/.config"]]
+        {
+            let result = derive(&writing, &Asking::granting(&grants));
+            assert_eq!(code(result), ReasonCode::NeedsGrant, "{path} {grants:?}");
+        }
+        let grant = format!("fs:write:{path}");
+        derive(&writing, &Asking::granting(&[&grant])).unwrap();
+        // To read is no matter.
+        let reading = writing.replace("write", "read");
+        derive(&reading, &Asking::default()).unwrap();
+    }
+    let argument = r#"capabilities = [{ name = "fs:write", hints = ["~/proj/**", "arg:path"] }]"#;
+    for path in ["~/proj/.git/hooks", "~/proj/.envrc"] {
+        let asking = Asking::with(json!({ "path": path }));
+        let refused = derive(argument, &asking).unwrap_err();
+        assert_eq!(refused.reasons[0].code, ReasonCode::Argument, "{path}");
+        assert!(!refused.to_string().contains(".git"), "{refused}");
+        let grants = Asking::granting(&[&format!("fs:write:{path}")]).grants;
+        derive(argument, &Asking { grants, ..asking }).unwrap();
+    }
+    derive(argument, &Asking::with(json!({ "path": "~/proj" }))).unwrap();
+    derive(argument, &Asking::with(json!({ "path": "~/proj/.git" }))).unwrap();
 }
