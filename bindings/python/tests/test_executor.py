@@ -144,6 +144,33 @@ def test_capabilities_and_arguments(project: pathlib.Path, monkeypatch: pytest.M
     assert invoked.value == {"read": "a note", "wrote": "Read-only file system"}
 
 
+def test_what_is_left_is_told(project: pathlib.Path) -> None:
+    """K227: files that were set aside are in the answer, and in the exception."""
+    out = project / "out"
+    out.mkdir()
+    body = """
+        open(args["at"], "w").close()
+        if args["fail"]: sys.exit(3)
+    """
+    tool = executors.manifest(project, body, [{"name": "fs:write", "hint": f"host:{out}/**"}])
+    at = str(out / ".envrc")
+    (left,) = stockade.invoke(tool, {"at": at, "fail": False}).left
+    assert left["path"] == at and pathlib.Path(left["moved_to"]).exists()
+    with pytest.raises(stockade.Exited) as caught:
+        stockade.invoke(tool, {"at": at, "fail": True})
+    assert [one["path"] for one in caught.value.left] == [at]
+    assert stockade.invoke(tool, {"at": str(out / "note"), "fail": False}).left == []
+
+
+def test_bubblewrap_is_the_callers_choice(project: pathlib.Path) -> None:
+    """M87: a manifest asks for the weaker backend, and only the caller gives it."""
+    tool = executors.manifest(project, "", backend="bwrap")
+    with pytest.raises(stockade.Refused) as caught:
+        stockade.invoke(tool, {})
+    assert caught.value.reason == "backend"
+    assert stockade.invoke(tool, {}, backend="native").sandbox == "native"
+
+
 def test_check_starts_nothing(project: pathlib.Path) -> None:
     """What a call would get, and what would be asked."""
     (project / "data").mkdir()

@@ -49,7 +49,7 @@ class StockadeError(Exception):
         sandbox: Optional[str] = None,
         autonomy: Optional[str] = None,
         stderr: Any = None,
-        left: Sequence[Dict[str, Any]] = (),
+        left: Optional[Sequence[Dict[str, Any]]] = None,
         result: Optional[RunResult] = None,
     ) -> None:
         Exception.__init__(self, message)
@@ -61,7 +61,7 @@ class StockadeError(Exception):
         self.sandbox = sandbox
         self.autonomy = autonomy
         self.stderr = stderr
-        self.left = list(left)
+        self.left = list(left or ())
         self.result = result
 
     def __str__(self) -> str:

@@ -66,8 +66,7 @@ class Invoked:
         exit_code: its exit code; an executor may say in its answer why it is not 0.
         narrowed: what the manifest declares and this call did not get, one sentence each.
         notes: what a person may want to know, one sentence each.
-        left: files that it left and that would run code on the host, each with `path`, `moved_to` (where it
-            was set aside) and `what`.
+        left: files that it left and that would run code on the host: `path`, `moved_to`, `what`.
         invocation: the name of this start in the record; None without a cage of `stockade`'s own.
         duration: how long it ran, in seconds.
         stderr: what it wrote to standard error.
@@ -225,8 +224,7 @@ def invoke(
         extra_ro, extra_rw: paths of the caller's own choice.
         grants: what of the manifest is given, such as `["fs:read:~/notes", "network:example.com"]`;
             without it everything ordinary that the manifest declares.
-        backend: `native` or `bwrap`, in place of what the manifest says; without it a manifest that says
-            `bwrap` is refused.
+        backend: `native` or `bwrap`, in place of the manifest's; one that says `bwrap` needs it.
         allow_unsandboxed: whether the program may run where no cage can be built.
         approve: who is asked where the level wants somebody to agree: a function that gets a
             `Question` and returns whether to go on (or `"always"`, a `datetime` or a `timedelta`, which are
@@ -490,13 +488,8 @@ _KINDS: Dict[str, Tuple[type, str]] = {
 def _error(told: Dict[str, Any], cmd: Any) -> StockadeError:
     failure = told["error"]
     sandbox = told.get("sandbox")
-    fields = {
-        "autonomy": told.get("autonomy"),
-        "invocation": told.get("invocation"),
-        "stderr": told.get("stderr"),
-        "left": told.get("left") or [],
-        "sandbox": sandbox["level"] if sandbox else None,
-    }
+    fields = {name: told.get(name) for name in ("autonomy", "invocation", "stderr", "left")}
+    fields["sandbox"] = sandbox["level"] if sandbox else None
     if failure["kind"] == "timeout":
         return Timeout(failure["message"], cmd=cmd, timeout=failure["seconds"], **fields)
     kind, reason = _KINDS.get(failure["kind"], (StockadeError, "kind"))
