@@ -143,25 +143,34 @@ impl Asking<'_> {
         if *ask == Ask::Storable && store.has(&new(None), SystemTime::now()).map_err(kept)? {
             return record(state, given(name, asked, "stored"));
         }
-        match self.approver.ask(&self.question(asked)) {
-            Answer::No => {
-                let target = target.as_deref().unwrap_or_default();
-                let refused = Event::GrantRefused {
-                    executor: name.as_str().into(),
-                    capability: capability.as_str().into(),
-                    target: target.into(),
-                };
-                record(state, refused)?;
-                let about = if target.is_empty() { String::new() } else { format!(" ({target})") };
-                let what = format!("nobody approved `{capability}`{about} for `{name}`");
-                Err(Failure::refused("not_approved", policy::shown::Shown(&what)))
-            }
+        let answer = self.approver.ask(&self.question(asked));
+        let is_over =
+            matches!(answer, Answer::Always { until: Some(until) } if until <= SystemTime::now());
+        match answer {
+            // An answer whose time is over is none.
+            _ if is_over => self.not_approved(asked, state),
+            Answer::No => self.not_approved(asked, state),
             Answer::Always { until } if *ask == Ask::Storable => {
                 record(state, given(name, asked, "always"))?;
                 store.add(&new(until)).map_err(kept)
             }
             Answer::Once | Answer::Always { .. } => record(state, given(name, asked, "once")),
         }
+    }
+
+    fn not_approved(&self, asked: &Asked, state: &HostPath) -> Result<(), Failure> {
+        let Asked { capability, target, .. } = asked;
+        let name = &self.executor.manifest.name;
+        let target = target.as_deref().unwrap_or_default();
+        let refused = Event::GrantRefused {
+            executor: name.as_str().into(),
+            capability: capability.as_str().into(),
+            target: target.into(),
+        };
+        record(state, refused)?;
+        let about = if target.is_empty() { String::new() } else { format!(" ({target})") };
+        let what = format!("nobody approved `{capability}`{about} for `{name}`");
+        Err(Failure::refused("not_approved", policy::shown::Shown(&what)))
     }
 
     /// By which a stored answer knows what it was given for: all that a manifest says, the files, the

@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
+use manifest::CheckedArguments;
 use policy::Autonomy;
 use serde_json::{Map, Value, json};
 
@@ -52,9 +53,9 @@ pub fn invoke(
     options: &Options<'_>,
 ) -> Result<Invoked, InvokeError> {
     let before = |failure: Failure| failure.before_start(options.autonomy);
-    let input = serde_json::to_vec(arguments);
-    let input = input.map_err(|error| before(Failure::refused("argument", error)))?;
-    if input.len() > MOST_ARGUMENTS {
+    let text = serde_json::to_vec(arguments);
+    let text = text.map_err(|error| before(Failure::refused("argument", error)))?;
+    if text.len() > MOST_ARGUMENTS {
         let (stream, limit) = (Stream::Arguments, MOST_ARGUMENTS as u64);
         return Err(before(Failure::TooLarge { stream, limit }));
     }
@@ -62,7 +63,7 @@ pub fn invoke(
     let enclosure = enclosure(executor, options).map_err(before)?;
     let decide = |level| decide(executor, &command, Some(arguments), options, level);
     let decided = decide(enclosure.level()).map_err(before)?;
-    let call = Call { executor, command: &command, input: &input, decided: &decided, options };
+    let call = Call { executor, command: &command, decided: &decided, options };
     match call.run(enclosure) {
         Err(error) if options.unsandboxed == Unsandboxed::Allow => {
             let reason = call.why_without_cage(error)?;
@@ -98,7 +99,6 @@ impl Invoked {
 struct Call<'a> {
     executor: &'a Executor,
     command: &'a [OsString],
-    input: &'a [u8],
     decided: &'a Decided,
     options: &'a Options<'a>,
 }
@@ -153,6 +153,8 @@ impl Call<'_> {
                 invocation,
                 stderr: tail(&stderr),
                 left,
+                narrowed: wrapped.narrowed,
+                notes: notes(wrapped.notes, report.as_ref()),
             }),
         }
     }
@@ -166,10 +168,12 @@ impl Call<'_> {
                 (Kind::Group, self.options.timeout.unwrap_or(time).min(time))
             }
         };
+        let arguments = self.decided.arguments.as_ref().map(CheckedArguments::as_map);
+        let input = json!(arguments).to_string();
         process::run(&Job {
             argv: &wrapped.argv,
             working_directory: self.executor.code_directory.as_path(),
-            input: self.input,
+            input: input.as_bytes(),
             most_output: usize::try_from(self.executor.manifest.limits.max_output)
                 .unwrap_or(usize::MAX),
             deadline,

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use cage::prepare::Caller;
-use manifest::{Call, Derived, Place};
+use manifest::{Call, CheckedArguments, Derived, Place};
 use plan::HostPath;
 use policy::shown::shown;
 use policy::with_causes;
@@ -23,6 +23,8 @@ use crate::{files, files::Pinned, roots};
 /// A call that may be made.
 pub(crate) struct Decided {
     pub(crate) derived: Derived,
+    /// What the executor gets, which is what was judged.
+    pub(crate) arguments: Option<CheckedArguments>,
     /// The code and the files that the manifest pins, as they were before anybody was asked.
     pub(crate) files: Vec<Pinned>,
     /// The time that it has, in whole seconds.
@@ -101,7 +103,7 @@ pub(crate) fn derive(
     };
     let seconds = seconds.min(manifest::model::MAX_TIMEOUT_SEC);
     derived.policy.limits.walltime_sec = Some(seconds);
-    Ok(Decided { derived, files, seconds })
+    Ok(Decided { derived, arguments: checked, files, seconds })
 }
 
 /// This process, as the caller.

@@ -2,6 +2,7 @@
 //! their values.
 
 use policy::Autonomy;
+use policy::shown::shortened;
 use serde_json::{Map, Value, json};
 
 use crate::report::Left;
@@ -22,6 +23,10 @@ pub struct InvokeError {
     pub stderr: String,
     /// Files that it left and that would run code on the host, and where they are now.
     pub left: Vec<Left>,
+    /// What the manifest declares and the call did not get, one sentence each: often the cause.
+    pub narrowed: Vec<String>,
+    /// What else a person may want to know, one sentence each.
+    pub notes: Vec<String>,
 }
 
 /// What went wrong.
@@ -117,6 +122,8 @@ impl Failure {
             invocation: None,
             stderr: String::new(),
             left: Vec::new(),
+            narrowed: Vec::new(),
+            notes: Vec::new(),
         }
     }
 }
@@ -145,7 +152,7 @@ impl std::fmt::Display for Stream {
 impl InvokeError {
     /// The failure for a program to read.
     pub fn to_json(&self) -> Value {
-        let Self { failure, sandbox, autonomy, invocation, stderr, left } = self;
+        let Self { failure, sandbox, autonomy, invocation, stderr, left, narrowed, notes } = self;
         let details: Vec<(&str, Value)> = match &**failure {
             Failure::Timeout { seconds } => vec![("seconds", json!(seconds))],
             Failure::NonJson { problem } => vec![("problem", json!(problem))],
@@ -158,7 +165,7 @@ impl InvokeError {
             Failure::Exited { code } => vec![("code", json!(code))],
             Failure::Refused { code, .. } => vec![("code", json!(code))],
         };
-        let always = [("kind", json!(failure.kind())), ("message", json!(failure.to_string()))];
+        let always = [("kind", json!(failure.kind())), ("message", json!(self.to_string()))];
         let error = always.into_iter().chain(details);
         let error: Map<String, Value> = error.map(|(key, value)| (key.to_owned(), value)).collect();
         json!({
@@ -169,13 +176,23 @@ impl InvokeError {
             "invocation": invocation,
             "stderr": stderr,
             "left": left,
+            "narrowed": narrowed,
+            "notes": notes,
         })
     }
 }
 
 impl std::fmt::Display for InvokeError {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.failure.fmt(formatter)
+        self.failure.fmt(formatter)?;
+        // A traceback ends with what went wrong.
+        let last = self.stderr.lines().rfind(|line| !line.trim().is_empty());
+        match (&*self.failure, last) {
+            (Failure::Exited { .. }, Some(last)) => {
+                write!(formatter, "; its last line of standard error: {}", shortened(last))
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -95,7 +95,7 @@ impl Filter {
     pub fn check(
         &self,
         manifest: &Manifest,
-        arguments: Map<String, Value>,
+        mut arguments: Map<String, Value>,
         home: Option<&HostPath>,
     ) -> Result<CheckedArguments, FilterError> {
         let look = self.look(home)?;
@@ -106,6 +106,11 @@ impl Filter {
             let unnamed = |rule| FilterError { argument: "?".to_owned(), rule };
             look.text(ArgumentType::Text, name).map_err(unnamed)?;
             look.value(name, kind, value, 0)?;
+        }
+        for (name, value) in &mut arguments {
+            if manifest.text_type_of(name) == ArgumentType::Path {
+                expand_home(value, home);
+            }
         }
         Ok(CheckedArguments(arguments))
     }
@@ -127,6 +132,19 @@ impl Filter {
             patterns.push(pattern.map_err(|_| at_fault(FilterRule::BadPattern(index)))?);
         }
         Ok(Look { home, paths, patterns })
+    }
+}
+
+/// Puts the home in the place of `~`: a program would take that for a name of its own.
+fn expand_home(value: &mut Value, home: Option<&HostPath>) {
+    match value {
+        Value::String(text) => {
+            if let (Some(below), Some(home)) = (text.strip_prefix("~/"), home) {
+                *text = format!("{}/{below}", home.as_path().display());
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| expand_home(item, home)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {}
     }
 }
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .errors import Unavailable as Unavailable
     from .executor import Invoked as Invoked
     from .executor import Manifest as Manifest
+    from .executor import Question as Question
     from .executor import available as available
     from .executor import bwrap_available as bwrap_available
     from .executor import check as check
@@ -64,6 +65,7 @@ _WHERE: Dict[str, List[str]] = {
     "executor": [
         "Invoked",
         "Manifest",
+        "Question",
         "available",
         "bwrap_available",
         "check",

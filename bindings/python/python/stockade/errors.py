@@ -35,6 +35,8 @@ class StockadeError(Exception):
         autonomy: the autonomy of the call; None where there was none.
         stderr: the end of what an executor wrote to standard error, or what a run did.
         left: files that an executor left and that would run code on the host, as in `Invoked`.
+        narrowed: what an executor declares and did not get, one sentence each.
+        notes: what else there is to know about a call, one sentence each.
         result: the whole result of a run; None for executors.
     """
 
@@ -50,6 +52,8 @@ class StockadeError(Exception):
         autonomy: Optional[str] = None,
         stderr: Any = None,
         left: Optional[Sequence[Dict[str, Any]]] = None,
+        narrowed: Optional[Sequence[str]] = None,
+        notes: Optional[Sequence[str]] = None,
         result: Optional[RunResult] = None,
     ) -> None:
         Exception.__init__(self, message)
@@ -62,6 +66,8 @@ class StockadeError(Exception):
         self.autonomy = autonomy
         self.stderr = stderr
         self.left = list(left or ())
+        self.narrowed = list(narrowed or ())
+        self.notes = list(notes or ())
         self.result = result
 
     def __str__(self) -> str:

@@ -488,7 +488,7 @@ _KINDS: Dict[str, Tuple[type, str]] = {
 def _error(told: Dict[str, Any], cmd: Any) -> StockadeError:
     failure = told["error"]
     sandbox = told.get("sandbox")
-    fields = {name: told.get(name) for name in ("autonomy", "invocation", "stderr", "left")}
+    fields = {name: told.get(name) for name in ("autonomy", "invocation", "stderr", "left", "narrowed", "notes")}
     fields["sandbox"] = sandbox["level"] if sandbox else None
     if failure["kind"] == "timeout":
         return Timeout(failure["message"], cmd=cmd, timeout=failure["seconds"], **fields)

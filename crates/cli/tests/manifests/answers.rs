@@ -135,6 +135,22 @@ fn a_caller_adds_paths_of_its_own() {
     assert!(called.answer["narrowed"][0].is_string(), "{:#}", called.answer);
 }
 
+/// M73, M35: a call that fails says what it did not get, and how its program ended.
+#[test]
+fn a_failed_call_says_what_was_taken_away() {
+    let tool = Tool::new(
+        "capabilities = [{ name = \"fs:write\", hints = [\"~/reports/**\"] }]",
+        "open(os.path.expanduser('~/reports/a'), 'w').write('x')",
+    );
+    tool.directory("reports");
+    let called = tool.call_with(&["--autonomy", "read_only"], "{}");
+    assert_eq!(called.answer["ok"], false);
+    let narrowed = called.answer["narrowed"][0].as_str().unwrap();
+    assert!(narrowed.contains("read-only"), "{:#}", called.answer);
+    let message = called.answer["error"]["message"].as_str().unwrap();
+    assert!(message.contains("Read-only file system"), "{message}");
+}
+
 /// T63: no step upward leaves a root, what is read-only cannot be cut short, and the environment of the
 /// caller is nowhere.
 #[test]

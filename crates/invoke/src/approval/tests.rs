@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::path::Path;
+use std::time::Duration;
 
 use serde_json::json;
 
@@ -104,6 +105,19 @@ fn a_stored_answer_holds_for_this_code_alone() {
     assert!(world.record().contains("\"answer\":\"stored\""));
     std::fs::write(Path::new(world.executor.code.as_path()), "print('changed')").unwrap();
     world.settle(Ask::Storable, &Nobody).unwrap_err();
+}
+
+/// An answer whose time is over approves nothing and is not stored.
+#[test]
+fn an_answer_of_the_past_is_none() {
+    let world = World::new();
+    let past = Callback(|_: &Question| Answer::Always {
+        until: Some(SystemTime::now() - Duration::from_secs(300)),
+    });
+    world.settle(Ask::Storable, &past).unwrap_err();
+    world.settle(Ask::Always, &past).unwrap_err();
+    world.settle(Ask::Storable, &Nobody).unwrap_err();
+    assert_eq!(world.record().matches("grant.refused").count(), 3);
 }
 
 /// M74: an answer was given for one manifest, one command and what was around it, and is for nothing else.

@@ -30,7 +30,7 @@ fn ordinary_arguments_go_through() {
     let typed = manifest(TYPED);
     for arguments in [
         json!({}),
-        json!({ "path": "~/notes/todo.md", "note": "see /srv/data and ../x", "count": 3, "size": 1.5 }),
+        json!({ "path": "/notes/todo.md", "note": "see /srv/data and ../x", "count": 3, "size": 1.5 }),
         json!({ "paths": ["/a", "b/c"], "url": "https://example.com/a/../b", "yes": true, "mode": "a" }),
         json!({ "body": "/etc/shadow\u{0}-----BEGIN PRIVATE KEY-----", "bodies": ["~/.ssh/id"] }),
         json!({ "deep": { "a": [{ "b": "text" }], "c": null }, "note": null }),
@@ -40,6 +40,19 @@ fn ordinary_arguments_go_through() {
         let checked = check(&typed, arguments.clone()).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(Value::Object(checked.as_map().clone()), arguments);
     }
+}
+
+/// M38: a path gets the home in the place of `~`, which its program would take for a name; nothing else does.
+#[test]
+fn paths_get_the_home() {
+    let typed = manifest(TYPED);
+    let arguments =
+        json!({ "path": "~/notes", "paths": ["~/a", "/b"], "note": "~/x", "body": "~/y" });
+    let checked = check(&typed, arguments).unwrap();
+    let expected = json!({
+        "path": "/home/u/notes", "paths": ["/home/u/a", "/b"], "note": "~/x", "body": "~/y",
+    });
+    assert_eq!(Value::Object(checked.as_map().clone()), expected);
 }
 
 /// M3: arguments are of the types that the manifest says.
