@@ -5,6 +5,7 @@ several threads, and what they leave behind. Never asserts a time.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import statistics
@@ -63,7 +64,9 @@ def descriptors():
 def children():
     found = 0
     for thread in os.listdir("/proc/self/task"):
-        found += len(Path(f"/proc/self/task/{thread}/children").read_text().split())
+        # A thread may end between the two looks.
+        with contextlib.suppress(FileNotFoundError):
+            found += len(Path(f"/proc/self/task/{thread}/children").read_text().split())
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import pathlib
@@ -63,8 +64,9 @@ def children() -> List[str]:
     """Processes that this one has not waited for; `multiprocessing` keeps some of its own."""
     found: List[str] = []
     for task in os.listdir("/proc/self/task"):
-        with open(f"/proc/self/task/{task}/children", encoding="ascii") as file:
-            found += file.read().split()
+        # A thread may end between the two looks.
+        with contextlib.suppress(FileNotFoundError):
+            found += pathlib.Path(f"/proc/self/task/{task}/children").read_text("ascii").split()
     return found
 
 

@@ -152,9 +152,9 @@ impl Call<'_> {
                 autonomy: self.options.autonomy,
                 invocation,
                 stderr: tail(&stderr),
-                left,
-                narrowed: wrapped.narrowed,
-                notes: notes(wrapped.notes, report.as_ref()),
+                left: left.into(),
+                narrowed: wrapped.narrowed.into(),
+                notes: notes(wrapped.notes, report.as_ref()).into(),
             }),
         }
     }

@@ -22,11 +22,11 @@ pub struct InvokeError {
     /// The end of what the program wrote to standard error.
     pub stderr: String,
     /// Files that it left and that would run code on the host, and where they are now.
-    pub left: Vec<Left>,
+    pub left: Box<[Left]>,
     /// What the manifest declares and the call did not get, one sentence each: often the cause.
-    pub narrowed: Vec<String>,
+    pub narrowed: Box<[String]>,
     /// What else a person may want to know, one sentence each.
-    pub notes: Vec<String>,
+    pub notes: Box<[String]>,
 }
 
 /// What went wrong.
@@ -121,9 +121,9 @@ impl Failure {
             autonomy,
             invocation: None,
             stderr: String::new(),
-            left: Vec::new(),
-            narrowed: Vec::new(),
-            notes: Vec::new(),
+            left: Box::default(),
+            narrowed: Box::default(),
+            notes: Box::default(),
         }
     }
 }

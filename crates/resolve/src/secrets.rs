@@ -39,6 +39,8 @@ pub(super) fn find(stage: &Stage<'_>, sources: &mut Sources) -> Result<Vec<Found
                 found.retain(|hidden| !hidden.path.is_within(&opened.path));
                 found.push(stage.found(opened, candidate.name, sources)?);
             }
+            // Our own places may be among the secrets of a home.
+            Err(_) if problems.iter().any(|known| known.path == candidate.path) => {}
             Err(problem) => problems.push(Uncoverable {
                 path: candidate.path,
                 known_as: candidate.name,
