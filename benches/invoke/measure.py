@@ -105,7 +105,8 @@ def main():
         code = Path(directory, "add.py")
         code.write_text(EXECUTOR)
         executor = {"name": "add", "version": "1", "code_path": str(code), "capabilities": []}
-        plain = [sys.executable, str(code)]
+        # What a cage has as `python3`; this process may run in a venv that no cage has.
+        plain = ["/usr/bin/python3", str(code)]
         bubblewrap = stockade.wrap_command(executor, plain, backend="bwrap")
         medians = measure(
             {
