@@ -184,7 +184,12 @@ pub(crate) struct RunArguments {
     #[arg(long, conflicts_with_all = ["capability", "degraded_limits", "backend"])]
     pub(crate) no_sandbox: bool,
     /// The whole request, as `stockade wrap` prints it
-    #[arg(long, value_name = "TEXT", conflicts_with_all = executors::NOT_WITH_SEALED)]
+    #[arg(
+        long,
+        value_name = "TEXT",
+        conflicts_with_all = executors::NOT_WITH_MANIFEST,
+        conflicts_with_all = executors::NOT_WITH_SEALED
+    )]
     pub(crate) sealed: Option<String>,
     /// Write the result to this open descriptor, say nothing else, and end when the caller does
     #[arg(long, value_name = "NUMBER", hide = true, conflicts_with_all = ["json", "quiet"])]

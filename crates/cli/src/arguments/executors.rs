@@ -7,8 +7,8 @@ use clap::{Args, Subcommand};
 
 use super::Backend;
 
-/// Flags of `check` that mean nothing beside a manifest, which brings its own policy. Paths to show are the
-/// caller's own.
+/// Flags that mean nothing beside a manifest or a sealed request, which bring their own policy. Paths to show
+/// beside a manifest are the caller's own.
 pub(super) const NOT_WITH_MANIFEST: &[&str] = &[
     "project",
     "cage",
@@ -30,33 +30,9 @@ pub(super) const NOT_WITH_MANIFEST: &[&str] = &[
     "publish",
 ];
 
-/// Flags of `run` that would add to a sealed request.
-pub(super) const NOT_WITH_SEALED: &[&str] = &[
-    "project",
-    "cage",
-    "agent",
-    "capability",
-    "ro",
-    "rw",
-    "hide",
-    "env",
-    "listed",
-    "commands",
-    "seccomp",
-    "state",
-    "memory",
-    "pids",
-    "cpus",
-    "time",
-    "net",
-    "no_net",
-    "host_port",
-    "publish",
-    "degraded_limits",
-    "session",
-    "no_sandbox",
-    "backend",
-];
+/// Flags of `run` that would add to a sealed request, beside those.
+pub(super) const NOT_WITH_SEALED: &[&str] =
+    &["ro", "rw", "degraded_limits", "session", "no_sandbox", "backend"];
 
 #[derive(Debug, Args)]
 pub(crate) struct WrapArguments {
