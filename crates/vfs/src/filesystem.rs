@@ -1,0 +1,120 @@
+//! A file system as a program sees it: the system calls about files, by path or by open file, for any caller. It walks,
+//! judges by [`crate::rules`] in the order in which Linux does, and lets the engine act.
+
+use std::sync::Arc;
+
+use rustix::io::Errno;
+
+use crate::attributes::{Attributes, Kind, Space};
+use crate::caller::Caller;
+use crate::engine::{Engine, Inode};
+use crate::error::Result;
+use crate::limits::Limits;
+use crate::rules::{self, Wish};
+use crate::walker::{Follow, Ground, Held, Walker};
+
+mod change;
+mod names;
+mod open;
+mod trusted;
+mod xattrs;
+
+pub use change::{Owner, Times};
+pub use names::{Existing, Removal};
+pub use open::{OpenFile, OpenFlags, SeekTo};
+pub use trusted::{Batch, Done, ListedName};
+
+/// One file system, with one root. Two of them share nothing but an engine that both were given. A10
+#[derive(Clone, Debug)]
+pub struct FileSystem {
+    engine: Arc<dyn Engine>,
+    root: Inode,
+    max_io: usize,
+    max_depth: u64,
+}
+
+/// Where a path begins that has no slash in front.
+#[derive(Clone, Copy, Debug)]
+pub enum At<'a> {
+    /// The root.
+    Root,
+    /// An open directory.
+    Directory(&'a OpenFile),
+}
+
+impl FileSystem {
+    /// Over an engine, from its root on.
+    pub fn new(engine: Arc<dyn Engine>, limits: &Limits) -> Self {
+        let root = engine.root();
+        let max_io = usize::try_from(limits.max_io_bytes).unwrap_or(usize::MAX).max(1);
+        Self { engine, root, max_io, max_depth: limits.max_depth }
+    }
+
+    /// What it is made of.
+    pub fn engine(&self) -> &Arc<dyn Engine> {
+        &self.engine
+    }
+
+    /// `stat` and `lstat`.
+    pub fn stat(
+        &self,
+        caller: &Caller,
+        at: At<'_>,
+        path: &[u8],
+        follow: Follow,
+    ) -> Result<Attributes> {
+        Ok(*self.find(caller, at, path, follow)?.attributes())
+    }
+
+    /// `access`: whether a program may do all of it.
+    pub fn access(&self, caller: &Caller, at: At<'_>, path: &[u8], wish: Wish) -> Result<()> {
+        rules::may(caller, self.find(caller, at, path, Follow::Yes)?.attributes(), wish)
+    }
+
+    /// `readlink`.
+    pub fn read_link(&self, caller: &Caller, at: At<'_>, path: &[u8]) -> Result<Vec<u8>> {
+        let found = self.find(caller, at, path, Follow::No)?;
+        if !found.is(Kind::Link) {
+            return Err(Errno::INVAL.into());
+        }
+        self.engine.read_link(caller, found.inode())
+    }
+
+    /// `statfs`.
+    pub fn space(&self, caller: &Caller, at: At<'_>, path: &[u8]) -> Result<Space> {
+        self.engine.space(self.find(caller, at, path, Follow::Yes)?.inode())
+    }
+
+    fn walker<'a>(&'a self, caller: &'a Caller, at: At<'_>, path: &'a [u8]) -> Result<Walker<'a>> {
+        let start = match at {
+            At::Root => self.root,
+            At::Directory(directory) => directory.inode(),
+        };
+        let engine = &*self.engine;
+        let ground = Ground { engine, caller, root: self.root, start, most_names: self.max_depth };
+        Walker::new(ground, path)
+    }
+
+    fn find<'a>(
+        &'a self,
+        caller: &'a Caller,
+        at: At<'_>,
+        path: &'a [u8],
+        follow: Follow,
+    ) -> Result<Held<'a>> {
+        self.walker(caller, at, path)?.end(follow)
+    }
+}
+
+/// Judges and acts again as long as what was judged is replaced meanwhile.
+fn until_judged<T>(mut act: impl FnMut() -> Result<T>) -> Result<T> {
+    for _ in 0..MOST_TRIES {
+        match act() {
+            Err(error) if error.errno == Errno::STALE => {}
+            done => return done,
+        }
+    }
+    Err(Errno::AGAIN.into())
+}
+
+const MOST_TRIES: u32 = 1000;

@@ -1,0 +1,498 @@
+//! A directory of the host. A6, A12
+//!
+//! Every file is reached from the directory's own descriptor by one name at a time, with `openat2`: never through a
+//! link, never out of what it is beneath, whatever is exchanged meanwhile. What a guest holds is a descriptor that names
+//! the file and nothing else (`O_PATH`); what is done, is done to that one. `..` is what the guest came from and is never
+//! asked of the host, so that a directory that was moved away leads nowhere new.
+//!
+//! The kernel judges with the rights of this process, beside what [`crate::rules`] says. A file of the host is opened for
+//! reading or writing only if it is a regular one: no device, pipe or socket is ever opened.
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::fs::{
+    AtFlags, FallocateFlags, FileType, Gid, Mode, OFlags, RenameFlags, ResolveFlags, SeekFrom, Uid,
+};
+use rustix::io::Errno;
+
+use crate::attributes::{Attributes, Changes, Kind, Space};
+use crate::caller::Caller;
+use crate::engine::{
+    Abilities, Allocate, Engine, Entry, Handle, Inode, Listed, New, Rename, Replace, Seek,
+    SetXattr, Use, WriteAt, Written,
+};
+use crate::error::{Error, Result};
+use crate::limits::{Counter, Limits, Setting};
+use crate::locks::LockTable;
+use crate::name::Name;
+use crate::table::Table;
+
+mod calls;
+mod held;
+
+/// What a guest may do with a directory of the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostMode {
+    /// Nothing is changed: `EROFS`. A7
+    ReadOnly,
+    /// It is changed; what is made belongs to this process.
+    Writable,
+    /// It is changed; what is made belongs to the caller. Only root can give files away.
+    WritableAsCaller,
+}
+
+/// A directory of the host, and what is below it.
+#[derive(Debug)]
+pub struct Host {
+    nodes: Table<Node>,
+    known: Known,
+    open: Table<Open>,
+    root: Arc<Node>,
+    mode: HostMode,
+    inodes: Counter,
+    handles: Counter,
+    locks: LockTable,
+}
+
+/// A file that somebody holds.
+#[derive(Debug)]
+struct Node {
+    number: u64,
+    identity: (u64, u64),
+    descriptor: OwnedFd,
+    kind: Kind,
+    /// The number of the directory that it was last found in, if it is a directory; that one is held.
+    parent: AtomicU64,
+    held: AtomicU64,
+}
+
+/// Which number a file has that is held: by its device and inode, in shards by inode.
+#[derive(Debug)]
+struct Known {
+    shards: Box<[Mutex<Numbers>]>,
+    rest: Mutex<Numbers>,
+}
+
+type Numbers = HashMap<(u64, u64), u64>;
+
+impl Known {
+    fn of(&self, identity: (u64, u64)) -> MutexGuard<'_, Numbers> {
+        let index = usize::try_from(identity.1).map_or(SHARDS, |inode| inode % SHARDS);
+        self.shards.get(index).unwrap_or(&self.rest).lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[derive(Debug)]
+struct Open {
+    node: Arc<Node>,
+    descriptor: OwnedFd,
+    how: Use,
+    /// Of a directory: listings by several threads at once would disturb each other.
+    listing: Mutex<()>,
+}
+
+impl Host {
+    /// What is below an open directory. Of the limits, `max_inodes` is how many files a guest may hold at once (each takes
+    /// a descriptor), and `max_open_files` how many it may have open.
+    pub fn new(directory: OwnedFd, mode: HostMode, limits: &Limits) -> Result<Self> {
+        let held = calls::open_beneath(directory.as_fd(), b".", OFlags::PATH | OFlags::DIRECTORY)?;
+        let found = rustix::fs::fstat(&held)?;
+        // Without it nothing could be opened, or another file than the one that is held.
+        let same = rustix::fs::stat(calls::by_descriptor(&held))?;
+        if (same.st_dev, same.st_ino) != (found.st_dev, found.st_ino) {
+            return Err(Errno::OPNOTSUPP.into());
+        }
+        let nodes = Table::new();
+        let number = nodes.next();
+        let root = Arc::new(Node {
+            number,
+            identity: (found.st_dev, found.st_ino),
+            descriptor: held,
+            kind: Kind::Directory,
+            parent: AtomicU64::new(number),
+            held: AtomicU64::new(1),
+        });
+        nodes.put(number, Arc::clone(&root));
+        let host = Self {
+            nodes,
+            known: Known {
+                shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+                rest: Mutex::default(),
+            },
+            open: Table::new(),
+            root,
+            mode,
+            inodes: Counter::new(limits.max_inodes, Errno::NFILE, Setting::Inodes),
+            handles: Counter::new(limits.max_open_files, Errno::NFILE, Setting::OpenFiles),
+            locks: LockTable::default(),
+        };
+        host.known.of(host.root.identity).insert(host.root.identity, number);
+        Ok(host)
+    }
+
+    fn node(&self, inode: Inode) -> Result<Arc<Node>> {
+        self.nodes.get(inode.0).ok_or(Errno::STALE.into())
+    }
+
+    fn directory(&self, inode: Inode) -> Result<Arc<Node>> {
+        let node = self.node(inode)?;
+        if node.kind == Kind::Directory { Ok(node) } else { Err(Errno::NOTDIR.into()) }
+    }
+
+    fn opened(&self, handle: Handle) -> Result<Arc<Open>> {
+        self.open.get(handle.0).ok_or(Errno::BADF.into())
+    }
+
+    fn writable(&self) -> Result<()> {
+        match self.mode {
+            HostMode::ReadOnly => Err(Errno::ROFS.into()),
+            HostMode::Writable | HostMode::WritableAsCaller => Ok(()),
+        }
+    }
+}
+
+impl Engine for Host {
+    fn abilities(&self) -> Abilities {
+        Abilities {
+            xattrs: true,
+            hard_links: true,
+            locks: true,
+            persistent: true,
+            read_only: self.mode == HostMode::ReadOnly,
+        }
+    }
+
+    fn root(&self) -> Inode {
+        Inode(self.root.number)
+    }
+
+    fn lookup(&self, _caller: &Caller, parent: Inode, name: Name<'_>) -> Result<Entry> {
+        Ok(self.find(&self.directory(parent)?, name)?.1)
+    }
+
+    fn lookup_parent(&self, _caller: &Caller, directory: Inode) -> Result<Entry> {
+        let node = self.directory(directory)?;
+        let parent = self.node(Inode(node.parent.load(Ordering::SeqCst)))?;
+        parent.held.fetch_add(1, Ordering::SeqCst);
+        let attributes =
+            Self::attributes_of(&parent).inspect_err(|_| self.forget(Inode(parent.number), 1))?;
+        Ok(Entry { inode: Inode(parent.number), generation: 1, attributes })
+    }
+
+    fn forget(&self, inode: Inode, count: u64) {
+        let (mut inode, mut count) = (inode, count);
+        // A directory holds the one that it was found in.
+        loop {
+            let Some(node) = self.nodes.get(inode.0) else { return };
+            let mut known = self.known.of(node.identity);
+            if node.held.fetch_sub(count, Ordering::SeqCst) != count {
+                return;
+            }
+            known.remove(&node.identity);
+            self.nodes.take(node.number);
+            drop(known);
+            self.inodes.give(1);
+            let parent = node.parent.load(Ordering::SeqCst);
+            if node.kind != Kind::Directory || parent == node.number {
+                return;
+            }
+            (inode, count) = (Inode(parent), 1);
+        }
+    }
+
+    fn attributes(&self, _caller: &Caller, inode: Inode) -> Result<Attributes> {
+        Self::attributes_of(&*self.node(inode)?)
+    }
+
+    fn change(&self, _caller: &Caller, inode: Inode, changes: &Changes) -> Result<Attributes> {
+        self.writable()?;
+        let node = self.node(inode)?;
+        if let Some(size) = changes.size {
+            if node.kind != Kind::File {
+                return Err(Errno::INVAL.into());
+            }
+            let file = calls::open_again(&node.descriptor, OFlags::WRONLY)?;
+            rustix::fs::ftruncate(file, size)?;
+        }
+        if changes.uid.is_some() || changes.gid.is_some() {
+            let (uid, gid) = (changes.uid.map(Uid::from_raw), changes.gid.map(Gid::from_raw));
+            calls::chown(&node.descriptor, uid, gid)?;
+        }
+        if let Some(mode) = changes.mode {
+            if node.kind == Kind::Link {
+                return Err(Errno::OPNOTSUPP.into());
+            }
+            calls::chmod(&node.descriptor, mode)?;
+        }
+        if changes.accessed.is_some() || changes.modified.is_some() {
+            calls::set_times(&node.descriptor, changes.accessed, changes.modified)?;
+        }
+        Self::attributes_of(&node)
+    }
+
+    fn read_link(&self, _caller: &Caller, inode: Inode) -> Result<Vec<u8>> {
+        let node = self.node(inode)?;
+        if node.kind != Kind::Link {
+            return Err(Errno::INVAL.into());
+        }
+        Ok(rustix::fs::readlinkat(&node.descriptor, "", Vec::new())?.into_bytes())
+    }
+
+    fn make(
+        &self,
+        caller: &Caller,
+        parent: Inode,
+        name: Name<'_>,
+        new: New<'_>,
+        mode: u32,
+    ) -> Result<Entry> {
+        self.writable()?;
+        let directory = self.directory(parent)?;
+        let (at, path) = (&directory.descriptor, name.as_bytes());
+        // Nobody but the owner has anything of it before it is given to the caller.
+        let first = Mode::RUSR | Mode::WUSR | Mode::XUSR;
+        match new {
+            New::File => rustix::fs::mknodat(at, path, FileType::RegularFile, first, 0),
+            New::Directory => rustix::fs::mkdirat(at, path, first),
+            New::Fifo => rustix::fs::mknodat(at, path, FileType::Fifo, first, 0),
+            New::Socket => rustix::fs::mknodat(at, path, FileType::Socket, first, 0),
+            New::Link(target) => rustix::fs::symlinkat(target, at, path),
+        }?;
+        let (node, entry) = self.find(&directory, name)?;
+        if node.kind != new.kind() {
+            // Somebody has put another thing there; it is not ours to change.
+            self.forget(entry.inode, 1);
+            return Err(Errno::STALE.into());
+        }
+        self.settle(caller, &directory, entry, new, mode)
+            .inspect_err(|_| self.forget(entry.inode, 1))
+    }
+
+    fn link(&self, _caller: &Caller, inode: Inode, parent: Inode, name: Name<'_>) -> Result<Entry> {
+        self.writable()?;
+        let (node, directory) = (self.node(inode)?, self.directory(parent)?);
+        if node.kind == Kind::Directory {
+            return Err(Errno::PERM.into());
+        }
+        calls::link(&node.descriptor, directory.descriptor.as_fd(), name.as_bytes())?;
+        Ok(self.find(&directory, name)?.1)
+    }
+
+    fn remove(&self, _caller: &Caller, parent: Inode, name: Name<'_>, judged: Inode) -> Result<()> {
+        self.writable()?;
+        let directory = self.directory(parent)?;
+        let node = self.check(&directory, name, judged)?;
+        let flags =
+            if node.kind == Kind::Directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+        Ok(rustix::fs::unlinkat(&directory.descriptor, name.as_bytes(), flags)?)
+    }
+
+    fn rename(&self, _caller: &Caller, rename: &Rename<'_>) -> Result<()> {
+        self.writable()?;
+        let (from, to) = (self.directory(rename.from)?, self.directory(rename.to)?);
+        let moved = self.check(&from, rename.name, rename.moved)?;
+        let other =
+            rename.replaced.map(|inode| self.check(&to, rename.new_name, inode)).transpose()?;
+        let flags = match (rename.replace, &other) {
+            (Replace::Exchange, _) => RenameFlags::EXCHANGE,
+            // Nothing was judged that would be replaced.
+            (Replace::No, _) | (Replace::Yes, None) => RenameFlags::NOREPLACE,
+            (Replace::Yes, Some(_)) => RenameFlags::empty(),
+        };
+        let (old, new) = (rename.name.as_bytes(), rename.new_name.as_bytes());
+        let done = rustix::fs::renameat_with(&from.descriptor, old, &to.descriptor, new, flags);
+        match done {
+            Err(Errno::EXIST) if rename.replace == Replace::Yes => return Err(Errno::STALE.into()),
+            done => done?,
+        }
+        if moved.kind == Kind::Directory {
+            self.adopt(&moved, &to);
+        }
+        if let Some(other) = other.filter(|other| other.kind == Kind::Directory)
+            && rename.replace == Replace::Exchange
+        {
+            self.adopt(&other, &from);
+        }
+        Ok(())
+    }
+
+    fn open(&self, _caller: &Caller, inode: Inode, how: Use) -> Result<Handle> {
+        let node = self.node(inode)?;
+        match node.kind {
+            Kind::File => {}
+            Kind::Directory => return Err(Errno::ISDIR.into()),
+            Kind::Link | Kind::Fifo | Kind::Socket | Kind::CharacterDevice | Kind::BlockDevice => {
+                return Err(Errno::NXIO.into());
+            }
+        }
+        if how.write {
+            self.writable()?;
+        }
+        let flags = match (how.read, how.write) {
+            (_, false) => OFlags::RDONLY,
+            (false, true) => OFlags::WRONLY,
+            (true, true) => OFlags::RDWR,
+        };
+        self.handles.take(1)?;
+        let descriptor = calls::open_again(&node.descriptor, flags);
+        let descriptor = descriptor.inspect_err(|_| self.handles.give(1))?;
+        Ok(self.put_open(node, descriptor, how))
+    }
+
+    fn open_directory(&self, _caller: &Caller, inode: Inode) -> Result<Handle> {
+        let node = self.directory(inode)?;
+        self.handles.take(1)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let descriptor = calls::open_beneath(node.descriptor.as_fd(), b".", flags);
+        let descriptor = descriptor.inspect_err(|_: &Error| self.handles.give(1))?;
+        Ok(self.put_open(node, descriptor, Use { read: true, write: false }))
+    }
+
+    fn release(&self, handle: Handle) {
+        if let Some(open) = self.open.take(handle.0) {
+            self.handles.give(1);
+            self.forget(Inode(open.node.number), 1);
+        }
+    }
+
+    fn read(&self, handle: Handle, offset: u64, into: &mut [u8]) -> Result<usize> {
+        let open = self.opened(handle)?;
+        if !open.how.read {
+            return Err(Errno::BADF.into());
+        }
+        let mut done = 0;
+        while let Some(left) = into.get_mut(done..).filter(|left| !left.is_empty()) {
+            match rustix::io::pread(&open.descriptor, left, offset + done as u64) {
+                Ok(0) => break,
+                Ok(count) => done += count,
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        Ok(done)
+    }
+
+    fn write(&self, handle: Handle, at: WriteAt, bytes: &[u8]) -> Result<Written> {
+        let open = self.opened(handle)?;
+        if !open.how.write {
+            return Err(Errno::BADF.into());
+        }
+        match at {
+            WriteAt::Offset(offset) => {
+                let count = rustix::io::pwrite(&open.descriptor, bytes, offset)?;
+                Ok(Written { count, end: offset + count as u64 })
+            }
+            // The kernel knows where the end is when it writes.
+            WriteAt::End => {
+                let flags = rustix::io::ReadWriteFlags::APPEND;
+                let slices = [std::io::IoSlice::new(bytes)];
+                let count = rustix::io::pwritev2(&open.descriptor, &slices, 0, flags)?;
+                let end = rustix::fs::fstat(&open.descriptor)?.st_size;
+                Ok(Written { count, end: u64::try_from(end).unwrap_or_default() })
+            }
+        }
+    }
+
+    fn allocate(&self, handle: Handle, how: Allocate, offset: u64, length: u64) -> Result<()> {
+        let open = self.opened(handle)?;
+        if !open.how.write {
+            return Err(Errno::BADF.into());
+        }
+        let flags = match how {
+            Allocate::Extend => FallocateFlags::empty(),
+            Allocate::KeepSize => FallocateFlags::KEEP_SIZE,
+            Allocate::PunchHole => FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE,
+        };
+        Ok(rustix::fs::fallocate(&open.descriptor, flags, offset, length)?)
+    }
+
+    fn seek(&self, handle: Handle, what: Seek, offset: u64) -> Result<u64> {
+        let open = self.opened(handle)?;
+        if open.node.kind != Kind::File {
+            return Err(Errno::ISDIR.into());
+        }
+        let to = match what {
+            Seek::Data => SeekFrom::Data(offset),
+            Seek::Hole => SeekFrom::Hole(offset),
+        };
+        Ok(rustix::fs::seek(&open.descriptor, to)?)
+    }
+
+    fn flush(&self, handle: Handle) -> Result<()> {
+        self.opened(handle).map(drop)
+    }
+
+    fn sync(&self, handle: Handle) -> Result<()> {
+        Ok(rustix::fs::fsync(&self.opened(handle)?.descriptor)?)
+    }
+
+    fn read_directory(
+        &self,
+        handle: Handle,
+        after: u64,
+        sink: &mut dyn FnMut(&Listed<'_>) -> bool,
+    ) -> Result<()> {
+        let open = self.opened(handle)?;
+        let _alone = open.listing.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_root = open.node.number == self.root.number;
+        calls::list(&open.descriptor, after, &mut |listed| {
+            // Nothing above the root is known to a guest.
+            let is_above = is_root && listed.name == b"..";
+            let number = if is_above { self.root.identity.1 } else { listed.number };
+            sink(&Listed { number, ..*listed })
+        })
+    }
+
+    fn xattr(&self, _caller: &Caller, inode: Inode, name: &[u8]) -> Result<Vec<u8>> {
+        calls::xattr(&self.node(inode)?.descriptor, name)
+    }
+
+    fn xattrs(&self, _caller: &Caller, inode: Inode) -> Result<Vec<Vec<u8>>> {
+        calls::xattrs(&self.node(inode)?.descriptor)
+    }
+
+    fn set_xattr(
+        &self,
+        _caller: &Caller,
+        inode: Inode,
+        name: &[u8],
+        value: &[u8],
+        how: SetXattr,
+    ) -> Result<()> {
+        self.writable()?;
+        calls::set_xattr(&self.node(inode)?.descriptor, name, value, how)
+    }
+
+    fn remove_xattr(&self, _caller: &Caller, inode: Inode, name: &[u8]) -> Result<()> {
+        self.writable()?;
+        calls::remove_xattr(&self.node(inode)?.descriptor, name)
+    }
+
+    fn space(&self, inode: Inode) -> Result<Space> {
+        let found = rustix::fs::fstatvfs(&self.node(inode)?.descriptor)?;
+        Ok(Space {
+            block_bytes: found.f_frsize,
+            blocks: found.f_blocks,
+            free_blocks: found.f_bavail,
+            inodes: found.f_files,
+            free_inodes: found.f_favail,
+            longest_name: found.f_namemax,
+        })
+    }
+
+    fn locks(&self, inode: Inode) -> Result<(&LockTable, u64)> {
+        Ok((&self.locks, inode.0))
+    }
+}
+
+/// How names of one directory are found: without leaving it, and not in what is mounted in it, which is somebody
+/// else's.
+const BENEATH: ResolveFlags = ResolveFlags::BENEATH
+    .union(ResolveFlags::NO_MAGICLINKS)
+    .union(ResolveFlags::NO_SYMLINKS)
+    .union(ResolveFlags::NO_XDEV);
+
+const SHARDS: usize = 64;

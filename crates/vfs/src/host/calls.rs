@@ -1,0 +1,177 @@
+//! The kernel calls of the host engine: by descriptor, or by one name beneath one. What a descriptor for reference alone
+//! (`O_PATH`) cannot do goes through `/proc/self/fd`, where that descriptor is a name for the very same file.
+
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+
+use rustix::fs::{
+    AtFlags, CWD, FileType, Gid, Mode, OFlags, RawDir, SeekFrom, Stat, Timespec, Timestamps,
+    UTIME_NOW, UTIME_OMIT, Uid, XattrFlags,
+};
+use rustix::io::Errno;
+
+use super::BENEATH;
+use crate::attributes::{ALL_MODE_BITS, Attributes, Kind, NewTime, Timestamp};
+use crate::engine::{Listed, SetXattr};
+use crate::error::Result;
+
+/// Opens a name beneath a directory, never through a link and never out of it. `.` is the directory itself.
+pub(super) fn open_beneath(at: BorrowedFd<'_>, name: &[u8], flags: OFlags) -> Result<OwnedFd> {
+    let flags = flags | OFlags::CLOEXEC;
+    // The kernel gives up where names are moved about meanwhile; one name is found in the end.
+    for _ in 0..MOST_TRIES {
+        match rustix::fs::openat2(at, name, flags, Mode::empty(), BENEATH) {
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            opened => return Ok(opened?),
+        }
+    }
+    Err(Errno::AGAIN.into())
+}
+
+/// Opens a file that is held, for more than reference.
+pub(super) fn open_again(held: &OwnedFd, flags: OFlags) -> Result<OwnedFd> {
+    // It was a regular file when it was held, and a held file does not change its kind.
+    let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
+    Ok(rustix::fs::open(by_descriptor(held), flags, Mode::empty())?)
+}
+
+pub(super) fn link(held: &OwnedFd, at: BorrowedFd<'_>, name: &[u8]) -> Result<()> {
+    Ok(rustix::fs::linkat(CWD, by_descriptor(held), at, name, AtFlags::SYMLINK_FOLLOW)?)
+}
+
+pub(super) fn chmod(held: &OwnedFd, mode: u32) -> Result<()> {
+    Ok(rustix::fs::chmod(by_descriptor(held), Mode::from_raw_mode(mode & ALL_MODE_BITS))?)
+}
+
+pub(super) fn chown(held: &OwnedFd, uid: Option<Uid>, gid: Option<Gid>) -> Result<()> {
+    Ok(rustix::fs::chownat(held, "", uid, gid, AtFlags::EMPTY_PATH)?)
+}
+
+pub(super) fn set_times(
+    held: &OwnedFd,
+    accessed: Option<NewTime>,
+    modified: Option<NewTime>,
+) -> Result<()> {
+    let time = |time: Option<NewTime>| match time {
+        None => Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
+        Some(NewTime::Now) => Timespec { tv_sec: 0, tv_nsec: UTIME_NOW },
+        Some(NewTime::At(time)) => {
+            Timespec { tv_sec: time.seconds, tv_nsec: time.nanoseconds.into() }
+        }
+    };
+    let times = Timestamps { last_access: time(accessed), last_modification: time(modified) };
+    Ok(rustix::fs::utimensat(held, "", &times, AtFlags::EMPTY_PATH)?)
+}
+
+/// Lists an open directory after a place in it that the kernel has given.
+pub(super) fn list(
+    directory: &OwnedFd,
+    after: u64,
+    sink: &mut dyn FnMut(&Listed<'_>) -> bool,
+) -> Result<()> {
+    rustix::fs::seek(directory, SeekFrom::Start(after))?;
+    let mut buffer = Vec::with_capacity(LISTING_BYTES);
+    let mut entries = RawDir::new(directory, buffer.spare_capacity_mut());
+    while let Some(entry) = entries.next() {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        let mut kind = of_type(entry.file_type());
+        if entry.file_type() == FileType::Unknown {
+            let found = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW);
+            kind = found.map_or(Kind::File, |found| kind_of(&found));
+        }
+        let listed = Listed { name, number: entry.ino(), kind, cookie: entry.next_entry_cookie() };
+        if !sink(&listed) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn xattr(held: &OwnedFd, name: &[u8]) -> Result<Vec<u8>> {
+    grown(|buffer| rustix::fs::getxattr(by_descriptor(held), name, buffer))
+}
+
+pub(super) fn xattrs(held: &OwnedFd) -> Result<Vec<Vec<u8>>> {
+    let list = grown(|buffer| rustix::fs::listxattr(by_descriptor(held), buffer))?;
+    let names = list.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    // What else there is means something to the host's kernel, and nothing to a guest.
+    let families = [&b"user."[..], b"trusted."];
+    let names = names.filter(|name| families.iter().any(|family| name.starts_with(family)));
+    Ok(names.map(<[u8]>::to_vec).collect())
+}
+
+pub(super) fn set_xattr(held: &OwnedFd, name: &[u8], value: &[u8], how: SetXattr) -> Result<()> {
+    let flags = match how {
+        SetXattr::Any => XattrFlags::empty(),
+        SetXattr::Create => XattrFlags::CREATE,
+        SetXattr::Replace => XattrFlags::REPLACE,
+    };
+    Ok(rustix::fs::setxattr(by_descriptor(held), name, value, flags)?)
+}
+
+pub(super) fn remove_xattr(held: &OwnedFd, name: &[u8]) -> Result<()> {
+    Ok(rustix::fs::removexattr(by_descriptor(held), name)?)
+}
+
+pub(super) fn kind_of(found: &Stat) -> Kind {
+    of_type(FileType::from_raw_mode(found.st_mode))
+}
+
+pub(super) fn attributes(found: &Stat) -> Attributes {
+    let time = |seconds: i64, nanoseconds| Timestamp {
+        seconds,
+        nanoseconds: u32::try_from(nanoseconds).unwrap_or_default(),
+    };
+    Attributes {
+        number: found.st_ino,
+        kind: kind_of(found),
+        mode: found.st_mode & ALL_MODE_BITS,
+        links: u32::try_from(found.st_nlink).unwrap_or(u32::MAX),
+        uid: found.st_uid,
+        gid: found.st_gid,
+        device: found.st_rdev,
+        size: u64::try_from(found.st_size).unwrap_or_default(),
+        blocks: u64::try_from(found.st_blocks).unwrap_or_default(),
+        accessed: time(found.st_atime, found.st_atime_nsec),
+        modified: time(found.st_mtime, found.st_mtime_nsec),
+        changed: time(found.st_ctime, found.st_ctime_nsec),
+    }
+}
+
+/// The kernel's own name for what a descriptor is.
+pub(super) fn by_descriptor(held: &OwnedFd) -> String {
+    format!("/proc/self/fd/{}", held.as_fd().as_raw_fd())
+}
+
+const fn of_type(file_type: FileType) -> Kind {
+    match file_type {
+        FileType::RegularFile | FileType::Unknown => Kind::File,
+        FileType::Directory => Kind::Directory,
+        FileType::Symlink => Kind::Link,
+        FileType::Fifo => Kind::Fifo,
+        FileType::Socket => Kind::Socket,
+        FileType::CharacterDevice => Kind::CharacterDevice,
+        FileType::BlockDevice => Kind::BlockDevice,
+    }
+}
+
+/// Asks with more room until it is enough.
+fn grown(ask: impl Fn(&mut [u8]) -> rustix::io::Result<usize>) -> Result<Vec<u8>> {
+    let mut buffer = vec![0; 256];
+    loop {
+        match ask(&mut buffer) {
+            Ok(count) => {
+                buffer.truncate(count);
+                return Ok(buffer);
+            }
+            Err(Errno::RANGE) if buffer.len() < MOST_XATTR_BYTES => {
+                buffer.resize(buffer.len() * 4, 0);
+            }
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+}
+
+const LISTING_BYTES: usize = 32 << 10;
+const MOST_XATTR_BYTES: usize = 128 << 10;
+const MOST_TRIES: u32 = 1000;

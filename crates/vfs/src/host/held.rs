@@ -1,0 +1,129 @@
+//! What a guest holds of a directory of the host: found by name, known by device and inode, given back.
+
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use rustix::fs::{AtFlags, Gid, OFlags, Uid};
+use rustix::io::Errno;
+
+use super::calls::{self, attributes, kind_of};
+use super::{Host, HostMode, Node, Open};
+use crate::attributes::{Attributes, Kind};
+use crate::caller::Caller;
+use crate::engine::{Engine as _, Entry, Handle, Inode, New, Use};
+use crate::error::Result;
+use crate::name::Name;
+use crate::rules;
+
+impl Host {
+    /// Finds what a name leads to, and holds it.
+    pub(super) fn find(&self, parent: &Arc<Node>, name: Name<'_>) -> Result<(Arc<Node>, Entry)> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW;
+        let descriptor = calls::open_beneath(parent.descriptor.as_fd(), name.as_bytes(), flags)?;
+        let found = rustix::fs::fstat(&descriptor)?;
+        let identity = (found.st_dev, found.st_ino);
+        let kind = kind_of(&found);
+        let node = {
+            let mut known = self.known.of(identity);
+            let there = known.get(&identity).and_then(|number| self.nodes.get(*number));
+            match there {
+                Some(node) => {
+                    node.held.fetch_add(1, Ordering::SeqCst);
+                    node
+                }
+                None => {
+                    self.inodes.take(1)?;
+                    let number = self.nodes.next();
+                    let parent_number = if kind == Kind::Directory {
+                        parent.held.fetch_add(1, Ordering::SeqCst);
+                        parent.number
+                    } else {
+                        0
+                    };
+                    let node = Arc::new(Node {
+                        number,
+                        identity,
+                        descriptor,
+                        kind,
+                        parent: AtomicU64::new(parent_number),
+                        held: AtomicU64::new(1),
+                    });
+                    self.nodes.put(number, Arc::clone(&node));
+                    known.insert(identity, number);
+                    node
+                }
+            }
+        };
+        if kind == Kind::Directory && node.number != self.root.number {
+            self.adopt(&node, parent);
+        }
+        let entry =
+            Entry { inode: Inode(node.number), generation: 1, attributes: attributes(&found) };
+        Ok((node, entry))
+    }
+
+    /// Notes in which directory a directory was found.
+    pub(super) fn adopt(&self, node: &Node, parent: &Node) {
+        if node.parent.load(Ordering::SeqCst) == parent.number {
+            return;
+        }
+        parent.held.fetch_add(1, Ordering::SeqCst);
+        let before = node.parent.swap(parent.number, Ordering::SeqCst);
+        self.forget(Inode(before), 1);
+    }
+
+    pub(super) fn attributes_of(node: &Node) -> Result<Attributes> {
+        Ok(attributes(&rustix::fs::fstat(&node.descriptor)?))
+    }
+
+    /// Whether a name leads to what was judged.
+    pub(super) fn check(
+        &self,
+        directory: &Node,
+        name: Name<'_>,
+        judged: Inode,
+    ) -> Result<Arc<Node>> {
+        let found =
+            rustix::fs::statat(&directory.descriptor, name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW)?;
+        let node = self.node(judged)?;
+        if node.identity == (found.st_dev, found.st_ino) {
+            Ok(node)
+        } else {
+            Err(Errno::STALE.into())
+        }
+    }
+
+    /// Gives something new to its caller, where that is wanted.
+    pub(super) fn settle(
+        &self,
+        caller: &Caller,
+        parent: &Node,
+        entry: Entry,
+        new: New<'_>,
+        mode: u32,
+    ) -> Result<Entry> {
+        let node = self.node(entry.inode)?;
+        if self.mode == HostMode::WritableAsCaller {
+            let directory = Self::attributes_of(parent)?;
+            let (mode, gid) = rules::inherit(caller, &directory, new.kind(), mode);
+            let (uid, gid) = (Uid::from_raw(caller.uid), Gid::from_raw(gid));
+            calls::chown(&node.descriptor, Some(uid), Some(gid))?;
+            if new.kind() != Kind::Link {
+                calls::chmod(&node.descriptor, mode)?;
+            }
+        } else if !matches!(new, New::Link(_)) {
+            // The umask of this process is not the guest's.
+            let inherited = Self::attributes_of(&node)?.mode & crate::attributes::SET_GID;
+            calls::chmod(&node.descriptor, mode | inherited)?;
+        }
+        Ok(Entry { attributes: Self::attributes_of(&node)?, ..entry })
+    }
+
+    pub(super) fn put_open(&self, node: Arc<Node>, descriptor: OwnedFd, how: Use) -> Handle {
+        node.held.fetch_add(1, Ordering::SeqCst);
+        let number = self.open.next();
+        self.open.put(number, Arc::new(Open { node, descriptor, how, listing: Mutex::new(()) }));
+        Handle(number)
+    }
+}

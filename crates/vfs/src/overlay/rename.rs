@@ -1,0 +1,134 @@
+//! Renames in an overlay: what moves is in the upper layer first, and what lower layers have under the old name is hidden.
+
+use std::sync::{Arc, PoisonError};
+
+use rustix::io::Errno;
+
+use super::{Node, Overlay, lock};
+use crate::attributes::Kind;
+use crate::caller::Caller;
+use crate::engine::{Inode, Rename, Replace};
+use crate::error::{Error, Result};
+use crate::name::Name;
+
+impl Overlay {
+    pub(super) fn perform(&self, caller: &Caller, rename: &Rename<'_>) -> Result<()> {
+        let (from, to) = (self.directory(rename.from)?, self.directory(rename.to)?);
+        let moved = self.node(rename.moved)?;
+        let is_exchange = rename.replace == Replace::Exchange;
+        self.copy_tree(&moved)?;
+        if let Some(other) = rename.replaced.filter(|_| is_exchange) {
+            self.copy_tree(&self.node(other)?)?;
+        }
+        let (from_upper, to_upper) = (self.copy_up(&from)?, self.copy_up(&to)?);
+        let _one_at_a_time = self.moving.lock().unwrap_or_else(PoisonError::into_inner);
+        let (first, second) = if from.number < to.number { (&from, &to) } else { (&to, &from) };
+        let _first = lock(&first.names);
+        let _second = (first.number != second.number).then(|| lock(&second.names));
+        let (found, moved_upper) = self.find(&from, rename.name)?;
+        let result = (|| {
+            let moved_upper = moved_upper.filter(|_| found.number == rename.moved.0);
+            let moved_upper = moved_upper.ok_or(Errno::STALE)?;
+            let replaced = match self.find(&to, rename.new_name) {
+                Ok(found) => Some(found),
+                Err(error) if error.errno == Errno::NOENT => None,
+                Err(error) => return Err(error),
+            };
+            let inner = Inner { from_upper, to_upper, moved_upper, from: &from, to: &to };
+            let done = self.judged(caller, rename, &inner, &found, replaced.as_ref());
+            if let Some((node, _)) = replaced {
+                self.give_back(node.number, 1);
+            }
+            done
+        })();
+        self.give_back(found.number, 1);
+        result
+    }
+
+    fn judged(
+        &self,
+        caller: &Caller,
+        rename: &Rename<'_>,
+        inner: &Inner<'_>,
+        moved: &Arc<Node>,
+        replaced: Option<&(Arc<Node>, Option<Inode>)>,
+    ) -> Result<()> {
+        let is_as_judged =
+            replaced.map(|(node, _)| node.number) == rename.replaced.map(|inode| inode.0);
+        match (rename.replace, replaced) {
+            (Replace::No, Some(_)) => return Err(Errno::EXIST.into()),
+            (Replace::Exchange, None) => return Err(Errno::NOENT.into()),
+            _ if !is_as_judged => return Err(Errno::STALE.into()),
+            _ => {}
+        }
+        if replaced.is_some_and(|(node, _)| node.number == moved.number) {
+            return Ok(());
+        }
+        let is_exchange = rename.replace == Replace::Exchange;
+        let other = replaced.filter(|_| !is_exchange);
+        let _below = other
+            .filter(|(node, _)| node.kind == Kind::Directory)
+            .map(|(node, _)| lock(&node.names));
+        if let Some((node, _)) = other {
+            match (moved.kind == Kind::Directory, node.kind == Kind::Directory) {
+                (true, false) => return Err(Errno::NOTDIR.into()),
+                (false, true) => return Err(Errno::ISDIR.into()),
+                (true, true) if !self.is_empty(node)? => return Err(Errno::NOTEMPTY.into()),
+                _ => {}
+            }
+        }
+        // What is in the upper layer hides the names below it already.
+        self.hide(inner.from, inner.from_upper, rename.name)?;
+        let in_upper = replaced.and_then(|(_, upper)| *upper);
+        let replace = match (rename.replace, in_upper) {
+            (Replace::Exchange, Some(_)) => Replace::Exchange,
+            (Replace::Exchange, None) => return Err(Errno::STALE.into()),
+            (Replace::Yes | Replace::No, None) => Replace::No,
+            (Replace::Yes | Replace::No, Some(_)) => Replace::Yes,
+        };
+        let renamed = self.upper.rename(
+            caller,
+            &Rename {
+                from: inner.from_upper,
+                name: rename.name,
+                moved: inner.moved_upper,
+                to: inner.to_upper,
+                new_name: rename.new_name,
+                replaced: in_upper,
+                replace,
+            },
+        );
+        renamed.map_err(|error: Error| match error.errno {
+            // What is left of a lower directory's names is not in the upper one.
+            Errno::EXIST if rename.replace == Replace::Yes => Errno::STALE.into(),
+            _ => error,
+        })?;
+        self.reseat(moved, inner.to, rename.new_name);
+        match replaced {
+            Some((node, _)) if is_exchange => self.reseat(node, inner.from, rename.name),
+            Some((node, upper)) => {
+                self.lost(node, upper.is_some());
+                self.unseat_file(node, inner.to, rename.new_name);
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn reseat(&self, node: &Node, parent: &Arc<Node>, name: Name<'_>) {
+        let seat = self.seat(parent, name);
+        let before = lock(&node.seat).replace(seat);
+        if let Some(before) = before {
+            self.give_back(before.parent.number, 1);
+        }
+    }
+}
+
+/// The directories of a rename, and where things lie in the upper layer.
+struct Inner<'a> {
+    from_upper: Inode,
+    to_upper: Inode,
+    moved_upper: Inode,
+    from: &'a Arc<Node>,
+    to: &'a Arc<Node>,
+}
