@@ -1,0 +1,102 @@
+//! What was done, as programs read it from the command and from the daemon. Data only.
+
+use std::collections::{HashMap, HashSet};
+
+use plan::HostPath;
+use policy::protected::Entry;
+use serde::Serialize;
+use workspace::{Applied, Changes, Conflict, TreePath};
+
+/// What came of an apply, or would.
+#[derive(Clone, Debug, Serialize)]
+pub struct AppliedReport {
+    /// The directory of the host.
+    pub path: HostPath,
+    /// The host has these as the cage saw them.
+    pub applied: Vec<TreePath>,
+    /// The host has the changes of both sides in these.
+    pub merged: Vec<TreePath>,
+    /// The host was changed here since, so it was left alone.
+    pub conflicts: Vec<ConflictReport>,
+    /// Left alone because their names run code and were not confirmed.
+    pub held: Vec<HeldReport>,
+}
+
+/// A path about which host and cage disagree.
+#[derive(Clone, Debug, Serialize)]
+pub struct ConflictReport {
+    /// Which path.
+    pub path: TreePath,
+    /// Its word.
+    pub conflict: &'static str,
+    /// What happened, in words.
+    pub why: String,
+    /// Whether a merge is possible.
+    pub mergeable: bool,
+}
+
+/// A path that runs code on the host by its name.
+#[derive(Clone, Debug, Serialize)]
+pub struct HeldReport {
+    /// Which path.
+    pub path: TreePath,
+    /// What runs it.
+    pub runs_by: &'static str,
+}
+
+impl AppliedReport {
+    /// The report of an apply of these changes.
+    pub fn new(path: &HostPath, changes: &Changes, applied: Applied) -> Self {
+        let mergeable: HashSet<TreePath> = applied.mergeable.into_iter().collect();
+        let conflict = |(path, conflict): (TreePath, Conflict)| ConflictReport {
+            conflict: conflict.word(),
+            why: conflict.to_string(),
+            mergeable: mergeable.contains(&path),
+            path,
+        };
+        let protected =
+            changes.list.iter().filter_map(|change| Some((&change.path, change.protected?)));
+        let protected: HashMap<&TreePath, &Entry> = protected.collect();
+        let held = |path: TreePath| HeldReport {
+            runs_by: protected.get(&path).map_or("", |entry| entry.runs_by),
+            path,
+        };
+        Self {
+            path: path.clone(),
+            conflicts: applied.left.into_iter().map(conflict).collect(),
+            held: applied.held.into_iter().map(held).collect(),
+            applied: applied.applied,
+            merged: applied.merged,
+        }
+    }
+
+    /// Whether the host was changed.
+    pub fn has_done_something(&self) -> bool {
+        !self.applied.is_empty() || !self.merged.is_empty()
+    }
+
+    /// Whether something that was asked for was left.
+    pub fn has_left_something(&self) -> bool {
+        !self.conflicts.is_empty() || !self.held.is_empty()
+    }
+}
+
+/// What was thrown away.
+#[derive(Clone, Debug, Serialize)]
+pub struct DiscardedReport {
+    /// The directory of the host.
+    pub path: HostPath,
+    /// The paths that were named; none if it was everything.
+    pub discarded: Vec<TreePath>,
+    /// Whether it was everything.
+    pub all: bool,
+}
+
+/// What was taken back.
+#[derive(Clone, Debug, Serialize)]
+pub struct UndoneReport {
+    /// The directory of the host.
+    pub path: HostPath,
+    /// The paths that are as before the last apply.
+    pub undone: Vec<TreePath>,
+}

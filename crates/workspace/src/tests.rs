@@ -1,0 +1,10 @@
+//! The whole crate on real trees: uppers that the kernel's overlayfs wrote, and forged ones.
+
+mod conflicts;
+mod crash;
+mod discard;
+mod hostile;
+mod output;
+mod overlay;
+mod random;
+mod support;
