@@ -29,11 +29,24 @@ fn main() -> Result<(), Box<dyn Error>> {
     let without_notify = (Variant::WithoutNotify, "without_notify");
     let both = vec![with_notify, without_notify];
     // Nobody listens for what the gatekeeper is refused.
-    let profiles =
-        [("default", both.clone()), ("relaxed", both), ("gatekeeper", vec![without_notify])];
-    for (profile, variants) in profiles {
-        let file = format!("profiles/{profile}.list");
-        let text = std::fs::read_to_string(&file)?;
+    let watched = vec![with_notify];
+    // A watching filter is a profile's own, with the watched calls behind it.
+    let profiles: [(&str, &[&str], Vec<_>); 8] = [
+        ("default", &["default"], both.clone()),
+        ("relaxed", &["relaxed"], both),
+        ("default_writes", &["default", "watch_writes"], watched.clone()),
+        ("relaxed_writes", &["relaxed", "watch_writes"], watched.clone()),
+        ("default_lookups", &["default", "watch_lookups"], watched.clone()),
+        ("relaxed_lookups", &["relaxed", "watch_lookups"], watched),
+        ("gatekeeper", &["gatekeeper"], vec![without_notify]),
+        ("observer", &["observer"], vec![without_notify]),
+    ];
+    for (profile, lists, variants) in profiles {
+        let file = format!("profiles/{}.list", lists.join("+"));
+        let mut text = String::new();
+        for list in lists {
+            text.push_str(&std::fs::read_to_string(format!("profiles/{list}.list"))?);
+        }
         let rules = list::parse(&text).map_err(|error| format!("{file}, {error}"))?;
         for arch in Arch::ALL {
             for (variant, suffix) in &variants {

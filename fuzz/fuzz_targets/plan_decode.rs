@@ -79,7 +79,7 @@ static GOOD: LazyLock<Vec<u8>> = LazyLock::new(|| {
         protected: Vec::new(),
         between: Vec::new(),
         environment: Vec::new(),
-        scratch: None,
+        kept: Default::default(),
         project: host("/home/u/p"),
         working_directory: host("/home/u/p"),
         umask: 0o022,

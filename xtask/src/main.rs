@@ -6,6 +6,7 @@
 mod check;
 mod command;
 mod deadline;
+mod dist;
 mod fuzz;
 mod left_out;
 mod python;
@@ -27,6 +28,8 @@ usage: cargo xtask COMMAND
   test [WORD...]         all tests, or those whose crate or name has one of the words
   python [WORD...]       builds the Python package, installs it into target/python and runs its tests,
                          or those whose name has one of the words
+  dist [--binary PATH]   the release as an archive with manual pages, completions and checksums, in
+                         target/dist
   fuzz [--minutes N] [TARGET...]
                          all fuzz targets, or those named, for N minutes together (10)
   vm [--minutes N] [WORD...]
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
             println!("{totals}");
             totals.failed == 0
         }),
+        ["dist", options @ ..] => dist::run(&root, options),
         ["fuzz", options @ ..] => fuzz::run(&root, options),
         ["vm", options @ ..] => vm::run(&root, options),
         ["walls", names @ ..] => left_out::run(&root, names),

@@ -8,6 +8,8 @@ use std::process::{Command, Stdio};
 
 use crate::command::{Failure, cargo, is_installed, succeeds};
 
+mod agents;
+
 #[cfg(test)]
 mod tests;
 
@@ -38,6 +40,7 @@ pub(crate) fn run(root: &Path) -> Result<(), Failure> {
         println!("{text}");
     }
     install_cargo_deny(root)?;
+    agents::install(root)?;
     add_target(root)
 }
 
@@ -171,11 +174,13 @@ const NEEDS: &[Need] = &[
     program("getent", "libc-bin"),
     program("git", "git"),
     program("gpg", "gnupg"),
+    program("gzip", "gzip"),
     program("htop", "htop"),
     program("ip", "iproute2"),
     program("java", "default-jdk-headless"),
     program("javac", "default-jdk-headless"),
     program("keytool", "default-jdk-headless"),
+    program("make", "make"),
     program("mount", "mount"),
     program("nft", "nftables"),
     program("node", "nodejs"),
@@ -190,6 +195,7 @@ const NEEDS: &[Need] = &[
     program("shellcheck", "shellcheck"),
     program("ssh", "openssh-client"),
     program("ssh-keygen", "openssh-client"),
+    program("tar", "tar"),
     program("taskset", "util-linux"),
     program("tmux", "tmux"),
     program("umount", "mount"),

@@ -32,6 +32,7 @@ const TOUCHES_THE_KERNEL: &[&str] = &[
     "stockade-resolve",
     "stockade-state",
     "stockade-session",
+    "stockade-workspace",
     "stockade-prepare",
     "stockade-aftermath",
     "stockade-probe",

@@ -81,6 +81,9 @@ impl Tree {
             MountOp::File { mode, contents, .. } => {
                 self.make_file(name, *mode, contents.as_bytes())
             }
+            MountOp::Hosts { mode, contents, .. } => {
+                self.make_file(name, *mode, plan.hosts(contents).as_bytes())
+            }
             MountOp::Symlink { target, .. } => {
                 rustix::fs::symlinkat(target.as_bytes(), &self.root, name)
             }
@@ -94,6 +97,8 @@ impl Tree {
                 sys::mount::set_attributes(mount.as_fd(), change, Depth::Recursive)?;
                 self.attach(mount.as_fd(), at)
             }
+            // No policy that is measured here has one.
+            MountOp::Overlay(_) => Err(Errno::NOTSUP),
             MountOp::Tmpfs { mode, size, .. } => {
                 let mount = tmpfs(*mode, *size, NOSUID | NODEV)?;
                 self.attach(mount.as_fd(), at)

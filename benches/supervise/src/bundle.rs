@@ -46,17 +46,23 @@ impl Bundle {
         match operation {
             MountOp::Directory { .. } if free => fs::create_dir_all(place),
             MountOp::File { contents, .. } if free => fs::write(place, contents.as_bytes()),
+            MountOp::Hosts { contents, .. } if free => {
+                fs::write(place, plan.hosts(contents).as_bytes())
+            }
             MountOp::Symlink { target, .. } if free => {
                 let target = String::from_utf8_lossy(target.as_bytes()).into_owned();
                 std::os::unix::fs::symlink(target, place)
             }
-            MountOp::Directory { .. } | MountOp::File { .. } | MountOp::Symlink { .. } => Ok(()),
+            MountOp::Directory { .. } | MountOp::File { .. } | MountOp::Hosts { .. } => Ok(()),
+            MountOp::Symlink { .. } => Ok(()),
             MountOp::Bind(bind) => {
                 let source = plan.source(bind.source).ok_or(io::ErrorKind::NotFound)?;
                 let options = ["rbind", "rprivate", "nosuid", "nodev", bind.access.word()];
                 let path = String::from_utf8_lossy(source.path.as_bytes()).into_owned();
                 self.mount(&at, "bind", &path, &options, source.kind, free)
             }
+            // No policy that is measured here has one.
+            MountOp::Overlay(_) => Err(io::ErrorKind::Unsupported.into()),
             MountOp::Tmpfs { mode, size, .. } => {
                 let (mode, size) = (format!("mode={mode:o}"), format!("size={}", size.bytes));
                 let options = ["nosuid", "nodev", &mode, &size];

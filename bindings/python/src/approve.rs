@@ -46,7 +46,11 @@ impl Approver for Asking<'_> {
     fn ask(&self, question: &Question) -> Answer {
         match self.asked {
             Asked::Nobody => Nobody.ask(question),
-            Asked::Terminal => Terminal::new().ask(question),
+            Asked::Terminal => Terminal::new().ask_while(question, &|| {
+                // Python has only noted the signal; what it makes of it, such as `KeyboardInterrupt`, ends the call.
+                let looked = Python::attach(|py| py.check_signals());
+                looked.map_err(|error| self.raised.keep(error)).is_ok()
+            }),
             Asked::Function(function) => {
                 let answer = Python::attach(|py| ask_function(py, function, question));
                 answer.unwrap_or_else(|error| {

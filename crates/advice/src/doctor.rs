@@ -37,6 +37,7 @@ pub fn probe_cage(caller: &Caller, binary: &HostPath) -> ProbeCage {
     let selection = Selection {
         policy,
         agent_command: Vec::new(),
+        agent: None,
         surroundings: caller.surroundings(project.clone()),
         place: Place { project, home: None, own_state: Vec::new() },
         ceiling: None,
@@ -44,6 +45,17 @@ pub fn probe_cage(caller: &Caller, binary: &HostPath) -> ProbeCage {
         network: NetworkSettings::default(),
     };
     ProbeCage { selection, argv }
+}
+
+/// The same with a view of a directory, which a layer lies above.
+pub fn view_cage(caller: &Caller, binary: &HostPath, directory: &HostPath) -> ProbeCage {
+    let mut probe = probe_cage(caller, binary);
+    let origin = RuleOrigin::BuiltIn("a view of an empty directory");
+    let (access, path) = (FsAccess::Cow, directory.clone());
+    probe.selection.policy.fs.push(FsRule { access, path, reach: Reach::Anywhere, origin });
+    probe.selection.surroundings.project = directory.clone();
+    probe.selection.place.project = directory.clone();
+    probe
 }
 
 /// Whether the program in it ended as it should.

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use cage::prepare::agents::NotAvailable;
 use cage::prepare::project::ProjectError;
 use cage::prepare::{Approvals, Definition, PrepareError, SelectionError};
 use cage::resolve::{PathProblem, ResolveError, SurroundingsError};
@@ -144,6 +145,16 @@ impl From<SelectionError> for Failure {
             SelectionError::DefinedTwice { .. } => {
                 Self::new(kind, sentence).help("rename one of them")
             }
+            SelectionError::Agent(NotAvailable::NotInstalled { install, .. }) => {
+                Self::new(kind, sentence)
+                    .help(format!("install it: `{install}`"))
+                    .help("if it is installed elsewhere, put its directory on your `PATH`")
+            }
+            SelectionError::Agent(NotAvailable::NoPlace { .. }) => {
+                Self::new(kind, sentence).help("set HOME")
+            }
+            SelectionError::ProfileCycle { .. } => Self::new(kind, sentence)
+                .help("leave `from` out of one of them, or name a built-in profile there"),
             SelectionError::Capabilities(_) => Self::new(kind, sentence),
             SelectionError::PluginBeyondCeiling(_) => Self::new(kind, sentence)
                 .help("raise `[ceiling]` in your own configuration to let plugins have it"),
@@ -172,14 +183,18 @@ fn not_approved(failure: Failure, file: &HostPath, approvals: Approvals) -> Fail
 }
 
 fn undefined(failure: Failure, what: Definition, name: &str, defined: &[String]) -> Failure {
+    let listed = || {
+        let names: Vec<String> = defined.iter().map(|name| format!("`{name}`")).collect();
+        format!("there are: {}; pass `--{what} NAME`", names.join(", "))
+    };
     let meant = policy::text::words::meant(name, defined.iter().map(String::as_str));
     match (meant, defined) {
+        (Some(meant), _) if what == Definition::Profile => {
+            failure.help(format!("did you mean `--{what} {meant}`?")).help(listed())
+        }
         (Some(meant), _) => failure.help(format!("did you mean `--{what} {meant}`?")),
         (None, []) => failure.help(format!("no policy file defines any {what}")),
-        (None, names) => {
-            let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-            failure.help(format!("there are: {}; pass `--{what} NAME`", names.join(", ")))
-        }
+        (None, _) => failure.help(listed()),
     }
 }
 
@@ -205,7 +220,9 @@ impl From<PrepareError> for Failure {
             PrepareError::LeadsTo { .. } => {
                 Self::new(kind, sentence).help("name the real path, and grant it by name")
             }
-            PrepareError::NoRandomBytes(_) => Self::new(kind, sentence),
+            PrepareError::NoRandomBytes(_) | PrepareError::AgentSettings { .. } => {
+                Self::new(kind, sentence)
+            }
         }
     }
 }

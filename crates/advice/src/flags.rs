@@ -3,7 +3,7 @@
 
 use cage::Kind;
 use cage::prepare::Caller;
-use policy::text::{RuleError, Rules, WrittenRules};
+use policy::text::{RuleError, RuleFault, Rules, WrittenRules};
 
 use crate::failure::Failure;
 
@@ -17,7 +17,11 @@ pub fn read(written: &WrittenRules, caller: &Caller) -> Result<Rules, Failure> {
 
 impl From<RuleError> for Failure {
     fn from(error: RuleError) -> Self {
-        let kind = if error.is_ungrantable { Kind::PolicyInvalid } else { Kind::Usage };
+        let kind = match error.fault {
+            RuleFault::Unreadable => Kind::Usage,
+            RuleFault::Ungrantable => Kind::PolicyInvalid,
+            RuleFault::TooBroad => Kind::TooBroad,
+        };
         let failure = Self::new(kind, error.message);
         match error.help {
             Some(help) => failure.help(help),

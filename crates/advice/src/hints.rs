@@ -215,6 +215,7 @@ fn setup(failure: &SetupFailure) -> Vec<String> {
             | Step::Network
             | Step::Name
             | Step::Mount
+            | Step::Overlay
             | Step::Settings
             | Step::Pivot
     );
@@ -244,6 +245,9 @@ fn setup(failure: &SetupFailure) -> Vec<String> {
             _ => {}
         }
     }
+    if failure.step == Step::Overlay {
+        return vec![crate::workspaces::NO_VIEW.to_owned(), DOCTOR.to_owned()];
+    }
     if failure.step == Step::Network {
         help.push("`--no-net` starts it without any destination".to_owned());
     }
@@ -269,16 +273,19 @@ fn on_host(program: &str, plan: &Plan) -> Option<PathBuf> {
 }
 
 /// Whether a mount of host files shows a path, links on the way resolved.
-fn is_visible(plan: &Plan, path: &Path) -> bool {
+pub(crate) fn is_visible(plan: &Plan, path: &Path) -> bool {
     let Ok(real) = std::fs::canonicalize(path) else { return false };
     let Ok(real) = HostPath::new(real.into_os_string()) else { return false };
     let at = GuestPath::same_as(&real);
     let covering = plan.walls.mounts.iter().rfind(|operation| at.is_within(operation.at()));
-    covering.and_then(MountOp::bind).is_some_and(|bind| match bind.purpose {
-        BindPurpose::Grant | BindPurpose::Protected | BindPurpose::Scratch => true,
-        BindPurpose::Base | BindPurpose::Command => true,
-        BindPurpose::Device | BindPurpose::Pin => false,
-    })
+    let is_view = covering.is_some_and(|operation| operation.overlay().is_some());
+    is_view
+        || covering.and_then(MountOp::bind).is_some_and(|bind| match bind.purpose {
+            BindPurpose::Grant | BindPurpose::Protected => true,
+            BindPurpose::Scratch | BindPurpose::Home => true,
+            BindPurpose::Base | BindPurpose::Command => true,
+            BindPurpose::Device | BindPurpose::Pin => false,
+        })
 }
 
 /// What a script names in its first line.
@@ -293,7 +300,7 @@ fn interpreter(path: &Path) -> Option<PathBuf> {
 
 /// The flags that show a program: the tree that it was installed as, and the one that its link
 /// leads to.
-fn grants_for(program: &Path) -> Vec<String> {
+pub(crate) fn grants_for(program: &Path) -> Vec<String> {
     let mut trees = vec![installed_tree(program)];
     if let Ok(real) = std::fs::canonicalize(program) {
         let tree = installed_tree(&real);

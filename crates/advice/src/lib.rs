@@ -8,11 +8,15 @@ pub mod doctor;
 pub mod failure;
 pub mod flags;
 mod hints;
+pub mod interpreters;
 pub mod limits;
 pub mod notes;
+pub mod opening;
+pub mod paths;
 pub mod result;
 pub mod view;
 pub mod why;
+pub mod workspaces;
 
 pub use failure::{Failure, with_causes};
 pub use hints::failed_start;

@@ -23,6 +23,7 @@ pub fn ended_by(limits: &LimitsPlan, reason: EndReason, usage: Option<&Usage>) -
     match reason {
         EndReason::WalltimeExceeded => limits.walltime_sec.map(time_exceeded),
         EndReason::Oom => Some(memory_exceeded(limits, usage)),
+        EndReason::WorkspaceFull => limits.workspace_mb.map(workspace_exceeded),
         EndReason::SessionEnded => Some("the program was ended with its session".to_owned()),
         EndReason::Exited
         | EndReason::Signalled
@@ -70,6 +71,14 @@ fn notes(limits: &LimitsPlan, usage: &Usage, life: Duration) -> Vec<String> {
         ));
     }
     notes
+}
+
+fn workspace_exceeded(limit: u64) -> String {
+    let twice = limit.saturating_mul(2);
+    format!(
+        "what the program wrote in its views exceeds {limit} MiB (`limits.workspace_mb`) or a million \
+         names; raise the size with --workspace {twice}M"
+    )
 }
 
 fn time_exceeded(seconds: u64) -> String {

@@ -36,8 +36,19 @@ pub fn of(prepared: &Prepared) -> Vec<String> {
                      its own, which it cannot do without"
                 ));
             }
-            ResolvedRule::Found { .. } => {}
+            ResolvedRule::Found { .. } | ResolvedRule::AllowedAhead { .. } => {}
         }
+    }
+    if let Some((path, why)) = prepared.kept_locked.first() {
+        let others = match prepared.kept_locked.len() - 1 {
+            0 => String::new(),
+            1 => " and one other path".to_owned(),
+            others => format!(" and {others} other paths"),
+        };
+        notes.push(format!(
+            "`{}`{others} cannot be changed inside, not by a checkout either, which would end half-done: {why}",
+            shortened(path)
+        ));
     }
     let start = prepared.plan.walls.working_directory.as_path();
     if let Some(worktree) = linked_worktree(start)

@@ -4,7 +4,10 @@
 use std::time::Duration;
 
 use aftermath::quarantine::Finding;
-use cage::{DeniedCall, NetworkEnd, NetworkOutcome, Usage};
+use cage::{
+    ChangeCounts, DeniedCall, NetworkEnd, NetworkOutcome, Observations, PathDenial, Usage,
+    WorkspaceOutcome,
+};
 use gate::account::DeniedTarget;
 use gate::event::Route;
 use serde::Serialize;
@@ -15,6 +18,44 @@ pub struct DeniedCallResult {
     syscall: String,
     count: u64,
     killed: bool,
+}
+
+/// A path that the program did not get, or several.
+#[derive(Clone, Debug, Serialize)]
+pub struct PathResult {
+    problem: &'static str,
+    path: String,
+    example: String,
+    paths: usize,
+    count: u64,
+    because: String,
+    secret: Option<&'static str>,
+    flag: Option<String>,
+    explanation: String,
+}
+
+impl PathResult {
+    /// All that is known of the paths that a program did not get.
+    pub fn all(observations: &Observations) -> Vec<Self> {
+        observations.denials.iter().map(Self::from).collect()
+    }
+}
+
+impl From<&PathDenial> for PathResult {
+    fn from(denial: &PathDenial) -> Self {
+        let PathDenial { path, example, paths, count, problem, because, secret, flag } = denial;
+        Self {
+            problem: problem.word(),
+            path: path.to_string(),
+            example: example.to_string(),
+            paths: *paths,
+            count: *count,
+            because: because.clone(),
+            secret: *secret,
+            flag: flag.clone(),
+            explanation: crate::paths::sentence(denial),
+        }
+    }
 }
 
 /// What was found after a run, and where it is now.
@@ -74,6 +115,33 @@ pub struct UsageResult {
     cpu_us: Option<u64>,
     /// How long the program had to wait because its processor time was used up, in microseconds.
     throttled_us: u64,
+}
+
+/// What a program has changed in its view of one directory, in the result of a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct WorkspaceResult {
+    /// The directory on the host, which is as it was.
+    path: String,
+    /// The session that keeps the changes, if there are any.
+    session: String,
+    added: u64,
+    changed: u64,
+    renamed: u64,
+    deleted: u64,
+    /// What can never be brought to the host.
+    refused: u64,
+    /// Why it is not known what was changed, if it is not.
+    problem: Option<String>,
+}
+
+impl From<&WorkspaceOutcome> for WorkspaceResult {
+    fn from(outcome: &WorkspaceOutcome) -> Self {
+        let counts = outcome.changes.as_ref().copied().unwrap_or_default();
+        let ChangeCounts { added, changed, renamed, deleted, refused } = counts;
+        let problem = outcome.changes.as_ref().err().cloned();
+        let (path, session) = (outcome.of.to_string(), outcome.session.clone());
+        Self { path, session, added, changed, renamed, deleted, refused, problem }
+    }
 }
 
 impl From<&NetworkOutcome> for NetworkResult {

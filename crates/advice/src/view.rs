@@ -1,7 +1,7 @@
 //! What a compiled cage has at one path: the last mount that covers it decides, as it will in the
 //! kernel. Reads the Plan; never looks at the host.
 
-use plan::{Access, BindPurpose, GuestPath, HostPath, MountOp, Plan, TmpfsPurpose};
+use plan::{Access, BindPurpose, GuestPath, HostPath, MountOp, OverlayPurpose, Plan, TmpfsPurpose};
 use policy::explain::PathVerdict;
 
 /// What the program inside finds.
@@ -39,9 +39,18 @@ pub fn view(plan: &Plan, path: &HostPath) -> View {
         Some(MountOp::Directory { .. }) => View::Made {
             what: "a directory of the cage's own, with nothing else of the host in it",
         },
-        Some(MountOp::File { .. }) => View::Made { what: "a file that the cage is given" },
+        Some(MountOp::File { .. } | MountOp::Hosts { .. }) => {
+            View::Made { what: "a file that the cage is given" }
+        }
         Some(MountOp::Symlink { .. }) => View::Made { what: "a link of the base layer" },
         Some(MountOp::Bind(bind)) => of_bind(bind.purpose, bind.access),
+        Some(MountOp::Overlay(overlay)) => {
+            let verdict = match overlay.purpose {
+                OverlayPurpose::Workspace => PathVerdict::Cow,
+                OverlayPurpose::Cache => PathVerdict::Cache,
+            };
+            View::Host { verdict }
+        }
         Some(MountOp::Tmpfs { purpose: TmpfsPurpose::Hidden, .. }) => View::Hidden,
         Some(MountOp::Tmpfs { at: tree, .. }) if at != *tree => View::InsideOwn,
         Some(MountOp::Tmpfs { .. } | MountOp::Proc { .. } | MountOp::Devpts { .. }) => View::Own,
@@ -55,7 +64,7 @@ fn of_bind(purpose: BindPurpose, access: Access) -> View {
         (BindPurpose::Protected, _) => PathVerdict::Protected,
         (BindPurpose::Base | BindPurpose::Command, _) => PathVerdict::Base,
         (BindPurpose::Device, _) => PathVerdict::Private,
-        (BindPurpose::Scratch, _) => return View::Own,
+        (BindPurpose::Scratch | BindPurpose::Home, _) => return View::Own,
         (BindPurpose::Grant | BindPurpose::Pin, Access::ReadOnly) => PathVerdict::ReadOnly,
         (BindPurpose::Grant | BindPurpose::Pin, Access::ReadWrite) => PathVerdict::ReadWrite,
     };

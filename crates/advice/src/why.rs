@@ -12,6 +12,8 @@ use plan::render::for_shell;
 use plan::seccomp::{Arch, Profile, Verdict, list_lines, syscall_number, verdict};
 use plan::{ByteString, HostPath, Plan};
 use policy::explain::{self, PathAnswer, PathVerdict, Suggestion, VariableVerdict};
+use policy::protected::{self, Object};
+use policy::secrets;
 use policy::shown::shown;
 use serde_json::{Value, json};
 
@@ -86,7 +88,9 @@ fn about_path(selection: &Selection, written: &Path) -> Result<Answer, Failure> 
     let plan = prepare(selection, &[OsString::from("PROGRAM")])?.plan;
     let view = view(&plan, &real);
     let mut answer = explain::path(&selection.policy, &selection.place, &real);
-    correct(&mut answer, view);
+    let exists = rustix::fs::lstat(real.as_path()).is_ok();
+    correct(&mut answer, view, exists);
+    let known = Known::of(&mut answer, selection.place.home.as_ref());
     let mut text = answer.to_string();
     if path != real {
         text = format!("`{}` leads to `{}`\n{text}", shown(&path), shown(&real));
@@ -96,10 +100,15 @@ fn about_path(selection: &Selection, written: &Path) -> Result<Answer, Failure> 
         View::InsideOwn => text.push_str("\n  the directory around it is the cage's own"),
         _ => {}
     }
-    let exists = rustix::fs::lstat(real.as_path()).is_ok();
-    let shows_host = matches!(view, View::Host { .. });
-    if shows_host && !exists {
-        text.push_str("\n  note: there is no such file on the host at the moment");
+    text.push_str(&known.text);
+    match view {
+        View::Host { .. } | View::Hidden | View::Absent | View::InsideOwn if !exists => {
+            text.push_str("\n  note: there is no such file on the host at the moment");
+            if let Some(host) = host::HostQuestion::possible(written) {
+                text.push_str(&format!("; a host is asked about with `--host {host}`"));
+            }
+        }
+        _ => {}
     }
     let data = json!({
         "path": real.to_string(),
@@ -111,8 +120,8 @@ fn about_path(selection: &Selection, written: &Path) -> Result<Answer, Failure> 
             "path": rule.path.to_string(),
             "origin": rule.origin.to_string(),
         })),
-        "secret": answer.secret.as_ref().map(|secret| secret.name),
-        "protected": answer.protected.map(|entry| entry.runs_by),
+        "secret": known.secret,
+        "protected": known.runs_by,
         "ungrantable": answer.ungrantable,
         "suggestion": answer.suggestion.as_ref().map(|suggestion| json!({
             "flag": suggestion.flag,
@@ -123,9 +132,54 @@ fn about_path(selection: &Selection, written: &Path) -> Result<Answer, Failure> 
     Ok(Answer { text, data, yes })
 }
 
+/// What the tables know of a path, whether or not a grant brings it up.
+struct Known {
+    /// Lines that an answer does not have yet.
+    text: String,
+    secret: Option<&'static str>,
+    runs_by: Option<&'static str>,
+}
+
+impl Known {
+    /// A secret that nothing grants is one all the same, and so is a file that would run code: whoever grants
+    /// more learns it before.
+    fn of(answer: &mut PathAnswer, home: Option<&HostPath>) -> Self {
+        let mut known = Self {
+            text: String::new(),
+            secret: answer.secret.as_ref().map(|secret| secret.name),
+            runs_by: answer.protected.map(|entry| entry.runs_by),
+        };
+        let homes: Vec<&HostPath> = home.into_iter().collect();
+        let is_shown = matches!(answer.verdict, PathVerdict::ReadOnly | PathVerdict::ReadWrite);
+        let secret = secrets::holding(&homes, &answer.path).into_iter().next();
+        if let (Some(secret), None, false) = (secret, known.secret, is_shown) {
+            let (name, path) = (secret.name, shown(&secret.path));
+            known.secret = Some(name);
+            known.text = format!(
+                "\n  secret: {name} (`{path}`); it stays hidden in a grant that does not name it"
+            );
+        }
+        let entry = protected::holding(home, &answer.path, Object::Any);
+        let can_be_read = matches!(answer.verdict, PathVerdict::ReadOnly | PathVerdict::Absent);
+        if let (Some(entry), None, true, None) = (entry, known.runs_by, can_be_read, known.secret) {
+            known.runs_by = Some(entry.runs_by);
+            known.text.push_str(&format!(
+                "\n  protected: `{}`, run by {}; it stays read-only in a read-write grant that does not \
+                 name it",
+                entry.pattern, entry.runs_by
+            ));
+        }
+        known
+    }
+}
+
 /// The compiled cage has the last word: links may lead a rule elsewhere, and the base layer has
 /// files that no rule names.
-fn correct(answer: &mut PathAnswer, view: View) {
+fn correct(answer: &mut PathAnswer, view: View, exists: bool) {
+    // No grant of what is not there can be made.
+    if !exists && answer.verdict == PathVerdict::Absent {
+        answer.suggestion = None;
+    }
     let seen = match view {
         View::Host { verdict } => verdict,
         View::Made { .. } => PathVerdict::Base,
@@ -135,16 +189,20 @@ fn correct(answer: &mut PathAnswer, view: View) {
         View::Hidden => PathVerdict::Hidden,
         View::Absent => PathVerdict::Absent,
     };
-    if seen == answer.verdict {
+    // The cage covers what exists. One that appears is set aside when the program has ended.
+    let appears =
+        answer.verdict == PathVerdict::Protected && seen == PathVerdict::ReadWrite && !exists;
+    if seen == answer.verdict || appears {
         return;
     }
     answer.verdict = seen;
     if matches!(seen, PathVerdict::Base | PathVerdict::Private | PathVerdict::ReadWrite) {
         answer.suggestion = None;
-    } else if answer.suggestion.is_none() && answer.ungrantable.is_none() {
+    } else if answer.suggestion.is_none() && answer.ungrantable.is_none() && exists {
         let path = for_shell(&ByteString::from(answer.path.as_bytes()));
         let more = match seen {
             PathVerdict::ReadOnly | PathVerdict::Protected => "--rw",
+            PathVerdict::Cow | PathVerdict::Cache => "--rw",
             _ => "--ro",
         };
         answer.suggestion = Some(Suggestion { flag: format!("{more} {path}"), line: None });
@@ -267,6 +325,8 @@ fn real_path(path: &HostPath) -> HostPath {
 fn verdict_word(verdict: PathVerdict) -> &'static str {
     match verdict {
         PathVerdict::ReadWrite => "read-write",
+        PathVerdict::Cow => "cow",
+        PathVerdict::Cache => "cache",
         PathVerdict::ReadOnly => "read-only",
         PathVerdict::Protected => "protected",
         PathVerdict::Hidden => "hidden",

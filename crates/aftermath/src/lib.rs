@@ -6,6 +6,7 @@
 pub mod quarantine;
 
 mod look;
+mod settings;
 mod sweep;
 
 pub use look::{Aftermath, Findings, Note};

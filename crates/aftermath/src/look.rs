@@ -3,13 +3,15 @@
 //! changes nothing else.
 
 use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 
 use plan::{Access, HostPath, Source};
 use policy::shown::shortened;
 
 use prepare::Prepared;
 
-use crate::quarantine::{self, AtStart, Began, Finding, Whereabouts};
+use crate::quarantine::{self, AtStart, Began, Finding, Unreviewed, Whereabouts};
+use crate::settings::Settings;
 
 /// What a look after the end has to know of a cage.
 #[derive(Debug)]
@@ -21,6 +23,7 @@ pub struct Aftermath {
     covered: Vec<Source>,
     hidden_once_there: Vec<HostPath>,
     single_files: Vec<(Source, Access)>,
+    settings: Settings,
     suffix: String,
 }
 
@@ -62,6 +65,7 @@ impl Aftermath {
             covered: prepared.covered().cloned().collect(),
             hidden_once_there: prepared.hidden_once_there.clone(),
             single_files: single_files.map(|(source, access)| (source.clone(), access)).collect(),
+            settings: Settings::of(&prepared.writable_by_name, prepared.home.as_ref()),
             suffix: prepared.plan.start.invocation.to_ascii_lowercase(),
         }
     }
@@ -72,13 +76,15 @@ impl Aftermath {
             && self.covered.is_empty()
             && self.hidden_once_there.is_empty()
             && self.single_files.is_empty()
+            && self.settings.is_empty()
     }
 
-    /// Looks, after the end.
-    pub fn look(&self) -> Findings {
-        let found = self
-            .began
-            .map(|began| quarantine::sweep(&self.watched, &self.at_start, began, &self.suffix));
+    /// Looks, after the end. What commits are to be reviewed is kept below the state directory.
+    pub fn look(&self, state: Option<&Path>) -> Findings {
+        let found = self.began.map(|began| {
+            let mut unreviewed = Unreviewed::read(state);
+            quarantine::sweep(&self.watched, &self.at_start, began, &self.suffix, &mut unreviewed)
+        });
         let found = found.unwrap_or_default();
         let covered = self.covered.iter().filter_map(of_covered);
         let came = self.hidden_once_there.iter().filter_map(of_one_that_came);
@@ -95,7 +101,8 @@ impl Aftermath {
                 ))
             })
         });
-        Findings { found, notes: covered.chain(came).chain(replaced).collect() }
+        let changed = self.settings.changed().into_iter().map(Note::Warning);
+        Findings { found, notes: covered.chain(came).chain(replaced).chain(changed).collect() }
     }
 }
 

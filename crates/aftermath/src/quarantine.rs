@@ -4,18 +4,22 @@
 
 mod dating;
 mod report;
+mod sentence;
+mod stored;
 mod sweep;
+mod unreviewed;
 mod whereabouts;
 
 pub use dating::Began;
 pub use resolve::protected_names::tracked::{Tracked, Unknown};
 pub use resolve::{AtStart, Index, Link, Listed};
+pub use stored::{RestoreError, Stored, stored};
+pub use unreviewed::Unreviewed;
 pub use whereabouts::{Whereabouts, whereabouts};
-
-use std::fmt;
 
 use plan::HostPath;
 use policy::protected::Entry;
+use resolve::commits::hash_blob;
 use rustix::io::Errno;
 use walls::Wall;
 
@@ -98,6 +102,49 @@ pub enum Finding {
         /// How many there are.
         count: usize,
     },
+    /// Protected files were changed to what commits held when the run began, as a checkout does.
+    CheckedOut {
+        /// The work tree.
+        work_tree: HostPath,
+        /// The commit that was checked out when the run began.
+        before: Option<String>,
+        /// The first of them.
+        path: HostPath,
+        /// The others.
+        others: Vec<HostPath>,
+    },
+    /// What a file held that was in no commit, and that something else was checked out over, is kept.
+    Kept {
+        /// Where the file is.
+        path: HostPath,
+        /// Where it is what it was.
+        moved_to: HostPath,
+    },
+    /// A protected file was changed to what no commit held when the run began, and is what it was again.
+    PutBack {
+        /// Which file.
+        path: HostPath,
+        /// What the program made of it; none where it had removed it.
+        moved_to: Option<HostPath>,
+        /// Why it matters.
+        entry: &'static Entry,
+    },
+    /// Commits have come that hold protected names as no commit held them before: they come with a checkout.
+    Committed {
+        /// Which repository.
+        repository: HostPath,
+        /// One of the commits.
+        commit: String,
+        /// Where the first of the files belongs.
+        path: HostPath,
+        /// How many there are.
+        count: usize,
+    },
+    /// Commits have come, and not all of them were looked at.
+    CommitsUnknown {
+        /// Which repository.
+        path: HostPath,
+    },
     /// An index of Git has changed, and not all that it holds is known.
     IndexUnknown {
         /// Which index.
@@ -151,7 +198,10 @@ impl Finding {
     /// What it is about, and where that is now if it was renamed.
     pub fn place(&self) -> (&HostPath, Option<&HostPath>) {
         match self {
-            Self::Quarantined { path, moved_to, .. } => (path, Some(moved_to)),
+            Self::Quarantined { path, moved_to, .. } | Self::Kept { path, moved_to } => {
+                (path, Some(moved_to))
+            }
+            Self::PutBack { path, moved_to, .. } => (path, moved_to.as_ref()),
             Self::Modified { path, .. }
             | Self::PerhapsMoved { path, .. }
             | Self::Undated { path, .. }
@@ -159,144 +209,12 @@ impl Finding {
             | Self::NotMoved { path, .. }
             | Self::Gitlinks { path, .. }
             | Self::Tracked { path, .. }
+            | Self::CheckedOut { path, .. }
+            | Self::Committed { path, .. }
+            | Self::CommitsUnknown { path }
             | Self::IndexUnknown { path, .. }
             | Self::NotSearched { path, .. }
             | Self::More { path, .. } => (path, None),
-        }
-    }
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = |path: &HostPath| policy::shown::shortened(path);
-        match self {
-            Self::Quarantined { path, moved_to, entry } => write!(
-                formatter,
-                "`{}` appeared during the run and would be run by {}; it is now `{}`",
-                shown(path),
-                entry.runs_by,
-                shown(moved_to)
-            ),
-            Self::Modified { path, entry } => write!(
-                formatter,
-                "`{}` was changed during the run and is run by {}; look at it",
-                shown(path),
-                entry.runs_by
-            ),
-            Self::PerhapsMoved { path, entry } => write!(
-                formatter,
-                "`{}` may have come there with its directory during the run and is run by {}; look at it",
-                shown(path),
-                entry.runs_by
-            ),
-            Self::Undated { path, count } => {
-                let path = shown(path);
-                let (others, them) = match count.saturating_sub(1) {
-                    0 => (String::new(), "it"),
-                    1 => (" and one other file".to_owned(), "them"),
-                    others => (format!(" and {others} other files"), "them"),
-                };
-                write!(
-                    formatter,
-                    "`{path}`{others} may have appeared during the run, which the file system does not \
-                     tell, and can run code; look at {them}"
-                )
-            }
-            Self::Closed { path, entry, errno } => write!(
-                formatter,
-                "`{}` appeared during the run, would be run by {}, and could not be renamed: {errno}; its mode is \
-                 000 now",
-                shown(path),
-                entry.runs_by
-            ),
-            Self::NotMoved { path, entry, errno } => write!(
-                formatter,
-                "`{}` appeared during the run, will be run by {}, and could not be renamed: {errno}",
-                shown(path),
-                entry.runs_by
-            ),
-            Self::Gitlinks { index, path, count } => {
-                let (index, path) = (shown(index), shown(path));
-                let (others, own) = match count.saturating_sub(1) {
-                    0 => (String::new(), "a repository of its own"),
-                    others => (format!(" and {others} more"), "repositories of their own"),
-                };
-                write!(
-                    formatter,
-                    "`{index}` was changed during the run and now names `{path}`{others} as {own}, whose \
-                     configuration Git obeys from the one around it; look at it, or take it out: `git rm \
-                     --cached`"
-                )
-            }
-            Self::Tracked { index, path, count } => {
-                let (index, path) = (shown(index), shown(path));
-                let (others, come) = match count.saturating_sub(1) {
-                    0 => (String::new(), "comes"),
-                    1 => (" and one other file".to_owned(), "come"),
-                    others => (format!(" and {others} other files"), "come"),
-                };
-                write!(
-                    formatter,
-                    "`{index}` was changed during the run and now holds `{path}`{others}, which can run code \
-                     and {come} back with the next checkout; look at it, or take it out: `git rm --cached`"
-                )
-            }
-            Self::IndexUnknown { path, why } => {
-                let why = match why {
-                    Unknown::Split => "it is split over two files",
-                    Unknown::Sparse => "it names directories as a whole",
-                    Unknown::TooLarge => "it is too large",
-                    Unknown::Damaged => "it is not what Git writes",
-                };
-                let path = shown(path);
-                write!(
-                    formatter,
-                    "`{path}` was changed during the run and was not searched for repositories and files that \
-                     run code: {why}; `git ls-files --stage` shows what it holds"
-                )
-            }
-            Self::NotSearched { path, why } => {
-                let path = shown(path);
-                let more =
-                    "and all that was to come after it were not searched for files that run code";
-                match why {
-                    Unsearched::TooManyNames => {
-                        write!(formatter, "`{path}` {more}: there are too many names")
-                    }
-                    Unsearched::TooManyBytes => {
-                        write!(formatter, "`{path}` {more}: there is too much to read")
-                    }
-                    Unsearched::TooLong => write!(formatter, "`{path}` {more}: it took too long"),
-                    Unsearched::TooDeep => {
-                        let why = "it lies too deep";
-                        write!(
-                            formatter,
-                            "`{path}` was not searched for files that run code: {why}"
-                        )
-                    }
-                    Unsearched::Kernel(why) => {
-                        write!(
-                            formatter,
-                            "`{path}` was not searched for files that run code: {why}"
-                        )
-                    }
-                }
-            }
-            Self::More { path, count, fate } => {
-                let path = shown(path);
-                match fate {
-                    Fate::SetAside => write!(
-                        formatter,
-                        "{count} more that appeared during the run are renamed in the same way, from \
-                         `{path}` on"
-                    ),
-                    Fate::Left => write!(
-                        formatter,
-                        "{count} more were changed, could not be renamed or were not searched, from \
-                         `{path}` on; look at all that the run has left"
-                    ),
-                }
-            }
         }
     }
 }
@@ -306,11 +224,18 @@ impl fmt::Display for Finding {
 ///
 /// What was covered at the start is not looked at, and a link that is what it was counts as old,
 /// however new it is. `suffix` ends the names of what is renamed: a prefix of the invocation's id.
-pub fn sweep(watched: &[HostPath], at_start: &AtStart, began: Began, suffix: &str) -> Vec<Finding> {
+/// `unreviewed` is what only programs in cages have committed, and learns what this one has.
+pub fn sweep(
+    watched: &[HostPath],
+    at_start: &AtStart,
+    began: Began,
+    suffix: &str,
+    unreviewed: &mut Unreviewed,
+) -> Vec<Finding> {
     if !walls::stands(Wall::Quarantine) {
         return Vec::new();
     }
-    sweep_within(Limits::default(), watched, at_start, began, suffix)
+    sweep_within(Limits::default(), watched, at_start, began, suffix, unreviewed)
 }
 
 fn sweep_within(
@@ -319,11 +244,16 @@ fn sweep_within(
     at_start: &AtStart,
     began: Began,
     suffix: &str,
+    unreviewed: &mut Unreviewed,
 ) -> Vec<Finding> {
     let mut roots: Vec<&HostPath> = watched.iter().collect();
     roots.sort();
     roots.dedup();
     let mut sweep = sweep::Sweep::new(at_start, began, suffix, limits);
+    let accepted = at_start.watched.iter().map(|watched| hash_blob(&watched.contents));
+    // A list that cannot be written keeps what it had, which is the stricter.
+    let _stricter = unreviewed.accept(accepted);
+    sweep.distrust(unreviewed);
     for root in &roots {
         // A grant inside a grant is swept with the outer one.
         let inside = std::iter::successors(root.parent(), HostPath::parent)
@@ -332,5 +262,11 @@ fn sweep_within(
             sweep.below(root);
         }
     }
-    sweep.into_findings()
+    let (mut findings, made) = sweep.into_findings();
+    if unreviewed.add(made).is_err()
+        && let Some(repository) = at_start.repositories.first()
+    {
+        findings.push(Finding::CommitsUnknown { path: repository.common.clone() });
+    }
+    findings
 }

@@ -93,6 +93,10 @@ pub enum Access {
     ReadOnly,
     /// Files can be read and changed.
     ReadWrite,
+    /// The same, in a layer above the host's.
+    Cow,
+    /// The same, in a layer that is never reviewed.
+    Cache,
     /// Nothing is there.
     Hide,
 }

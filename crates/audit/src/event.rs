@@ -124,6 +124,38 @@ declare_events! {
         /// what it is and what was done, in a sentence
         details: Text,
     }
+    /// the user has decided about what was set aside after a run
+    "quarantine.decided" QuarantineDecided {
+        /// the start that it came from
+        invocation_id: Name,
+        /// where it was, or is again
+        path: Text,
+        /// where it was set aside
+        moved_to: Text,
+        /// `restored` or `dropped`
+        decision: Name,
+    }
+    /// a program has changed files in its view of a directory; the host's are as they were
+    "workspace.changed" WorkspaceChanged {
+        /// the start
+        invocation_id: Name,
+        /// the session that keeps the changes
+        session_id: Name,
+        /// the directory on the host
+        path: Text,
+        /// files and directories that the host has not
+        added: u64,
+        /// those that differ
+        changed: u64,
+        /// those that have another name
+        renamed: u64,
+        /// those that are gone
+        deleted: u64,
+        /// what can never be brought to the host
+        refused: u64,
+        /// why it is not known what was changed, if it is not
+        problem: Option<Text>,
+    }
     /// a name was answered
     "gatekeeper.dns_allowed" GatekeeperDnsAllowed {
         /// the start
@@ -310,6 +342,41 @@ declare_events! {
         session_id: Name,
         /// how many of its programs had to be ended
         killed: u64,
+    }
+    /// changes that programs made in their view of a directory are about to be brought to the host, thrown away or
+    /// taken back; durable before
+    "workspace.intent" WorkspaceIntent {
+        /// the session
+        session_id: Name,
+        /// the directory of the host
+        path: Text,
+        /// `apply`, `discard` or `undo`
+        action: Name,
+        /// how many paths are concerned; 0 for all or where it is not known before
+        count: u64,
+        /// the paths below the directory, each with a NUL after it
+        paths: LongText,
+    }
+    /// what came of it
+    "workspace.outcome" WorkspaceOutcome {
+        /// the session
+        session_id: Name,
+        /// the directory of the host
+        path: Text,
+        /// `apply`, `discard` or `undo`; `recover` where an interrupted one was finished or taken back
+        action: Name,
+        /// `done` or `failed`
+        outcome: Name,
+        /// how many paths have what was asked for
+        done: u64,
+        /// in how many the changes of both sides were merged
+        merged: u64,
+        /// how many were left because the host was changed there since
+        conflicts: u64,
+        /// how many were left because their names run code and nobody confirmed them
+        held: u64,
+        /// why it failed; empty if it did not
+        details: Text,
     }
     /// something that a dead supervisor left was removed
     "sweep" Sweep {

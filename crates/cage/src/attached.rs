@@ -27,7 +27,8 @@ use crate::program::{Body, Program};
 use crate::record::{Recorder, Recording};
 use crate::runner::Confinement;
 use crate::start::{Backend, Started, Streams, Supervise, Wanted, start};
-use crate::watchdog::Watchdog;
+use crate::watchdog::{Ticker, Watchdog};
+use crate::workspaces::MEASURED_EVERY;
 use attend::{Attendance, State};
 pub use attend::{Attended, LeftBehind};
 use console::{Console, check_streams};
@@ -164,7 +165,10 @@ impl<'a> Foreground<'a> {
             Body::Direct(_) => LentTerminal::to(pid),
             Body::Caged(_) => None,
         };
+        let ticker = program.meter().is_some().then(|| Ticker::every(MEASURED_EVERY));
+        let ticker = ticker.transpose().map_err(SpawnError::Supervise)?;
         let attendance = Attendance {
+            ticker,
             program: Arc::clone(&program),
             body,
             pid,
@@ -191,8 +195,11 @@ impl Supervise for Foreground<'_> {
     }
 
     fn make_group(&mut self, plan: &Plan, degraded: Degraded) -> Result<Group, LimitsError> {
-        let group =
-            Limiter::discover().prepare(&plan.walls.limits, &plan.start.invocation, degraded)?;
+        let group = Limiter::discover().prepare(
+            &plan.limits_of_group(),
+            &plan.start.invocation,
+            degraded,
+        )?;
         let swept = sweep_groups();
         for one in &swept {
             (self.notice)(Notice::Swept(one));

@@ -75,6 +75,9 @@ pub fn check(plan: &Plan) -> Result<(), SpawnError> {
     if plan.walls.network != NetworkPlan::Loopback {
         return Err(helper("it cannot hold a cage to its network destinations"));
     }
+    if plan.walls.mounts.iter().any(|operation| operation.overlay().is_some()) {
+        return Err(helper("it cannot lay layers over directories (`cow`, `cache`)"));
+    }
     if plan.walls.limits != LimitsPlan::default() {
         return Err(helper("it cannot enforce limits"));
     }

@@ -7,6 +7,7 @@ use jail::End;
 use policy::with_causes;
 
 use crate::gatekeeper::Registration;
+use crate::observations::Observations;
 use crate::outcome::{EndReason, Ended};
 use crate::program::{Program, ProgramEnd};
 
@@ -17,6 +18,7 @@ impl Program {
         let life = self.life();
         let ProgramEnd { end, denials, asked, at } = life.end.clone()?;
         let (started, layers, why) = (life.started, life.layers, life.why);
+        let noted = life.noted.clone();
         drop(life);
         let body = self.body();
         let is_orphan = body.as_ref().is_some_and(|body| body.has_lost_its_launcher());
@@ -30,9 +32,21 @@ impl Program {
         let network =
             body.as_ref().and_then(|body| body.network()).map(Registration::outcome).or(asked);
         let duration = started.map_or(Duration::ZERO, |started| at - started);
-        let (findings, unrecorded) = Default::default();
-        let mut ended =
-            Ended { end, reason, duration, layers, denials, network, usage, findings, unrecorded };
+        let observations = Observations::of(noted, self.grounds.as_deref());
+        let (findings, workspaces, unrecorded) = Default::default();
+        let mut ended = Ended {
+            end,
+            reason,
+            duration,
+            layers,
+            denials,
+            observations,
+            network,
+            usage,
+            workspaces,
+            findings,
+            unrecorded,
+        };
         // The program has ended all the same; a log that fails refuses the next start.
         let recorded = self.recorder.ended(&ended, &self.limits);
         ended.unrecorded = recorded.err().map(|error| with_causes(&error));
@@ -41,14 +55,21 @@ impl Program {
 
     /// Whether there is nothing to look at on the host when the program has ended.
     pub(crate) fn leaves_nothing(&self) -> bool {
-        self.aftermath.as_ref().is_none_or(|aftermath| aftermath.is_empty())
+        let has_layers =
+            self.with_session(|session| !session.held().is_empty()).unwrap_or_default();
+        !has_layers && self.aftermath.as_ref().is_none_or(|aftermath| aftermath.is_empty())
     }
 
-    /// Looks at what the program has left on the host, and records it. May take seconds in a large tree.
+    /// Looks at what the program has changed in its workspaces and left on the host, and records it. May take seconds in
+    /// a large tree.
     pub(crate) fn look_after(&self, ended: &mut Ended) {
-        let Some(aftermath) = &self.aftermath else { return };
-        ended.findings = aftermath.look();
-        if let Err(error) = self.recorder.found(&ended.findings) {
+        ended.workspaces = self.look_at_workspaces();
+        let mut recorded = self.recorder.changed(&ended.workspaces);
+        if let Some(aftermath) = &self.aftermath {
+            ended.findings = aftermath.look(self.recorder.state());
+            recorded = recorded.and(self.recorder.found(&ended.findings));
+        }
+        if let Err(error) = recorded {
             ended.unrecorded.get_or_insert_with(|| with_causes(&error));
         }
     }

@@ -87,7 +87,8 @@ impl RunError {
     ) -> Self {
         match self {
             Self::Spawn(error) if error.may_have_begun() => {
-                let findings = aftermath.map(Aftermath::look).unwrap_or_default();
+                let state = recorder.and_then(Recorder::state);
+                let findings = aftermath.map(|aftermath| aftermath.look(state)).unwrap_or_default();
                 let _unrecorded = recorder
                     .map(|recorder| recorder.found(&findings).and_then(|()| recorder.checkpoint()));
                 Self::Begun { error: Box::new(error), findings }

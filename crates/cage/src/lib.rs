@@ -16,11 +16,14 @@ mod egress;
 mod end;
 mod error;
 mod gatekeeper;
+mod kept;
+mod observations;
 mod outcome;
 mod program;
 mod record;
 mod start;
 mod watchdog;
+mod workspaces;
 
 pub mod bwrap;
 pub mod runner;
@@ -30,7 +33,7 @@ pub mod runner;
 #[doc = include_str!("../../../docs/library.md")]
 mod library {}
 
-pub use {prepare, resolve, session, state};
+pub use {prepare, resolve, session, state, workspace};
 
 pub use aftermath::{Findings, Note};
 pub use aftermath::{Swept, SweptKind, record_swept, sweep_groups, sweep_sessions};
@@ -38,9 +41,12 @@ pub use attached::{AttachedRun, Attended, LeftBehind, Notice, run_trial};
 pub use egress::{Egress, EgressError};
 pub use error::RunError;
 pub use gatekeeper::{Gatekeeper, Registration};
+pub use kept::{KeepError, Purpose, keep};
 pub use limits::{Degradation, Degraded, LimitsError, Usage};
+pub use observations::{Observations, PathDenial, PathProblem, broadest_grant};
 pub use outcome::{
-    DeniedCall, EndReason, Ended, NetworkEnd, NetworkOutcome, RecordError, SpawnError,
+    ChangeCounts, DeniedCall, EndReason, Ended, NetworkEnd, NetworkOutcome, RecordError,
+    SpawnError, WorkspaceOutcome,
 };
 pub use policy::{Fault, Kind, with_causes};
 pub use record::{Labels, Recorder, Recording};

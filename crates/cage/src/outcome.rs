@@ -15,6 +15,7 @@ use policy::Kind;
 use policy::shown::shown;
 use rustix::io::Errno;
 
+use crate::observations::Observations;
 use state::StateError;
 
 /// The end of a program, of which nothing runs any more.
@@ -30,10 +31,14 @@ pub struct Ended {
     pub layers: Option<Layers>,
     /// System calls that were refused, most frequent first.
     pub denials: Vec<DeniedCall>,
+    /// What of its calls was noted, where something was to be.
+    pub observations: Observations,
     /// What became of its network, if it had one.
     pub network: Option<NetworkOutcome>,
     /// What it has used, if it had limits other than that of time.
     pub usage: Option<Usage>,
+    /// What it has changed in its views of directories, one for each.
+    pub workspaces: Vec<WorkspaceOutcome>,
     /// What it has left on the host that runs code there, and what else is to be known of its end.
     pub findings: Findings,
     /// Why its end is not on record, if it is not.
@@ -65,6 +70,40 @@ impl Ended {
 }
 
 const SIGNAL_BASE: i32 = 128;
+
+/// What became of one directory that a program saw with a layer of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkspaceOutcome {
+    /// The directory on the host, which is as it was.
+    pub of: HostPath,
+    /// The session that keeps the changes.
+    pub session: String,
+    /// What differs; none where that cannot be told.
+    pub changes: Result<ChangeCounts, String>,
+}
+
+/// How much differs from the host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChangeCounts {
+    /// Files and directories that the host has not.
+    pub added: u64,
+    /// Those of which content, kind, owner's rights or attributes differ.
+    pub changed: u64,
+    /// Those that have another name.
+    pub renamed: u64,
+    /// Those that are gone.
+    pub deleted: u64,
+    /// What can never be brought to the host, such as sockets.
+    pub refused: u64,
+}
+
+impl ChangeCounts {
+    /// How much there is to be reviewed.
+    pub fn total(&self) -> u64 {
+        let Self { added, changed, renamed, deleted, refused } = self;
+        [*added, *changed, *renamed, *deleted, *refused].iter().sum()
+    }
+}
 /// What became of a cage's network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetworkOutcome {
@@ -131,6 +170,8 @@ pub enum EndReason {
     WalltimeExceeded,
     /// It ran into its limit of memory.
     Oom,
+    /// It wrote more to its layers than it may.
+    WorkspaceFull,
     /// Its session was ended.
     SessionEnded,
     /// Somebody wanted it to end.
@@ -157,6 +198,7 @@ impl EndReason {
             Self::Seccomp => "seccomp",
             Self::WalltimeExceeded => "walltime_exceeded",
             Self::Oom => "oom",
+            Self::WorkspaceFull => "workspace_full",
             Self::SessionEnded => "session_ended",
             Self::Cancelled => "cancelled",
             Self::SupervisorLost => "supervisor_lost",

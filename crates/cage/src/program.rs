@@ -6,18 +6,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use aftermath::Aftermath;
+use gate::event::EventKind;
 use jail::launcher::Launcher;
 use jail::{Child, End, Layers, Report};
 use limits::{Group, Usage};
 use plan::{LimitsPlan, Plan};
+use prepare::Grounds;
 use rustix::io::Errno;
 use rustix::process::Pid;
 use session::{Life as SessionLife, Session, SessionError};
+use workspace::Meter;
 
 use crate::direct::Direct;
 use crate::gatekeeper::Registration;
+use crate::kept;
+use crate::observations::Noted;
 use crate::outcome::{DeniedCall, EndReason, NetworkOutcome};
-use crate::record::Recorder;
+use crate::record::{self, Recorder};
 
 /// One program.
 #[derive(Debug)]
@@ -32,11 +37,15 @@ pub(crate) struct Program {
     pub(crate) walltime: Option<Duration>,
     /// None without a cage.
     pub(crate) aftermath: Option<Arc<Aftermath>>,
+    /// Why its cage is as it is, where its calls are noted.
+    pub(crate) grounds: Option<Arc<Grounds>>,
     life: Mutex<Life>,
     /// Let go of before the group, which can only be removed when nothing is in it.
     body: Mutex<Option<Arc<Body>>>,
     group: Mutex<Option<Group>>,
     stay: Mutex<Stay>,
+    /// Measures what it writes to layers, if it has any.
+    meter: Mutex<Option<Meter>>,
 }
 
 /// What holds a program.
@@ -66,6 +75,8 @@ pub(crate) struct Life {
     pub(crate) layers: Option<Layers>,
     /// Why it was ended, if that was decided here. The first reason stays.
     pub(crate) why: Option<EndReason>,
+    /// What pid 1 has told of its calls.
+    pub(crate) noted: Noted,
     /// How the program ended.
     pub(crate) end: Option<ProgramEnd>,
 }
@@ -122,9 +133,12 @@ impl Program {
         belongings: Belongings,
         body: Option<Body>,
         stay: Stay,
-        aftermath: Option<Arc<Aftermath>>,
+        (aftermath, grounds): (Option<Arc<Aftermath>>, Option<Arc<Grounds>>),
     ) -> Self {
         let Belongings { invocation, recorder, plan, limits, walltime, group } = belongings;
+        // Areas that cannot be opened any more were opened a moment ago, by us.
+        let meter = stay.0.as_ref().zip(limits.workspace_mb);
+        let meter = meter.and_then(|(session, most_mb)| kept::meter(session, most_mb).ok());
         Self {
             invocation,
             recorder,
@@ -132,7 +146,9 @@ impl Program {
             limits,
             walltime,
             aftermath,
+            grounds,
             stay: Mutex::new(stay),
+            meter: Mutex::new(meter),
             group: Mutex::new(group),
             body: Mutex::new(body.map(Arc::new)),
             life: Mutex::default(),
@@ -159,9 +175,19 @@ impl Program {
         self.group().as_ref().and_then(usage).is_some_and(|usage| usage.is_out_of_memory())
     }
 
+    /// What measures its layers, if it has any.
+    pub(crate) fn meter(&self) -> MutexGuard<'_, Option<Meter>> {
+        lock(&self.meter)
+    }
+
+    /// Asks something of the session that it is in, if it is in one.
+    pub(crate) fn with_session<T>(&self, ask: impl FnOnce(&Session) -> T) -> Option<T> {
+        lock(&self.stay).0.as_ref().map(ask)
+    }
+
     /// Whether somebody has begun to end the program's session.
     pub(crate) fn session_is_ending(&self) -> bool {
-        lock(&self.stay).0.as_ref().is_some_and(Session::is_ending)
+        self.with_session(Session::is_ending).unwrap_or_default()
     }
 
     /// Records that the program's session has begun, if it has just done so.
@@ -174,16 +200,14 @@ impl Program {
 
     /// Whether leaving the session may take long, because everything that it has kept is removed.
     pub(crate) fn is_long_to_leave(&self) -> bool {
-        let is_of_one_run = |session: &Session| session.life() == SessionLife::OneRun;
-        lock(&self.stay).0.as_ref().is_some_and(is_of_one_run)
+        self.with_session(|session| session.life() != SessionLife::Kept).unwrap_or_default()
     }
 
-    /// Has a program of which nothing is left leave its session. One of a single run ends with it.
+    /// Has a program of which nothing is left leave its session, which may end with that.
     pub(crate) fn leave_session(&self) -> Result<(), SessionError> {
         let Some(session) = lock(&self.stay).0.take() else { return Ok(()) };
-        let (id, life) = (session.id().clone(), session.life());
-        session.leave()?;
-        if life == SessionLife::OneRun {
+        let id = session.id().clone();
+        if session.leave()? {
             self.recorder.session_ended(&id);
         }
         Ok(())
@@ -236,6 +260,10 @@ impl Program {
                 ..ProgramEnd::of(end)
             },
             Ok(Some((Report::Stopped, _))) => return Heard::Stopped,
+            Ok(Some((Report::Observed { observed, unlisted }, _))) => {
+                self.life().noted.take(observed, unlisted);
+                return Heard::Nothing;
+            }
             Err(Errno::INTR) => return Heard::Nothing,
             Ok(Some(_) | None) | Err(_) => {
                 child.kill();
@@ -339,6 +367,13 @@ impl Drop for Stay {
 }
 
 impl Body {
+    /// Has the program in a cage find what the gatekeeper refused it.
+    pub(crate) fn tell_program(&self, event: &EventKind) {
+        if let (Self::Caged(cage), Some(refused)) = (self, record::refused(event)) {
+            cage.child.tell_refused(refused);
+        }
+    }
+
     /// The cage at its gatekeeper.
     pub(crate) fn network(&self) -> Option<&Registration> {
         match self {

@@ -4,7 +4,7 @@
 //! Texts that a program could have chosen are bounded and escaped by the log; how many records a
 //! program can cause is bounded here.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -20,10 +20,14 @@ use session::{Life, Session, SessionId};
 use state::{Directory, Locations, StateError};
 use walls::Wall;
 
-use crate::outcome::{EndReason, Ended, NetworkEnd, NetworkOutcome, RecordError};
+use crate::outcome::{
+    ChangeCounts, EndReason, Ended, NetworkEnd, NetworkOutcome, RecordError, WorkspaceOutcome,
+};
 
 mod cage;
 mod network;
+
+pub(crate) use network::refused;
 #[cfg(test)]
 mod tests;
 
@@ -190,6 +194,11 @@ impl Recorder {
         })
     }
 
+    /// The directory that the log is in.
+    pub(crate) fn state(&self) -> Option<&Path> {
+        self.log.as_ref()?.directory().parent()
+    }
+
     /// States how far the log is durable. Not needed for a program to start, so it is done while one
     /// does.
     pub fn checkpoint(&self) -> Result<(), AuditError> {
@@ -253,7 +262,7 @@ impl Recorder {
         kind: Kind,
         details: &str,
     ) -> Result<(), AuditError> {
-        // One of a single run ends before anything was in it.
+        // Any other ends before anything was in it.
         if let Some(session) = session.filter(|session| session.life() == Life::Kept) {
             self.session_begun(session)?;
         }
@@ -277,6 +286,29 @@ impl Recorder {
             self.append(&event)?;
         }
         self.append(&self.exit(ended))
+    }
+
+    /// What the program has changed in its workspaces. Where nothing is kept nothing is said.
+    pub(crate) fn changed(&self, workspaces: &[WorkspaceOutcome]) -> Result<(), AuditError> {
+        for workspace in workspaces {
+            let counts = workspace.changes.as_ref().copied().unwrap_or_default();
+            if workspace.changes.is_ok() && counts.total() == 0 {
+                continue;
+            }
+            let ChangeCounts { added, changed, renamed, deleted, refused } = counts;
+            self.append(&Event::WorkspaceChanged {
+                invocation_id: self.invocation.clone(),
+                session_id: workspace.session.as_str().into(),
+                path: workspace.of.as_bytes().into(),
+                added,
+                changed,
+                renamed,
+                deleted,
+                refused,
+                problem: workspace.changes.as_ref().err().map(|problem| problem.as_str().into()),
+            })?;
+        }
+        Ok(())
     }
 
     /// What the program has left on the host.
@@ -329,6 +361,9 @@ impl Recorder {
         };
         if let (EndReason::WalltimeExceeded, Some(seconds)) = (ended.reason, limits.walltime_sec) {
             add(Limit::Walltime, LimitValue::Number(seconds), 1);
+        }
+        if let (EndReason::WorkspaceFull, Some(most)) = (ended.reason, limits.workspace_mb) {
+            add(Limit::Workspace, LimitValue::Number(most.saturating_mul(1 << 20)), 1);
         }
         if let Some(usage) = &ended.usage {
             if usage.is_out_of_memory() {
@@ -405,6 +440,7 @@ impl From<EndReason> for audit::Reason {
             EndReason::Seccomp => Self::Seccomp,
             EndReason::WalltimeExceeded => Self::WalltimeExceeded,
             EndReason::Oom => Self::Oom,
+            EndReason::WorkspaceFull => Self::WorkspaceFull,
             EndReason::SessionEnded => Self::SessionEnded,
             EndReason::Cancelled => Self::Cancelled,
             EndReason::SupervisorLost => Self::SupervisorLost,
@@ -419,6 +455,7 @@ fn was_killed(reason: EndReason) -> bool {
         EndReason::Seccomp
         | EndReason::WalltimeExceeded
         | EndReason::Oom
+        | EndReason::WorkspaceFull
         | EndReason::SessionEnded
         | EndReason::Cancelled
         | EndReason::SupervisorLost => true,

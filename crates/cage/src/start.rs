@@ -16,6 +16,7 @@ use jail::{Child, LimitsHolder, ProgramStreams, Report, StartError};
 use limits::{Degradation, Degraded, Group, LimitsError};
 use plan::{LimitsPlan, Plan};
 use policy::with_causes;
+use prepare::Grounds;
 use rustix::io::Errno;
 use rustix::process::Pid;
 use session::Session;
@@ -169,8 +170,8 @@ pub(crate) fn start(wanted: Wanted, by: &mut impl Supervise) -> Result<Started, 
     match confinement {
         Confinement::Caged(prepared) => {
             let aftermath = Arc::new(Aftermath::of(&prepared));
-            let (plan, sources) = (prepared.plan, prepared.sources);
-            let around = Around { stay, aftermath: Some(Arc::clone(&aftermath)) };
+            let (plan, sources, grounds) = (prepared.plan, prepared.sources, prepared.grounds);
+            let around = Around { stay, aftermath: Some(Arc::clone(&aftermath)), grounds };
             let behind_gate = match backend {
                 Backend::Native => {
                     let cage = Cage { plan: Arc::clone(&plan), sources, degraded_limits };
@@ -185,7 +186,7 @@ pub(crate) fn start(wanted: Wanted, by: &mut impl Supervise) -> Result<Started, 
         }
         Confinement::Uncaged(program) => {
             let name = program.invocation.clone();
-            let around = Around { stay, aftermath: None };
+            let around = Around { stay, aftermath: None, grounds: None };
             let started =
                 prepare_uncaged(program, around, by).and_then(|behind_gate| behind_gate.begin(by));
             started.map_err(|error| failed(error, &name, None, by))
@@ -215,6 +216,8 @@ fn failed(
 struct Around {
     stay: Stay,
     aftermath: Option<Arc<Aftermath>>,
+    /// Why its cage is as it is, where something of its calls is noted.
+    grounds: Option<Arc<Grounds>>,
 }
 
 /// A cage that is to be built.
@@ -324,8 +327,9 @@ fn prepare_uncaged(
 
 impl Around {
     fn behind_gate(self, belongings: Belongings, body: Option<Body>, launch: Launch) -> BehindGate {
-        let Self { stay, aftermath } = self;
-        BehindGate { program: Program::new(belongings, body, stay, aftermath), launch }
+        let Self { stay, aftermath, grounds } = self;
+        let program = Program::new(belongings, body, stay, (aftermath, grounds));
+        BehindGate { program, launch }
     }
 }
 
@@ -474,7 +478,8 @@ fn await_terminal(child: &Child) -> Result<OwnedFd, RunError> {
     }
 }
 
-/// Whether no limit but that of time is asked for, which needs no control group.
+/// Whether no limit is asked for that needs a control group.
 fn has_only_time(limits: &LimitsPlan) -> bool {
-    *limits == LimitsPlan { walltime_sec: limits.walltime_sec, ..LimitsPlan::default() }
+    let LimitsPlan { walltime_sec, workspace_mb, .. } = *limits;
+    *limits == LimitsPlan { walltime_sec, workspace_mb, ..LimitsPlan::default() }
 }

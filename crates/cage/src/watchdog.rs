@@ -86,6 +86,37 @@ impl AsFd for Watchdog {
     }
 }
 
+/// A timer that rings again and again. Dropping it disarms it.
+#[derive(Debug)]
+pub(crate) struct Ticker(OwnedFd);
+
+impl Ticker {
+    pub(crate) fn every(time: Duration) -> Result<Self, Errno> {
+        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+        let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+        let time = Timespec {
+            tv_sec: i64::try_from(time.as_secs()).unwrap_or(MOST_SECONDS).min(MOST_SECONDS),
+            tv_nsec: i64::from(time.subsec_nanos()),
+        };
+        let again = Itimerspec { it_interval: time, it_value: time };
+        timerfd_settime(&timer, TimerfdTimerFlags::empty(), &again)?;
+        Ok(Self(timer))
+    }
+
+    /// Takes note of a ring.
+    pub(crate) fn heard(&self) {
+        let mut count = [0_u8; 8];
+        // One that has not rung says so.
+        let _again = rustix::io::read(&self.0, &mut count);
+    }
+}
+
+impl AsFd for Ticker {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
 fn set(timer: &OwnedFd, after: Duration) -> Result<(), Errno> {
     // A time of zero would disarm the timer. One beyond the kernel's range is cut there: nobody
     // lives to see it.

@@ -58,6 +58,8 @@ fn request(
         project: field(asked, "project").as_str().map(Into::into),
         cage: field(asked, "cage").as_str().map(str::to_owned),
         agent: None,
+        agents: cage::prepare::Agents::Defined,
+        profile: None,
         capabilities: texts(field(asked, "capabilities")),
         sandbox: if *field(asked, "no_sandbox") == true { Sandbox::Off } else { Sandbox::On },
     };

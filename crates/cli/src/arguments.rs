@@ -4,16 +4,26 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, FromArgMatches as _, Parser, Subcommand};
 
 use crate::audit_command::AuditArguments;
 use crate::exit::EXIT_CODES;
 use crate::message::Colour;
 
 pub(crate) mod daemon;
+pub(crate) mod examples;
 pub(crate) mod executors;
+pub(crate) mod explain;
+mod pages;
+pub(crate) mod profiles;
+pub(crate) mod quarantine;
+pub(crate) mod review;
+pub(crate) mod sessions;
 mod words;
 
+pub(crate) use pages::{
+    AllowArguments, CompletionsArguments, DenyArguments, ManArguments, SchemaArguments,
+};
 pub(crate) use words::{Backend, CheckFormat, CommandSet, Seccomp, State};
 
 #[cfg(test)]
@@ -62,7 +72,13 @@ impl Arguments {
             let CommandAlone::Run(arguments) = command;
             return Ok(Self { everywhere, command: Command::Run(arguments) });
         }
-        Self::try_parse_from(words)
+        Self::read_among_others(words)
+    }
+
+    /// The same with the description of every command.
+    fn read_among_others(words: &[OsString]) -> Result<Self, clap::Error> {
+        let mut matches = examples::described().try_get_matches_from(words)?;
+        Self::from_arg_matches_mut(&mut matches)
     }
 }
 
@@ -90,6 +106,8 @@ pub(crate) enum Command {
     Check(Box<CheckArguments>),
     /// Say what the cage makes of a path, a host, a system call or a variable, and which rule says so
     Why(Box<WhyArguments>),
+    /// Run a program where it sees much and changes little, and propose the policy that it needs
+    Learn(Box<explain::LearnArguments>),
     /// Print the command line of an executor with its cage around it
     Wrap(Box<executors::WrapArguments>),
     /// Call an executor with one JSON object and print its answer, with what was around it
@@ -103,8 +121,26 @@ pub(crate) enum Command {
     Allow(AllowArguments),
     /// Take the approval of a project's policy file back
     Deny(DenyArguments),
-    /// Show the sessions that runs have begun, or end one
-    Session(SessionArguments),
+    /// Show what programs changed in their copy-on-write view of a directory
+    #[command(after_long_help = EXIT_CODES)]
+    Diff(review::DiffArguments),
+    /// Bring what programs changed to the host: all of it, some paths, or hunk by hunk
+    #[command(after_long_help = EXIT_CODES)]
+    Apply(review::ApplyArguments),
+    /// Throw away what programs changed
+    Discard(review::DiscardArguments),
+    /// Take the last apply back
+    Undo(review::UndoArguments),
+    /// Show the sessions that runs have begun, end one, or remove old ones
+    Session(sessions::SessionArguments),
+    /// Write a policy for the project in this directory
+    Init(profiles::InitArguments),
+    /// Show what runs have left that could run code here and was set aside, put it back or remove it
+    Quarantine(quarantine::QuarantineArguments),
+    /// Show the profiles that there are, or the policy text of one on this host
+    Profile(profiles::ProfileArguments),
+    /// Show the agents that are built in, or the policy text of one on this host
+    AgentProfile(profiles::AgentProfileArguments),
     /// Attack a cage with every known escape and show which walls held
     Prove(Box<ProveArguments>),
     /// Show, follow, verify and export the record of what happened to cages
@@ -146,12 +182,25 @@ impl Command {
             Self::Grants(arguments) => {
                 matches!(arguments.command, executors::GrantsCommand::List { json: true })
             }
-            Self::Session(arguments) => {
-                matches!(arguments.command, SessionCommand::List { json: true })
+            Self::Session(arguments) => match &arguments.command {
+                sessions::SessionCommand::List { json } => *json,
+                sessions::SessionCommand::Prune(arguments) => arguments.json,
+                sessions::SessionCommand::End { .. } => false,
+            },
+            Self::Diff(arguments) => arguments.json,
+            Self::Apply(arguments) => arguments.json,
+            Self::Discard(arguments) => arguments.json,
+            Self::Undo(arguments) => arguments.json,
+            Self::Quarantine(arguments) => {
+                matches!(arguments.command, quarantine::QuarantineCommand::List { json: true })
             }
             Self::Run(_)
+            | Self::Learn(_)
             | Self::Allow(_)
             | Self::Deny(_)
+            | Self::Init(_)
+            | Self::Profile(_)
+            | Self::AgentProfile(_)
             | Self::Serve(_)
             | Self::Logs(_)
             | Self::Attach(_)
@@ -178,15 +227,20 @@ pub(crate) struct RunArguments {
     pub(crate) degraded_limits: bool,
     /// The session that the run belongs to, begun where it does not exist: what the cage keeps in
     /// /scratch is kept for it until `stockade session end`
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", help_heading = "Program")]
     pub(crate) session: Option<String>,
     /// Run the program WITHOUT ANY CAGE, as `cage = "disabled"` does; only its time limit holds
-    #[arg(long, conflicts_with_all = ["capability", "degraded_limits", "backend"])]
+    #[arg(
+        long,
+        help_heading = "Cage",
+        conflicts_with_all = ["capability", "degraded_limits", "backend"]
+    )]
     pub(crate) no_sandbox: bool,
     /// The whole request, as `stockade wrap` prints it
     #[arg(
         long,
         value_name = "TEXT",
+        help_heading = "Cage",
         conflicts_with_all = executors::NOT_WITH_MANIFEST,
         conflicts_with_all = executors::NOT_WITH_SEALED
     )]
@@ -195,16 +249,25 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "NUMBER", hide = true, conflicts_with_all = ["json", "quiet"])]
     pub(crate) result_fd: Option<u32>,
     /// What builds the cage
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_enum, default_value_t, help_heading = "Cage")]
     pub(crate) backend: Backend,
     /// Print the result as one line of JSON: on standard error, after everything the program wrote,
     /// or to FILE
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, help_heading = "Output")]
     pub(crate) json: Option<Option<PathBuf>>,
+    #[command(flatten)]
+    pub(crate) explain: explain::ExplainArguments,
     /// Print no notes about refused system calls and the like; errors are still printed
-    #[arg(long, short)]
+    #[arg(long, short, help_heading = "Output")]
     pub(crate) quiet: bool,
-    /// The program and its arguments; without any, the command of the agent
+    /// Print every rule with its place, the layers that held and how long each step took
+    #[arg(long, short, help_heading = "Output", conflicts_with_all = ["quiet", "result_fd"])]
+    pub(crate) verbose: bool,
+    /// Run the program in the background, under the daemon, which is started where there is none, and
+    /// print its id for `stockade ps`, `logs`, `attach` and `kill`
+    #[arg(long, short, help_heading = "Program", conflicts_with_all = words::NOT_DETACHED)]
+    pub(crate) detach: bool,
+    /// The program and its arguments; with `--agent`, what is added to the agent's command
     #[arg(value_name = "COMMAND", trailing_var_arg = true)]
     pub(crate) command: Vec<OsString>,
 }
@@ -236,7 +299,7 @@ pub(crate) struct CheckArguments {
 }
 
 #[derive(Debug, Args)]
-#[command(group(clap::ArgGroup::new("question").required(true).args(["subject", "host", "syscall", "env"])))]
+#[command(group(clap::ArgGroup::new("question").args(["subject", "host", "syscall", "env"])))]
 pub(crate) struct WhyArguments {
     /// The path, as it is on the host; or the host, as `NAME[:PORT]` or `ADDRESS[:PORT]`, where no
     /// file has that name
@@ -260,6 +323,9 @@ pub(crate) struct WhyArguments {
     /// The system call profile
     #[arg(long, value_name = "PROFILE", value_enum)]
     pub(crate) seccomp: Option<Seccomp>,
+    /// Inside a cage: what this very cage has refused, about the path or host if one is named
+    #[arg(long = "self", conflicts_with_all = ["host", "syscall", "env"])]
+    pub(crate) own: bool,
     /// Print the answer as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -276,42 +342,6 @@ pub(crate) struct DoctorArguments {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct AllowArguments {
-    /// The policy file, or its directory; without it the one that `run` would find
-    pub(crate) file: Option<PathBuf>,
-    /// Do not ask
-    #[arg(long, short)]
-    pub(crate) yes: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct DenyArguments {
-    /// The policy file, or its directory; without it the one that `run` would find
-    pub(crate) file: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct SessionArguments {
-    #[command(subcommand)]
-    pub(crate) command: SessionCommand,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum SessionCommand {
-    /// Show every session, and who is in it
-    List {
-        /// Print the sessions as JSON
-        #[arg(long)]
-        json: bool,
-    },
-    /// End a session: end the programs that run in it, and remove what it keeps
-    End {
-        /// Which session
-        id: String,
-    },
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct ProveArguments {
     #[command(flatten)]
     pub(crate) choice: ChoiceArguments,
@@ -323,60 +353,58 @@ pub(crate) struct ProveArguments {
     pub(crate) json: bool,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct SchemaArguments {
-    /// The schema of the user's own configuration instead
-    #[arg(long)]
-    pub(crate) user: bool,
-    /// The schema of an executor's manifest instead
-    #[arg(long, conflicts_with = "user")]
-    pub(crate) manifest: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct CompletionsArguments {
-    /// Which shell
-    #[arg(value_enum)]
-    pub(crate) shell: clap_complete::Shell,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ManArguments {
-    /// A command of `stockade`
-    pub(crate) command: Option<String>,
-}
-
 /// Which cage of which project.
 #[derive(Debug, Args)]
 pub(crate) struct ChoiceArguments {
     /// The project's directory; without it the nearest one upward that has a `stockade.toml`, else
     /// the working directory
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = "Cage")]
     pub(crate) project: Option<PathBuf>,
     /// A cage of the policy file; `default` without it
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help_heading = "Cage")]
     pub(crate) cage: Option<String>,
-    /// An agent of the policy file, with its cage and command
-    #[arg(long, value_name = "NAME", conflicts_with = "cage")]
+    /// An agent with its cage and command: `claude`, `codex`, `gemini`, `opencode`, `aider`, or one of
+    /// the policy files
+    #[arg(long, value_name = "NAME", help_heading = "Cage", conflicts_with = "cage")]
     pub(crate) agent: Option<String>,
+    /// A profile, such as `code`: `stockade profile list` names all
+    #[arg(
+        long,
+        short,
+        value_name = "NAME",
+        help_heading = "Cage",
+        conflicts_with_all = ["cage", "agent"]
+    )]
+    pub(crate) profile: Option<String>,
     /// What a plugin was given, instead of a cage of the policy file: `read:fs:PATH`,
     /// `write:fs:PATH`, `net:HOST:PORT` or `exec:NAME`; counts up to your ceiling
-    #[arg(long, value_name = "CAPABILITY", conflicts_with_all = ["cage", "agent"])]
+    #[arg(
+        long,
+        value_name = "CAPABILITY",
+        help_heading = "Cage",
+        conflicts_with_all = ["cage", "agent", "profile"]
+    )]
     pub(crate) capability: Vec<String>,
 }
 
 /// Rules on paths.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Files")]
 pub(crate) struct FileArguments {
     /// Show a file or directory read-only, at its own path
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", help_heading = "Files")]
     pub(crate) ro: Vec<PathBuf>,
     /// Show a file or directory and let the program change it
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", help_heading = "Files")]
     pub(crate) rw: Vec<PathBuf>,
+    /// Show a directory and let the program change it in a layer of the session's own: the host's files stay as
+    /// they are until you apply the changes
+    #[arg(long, value_name = "PATH", help_heading = "Files")]
+    pub(crate) cow: Vec<PathBuf>,
+    /// The same for a cache: the changes are kept for the project, and never applied
+    #[arg(long, value_name = "PATH", help_heading = "Files")]
+    pub(crate) cache: Vec<PathBuf>,
     /// Show nothing at a path inside a grant
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", help_heading = "Files")]
     pub(crate) hide: Vec<PathBuf>,
 }
 
@@ -403,6 +431,9 @@ pub(crate) struct ProgramArguments {
     /// Whether /scratch is memory, or a directory that is kept for the session
     #[arg(long, value_name = "STATE", value_enum, help_heading = "Program")]
     pub(crate) state: Option<State>,
+    /// Keep the program's home for the next run in the same project, in a private directory
+    #[arg(long, help_heading = "Program")]
+    pub(crate) keep_home: bool,
     /// Most memory, such as `512M` or `2G`; what lies in memory file systems counts
     #[arg(long, value_name = "SIZE", help_heading = "Limits")]
     pub(crate) memory: Option<String>,
@@ -415,6 +446,15 @@ pub(crate) struct ProgramArguments {
     /// Longest life, such as `90s`, `10m` or `2h`
     #[arg(long, value_name = "DURATION", help_heading = "Limits")]
     pub(crate) time: Option<String>,
+    /// Room in /tmp, and in /scratch where it is memory; without it all of `--memory`, or 1G
+    #[arg(long, value_name = "SIZE", help_heading = "Limits")]
+    pub(crate) tmp_size: Option<String>,
+    /// Room in a home of the cage's own; without it all of `--memory`, or 1G
+    #[arg(long, value_name = "SIZE", help_heading = "Limits")]
+    pub(crate) home_size: Option<String>,
+    /// Most that the changes of --cow and --cache and a kept home take, such as `20G`; 10 GiB without it
+    #[arg(long, value_name = "SIZE", help_heading = "Limits")]
+    pub(crate) workspace: Option<String>,
 }
 
 /// What the program reaches, and what reaches it.

@@ -12,7 +12,7 @@ use sys::signal::SignalSet;
 use terminal::Source;
 
 use crate::arguments::daemon::AttachArguments;
-use crate::client::client;
+use crate::client::{client, refuse_runs};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::logs::tell_gap;
@@ -21,6 +21,7 @@ use crate::sinks::Sinks;
 
 /// The command.
 pub(crate) fn attach(arguments: &AttachArguments, messages: Messages) -> Result<Exit, Failure> {
+    refuse_runs(&arguments.socket, &arguments.id)?;
     let client = client(&arguments.socket)?;
     let from = if arguments.from_now { "now" } else { "start" };
     let takes_input = !arguments.no_stdin;

@@ -6,7 +6,7 @@ mod export;
 mod prune;
 mod show;
 mod verify;
-mod when;
+pub(crate) mod when;
 
 use std::path::PathBuf;
 

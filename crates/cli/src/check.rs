@@ -2,13 +2,14 @@
 
 use std::ffi::OsString;
 
+use limits::{Degraded, Limiter, LimitsError};
 use plan::Plan;
 
 use crate::arguments::{CheckArguments, CheckFormat};
 use crate::egress::{self, Egress};
 use crate::executors;
 use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Failure, with_causes};
 use crate::message::Messages;
 use crate::output::{print, print_json};
 use crate::prepare::prepare;
@@ -38,6 +39,7 @@ pub(crate) fn check(arguments: CheckArguments, messages: Messages) -> Result<Exi
         messages.note(&note);
     }
     let plan = prepared.plan;
+    tell_limits(&plan, messages);
     let egress = Egress::new(&selection.network, |name| std::env::var_os(name))?;
     egress::tell(&egress, &plan, messages);
     let format = if arguments.json { CheckFormat::Json } else { arguments.format };
@@ -52,6 +54,24 @@ pub(crate) fn check(arguments: CheckArguments, messages: Messages) -> Result<Exi
         }
     }
     Ok(Exit::Success)
+}
+
+/// Says that a run with these limits would be refused here, which the compiled cage does not show.
+pub(crate) fn tell_limits(plan: &Plan, messages: Messages) {
+    let limiter = Limiter::discover();
+    // The group is made as for a run, and removed as it is dropped.
+    match limiter.prepare(&plan.walls.limits, &plan.start.invocation, Degraded::Refuse) {
+        Ok(_group) => {}
+        Err(LimitsError::Unusable { fix, why, .. }) => {
+            messages.warning(&format!("a program with these limits is not started here: {why}"));
+            messages.help(&fix);
+            messages.help("`stockade run --degraded-limits` starts it with what can be held");
+        }
+        Err(error) => {
+            let why = with_causes(&error);
+            messages.warning(&format!("a program with these limits is not started here: {why}"));
+        }
+    }
 }
 
 /// The plan and its hash.

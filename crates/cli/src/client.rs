@@ -9,6 +9,7 @@ use policy::shown::shown;
 use crate::arguments::daemon::SocketArguments;
 use crate::exit::Exit;
 use crate::failure::{Failure, with_causes};
+use crate::runs;
 
 /// The daemon that a command line means.
 pub(crate) fn client(arguments: &SocketArguments) -> Result<Client, Failure> {
@@ -30,6 +31,23 @@ pub(crate) fn socket(given: Option<&PathBuf>, system: bool) -> Result<PathBuf, F
             .help("set XDG_RUNTIME_DIR or HOME, or pass `--socket PATH`")
     })?;
     Ok(directory.as_path().join(SOCKET_NAME))
+}
+
+/// A program of `stockade run` is not the daemon's: its output and its keys are where it was started.
+pub(crate) fn refuse_runs(arguments: &SocketArguments, id: &str) -> Result<(), Failure> {
+    if arguments.socket.is_some() || arguments.system {
+        return Ok(());
+    }
+    match runs::find(&Locations::of_this_process(), id)? {
+        None => Ok(()),
+        Some(run) => {
+            let id = shown(&run.id);
+            let message =
+                format!("`{id}` was started by `stockade run`: what it writes goes there");
+            Err(Failure::new(Exit::No, message)
+                .help("`stockade run --detach` starts programs that are attached to later"))
+        }
+    }
 }
 
 impl From<ClientError> for Failure {

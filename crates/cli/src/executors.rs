@@ -152,6 +152,7 @@ pub(crate) fn check(
         messages.note(&format!("`{}` would be made", policy::shown::shown(path)));
     }
     let plan = &examined.plan;
+    crate::check::tell_limits(plan, messages);
     match if arguments.json { CheckFormat::Json } else { arguments.format } {
         CheckFormat::Person => print(&plan::render::person(plan))?,
         CheckFormat::Bwrap => print(&plan::render::bwrap_for_shell(plan))?,

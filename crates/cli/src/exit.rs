@@ -69,7 +69,9 @@ impl Exit {
         match reason {
             EndReason::WalltimeExceeded => Self::TimeExceeded,
             // Also where the kernel killed one process of several and the others went on for a moment.
-            EndReason::Oom => Self::of_program(jail::End::Signalled(libc::SIGKILL)),
+            EndReason::Oom | EndReason::WorkspaceFull => {
+                Self::of_program(jail::End::Signalled(libc::SIGKILL))
+            }
             EndReason::Exited
             | EndReason::Signalled
             | EndReason::Seccomp
@@ -101,7 +103,7 @@ Exit codes:
   the program's own   it ran; 128 + n if signal n ended it
   1                   the answer is no: the program would not have it (why), a wall did not hold
                       (prove), nothing was approved (allow), the log was changed (audit verify),
-                      an executor's output is no answer (invoke)
+                      an executor's output is no answer (invoke), something was left (apply)
   2                   the command line makes no sense
   122                 a cage cannot be built here; `stockade doctor` says why
   123                 the policy is wrong: it does not parse, or a path that it names does not exist

@@ -2,10 +2,13 @@
 //! none, with what was around it.
 
 use std::io::{IsTerminal as _, Read as _};
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use invoke::{Failure as Refusal, InvokeError, Options};
+use rustix::event::{PollFd, PollFlags, Timespec};
 use serde_json::{Map, Value};
+use sys::signal::SignalSet;
 
 use crate::arguments::executors::InvokeArguments;
 use crate::executors::{Wishes, exit_of, load, object};
@@ -39,7 +42,10 @@ fn call(arguments: &InvokeArguments) -> Result<Exit, Failure> {
         None => read_stdin()?,
     };
     let timeout = arguments.timeout.map(Duration::from_secs);
-    match invoke::invoke(&executor, &given, &Options { timeout, ..wishes.options() }) {
+    let interruption = Interruption::take()?;
+    let has_come = || interruption.has_come();
+    let options = Options { timeout, is_cancelled: Some(&has_come), ..wishes.options() };
+    match invoke::invoke(&executor, &given, &options) {
         Ok(invoked) => {
             print_json(&invoked.to_json())?;
             Ok(Exit::of_program(jail::End::Exited(invoked.exit_code)))
@@ -56,6 +62,27 @@ fn exit(error: &InvokeError) -> Exit {
         // A code of 0 would say that there is an answer.
         Refusal::Exited { code: 0 } => Exit::No,
         failure => exit_of(failure),
+    }
+}
+
+/// Signals that ask this command to end. The call is cancelled then, and its failure printed as any other.
+struct Interruption(OwnedFd);
+
+impl Interruption {
+    fn take() -> Result<Self, Failure> {
+        let failed = |errno| {
+            let error = std::io::Error::from(errno);
+            Failure::new(Exit::CannotBuild, format!("cannot wait for signals: {error}"))
+        };
+        let set = SignalSet::of(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP]);
+        sys::signal::block(&set).map_err(failed)?;
+        sys::signal::descriptor(&set).map(Self).map_err(failed)
+    }
+
+    fn has_come(&self) -> bool {
+        let mut polled = [PollFd::new(&self.0, PollFlags::IN)];
+        let nothing = Timespec { tv_sec: 0, tv_nsec: 0 };
+        rustix::event::poll(&mut polled, Some(&nothing)).is_ok_and(|ready| ready > 0)
     }
 }
 

@@ -12,7 +12,7 @@ use sys::signal::SignalSet;
 use terminal::Source;
 
 use crate::arguments::daemon::LogsArguments;
-use crate::client::client;
+use crate::client::{client, refuse_runs};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::message::Messages;
@@ -20,6 +20,7 @@ use crate::sinks::Sinks;
 
 /// The command.
 pub(crate) fn logs(arguments: &LogsArguments, messages: Messages) -> Result<Exit, Failure> {
+    refuse_runs(&arguments.socket, &arguments.id)?;
     let client = client(&arguments.socket)?;
     let mut sinks = Sinks::of_this_process();
     let interruption = Interruption::of(&sinks).map_err(kernel)?;

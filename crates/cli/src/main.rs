@@ -5,35 +5,52 @@
 //! its own, after the processes that start its cages.
 #![forbid(unsafe_code)]
 
+mod after_run;
+mod agent_profile;
+mod apply;
 mod arguments;
 mod attach;
 mod audit_command;
 mod check;
 mod client;
+mod detach;
+mod diff;
+mod discard;
 mod doctor;
 mod egress;
 mod executors;
 mod exit;
 mod failure;
 mod grants;
+mod init;
+mod inside;
 mod invoke_command;
 mod kill;
+mod learn;
 mod logs;
 mod message;
 mod network;
 mod output;
+mod pager;
 mod pages;
 mod prepare;
+mod profile;
+mod progress;
+mod prompt;
 mod prove;
 mod ps;
+mod quarantine;
 mod result;
+mod review;
 mod run;
+mod runs;
 mod selection;
 mod serve;
 mod session;
 mod sinks;
 mod status;
 mod trust;
+mod undo;
 mod why;
 mod wrap;
 
@@ -68,19 +85,29 @@ fn main() -> ExitCode {
             return exit;
         }
     };
-    let messages = Messages::new(arguments.everywhere.color);
+    let colour = arguments.everywhere.color;
+    let messages = Messages::new(colour);
     let answers_in_json = arguments.command.answers_in_json();
     let ended = match arguments.command {
         Command::Run(arguments) => run::run(*arguments, premade, messages),
         Command::Check(arguments) => check::check(*arguments, messages),
         Command::Why(arguments) => why::why(*arguments, messages),
+        Command::Learn(arguments) => learn::learn(*arguments, messages),
         Command::Wrap(arguments) => wrap::wrap(&arguments, messages),
         Command::Invoke(arguments) => invoke_command::invoke(&arguments, messages),
         Command::Grants(arguments) => grants::grants(&arguments, messages),
         Command::Doctor(arguments) => doctor::doctor(&arguments, messages),
         Command::Allow(arguments) => trust::allow(&arguments, messages),
         Command::Deny(arguments) => trust::deny(&arguments, messages),
+        Command::Diff(arguments) => diff::diff(&arguments, colour, messages),
+        Command::Apply(arguments) => apply::apply(&arguments, colour, messages),
+        Command::Discard(arguments) => discard::discard(&arguments, messages),
+        Command::Undo(arguments) => undo::undo(&arguments, messages),
         Command::Session(arguments) => session::session(&arguments, messages),
+        Command::Quarantine(arguments) => quarantine::quarantine(&arguments, messages),
+        Command::Init(arguments) => init::init(&arguments, messages),
+        Command::Profile(arguments) => profile::profile(&arguments),
+        Command::AgentProfile(arguments) => agent_profile::agent_profile(&arguments),
         Command::Prove(arguments) => prove::prove(*arguments, messages),
         Command::Audit(arguments) => audit_command::audit(*arguments, messages),
         Command::Serve(arguments) => serve::serve(&arguments),

@@ -27,6 +27,8 @@ pub(crate) struct Messages {
 /// How much is said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Volume {
+    /// Details too.
+    Verbose,
     All,
     /// No notes.
     Quiet,
@@ -43,6 +45,11 @@ impl Messages {
             Colour::Auto => terminal_takes_colour(),
         };
         Self { coloured, volume: Volume::All }
+    }
+
+    /// The same with details.
+    pub(crate) fn verbose(self) -> Self {
+        Self { volume: Volume::Verbose, ..self }
     }
 
     /// The same without notes.
@@ -72,8 +79,15 @@ impl Messages {
 
     /// Something worth knowing, unless nobody wants to.
     pub(crate) fn note(self, text: &str) {
-        if self.volume == Volume::All {
+        if matches!(self.volume, Volume::All | Volume::Verbose) {
             self.line("note", CYAN, text);
+        }
+    }
+
+    /// Something for whoever asked for everything.
+    pub(crate) fn detail(self, text: &str) {
+        if self.volume == Volume::Verbose {
+            self.line("detail", CYAN, text);
         }
     }
 
@@ -113,10 +127,25 @@ fn printable(text: &str, indent: &str) -> String {
     lines.collect::<Vec<_>>().join(&format!("\n{indent}"))
 }
 
+impl Colour {
+    /// Whether what goes to standard output has colours.
+    pub(crate) fn on_stdout(self) -> bool {
+        match self {
+            Self::Always => true,
+            Self::Never => false,
+            Self::Auto => std::io::stdout().is_terminal() && colour_is_wanted(),
+        }
+    }
+}
+
 fn terminal_takes_colour() -> bool {
+    std::io::stderr().is_terminal() && colour_is_wanted()
+}
+
+fn colour_is_wanted() -> bool {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let dumb = std::env::var_os("TERM").is_none_or(|terminal| terminal == "dumb");
-    std::io::stderr().is_terminal() && !is_set("NO_COLOR") && !dumb
+    !is_set("NO_COLOR") && !dumb
 }
 
 const RED: &str = "\x1b[1;31m";

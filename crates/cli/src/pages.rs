@@ -1,9 +1,8 @@
 //! The commands that print something about `stockade` itself: the schema of its policy language,
 //! completion scripts, manual pages.
 
-use clap::CommandFactory as _;
-
-use crate::arguments::{Arguments, CompletionsArguments, ManArguments, SchemaArguments};
+use crate::arguments::examples::described;
+use crate::arguments::{CompletionsArguments, ManArguments, SchemaArguments};
 use crate::exit::{EXIT_CODES, Exit};
 use crate::failure::Failure;
 use crate::output::{print, print_json};
@@ -22,14 +21,14 @@ pub(crate) fn schema(arguments: &SchemaArguments) -> Result<Exit, Failure> {
 /// `stockade completions`.
 pub(crate) fn completions(arguments: &CompletionsArguments) -> Result<Exit, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut Arguments::command(), "stockade", &mut script);
+    clap_complete::generate(arguments.shell, &mut described(), "stockade", &mut script);
     print(&String::from_utf8_lossy(&script))?;
     Ok(Exit::Success)
 }
 
 /// `stockade man`.
 pub(crate) fn man(arguments: &ManArguments) -> Result<Exit, Failure> {
-    let mut command = Arguments::command();
+    let mut command = described();
     command.build();
     let command = match &arguments.command {
         None => command,
@@ -44,7 +43,12 @@ pub(crate) fn man(arguments: &ManArguments) -> Result<Exit, Failure> {
         }
     };
     let mut page = Vec::new();
-    let rendered = clap_mangen::Man::new(command.after_long_help(EXIT_CODES)).render(&mut page);
+    let own = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+    let command = match own.contains(EXIT_CODES) {
+        true => command,
+        false => command.after_long_help(format!("{own}\n\n{EXIT_CODES}").trim().to_owned()),
+    };
+    let rendered = clap_mangen::Man::new(command).render(&mut page);
     rendered.map_err(|error| Failure::new(Exit::No, error.to_string()))?;
     print(&String::from_utf8_lossy(&page))?;
     Ok(Exit::Success)

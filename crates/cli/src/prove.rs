@@ -91,6 +91,8 @@ impl Cages for AttackedCages {
             access: match rule.access {
                 FsAccess::Hide => Access::Hide,
                 FsAccess::ReadOnly => Access::ReadOnly,
+                FsAccess::Cow => Access::Cow,
+                FsAccess::Cache => Access::Cache,
                 FsAccess::ReadWrite => Access::ReadWrite,
             },
             path: PathBuf::from(OsString::from_vec(rule.path.as_bytes().to_vec())),

@@ -1,18 +1,30 @@
-//! `stockade ps`: the cages of the daemon.
+//! `stockade ps`: the cages of `stockade run` and, where there is one, of the daemon.
 
+use cage::state::Locations;
+use daemon::client::ClientError;
 use policy::shown::shown;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::arguments::daemon::PsArguments;
 use crate::client::client;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{print, print_json};
+use crate::runs;
 
 /// The command.
 pub(crate) fn ps(arguments: &PsArguments) -> Result<Exit, Failure> {
     let path = if arguments.all { "/v1/cages" } else { "/v1/cages?state=running" };
-    let answer = client(&arguments.socket)?.get(path)?;
+    let is_named = arguments.socket.socket.is_some() || arguments.socket.system;
+    let mut answer = match client(&arguments.socket)?.get(path) {
+        Err(ClientError::NotServed { .. }) if !is_named => json!({ "cages": [] }),
+        answer => answer?,
+    };
+    if let (false, Some(cages)) = (is_named, answer.get_mut("cages").and_then(Value::as_array_mut))
+    {
+        let own = runs::list(&Locations::of_this_process());
+        cages.extend(own.into_iter().map(|run| run.shown));
+    }
     if arguments.json {
         print_json(&answer)?;
         return Ok(Exit::Success);

@@ -9,7 +9,9 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use advice::result::{DeniedCallResult, NetworkResult, Quarantined, UsageResult};
+use advice::result::{
+    DeniedCallResult, NetworkResult, PathResult, Quarantined, UsageResult, WorkspaceResult,
+};
 use cage::Ended;
 use cage::session::SessionId;
 use plan::Plan;
@@ -58,7 +60,14 @@ pub(crate) struct RunResult {
     signal: Option<i32>,
     reason: &'static str,
     denials: Vec<DeniedCallResult>,
+    /// Paths that it did not get, where its calls were noted.
+    paths: Vec<PathResult>,
+    /// What it used of its grants, where that was to be noted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    used: Vec<jail::Observed>,
     quarantined: Vec<Quarantined>,
+    /// What the program changed in its views of directories.
+    workspaces: Vec<WorkspaceResult>,
     /// What else was found after the run, one sentence each.
     notes: Vec<String>,
     layers: Option<jail::Layers>,
@@ -101,7 +110,10 @@ impl RunResult {
             signal: ended.signal(),
             reason: ended.reason.word(),
             denials: ended.denials.iter().map(DeniedCallResult::from).collect(),
+            paths: PathResult::all(&ended.observations),
+            used: ended.observations.used.clone(),
             quarantined: ended.findings.found.iter().map(Quarantined::from).collect(),
+            workspaces: ended.workspaces.iter().map(WorkspaceResult::from).collect(),
             notes: ended.findings.notes.iter().map(|note| note.text().to_owned()).collect(),
             layers: ended.layers,
             network: ended.network.as_ref().map(NetworkResult::from),
@@ -154,7 +166,10 @@ impl RunResult {
             signal: None,
             reason: "exited",
             denials: Vec::new(),
+            paths: Vec::new(),
+            used: Vec::new(),
             quarantined: Vec::new(),
+            workspaces: Vec::new(),
             notes: Vec::new(),
             layers: None,
             network: None,

@@ -1,6 +1,7 @@
 //! `stockade run`: builds the cage that a policy describes, runs the program in it on this process's
 //! own streams, and ends as the program ended. Or without a cage, where the operator said so.
 
+mod said;
 mod sealed;
 
 use std::ffi::OsString;
@@ -8,20 +9,23 @@ use std::io::IsTerminal as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
+use cage::prepare::agents::Agent;
 use cage::prepare::{Name, Selected, UncagedSelection};
 use cage::runner::{Confinement, UncagedProgram};
 use cage::session::SessionId;
 use cage::state::Locations;
 use cage::{
-    AttachedRun, Attended, Degraded, DeniedCall, Ended, Findings, Gatekeeper, Note, Notice,
-    Recording, RunError, Swept,
+    AttachedRun, Attended, Degraded, Findings, Gatekeeper, Note, Notice, Purpose, Recording,
+    RunError, Swept,
 };
 use jail::{Premade, StartError};
 use plan::{ByteString, LimitsPlan, Plan};
 use policy::shown::shown;
 use policy::{EnvironmentRule, Policy, RuleOrigin, State};
 
+use crate::after_run;
 use crate::arguments::{self, Backend, RunArguments};
+use crate::detach::detach;
 use crate::egress::Egress;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -29,8 +33,10 @@ use crate::message::Messages;
 use crate::network;
 use crate::prepare::Prepared;
 use crate::result::{Destination, Named, RunResult};
+use crate::runs::Registered;
 use crate::selection::{FlagArguments, Sandbox, Selection, TooBroad, select_any};
 use crate::session::{self, Entered};
+use said::Clock;
 
 /// Namespaces that were begun before anything was known; whatever failed is told when they are needed.
 pub(crate) type MaybePremade = Option<Result<Premade, StartError>>;
@@ -41,11 +47,16 @@ pub(crate) fn run(
     premade: MaybePremade,
     messages: Messages,
 ) -> Result<Exit, Failure> {
-    let messages = match (arguments.result_fd, arguments.quiet) {
-        (Some(_), _) => messages.silent(),
-        (None, true) => messages.quiet(),
-        (None, false) => messages,
+    let messages = match (arguments.result_fd, arguments.quiet, arguments.verbose) {
+        (Some(_), ..) => messages.silent(),
+        (None, true, _) => messages.quiet(),
+        (None, false, true) => messages.verbose(),
+        (None, false, false) => messages,
     };
+    if arguments.detach {
+        drop(premade);
+        return detach(&arguments, messages);
+    }
     let destination = match arguments.result_fd {
         Some(number) => Destination::inherited(number)?,
         None => Destination::open(arguments.json.as_ref())?,
@@ -59,7 +70,12 @@ pub(crate) fn run(
         locations,
         session: Entered::default(),
         session_id: None,
+        clock: Clock::start(),
+        asks: !arguments.quiet && arguments.json.is_none() && arguments.result_fd.is_none(),
     };
+    if !arguments.quiet && arguments.result_fd.is_none() {
+        said::watch_the_search(messages);
+    }
     let exit = match choose(&arguments, &mut start) {
         Ok(Chosen::Caged(selection)) => run_caged(*selection, premade, &arguments, &mut start),
         Ok(Chosen::Uncaged(uncaged)) => {
@@ -97,6 +113,9 @@ struct Start {
     /// Until the program is in it.
     session: Entered,
     session_id: Option<SessionId>,
+    clock: Clock,
+    /// Whether the person may be asked what becomes of changes: a caller that reads the result finds nothing after it.
+    asks: bool,
 }
 
 /// What is to be run.
@@ -138,7 +157,13 @@ fn choose(arguments: &RunArguments, start: &mut Start) -> Result<Chosen, Failure
     start.recording.labels.project_id = project.to_string();
     start.recording.labels.subagent_name.clone_from(&arguments.choice.agent);
     match selected {
-        Selected::Caged(selection) => Ok(Chosen::Caged(selection)),
+        Selected::Caged(mut selection) => {
+            // K38: a session is named to come back to what it keeps.
+            if arguments.session.is_some() && arguments.program.state.is_none() {
+                selection.policy.state = State::Scratch;
+            }
+            Ok(Chosen::Caged(selection))
+        }
         Selected::Uncaged(selection) => {
             let argv = command(&arguments.command, &selection.agent_command)?;
             let (because, reason) = (selection.because(), selection.reason());
@@ -200,14 +225,26 @@ fn try_caged(
     start: &mut Start,
     tries: u32,
 ) -> Result<Tried, Failure> {
-    let swept = start.enter(arguments, selection.policy.state)?;
-    selection.surroundings.scratch = start.session.scratch();
+    if tries == 1 {
+        start.clock.step("policy");
+    }
+    let swept = start.enter(arguments, Some(&mut *selection))?;
+    if tries == 1
+        && let Some(agent) = &selection.agent
+    {
+        tell_agent(agent, start.messages);
+    }
     let (prepared, gatekeeper) = ready(selection, arguments)?;
     if tries == 1 {
-        tell_notes(&prepared, arguments.backend, start.messages);
+        start.clock.step("files and plan");
+        tell_notes(selection, &prepared, arguments.backend, start.messages);
+        said::rules(&selection.policy, &prepared.plan, start.messages);
+        said::opening(&prepared.plan, selection.place.home.as_ref(), start.messages);
     }
     let (plan, session) = (Arc::clone(&prepared.plan), start.session.take());
     let (notice, recording) = (&|notice: Notice<'_>| start.tell_notice(notice), &start.recording);
+    let project = &recording.labels.project_id;
+    let _listed = Registered::new(&start.locations, &plan, project, start.session_id.as_ref());
     let run = AttachedRun {
         confinement: Confinement::Caged(Box::new(prepared)),
         backend: match arguments.backend {
@@ -231,7 +268,7 @@ fn try_caged(
 /// Runs a program without a cage because its operator said so: loudly, on record, and with its time limit.
 fn run_uncaged(uncaged: Uncaged, arguments: &RunArguments, start: &mut Start) -> Exit {
     let Uncaged { program, because } = uncaged;
-    let swept = match start.enter(arguments, State::Ephemeral) {
+    let swept = match start.enter(arguments, None) {
         Ok(swept) => swept,
         Err(failure) => return start.not_compiled(failure),
     };
@@ -261,8 +298,9 @@ fn run_uncaged(uncaged: Uncaged, arguments: &RunArguments, start: &mut Start) ->
 }
 
 /// What is worth knowing before the program runs.
-fn tell_notes(prepared: &Prepared, backend: Backend, messages: Messages) {
-    for note in advice::notes::of(prepared) {
+fn tell_notes(selection: &Selection, prepared: &Prepared, backend: Backend, messages: Messages) {
+    let of_interpreters = advice::interpreters::notes(selection, prepared);
+    for note in advice::notes::of(prepared).into_iter().chain(of_interpreters) {
         messages.note(&note);
     }
     for sentence in &prepared.plan.walls.reduced_isolation {
@@ -288,14 +326,19 @@ fn ready(
         Backend::Bwrap => None,
     };
     let prepared = cage::prepare::prepare(selection, &argv)?;
-    Ok((prepared, gatekeeper))
+    let watch = arguments.explain.watch();
+    Ok((prepared.watched(watch, selection), gatekeeper))
 }
 
 impl Start {
     /// Enters the session that the program is to be in, if it is to be in one.
-    fn enter(&mut self, arguments: &RunArguments, state: State) -> Result<Vec<Swept>, Failure> {
+    fn enter(
+        &mut self,
+        arguments: &RunArguments,
+        selection: Option<&mut Selection>,
+    ) -> Result<Vec<Swept>, Failure> {
         let wanted = arguments.session.as_deref();
-        let (session, swept) = session::enter(&self.locations, wanted, state)?;
+        let (session, swept) = session::enter(&self.locations, wanted, selection, Purpose::Run)?;
         self.session_id = session.id();
         self.session = session;
         let id = self.session_id.as_ref();
@@ -342,9 +385,16 @@ impl Start {
     fn tell_end(&self, attended: Attended, named: Named<'_>, limits: &LimitsPlan) -> Exit {
         let (ended, messages) = (&attended.ended, self.messages);
         self.tell_findings(&ended.findings);
-        tell_limits(limits, ended, messages);
+        said::end(ended, &self.clock, messages);
+        said::limits(limits, ended, messages);
+        for sentence in advice::workspaces::changed(&ended.workspaces) {
+            messages.note(&sentence);
+        }
         if let Some(plan) = named.plan() {
-            tell_denials(plan, ended, messages);
+            said::denials(plan, ended, messages);
+        }
+        for sentence in advice::paths::sentences(&ended.observations) {
+            messages.note(&sentence);
         }
         if let Some(network) = &ended.network {
             network::tell(network, messages);
@@ -357,6 +407,9 @@ impl Start {
         let exit = Exit::of_run(ended.end, ended.reason);
         if let Err(left) = attended.finish() {
             messages.warning(&left.to_string());
+        }
+        if let Some(session) = session.filter(|_| self.asks) {
+            after_run::follow_up(session, messages);
         }
         exit
     }
@@ -388,16 +441,23 @@ fn start_gatekeeper(selection: &Selection) -> Result<Option<Gatekeeper>, Failure
     Ok(Some(Gatekeeper::start(&egress.resolvers, egress.settings)?))
 }
 
-/// What was asked for on the command line, else what the agent's definition says.
-pub(crate) fn command(given: &[OsString], of_agent: &[String]) -> Result<Vec<OsString>, Failure> {
-    if !given.is_empty() {
-        return Ok(given.to_vec());
+/// Which built-in agent is used, and how to log in before that has been done.
+fn tell_agent(agent: &Agent, messages: Messages) {
+    messages.note(&shown(&agent.summary).to_string());
+    if let Some(log_in) = &agent.log_in
+        && !agent.settings.directory.as_path().exists()
+    {
+        messages.note(&format!("to log in: {log_in}"));
     }
-    if of_agent.is_empty() {
+}
+
+/// The agent's command with what the command line adds to it, else what that asks for.
+pub(crate) fn command(given: &[OsString], of_agent: &[String]) -> Result<Vec<OsString>, Failure> {
+    if given.is_empty() && of_agent.is_empty() {
         return Err(Failure::new(Exit::Usage, "there is no program to run")
             .help("put it at the end: `stockade run -- PROGRAM ARGUMENT…`"));
     }
-    Ok(of_agent.iter().map(OsString::from).collect())
+    Ok(of_agent.iter().map(OsString::from).chain(given.iter().cloned()).collect())
 }
 
 /// On a terminal a program has to know its kind, or it cannot draw. The name says nothing else.
@@ -417,41 +477,6 @@ fn pass_terminal_on(policy: &mut Policy) {
         }
     }
 }
-
-/// Which limits the program ran into.
-fn tell_limits(limits: &LimitsPlan, ended: &Ended, messages: Messages) {
-    let Ended { reason, usage, duration, .. } = ended;
-    if let Some(sentence) = advice::limits::ended_by(limits, *reason, usage.as_ref()) {
-        messages.error(&sentence);
-    }
-    for sentence in advice::limits::met(limits, usage.as_ref(), *duration) {
-        messages.note(&sentence);
-    }
-}
-
-/// Refused system calls in one line; programs often try and go on without.
-fn tell_denials(plan: &Plan, ended: &Ended, messages: Messages) {
-    if ended.denials.is_empty() {
-        return;
-    }
-    let shown_call = |denial: &DeniedCall| {
-        let verb = if denial.killed { " (killed)" } else { "" };
-        format!("{} ×{}{verb}", shown(&denial.name), denial.count)
-    };
-    let mut calls: Vec<String> =
-        ended.denials.iter().take(MOST_DENIALS_TOLD).map(shown_call).collect();
-    if ended.denials.len() > MOST_DENIALS_TOLD {
-        calls.push(format!("{} more", ended.denials.len() - MOST_DENIALS_TOLD));
-    }
-    let first = ended.denials.first().map(|denial| shown(&denial.name)).unwrap_or_default();
-    messages.note(&format!(
-        "refused {} (seccomp {} profile); `stockade why --syscall {first}` tells more",
-        calls.join(", "),
-        plan.walls.seccomp.profile.name(),
-    ));
-}
-
-const MOST_DENIALS_TOLD: usize = 5;
 
 /// How often a cage is begun whose tree somebody else changes meanwhile.
 const MOST_TRIES: u32 = 10;

@@ -1,7 +1,7 @@
 //! Which policy holds for a command line. Every command that needs a policy asks here, so that `why`
 //! and `check` speak of the cage that `run` builds.
 
-use cage::prepare::{Caller, Choice, PolicyFiles, Selected};
+use cage::prepare::{Agents, Caller, Choice, PolicyFiles, Selected};
 use policy::text::WrittenRules;
 
 use crate::arguments::{
@@ -60,11 +60,13 @@ pub(crate) fn select_any(
         messages.warning(&warning.to_string());
     }
     let flags = advice::flags::read(&arguments.written()?, &caller)?;
-    let ChoiceArguments { project, cage, agent, capability } = choice;
+    let ChoiceArguments { project, cage, agent, profile, capability } = choice;
     let choice = Choice {
         project: project.clone(),
         cage: cage.clone(),
         agent: agent.clone(),
+        agents: Agents::DefinedAndBuiltIn,
+        profile: profile.clone(),
         capabilities: capability.clone(),
         sandbox: arguments.sandbox,
     };
@@ -83,11 +85,14 @@ pub(crate) fn policy_files(project: Option<&std::path::Path>) -> Result<PolicyFi
 }
 
 impl FlagArguments<'_> {
-    fn written(self) -> Result<WrittenRules, Failure> {
+    /// The rules as a request has them too.
+    pub(crate) fn written(self) -> Result<WrittenRules, Failure> {
         let mut rules = WrittenRules::default();
-        if let Some(FileArguments { ro, rw, hide }) = self.files {
+        if let Some(FileArguments { ro, rw, cow, cache, hide }) = self.files {
             rules.ro.clone_from(ro);
             rules.rw.clone_from(rw);
+            rules.cow.clone_from(cow);
+            rules.cache.clone_from(cache);
             rules.hide.clone_from(hide);
         }
         if let Some(program) = self.program {
@@ -107,8 +112,8 @@ impl FlagArguments<'_> {
 }
 
 fn add_program(rules: &mut WrittenRules, program: &ProgramArguments) -> Result<(), Failure> {
-    let ProgramArguments { env, listed, commands, seccomp, state, memory, pids, cpus, time } =
-        program;
+    let ProgramArguments { env, listed, commands, seccomp, state, keep_home, .. } = program;
+    let ProgramArguments { memory, pids, cpus, time, tmp_size, home_size, workspace, .. } = program;
     if let Some(name) = listed.iter().find(|name| matches!(name.as_str(), "base" | "none")) {
         return Err(advice::Failure::from(rules.not_a_program(name)).into());
     }
@@ -120,9 +125,13 @@ fn add_program(rules: &mut WrittenRules, program: &ProgramArguments) -> Result<(
     };
     rules.seccomp = seccomp.map(|profile| profile.word().to_owned());
     rules.state = state.map(|state| state.word().to_owned());
+    rules.home = keep_home.then(|| "kept".to_owned());
+    rules.workspace.clone_from(workspace);
     rules.memory.clone_from(memory);
     rules.pids.clone_from(pids);
     rules.cpus.clone_from(cpus);
     rules.time.clone_from(time);
+    rules.tmp_size.clone_from(tmp_size);
+    rules.home_size.clone_from(home_size);
     Ok(())
 }

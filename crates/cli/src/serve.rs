@@ -1,6 +1,7 @@
 //! `stockade serve`: the daemon, for a user or for the system.
 
 use std::path::Path;
+use std::time::Duration;
 
 use cage::state::Directory;
 use daemon::instance::InstanceError;
@@ -37,7 +38,15 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Result<Exit, Failure> {
         most_cages: arguments.most_cages.get(),
         most_connections: MOST_CONNECTIONS,
         most_connections_of_one: MOST_CONNECTIONS_OF_ONE,
+        idle: arguments.background.then_some(LONGEST_IDLE),
     };
+    if arguments.background {
+        // The end of the terminal that it was started from is none of its.
+        rustix::process::setsid().map_err(|errno| {
+            let error = std::io::Error::from(errno);
+            Failure::new(Exit::CannotBuild, format!("cannot begin a session: {error}"))
+        })?;
+    }
     match daemon::serve(settings) {
         Ok(Stopped::Asked) => Ok(Exit::Success),
         Ok(Stopped::Failed) => Err(Failure::new(
@@ -111,6 +120,7 @@ fn not_served(error: &ServeError) -> Failure {
 }
 
 const TOKEN_NAME: &str = "token";
+const LONGEST_IDLE: Duration = Duration::from_secs(3600);
 const MOST_CONNECTIONS: usize = 1024;
 const MOST_CONNECTIONS_OF_ONE: usize = 768;
 

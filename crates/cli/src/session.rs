@@ -1,22 +1,19 @@
-//! `stockade session`: which sessions there are, and ending one. And entering the one that a run
+//! `stockade session`: which sessions there are, and ending some. And entering the one that a run
 //! belongs to.
 
-use std::time::SystemTime;
+mod list;
+mod prune;
 
-use audit::{Event, Timestamp};
-use cage::session::{Life, Listed, Session, SessionError, SessionId, Sessions};
+use audit::Event;
+use cage::session::{Session, SessionError, SessionId, Sessions};
 use cage::state::Locations;
 use cage::state::{Directory, StateError};
-use cage::{Recording, Swept};
-use plan::HostPath;
-use policy::State;
-use serde::Serialize;
+use cage::{Purpose, Recording, Swept};
 
-use crate::arguments::{SessionArguments, SessionCommand};
+use crate::arguments::sessions::{SessionArguments, SessionCommand};
 use crate::exit::Exit;
 use crate::failure::{Failure, with_causes};
 use crate::message::Messages;
-use crate::output::{print, print_json};
 use crate::selection::Selection;
 
 /// The command.
@@ -24,16 +21,9 @@ pub(crate) fn session(arguments: &SessionArguments, messages: Messages) -> Resul
     let locations = Locations::of_this_process();
     let sessions = open(&locations)?;
     match &arguments.command {
-        SessionCommand::List { json } => {
-            let listed = sessions.list().map_err(failed)?;
-            if *json {
-                let shown: Vec<Shown> = listed.iter().map(Shown::of).collect();
-                let value = serde_json::to_value(shown)
-                    .map_err(|error| Failure::new(Exit::No, error.to_string()))?;
-                print_json(&value)?;
-            } else {
-                print(&table(&listed, SystemTime::now()))?;
-            }
+        SessionCommand::List { json } => list::list(&sessions, *json)?,
+        SessionCommand::Prune(arguments) => {
+            return prune::prune(&sessions, arguments, &locations, messages);
         }
         SessionCommand::End { id } => {
             let id = parse(id)?;
@@ -45,24 +35,29 @@ pub(crate) fn session(arguments: &SessionArguments, messages: Messages) -> Resul
     Ok(Exit::Success)
 }
 
-/// Enters the session that was asked for, or begins one for this run where `/scratch` needs it. Where
-/// neither is so nothing is looked at.
+/// Enters the session that was asked for, or begins one for this run where the policy keeps something. Where neither is
+/// so nothing is looked at. Without a policy a program has no need of anything.
 pub(crate) fn enter(
     locations: &Locations,
     wanted: Option<&str>,
-    state: State,
+    selection: Option<&mut Selection>,
+    purpose: Purpose,
 ) -> Result<(Entered, Vec<Swept>), Failure> {
     let wanted = wanted.map(parse).transpose()?;
-    if wanted.is_none() && state == State::Ephemeral {
+    let keeps = selection.as_ref().is_some_and(|selection| selection.policy.keeps_something());
+    if wanted.is_none() && !keeps {
         return Ok((Entered(None), Vec::new()));
     }
     let sessions = open(locations)?;
     let swept = cage::sweep_sessions(&sessions).map_err(failed)?;
-    let session = match &wanted {
-        Some(id) => sessions.enter(id),
-        None => sessions.begin_for_one_run(),
+    let asked_for = wanted.map(|id| sessions.enter(&id)).transpose().map_err(failed)?;
+    let session = match selection {
+        Some(selection) => {
+            cage::keep(asked_for, &sessions, selection, purpose).map_err(advice::Failure::from)?
+        }
+        None => asked_for,
     };
-    Ok((Entered(Some(session.map_err(failed)?)), swept))
+    Ok((Entered(session), swept))
 }
 
 /// A session that this process has entered, if it has. Dropping it leaves nothing of one of a single run: nothing
@@ -73,11 +68,6 @@ pub(crate) struct Entered(Option<Session>);
 impl Entered {
     pub(crate) fn id(&self) -> Option<SessionId> {
         self.0.as_ref().map(|session| session.id().clone())
-    }
-
-    /// What the cage has as `/scratch`.
-    pub(crate) fn scratch(&self) -> Option<HostPath> {
-        self.0.as_ref().map(|session| session.scratch().clone())
     }
 
     pub(crate) fn get(&self) -> Option<&Session> {
@@ -92,9 +82,8 @@ impl Entered {
 
 /// Begins a session for a look at a cage, if the cage has need of one.
 pub(crate) fn for_a_look(selection: &mut Selection) -> Result<Entered, Failure> {
-    let (entered, _) = enter(&Locations::of_this_process(), None, selection.policy.state)?;
-    selection.surroundings.scratch = entered.scratch();
-    Ok(entered)
+    let locations = Locations::of_this_process();
+    Ok(enter(&locations, None, Some(selection), Purpose::Look)?.0)
 }
 
 impl Drop for Entered {
@@ -103,6 +92,13 @@ impl Drop for Entered {
             // What stays is swept by the next run.
             let _left = session.leave();
         }
+    }
+}
+
+/// Removes sessions that nobody needs any more. What cannot be removed is left for the next run.
+pub(crate) fn sweep() {
+    if let Ok(sessions) = open(&Locations::of_this_process()) {
+        let _left = cage::sweep_sessions(&sessions);
     }
 }
 
@@ -119,22 +115,23 @@ fn record_end(recording: &Recording, id: &SessionId, killed: u64, messages: Mess
     }
 }
 
-fn parse(id: &str) -> Result<SessionId, Failure> {
+pub(crate) fn parse(id: &str) -> Result<SessionId, Failure> {
     SessionId::parse(id).map_err(|error| Failure::new(Exit::Usage, error.to_string()))
 }
 
-fn open(locations: &Locations) -> Result<Sessions, Failure> {
+pub(crate) fn open(locations: &Locations) -> Result<Sessions, Failure> {
     let path = locations.state.as_ref().ok_or(StateError::NoPlace)?;
     let state = Directory::open(path)?;
     Sessions::open(state.path()).map_err(failed)
 }
 
-fn failed(error: SessionError) -> Failure {
+pub(crate) fn failed(error: SessionError) -> Failure {
     let exit = match &error {
         SessionError::NotFound(_) => Exit::No,
-        SessionError::Ending(_) | SessionError::OfOneRun(_) | SessionError::InUse { .. } => {
-            Exit::Refused
-        }
+        SessionError::Ending(_)
+        | SessionError::OfOneRun(_)
+        | SessionError::InUse { .. }
+        | SessionError::AreaInUse(_) => Exit::Refused,
         SessionError::Untrustworthy { .. } | SessionError::Kernel { .. } => Exit::CannotBuild,
     };
     let failure = Failure::new(exit, with_causes(&error));
@@ -143,64 +140,4 @@ fn failed(error: SessionError) -> Failure {
         SessionError::InUse { .. } => failure.help("end these processes, then try again"),
         _ => failure,
     }
-}
-
-/// A session for a program.
-#[derive(Debug, Serialize)]
-struct Shown {
-    id: String,
-    life: &'static str,
-    begun: String,
-    processes: Vec<i32>,
-    ending: bool,
-}
-
-impl Shown {
-    fn of(listed: &Listed) -> Self {
-        Self {
-            id: listed.id.as_str().to_owned(),
-            life: life_word(listed.life),
-            begun: Timestamp::from(listed.begun).to_string(),
-            processes: listed.processes.iter().map(|pid| pid.as_raw_nonzero().get()).collect(),
-            ending: listed.ending,
-        }
-    }
-}
-
-fn life_word(life: Life) -> &'static str {
-    match life {
-        Life::Kept => "kept",
-        Life::OneRun => "one_run",
-    }
-}
-
-/// Sessions for a person.
-fn table(listed: &[Listed], now: SystemTime) -> String {
-    if listed.is_empty() {
-        return "no sessions\n".to_owned();
-    }
-    let width = listed.iter().map(|one| one.id.as_str().len()).max().unwrap_or_default();
-    let mut text = String::new();
-    for one in listed {
-        let age = now.duration_since(one.begun).unwrap_or_default().as_secs();
-        let age = match age {
-            0..=119 => format!("{age} s"),
-            120..=7199 => format!("{} min", age / 60),
-            7200..=172_799 => format!("{} h", age / 3600),
-            _ => format!("{} days", age / 86_400),
-        };
-        let life = match one.life {
-            Life::Kept => "kept",
-            Life::OneRun => "of one run",
-        };
-        let users = match (one.ending, one.processes.len()) {
-            (true, _) => "being ended".to_owned(),
-            (false, 0) => "not in use".to_owned(),
-            (false, 1) => "in use by one process".to_owned(),
-            (false, more) => format!("in use by {more} processes"),
-        };
-        let id = one.id.as_str();
-        text.push_str(&format!("{id:width$}  {life:10}  begun {age} ago  {users}\n"));
-    }
-    text
 }

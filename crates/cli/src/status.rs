@@ -4,7 +4,7 @@ use policy::shown::shown;
 use serde_json::Value;
 
 use crate::arguments::daemon::StatusArguments;
-use crate::client::client;
+use crate::client::{client, socket};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::message::Messages;
@@ -12,6 +12,11 @@ use crate::output::{print, print_json};
 
 /// The command.
 pub(crate) fn status(arguments: &StatusArguments, messages: Messages) -> Result<Exit, Failure> {
+    if arguments.print_socket {
+        let socket = socket(arguments.socket.socket.as_ref(), arguments.socket.system)?;
+        print(&format!("{}\n", socket.display()))?;
+        return Ok(Exit::Success);
+    }
     let status = client(&arguments.socket)?.get("/v1/status")?;
     if arguments.json {
         print_json(&status)?;

@@ -1,7 +1,11 @@
 //! `stockade why`: what a cage makes of a path, a host, a system call or a variable, which rule says
 //! so, and what to change.
 
+mod own;
+
 use advice::why::{Question, why as ask};
+
+use policy::shown::shown;
 
 use crate::arguments::WhyArguments;
 use crate::exit::Exit;
@@ -13,6 +17,9 @@ use crate::session;
 
 /// The command. Its exit status tells whether the program inside has what was asked about.
 pub(crate) fn why(arguments: WhyArguments, messages: Messages) -> Result<Exit, Failure> {
+    if arguments.own {
+        return own::why(arguments.subject.as_deref(), arguments.json);
+    }
     let question = question(&arguments)?;
     let flags = FlagArguments {
         files: Some(&arguments.files),
@@ -25,6 +32,13 @@ pub(crate) fn why(arguments: WhyArguments, messages: Messages) -> Result<Exit, F
     let mut selection = select(&arguments.choice, flags, messages)?;
     let _session = session::for_a_look(&mut selection)?;
     let answer = ask(&selection, &question)?;
+    if let (Some(word), Question::Host(_)) = (&arguments.subject, &question)
+        && !word.to_string_lossy().contains(':')
+    {
+        let word = shown(word.display());
+        messages
+            .note(&format!("`{word}` was taken for a host; a path is asked about as `./{word}`"));
+    }
     if arguments.json {
         print_json(&answer.data)?;
     } else {
@@ -40,6 +54,8 @@ fn question(arguments: &WhyArguments) -> Result<Question, Failure> {
         (_, Some(text), ..) => Ok(Question::about_host(text)?),
         (_, _, Some(name), _) => Ok(Question::Syscall(name.clone())),
         (_, _, _, Some(name)) => Ok(Question::Variable(name.clone())),
-        (None, None, None, None) => Err(Failure::new(Exit::Usage, "there is no question")),
+        (None, None, None, None) => Err(Failure::new(Exit::Usage, "there is no question").help(
+            "name a path, a host, `--syscall NAME` or `--env NAME`; inside a cage, `--self`",
+        )),
     }
 }

@@ -9,6 +9,7 @@ mod export;
 mod itself;
 mod output;
 mod policy;
+mod review;
 mod sessions;
 mod spawn;
 mod verify;
@@ -45,6 +46,11 @@ pub(crate) async fn perform(
         Operation::ListSessions => sessions::list(daemon, &request).await,
         Operation::ShowSession => sessions::show(daemon, &request, name).await,
         Operation::EndSession => sessions::end(daemon, &request, name).await,
+        Operation::ListWorkspaces => review::workspaces(daemon, &request, name).await,
+        Operation::ShowChanges => review::changes(daemon, &request, name).await,
+        Operation::ApplyChanges => review::apply(daemon, request, name).await,
+        Operation::DiscardChanges => review::discard(daemon, request, name).await,
+        Operation::UndoApply => review::undo(daemon, request, name).await,
         Operation::SpawnCage => spawn::spawn(daemon, request).await,
         Operation::ListCages => cages::list(daemon, &request),
         Operation::ShowCage => cages::show(daemon, &request, &name),

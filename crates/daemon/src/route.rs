@@ -21,6 +21,11 @@ pub(crate) enum Operation {
     ListSessions,
     ShowSession,
     EndSession,
+    ListWorkspaces,
+    ShowChanges,
+    ApplyChanges,
+    DiscardChanges,
+    UndoApply,
     SpawnCage,
     ListCages,
     ShowCage,
@@ -104,7 +109,7 @@ const fn route(method: Method, path: &'static str, operation: Operation) -> Rout
 }
 
 /// The table.
-pub(crate) static ROUTES: [Route; 33] = [
+pub(crate) static ROUTES: [Route; 38] = [
     route(Method::GET, "/v1/health", Operation::Health),
     route(Method::GET, "/v1/status", Operation::Status),
     route(Method::GET, "/v1/openapi.json", Operation::Document),
@@ -114,6 +119,11 @@ pub(crate) static ROUTES: [Route; 33] = [
     route(Method::GET, "/v1/sessions", Operation::ListSessions),
     route(Method::GET, "/v1/sessions/{}", Operation::ShowSession),
     route(Method::DELETE, "/v1/sessions/{}", Operation::EndSession),
+    route(Method::GET, "/v1/sessions/{}/workspaces", Operation::ListWorkspaces),
+    route(Method::GET, "/v1/sessions/{}/changes", Operation::ShowChanges),
+    route(Method::POST, "/v1/sessions/{}/apply", Operation::ApplyChanges),
+    route(Method::POST, "/v1/sessions/{}/discard", Operation::DiscardChanges),
+    route(Method::POST, "/v1/sessions/{}/undo", Operation::UndoApply),
     route(Method::POST, "/v1/cages", Operation::SpawnCage),
     route(Method::GET, "/v1/cages", Operation::ListCages),
     route(Method::GET, "/v1/cages/{}", Operation::ShowCage),

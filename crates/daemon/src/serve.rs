@@ -207,6 +207,9 @@ async fn live(
                 Received { signal, .. } => break (format!("signal {signal}"), Stopped::Asked),
             },
             Some(why) = asked.recv() => break (why, Stopped::Asked),
+            () = crate::idle::end(&daemon) => {
+                break ("nothing has run for long".to_owned(), Stopped::Asked);
+            }
             () = launchers.end() => {
                 break ("a launcher process ended".to_owned(), Stopped::Failed);
             }

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use audit::{Event, Log};
-use cage::EndReason;
 use cage::prepare::Selection;
 use cage::session::{Life, Listed, Session, SessionError, SessionId, Sessions as Store};
-use policy::State;
+use cage::{EndReason, KeepError, Purpose};
 use serde::Serialize;
 
 use crate::cages::{Cage, Cages};
@@ -54,6 +53,11 @@ impl Sessions {
         Self { store, log }
     }
 
+    /// The sessions themselves, for who only looks at what they hold.
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
     /// Enters a session, which begins where it does not exist. The start that is in it records that.
     pub(crate) fn enter(&self, id: &SessionId) -> Result<Session, Problem> {
         Ok(self.store.enter(id)?)
@@ -74,20 +78,19 @@ impl Sessions {
         Ok(session)
     }
 
-    /// Begins a session for a single cage.
-    pub(crate) fn begin_for_one_run(&self) -> Result<Session, Problem> {
-        Ok(self.store.begin_for_one_run()?)
+    /// Gives a cage what its policy asks to be kept, in the session that was asked for or in one of its own.
+    pub(crate) fn keep(
+        &self,
+        asked_for: Option<Session>,
+        selection: &mut Selection,
+    ) -> Result<Option<Session>, KeepError> {
+        cage::keep(asked_for, &self.store, selection, Purpose::Run)
     }
 
-    /// Gives a cage that is only looked at a place for `/scratch`, if it needs one. Nothing of it is
-    /// on record, and nothing stays.
+    /// The same for a cage that is only looked at. Nothing of it is on record, and nothing stays.
     pub(crate) fn for_a_look(&self, selection: &mut Selection) -> Result<Look, Problem> {
-        if selection.policy.state != State::Scratch {
-            return Ok(Look(None));
-        }
-        let session = self.store.begin_for_one_run()?;
-        selection.surroundings.scratch = Some(session.scratch().clone());
-        Ok(Look(Some(session)))
+        let session = cage::keep(None, &self.store, selection, Purpose::Look);
+        Ok(Look(session.map_err(advice::Failure::from)?))
     }
 
     /// Records that a session has ended.
@@ -166,9 +169,10 @@ impl From<SessionError> for Problem {
     fn from(error: SessionError) -> Self {
         let code = match &error {
             SessionError::NotFound(_) => Code::NotFound,
-            SessionError::Ending(_) | SessionError::OfOneRun(_) | SessionError::InUse { .. } => {
-                Code::Conflict
-            }
+            SessionError::Ending(_)
+            | SessionError::OfOneRun(_)
+            | SessionError::InUse { .. }
+            | SessionError::AreaInUse(_) => Code::Conflict,
             SessionError::Untrustworthy { .. } | SessionError::Kernel { .. } => {
                 Code::Start(Kind::CannotBuild)
             }

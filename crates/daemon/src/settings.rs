@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use audit::{DaemonMode, Retention};
 use plan::HostPath;
@@ -30,6 +31,8 @@ pub struct Settings {
     pub most_connections: usize,
     /// Most connections of one user.
     pub most_connections_of_one: usize,
+    /// How long it stays without a running program; for good without it.
+    pub idle: Option<Duration>,
 }
 
 /// Whom a daemon serves.

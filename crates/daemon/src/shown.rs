@@ -2,7 +2,9 @@
 
 use std::time::SystemTime;
 
-use advice::result::{DeniedCallResult, NetworkResult, Quarantined, UsageResult};
+use advice::result::{
+    DeniedCallResult, NetworkResult, PathResult, Quarantined, UsageResult, WorkspaceResult,
+};
 use audit::Timestamp;
 use cage::Note;
 use cage::runner::OutputBuffer;
@@ -86,9 +88,12 @@ pub(crate) struct ShownEnd {
     explanation: Option<String>,
     usage: Option<UsageResult>,
     denials: Vec<DeniedCallResult>,
+    /// Paths that it did not get, where its calls were noted.
+    paths: Vec<PathResult>,
     network: Option<NetworkResult>,
     layers: Option<jail::Layers>,
     quarantined: Vec<Quarantined>,
+    workspaces: Vec<WorkspaceResult>,
     warnings: Vec<String>,
 }
 
@@ -147,9 +152,11 @@ impl ShownEnd {
             explanation: advice::limits::ended_by(&limits, ended.reason, usage),
             usage: usage.map(UsageResult::from),
             denials: ended.denials.iter().map(DeniedCallResult::from).collect(),
+            paths: PathResult::all(&ended.observations),
             network: ended.network.as_ref().map(NetworkResult::from),
             layers: ended.layers,
             quarantined: ended.findings.found.iter().map(Quarantined::from).collect(),
+            workspaces: ended.workspaces.iter().map(WorkspaceResult::from).collect(),
             warnings: unrecorded.chain(met).chain(notes).collect(),
         }
     }

@@ -1,4 +1,4 @@
-//! Signals by name or number, as a client writes them.
+//! Signals by name or number, as a client or a person writes them.
 
 use serde::Deserialize;
 
@@ -20,18 +20,22 @@ pub(crate) enum SignalWord {
 /// The signal's number.
 pub(crate) fn number(word: &SignalWord) -> Result<i32, Problem> {
     let found = match word {
-        SignalWord::Number(number) => Some(*number),
-        SignalWord::Name(name) => {
-            let plain = name.to_ascii_uppercase();
-            let plain = plain.strip_prefix("SIG").unwrap_or(&plain);
-            let named = NAMES.iter().find(|(known, _)| *known == plain);
-            named.map(|(_, number)| *number).or_else(|| plain.parse().ok())
-        }
+        SignalWord::Number(number) => Some(*number).filter(|number| (1..=HIGHEST).contains(number)),
+        SignalWord::Name(name) => named(name),
     };
-    found.filter(|number| (1..=HIGHEST).contains(number)).ok_or_else(|| {
+    found.ok_or_else(|| {
         Problem::new(Code::BadRequest, "there is no such signal")
             .help("give a name such as `TERM`, or a number from 1 to 64")
     })
+}
+
+/// The number of `TERM`, `SIGTERM` or `15`.
+pub fn named(name: &str) -> Option<i32> {
+    let plain = name.to_ascii_uppercase();
+    let plain = plain.strip_prefix("SIG").unwrap_or(&plain);
+    let named = NAMES.iter().find(|(known, _)| *known == plain);
+    let number = named.map(|(_, number)| *number).or_else(|| plain.parse().ok());
+    number.filter(|number| (1..=HIGHEST).contains(number))
 }
 
 /// The signals that have names everywhere (signal(7)); others go by number.

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use advice::Failure;
 use cage::prepare::project::PROJECT_FILE_NAME;
 use cage::prepare::{
-    Caller, Choice, PolicyFiles, Sandbox, Selected, Selection, TooBroad, select_from,
+    Agents, Caller, Choice, PolicyFiles, Sandbox, Selected, Selection, TooBroad, select_from,
 };
 use plan::HostPath;
 use policy::text::WrittenRules;
@@ -151,6 +151,8 @@ impl Subject {
             project: self.project.clone(),
             cage: self.cage.clone(),
             agent: self.agent.clone(),
+            agents: Agents::Defined,
+            profile: None,
             capabilities: self.capabilities.clone(),
             sandbox,
         };

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use manifest::CheckedArguments;
 use policy::Autonomy;
+use policy::shown::shown;
 use serde_json::{Map, Value, json};
 
 use crate::decide::{Decided, decide};
@@ -225,15 +226,26 @@ fn answer(stdout: &[u8], exited: Exited) -> Result<(Map<String, Value>, Exited),
         Ok(Value::Object(value)) => return Ok((value, exited)),
         Ok(_) => "it is JSON, and no object".to_owned(),
         Err(_) if stdout.trim_ascii().is_empty() => "it is empty".to_owned(),
-        // The place and kind of the error, never the text.
         Err(error) => {
             let (line, column) = (error.line(), error.column());
-            format!("{:?} error at line {line}, column {column}", error.classify()).to_lowercase()
+            let place = format!("{:?} error at line {line}, column {column}", error.classify());
+            format!("{}; it begins with `{}`", place.to_lowercase(), beginning(stdout))
         }
     };
     match exited {
         Exited(0) => Err(Failure::NonJson { problem }),
         Exited(code) => Err(Failure::Exited { code }),
+    }
+}
+
+/// The first line that says something, safe to print.
+fn beginning(stdout: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stdout.get(..MOST_SHOWN_BYTES).unwrap_or(stdout));
+    let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let safe = shown(line.trim());
+    match safe.char_indices().nth(MOST_SHOWN) {
+        Some((end, _)) => format!("{}…", safe.get(..end).unwrap_or_default()),
+        None => safe,
     }
 }
 
@@ -259,6 +271,10 @@ fn tail(text: &str) -> String {
     let from = (from..=text.len()).find(|index| text.is_char_boundary(*index));
     from.and_then(|from| text.get(from..)).unwrap_or_default().to_owned()
 }
+
+/// How much of an output that is no answer is shown, in characters, and looked at for it.
+const MOST_SHOWN: usize = 160;
+const MOST_SHOWN_BYTES: usize = 4096;
 
 /// The most bytes of arguments.
 const MOST_ARGUMENTS: usize = 16 << 20;

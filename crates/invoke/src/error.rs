@@ -41,7 +41,7 @@ pub enum Failure {
     /// Standard output is not one JSON object.
     #[error("the executor's output is not one JSON object: {problem}")]
     NonJson {
-        /// What is wrong with it, without its text.
+        /// What is wrong with it, and how it begins.
         problem: String,
     },
     /// There is more of something than may be.

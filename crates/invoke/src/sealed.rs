@@ -10,8 +10,8 @@ use cage::prepare::{Caller, Confined, PolicyFiles, Selection, SelectionError};
 use plan::{ByteString, HostPath};
 use policy::net::Destination;
 use policy::{
-    Autonomy, Commands, EnvironmentRule, FsAccess, FsRule, Limits, Network, NetworkSettings, Place,
-    Policy, Reach, RuleOrigin, Seccomp, State,
+    Autonomy, Commands, EnvironmentRule, FsAccess, FsRule, Home, Limits, Network, NetworkSettings,
+    Place, Policy, Reach, RuleOrigin, Seccomp, State,
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -107,6 +107,7 @@ impl Sealed {
         Ok(Selection {
             policy: self.policy.clone(),
             agent_command: Vec::new(),
+            agent: None,
             place: Place { project: self.directory.clone(), home, own_state },
             surroundings,
             ceiling: None,
@@ -185,6 +186,10 @@ struct WireLimits {
     pids: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     walltime_sec: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tmp_mb: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    home_mb: Option<u64>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -197,12 +202,23 @@ struct WireConfined {
 impl Wire {
     fn of(sealed: &Sealed) -> Result<Self, SealError> {
         let Sealed { executor, version, autonomy, policy, confined, files, directory } = sealed;
-        let Policy { name, fs, commands, env, net, state, seccomp, limits } = policy;
+        let Policy { name, fs, commands, env, net, state, home, seccomp, limits } = policy;
         let Network { allow, deny, reasons: _, host_ports, publish } = net;
-        let Limits { memory_mb, cpu_weight, cpu_millis, pids, walltime_sec } = *limits;
+        let Limits {
+            memory_mb,
+            cpu_weight,
+            cpu_millis,
+            pids,
+            walltime_sec,
+            tmp_mb,
+            home_mb,
+            workspace_mb,
+        } = *limits;
         for (is_there, what) in [
             (*commands != Commands::Base, "a choice of the system's programs"),
             (*state != State::Ephemeral, "a state that is kept"),
+            (*home != Home::Memory || workspace_mb.is_some(), "a home that is kept"),
+            (fs.iter().any(|rule| rule.access.is_layered()), "files with a layer above them"),
             (*seccomp != Seccomp::Default, "another system call profile"),
             (!host_ports.is_empty() || !publish.is_empty(), "ports of this machine"),
         ] {
@@ -223,11 +239,19 @@ impl Wire {
             autonomy: *autonomy,
             cage: name.clone(),
             directory: directory.clone(),
-            fs: fs.iter().map(WireRule::of).collect(),
+            fs: fs.iter().filter_map(WireRule::of).collect(),
             net: destinations(allow),
             net_deny: destinations(deny),
             env: env.iter().map(|(name, rule)| (name.clone(), rule.value.clone())).collect(),
-            limits: WireLimits { memory_mb, cpu_weight, cpu_millis, pids, walltime_sec },
+            limits: WireLimits {
+                memory_mb,
+                cpu_weight,
+                cpu_millis,
+                pids,
+                walltime_sec,
+                tmp_mb,
+                home_mb,
+            },
             confined: confined
                 .iter()
                 .map(|Confined { path, root }| WireConfined {
@@ -243,7 +267,8 @@ impl Wire {
         let destinations = |list: Vec<WireDestination>| {
             list.into_iter().map(|WireDestination { to, origin }| (to, origin.into())).collect()
         };
-        let WireLimits { memory_mb, cpu_weight, cpu_millis, pids, walltime_sec } = self.limits;
+        let WireLimits { memory_mb, cpu_weight, cpu_millis, pids, walltime_sec, tmp_mb, home_mb } =
+            self.limits;
         let variable = |(name, value): (String, Option<ByteString>)| {
             let origin = RuleOrigin::Capability(self.executor.clone());
             (name, EnvironmentRule { value, origin })
@@ -256,7 +281,16 @@ impl Wire {
                 deny: destinations(self.net_deny),
                 ..Network::default()
             },
-            limits: Limits { memory_mb, cpu_weight, cpu_millis, pids, walltime_sec },
+            limits: Limits {
+                memory_mb,
+                cpu_weight,
+                cpu_millis,
+                pids,
+                walltime_sec,
+                tmp_mb,
+                home_mb,
+                workspace_mb: None,
+            },
             ..Policy::closed(self.cage)
         };
         let confined = self.confined.into_iter();
@@ -273,13 +307,15 @@ impl Wire {
 }
 
 impl WireRule {
-    fn of(rule: &FsRule) -> Self {
+    fn of(rule: &FsRule) -> Option<Self> {
         let access = match rule.access {
             FsAccess::ReadOnly => WireAccess::Ro,
             FsAccess::ReadWrite => WireAccess::Rw,
             FsAccess::Hide => WireAccess::Hide,
+            // Refused before.
+            FsAccess::Cow | FsAccess::Cache => return None,
         };
-        Self { access, path: rule.path.clone(), origin: (&rule.origin).into() }
+        Some(Self { access, path: rule.path.clone(), origin: (&rule.origin).into() })
     }
 
     fn into_rule(self) -> FsRule {

@@ -38,6 +38,7 @@ pub(crate) fn attributes(operation: &MountOp) -> u64 {
             let read_only = if is_open { 0 } else { read_only };
             nosuid | devices | refused(*execution) | read_only
         }
+        MountOp::Overlay(_) => nosuid | nodev,
         MountOp::Tmpfs { execution, .. } => {
             sys::mount::NOSUID | sys::mount::NODEV | refused(*execution) | read_only
         }
@@ -46,12 +47,17 @@ pub(crate) fn attributes(operation: &MountOp) -> u64 {
         }
         MountOp::Proc { .. } => sys::mount::NOSUID | sys::mount::NODEV | sys::mount::NOEXEC,
         MountOp::Devpts { .. } => sys::mount::NOSUID | sys::mount::NOEXEC,
-        MountOp::Directory { .. } | MountOp::File { .. } | MountOp::Symlink { .. } => 0,
+        MountOp::Directory { .. } | MountOp::File { .. } | MountOp::Hosts { .. } => 0,
+        MountOp::Symlink { .. } => 0,
     }
 }
 
 /// What the options of the root say in the finished tree.
 pub(crate) const ROOT_ATTRIBUTES: u64 = sys::mount::NOSUID | sys::mount::NODEV | sys::mount::RDONLY;
+
+/// What the layers of an overlay are mounted with while it is made, and by itself for good.
+pub(crate) const LAYER: u64 = sys::mount::NOSUID | sys::mount::NODEV;
+pub(crate) const LOWER_LAYER: u64 = LAYER | sys::mount::RDONLY;
 
 /// What a path is closed with.
 pub(crate) const CLOSED: u64 =

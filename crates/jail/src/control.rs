@@ -4,13 +4,14 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use plan::GuestPath;
 use plan::network::SocketKind;
 use rustix::io::Errno;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sys::channel::{self, Waiting};
 
-use crate::SetupFailure;
+use crate::{Refused, SetupFailure};
 
 /// What pid 1 tells the supervisor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +31,13 @@ pub enum Report {
     Failed(SetupFailure),
     /// The program stopped on a terminal signal.
     Stopped,
+    /// What was noted of the program's calls, in as many of these as it takes. Comes before the end.
+    Observed {
+        /// In the order in which it was seen first.
+        observed: Vec<Observed>,
+        /// How many more calls were about something that is in no list, because there was too much.
+        unlisted: u64,
+    },
     /// The program ended, and everything else in the cage but pid 1, which is about to.
     Ended {
         /// How.
@@ -55,6 +63,8 @@ pub(crate) enum Order {
     Signal(i32),
     /// Let the stopped program go on.
     Continue,
+    /// Write to the program's list of refusals.
+    Tell(Refused),
     /// All that is to be known of the cage is known.
     Leave,
 }
@@ -89,6 +99,41 @@ pub struct Denial {
     pub count: u64,
     /// Whether the caller was killed for it.
     pub killed: bool,
+}
+
+/// Something that calls of a program were about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Observed {
+    /// What came of it.
+    pub what: Observation,
+    /// What they were about, links resolved as far as it exists.
+    pub path: GuestPath,
+    /// How many calls.
+    pub count: u64,
+}
+
+/// What came of calls, as far as pid 1 can tell: it sees them before they are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Observation {
+    /// A write to what the cage has read-only, or to a place that it does not have.
+    Unwritable,
+    /// A look-up of what is not in the cage, where the host may have it.
+    Missing,
+    /// A call about what is hidden.
+    Hidden,
+    /// A file of a grant was read or looked at.
+    Read,
+    /// A file of a grant was started.
+    Executed,
+    /// A directory of a grant was looked at.
+    Listed,
+    /// Something of a grant was changed.
+    Written,
+    /// Something was left in the cage's own memory, and is gone.
+    Vanished,
+    /// A memory file system of the cage's own was full at the end.
+    Full,
 }
 
 /// A name that was asked about where nobody is asked.
@@ -176,6 +221,12 @@ impl Channel {
     ) -> Result<(), Errno> {
         let bytes = serde_json::to_vec(message).map_err(|_| Errno::INVAL)?;
         channel::send(self.0.as_fd(), &bytes, descriptors, Waiting::Allowed)
+    }
+
+    /// Sends one packet if there is room for it now.
+    pub(crate) fn send_if_room<T: Serialize>(&self, message: &T) -> Result<(), Errno> {
+        let bytes = serde_json::to_vec(message).map_err(|_| Errno::INVAL)?;
+        channel::send(self.0.as_fd(), &bytes, &[], Waiting::Refused)
     }
 
     /// The next packet; none when the other side is gone. Descriptors that came with it are

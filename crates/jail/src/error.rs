@@ -125,6 +125,8 @@ pub enum Step {
     Name,
     /// Mounting.
     Mount,
+    /// Making a view of a directory with a layer above it.
+    Overlay,
     /// Changing the root.
     Pivot,
     /// Closing the network and making the sockets that lead to the gatekeeper.
@@ -157,6 +159,7 @@ impl fmt::Display for Step {
             Self::Idmap => "map the owner of",
             Self::Name => "make",
             Self::Mount => "mount",
+            Self::Overlay => "lay a layer over",
             Self::Pivot => "change the root to",
             Self::Network => "seal the network with",
             Self::Settings => "set",

@@ -3,6 +3,7 @@
 //! program never runs in a cage that is not whole.
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 
 use plan::{IdentityMap, Plan};
 use rustix::event::{PollFd, PollFlags};
@@ -15,7 +16,9 @@ use crate::departure::Departure;
 use crate::descriptor_limit::DescriptorLimit;
 use crate::idmap::Arrivals;
 use crate::init::Init;
+use crate::journal::Journal;
 use crate::network::{Inward, Lookups, Sealed};
+use crate::observer::Observer;
 use crate::oom_order::OomOrder;
 use crate::program::Launch;
 use crate::streams::ProgramStreams;
@@ -49,9 +52,10 @@ fn live(
 ) -> (SetupFailure, Channel) {
     match build_and_launch(plan, streams, &control, limit) {
         Ok(ready) => {
-            let Ready { launched, children, asked, departure, layers } = ready;
+            let Ready { launched, children, journal, asked, departure, layers } = ready;
             let _told = control.send(&Report::Started(layers), &[]);
-            let mut init = Init::new(plan, control, children, launched, asked, departure);
+            let mut init =
+                Init::new(plan, control, (children, journal), launched, asked, departure);
             if init.confine().is_ok() {
                 init.watch();
             }
@@ -64,6 +68,7 @@ fn live(
 struct Ready {
     launched: program::Launched,
     children: OwnedFd,
+    journal: Option<Arc<Journal>>,
     asked: (Option<Inward>, Option<Lookups>),
     departure: (Departing, Option<Departure>),
     layers: Layers,
@@ -95,7 +100,8 @@ fn build_and_launch(
     // Before the mounts take up the descriptors below the limit that the program will have.
     let departure = Departure::prepare().ok();
     let tree = tree::build(plan, binds)?;
-    let spent = tree.become_root()?;
+    let (spent, journal) = tree.become_root()?;
+    let journal = journal.map(Arc::new);
     // Not before: the scheduler groups processes by session and lets others go first when one begins,
     // which until now would be those who do their part of the start on the same processor.
     rustix::process::setsid().map_err(settings)?;
@@ -111,7 +117,8 @@ fn build_and_launch(
     };
     let launch = Launch::prepare(plan)?;
     // The kernel compiles the filter while the start becomes durable on record.
-    let filter = launch.enter_filter()?;
+    let observer = Observer::start(plan, journal.clone());
+    let filter = launch.enter_filter(observer)?;
     // While the supervisor waits for the storage.
     drop(spent);
     // From here on nothing is opened.
@@ -124,7 +131,7 @@ fn build_and_launch(
     oom_order.iter().for_each(OomOrder::step_back);
     let layers = Layers { landlock, notify: launched.notify(), network: state };
     let (asked, departure) = ((inward, lookups), (departing, departure));
-    Ok(Ready { launched, children, asked, departure, layers })
+    Ok(Ready { launched, children, journal, asked, departure, layers })
 }
 
 /// Lets the supervisor compare the mount table.

@@ -5,14 +5,16 @@
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use plan::{Bind, GuestPath, HostIds, Mapping, MountOp, Plan};
+use plan::{Bind, GuestPath, HostIds, Mapping, Overlay, Plan, SourceIndex};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::OpenTreeFlags;
 use sys::channel::MAX_DESCRIPTORS;
 use sys::clone::Namespaces;
 use sys::holder::NamespaceHolder;
+use sys::mount::{Depth, MountAttributes};
 
+use crate::attributes::{LAYER, LOWER_LAYER};
 use crate::control::{Channel, Order};
 use crate::{SetupFailure, Step, attributes};
 
@@ -27,16 +29,41 @@ pub(crate) fn send_binds(
     let mut maps = OwnerMaps::of(plan);
     let mut made = Vec::new();
     for operation in &plan.walls.mounts {
-        if let Some(bind) = operation.bind() {
-            made.push(detach(bind, operation, sources, &mut maps)?);
-        }
-        // The cage attaches these while the next are made.
-        if made.len() == MAX_DESCRIPTORS && send_batch(&mut made, control)? == Taker::Gone {
-            return Ok(maps.ending);
+        let layers = operation.overlay().map(|overlay| {
+            let Overlay { lower, area, at, mapping, .. } = overlay;
+            let layer = |source: &SourceIndex, set| Wanted {
+                source: *source,
+                at,
+                mapping: *mapping,
+                set,
+                depth: Depth::Single,
+            };
+            [layer(lower, LOWER_LAYER), layer(area, LAYER)]
+        });
+        let bind = operation.bind().map(|bind| {
+            let Bind { source, at, mapping, .. } = bind;
+            let (set, depth) = (attributes::attributes(operation), Depth::Recursive);
+            Wanted { source: *source, at, mapping: *mapping, set, depth }
+        });
+        for wanted in bind.into_iter().chain(layers.into_iter().flatten()) {
+            made.push(detach(&wanted, sources, &mut maps)?);
+            // The cage attaches these while the next are made.
+            if made.len() == MAX_DESCRIPTORS && send_batch(&mut made, control)? == Taker::Gone {
+                return Ok(maps.ending);
+            }
         }
     }
     send_batch(&mut made, control)?;
     Ok(maps.ending)
+}
+
+/// A mount to be made.
+struct Wanted<'plan> {
+    source: SourceIndex,
+    at: &'plan GuestPath,
+    mapping: Mapping,
+    set: u64,
+    depth: Depth,
 }
 
 /// Whether there is still somebody to take mounts. A cage that is gone has said why, and its word is
@@ -65,36 +92,38 @@ fn send_batch(made: &mut Vec<OwnedFd>, control: &Channel) -> Result<Taker, Setup
 }
 
 fn detach(
-    bind: &Bind,
-    operation: &MountOp,
+    wanted: &Wanted<'_>,
     sources: &[OwnedFd],
     maps: &mut OwnerMaps,
 ) -> Result<OwnedFd, SetupFailure> {
-    let (at, mapping) = (&bind.at, bind.mapping);
+    let Wanted { source, at, mapping, set, depth } = *wanted;
     let mount_failed = |errno| SetupFailure::kernel(Step::Mount, at.to_string(), errno);
-    let Some(opened) = sources.get(bind.source.position()) else {
+    let Some(opened) = sources.get(source.position()) else {
         return Err(SetupFailure::found(Step::Mount, at.to_string(), "its source is missing"));
+    };
+    let recursive = match depth {
+        Depth::Recursive => OpenTreeFlags::AT_RECURSIVE,
+        Depth::Single => OpenTreeFlags::empty(),
     };
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
-        | OpenTreeFlags::AT_RECURSIVE
-        | OpenTreeFlags::AT_EMPTY_PATH;
+        | OpenTreeFlags::AT_EMPTY_PATH
+        | recursive;
     let tree = rustix::mount::open_tree(opened, c"", flags).map_err(mount_failed)?;
     let map = match mapping {
         Mapping::Plain => None,
         Mapping::Owner { uid, gid } => Some(maps.for_owner(uid, gid)?),
     };
-    attributes::set_bind_attributes(tree.as_fd(), operation, map.map(AsFd::as_fd)).map_err(
-        |errno| match errno {
-            Errno::INVAL if mapping != Mapping::Plain => SetupFailure::found(
-                Step::Idmap,
-                at.to_string(),
-                "its file system cannot be mounted with mapped owners; start the cage as the \
-                 files' owner instead of root",
-            ),
-            _ => mount_failed(errno),
-        },
-    )?;
+    let change = MountAttributes { set, make_private: true, idmap: map.map(AsFd::as_fd) };
+    sys::mount::set_attributes(tree.as_fd(), change, depth).map_err(|errno| match errno {
+        Errno::INVAL if mapping != Mapping::Plain => SetupFailure::found(
+            Step::Idmap,
+            at.to_string(),
+            "its file system cannot be mounted with mapped owners; start the cage as the \
+             files' owner instead of root",
+        ),
+        _ => mount_failed(errno),
+    })?;
     Ok(tree)
 }
 

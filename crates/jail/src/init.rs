@@ -2,6 +2,7 @@
 //! takes the whole cage with it. Runs no program's code and trusts nothing inside.
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -11,17 +12,23 @@ use walls::Wall;
 
 use crate::control::{Channel, Departing, Order};
 use crate::departure::Departure;
+use crate::journal::Journal;
+use crate::leftovers;
 use crate::network::{Inward, Lookups};
-use crate::program::Launched;
+use crate::observer::{Observer, Summary};
+use crate::program::{Calls, Launched};
 use crate::seccomp::Answerer;
-use crate::{End, Report};
+use crate::{Denial, End, Observed, Report};
 
 /// What pid 1 watches over.
 pub(crate) struct Init<'a> {
+    plan: &'a plan::Plan,
     control: Channel,
     children: OwnedFd,
+    journal: Option<Arc<Journal>>,
     program: Pid,
-    answerer: Option<Answerer<'a>>,
+    answerer: Option<Answerer>,
+    observer: Option<Observer>,
     inward: Option<Inward>,
     lookups: Option<Lookups>,
     /// When the cage ends whatever its supervisor does.
@@ -35,13 +42,19 @@ impl<'a> Init<'a> {
     pub(crate) fn new(
         plan: &'a plan::Plan,
         control: Channel,
-        children: OwnedFd,
+        (children, journal): (OwnedFd, Option<Arc<Journal>>),
         launched: Launched,
         (inward, lookups): (Option<Inward>, Option<Lookups>),
         (departing, departure): (Departing, Option<Departure>),
     ) -> Self {
-        let answerer =
-            launched.listener.map(|listener| Answerer::new(&plan.walls.seccomp, listener));
+        let (answerer, observer) = match launched.calls {
+            Calls::Nowhere => (None, None),
+            Calls::Here(listener) => {
+                let answerer = Answerer::new(&plan.walls.seccomp, listener, journal.clone());
+                (Some(answerer), None)
+            }
+            Calls::Observed(observer) => (None, Some(observer)),
+        };
         // The supervisor ends a program whose time is over, and gives it a chance to end by itself.
         // But it can be stopped: from outside, or with a program that stops on the user's terminal
         // while its children go on.
@@ -51,10 +64,13 @@ impl<'a> Init<'a> {
             .and_then(|time| Instant::now().checked_add(time.saturating_add(SUPERVISORS_TURN)));
         let program = launched.program;
         Self {
+            plan,
             control,
             children,
+            journal,
             program,
             answerer,
+            observer,
             inward,
             lookups,
             deadline,
@@ -70,9 +86,12 @@ impl<'a> Init<'a> {
         let control = self.control.as_fd().as_raw_fd();
         let inward = self.inward.as_ref().map(|inward| inward.as_fd().as_raw_fd());
         let lookups = self.lookups.as_ref().map(|lookups| lookups.as_fd().as_raw_fd());
+        let observer = self.observer.as_ref().map(Observer::descriptor);
+        let journal = self.journal.as_ref().map(|journal| journal.descriptor());
         let departure = self.departure.iter().flat_map(Departure::descriptors);
         let children = self.children.as_raw_fd();
-        let mut keep: Vec<u32> = [Some(control), Some(children), listener, inward, lookups]
+        let known = [Some(control), Some(children), listener, inward, lookups, observer, journal];
+        let mut keep: Vec<u32> = known
             .into_iter()
             .flatten()
             .chain(departure)
@@ -107,13 +126,11 @@ impl<'a> Init<'a> {
                 && let Some(end) = self.reap()
             {
                 self.answer_rest();
-                if let Some(lookups) = &mut self.lookups {
-                    lookups.serve();
-                }
+                self.serve_lookups();
                 if self.end_the_rest().is_err() {
                     return;
                 }
-                let denials = self.answerer.as_ref().map(Answerer::denials).unwrap_or_default();
+                let denials = self.tell_observed();
                 let lookups = self.lookups.as_ref().map(Lookups::told).unwrap_or_default();
                 // A supervisor that is gone has no use for the report.
                 let _told = self.control.send(&Report::Ended { end, denials, lookups }, &[]);
@@ -127,12 +144,44 @@ impl<'a> Init<'a> {
             if let Some(answerer) = &mut self.answerer {
                 answerer.finish_doomed();
             }
-            if let Some(lookups) = &mut self.lookups {
-                lookups.serve();
-            }
+            self.serve_lookups();
             // Whoever asked for connections is gone once this fails.
             self.inward = self.inward.take().and_then(|inward| inward.serve().ok());
         }
+    }
+
+    fn serve_lookups(&mut self) {
+        if let Some(lookups) = &mut self.lookups {
+            lookups.serve(self.journal.as_deref());
+        }
+    }
+
+    /// Tells what was noted of the program's calls, and returns the refused ones.
+    fn tell_observed(&self) -> Vec<Denial> {
+        let left = leftovers::look(self.plan);
+        let Summary { denials, mut observed, mut unlisted } = match &self.observer {
+            Some(observer) => observer.summary(),
+            None => {
+                let denials = self.answerer.as_ref().map(Answerer::denials).unwrap_or_default();
+                Summary { denials, ..Summary::default() }
+            }
+        };
+        observed.extend(left);
+        observed.reverse();
+        while !observed.is_empty() || unlisted > 0 {
+            let (mut batch, mut length) = (Vec::new(), 0);
+            while let Some(one) = observed.pop_if(|one| length + packed(one) <= MOST_OF_A_PACKET) {
+                length += packed(&one);
+                batch.push(one);
+            }
+            // A supervisor that is gone has no use for it.
+            let report = Report::Observed { observed: batch, unlisted };
+            if self.control.send(&report, &[]).is_err() {
+                break;
+            }
+            unlisted = 0;
+        }
+        denials
     }
 
     fn wait(&self) -> Result<Ready, Errno> {
@@ -172,6 +221,11 @@ impl<'a> Init<'a> {
     fn follow_order(&self) -> bool {
         match self.control.receive::<Order>() {
             Ok(Some((Order::Signal(signal), _))) => self.forward(signal),
+            Ok(Some((Order::Tell(refused), _))) => {
+                if let Some(journal) = &self.journal {
+                    journal.tell(&refused);
+                }
+            }
             Ok(Some((Order::Continue, _))) => {
                 let _gone = sys::signal::send_to_group(self.program, libc::SIGCONT);
             }
@@ -276,6 +330,11 @@ struct Ready {
     no_more_calls: bool,
 }
 
+/// The most that one note takes in a packet: bytes that are no text are written with four.
+fn packed(observed: &Observed) -> usize {
+    observed.path.as_bytes().len().saturating_mul(4).saturating_add(FIELDS_OF_A_NOTE)
+}
+
 fn end_of(status: WaitStatus) -> End {
     match (status.exit_status(), status.terminating_signal()) {
         (Some(code), _) => End::Exited(code),
@@ -291,6 +350,8 @@ fn timespec(duration: Duration) -> Timespec {
     }
 }
 
+const MOST_OF_A_PACKET: usize = 48 * 1024;
+const FIELDS_OF_A_NOTE: usize = 96;
 const MOST_LATE_CALLS: usize = 64;
 
 /// How long a supervisor may take to read what a cage has used.

@@ -17,9 +17,12 @@ mod first_process;
 mod identity;
 mod idmap;
 mod init;
+mod journal;
 mod landlock;
+mod leftovers;
 mod namespaces;
 mod network;
+mod observer;
 mod oom_order;
 mod privileges;
 mod program;
@@ -34,8 +37,12 @@ pub mod helper_process;
 pub mod launcher;
 pub mod restrict;
 
-pub use control::{Denial, End, LandlockState, Layers, Lookup, NetworkState, NotifyState, Report};
+pub use control::{
+    Denial, End, LandlockState, Layers, Lookup, NetworkState, NotifyState, Observation, Observed,
+    Report,
+};
 pub use error::{SetupFailure, StartError, Step};
+pub use journal::{Refused, RefusedKind};
 pub use namespaces::Premade;
 pub use network::{NetworkProbe, probe_network};
 pub use privileges::refuse_core_dumps;

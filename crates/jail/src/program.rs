@@ -14,6 +14,7 @@ use sys::signal::SignalSet;
 use sys::stack::Stack;
 use walls::Wall;
 
+use crate::observer::Observer;
 use crate::seccomp::Filter;
 use crate::{NotifyState, SetupFailure, Step};
 
@@ -26,20 +27,35 @@ pub(crate) struct Launch {
     umask: Mode,
     with_notify: Filter,
     without_notify: Filter,
+    /// Where something of the program's calls is noted.
+    watching: Option<Filter>,
 }
 
 /// A program that is running.
 pub(crate) struct Launched {
     /// Its process id inside, which is also its process group.
     pub(crate) program: Pid,
-    /// Where its refused calls arrive, unless another listener is above it.
-    pub(crate) listener: Option<OwnedFd>,
+    pub(crate) calls: Calls,
+}
+
+/// Where the calls arrive that the program's filter hands over.
+#[derive(Debug)]
+pub(crate) enum Calls {
+    /// Nowhere: another listener is above the program.
+    Nowhere,
+    /// Here.
+    Here(OwnedFd),
+    /// At the thread that notes what they are about.
+    Observed(Observer),
 }
 
 impl Launched {
     /// Whether refused calls are reported by name.
     pub(crate) fn notify(&self) -> NotifyState {
-        if self.listener.is_some() { NotifyState::Listening } else { NotifyState::Unavailable }
+        match self.calls {
+            Calls::Nowhere => NotifyState::Unavailable,
+            Calls::Here(_) | Calls::Observed(_) => NotifyState::Listening,
+        }
     }
 }
 
@@ -75,23 +91,34 @@ impl Launch {
             umask: Mode::from_raw_mode(plan.walls.umask),
             with_notify: Filter::new(&plan.walls.seccomp.with_notify),
             without_notify: Filter::new(&plan.walls.seccomp.without_notify),
+            watching: plan.walls.seccomp.watching(plan.start.watch).as_ref().map(Filter::new),
         })
     }
 
-    /// Puts this process and everything it starts under the filter. Returns where refused calls
-    /// arrive, unless another listener is above this process: there can be one in a chain of
+    /// Puts this process and everything it starts under the filter. Returns where its calls
+    /// arrive: with the observer, if there is one, unless another listener is above this process: there can be one in a chain of
     /// processes, and where there is one already, the other variant refuses by itself.
     ///
     /// Pid 1 makes none of the refused calls. One that was turned against its supervisor would
     /// wait for its own answer, for good.
-    pub(crate) fn enter_filter(&self) -> Result<Option<OwnedFd>, SetupFailure> {
+    pub(crate) fn enter_filter(&self, observer: Option<Observer>) -> Result<Calls, SetupFailure> {
         let failed = |errno| SetupFailure::kernel(Step::Seccomp, "the program", errno);
         if !walls::stands(Wall::CallFilter) {
-            return Ok(None);
+            return Ok(Calls::Nowhere);
         }
-        match self.with_notify.install_with_listener() {
-            Ok(listener) => Ok(Some(listener)),
-            Err(Errno::BUSY) => self.without_notify.install().map(|()| None).map_err(failed),
+        let watched = self.watching.as_ref().zip(observer);
+        let filter = watched.as_ref().map_or(&self.with_notify, |(watching, _)| watching);
+        match filter.install_with_listener() {
+            Ok(listener) => match watched {
+                Some((_, observer)) => {
+                    observer.watch(&listener).map_err(failed)?;
+                    Ok(Calls::Observed(observer))
+                }
+                None => Ok(Calls::Here(listener)),
+            },
+            Err(Errno::BUSY) => {
+                self.without_notify.install().map(|()| Calls::Nowhere).map_err(failed)
+            }
             Err(errno) => Err(failed(errno)),
         }
     }
@@ -100,7 +127,7 @@ impl Launch {
     pub(crate) fn start(
         &self,
         streams: &Streams<'_>,
-        listener: Option<OwnedFd>,
+        calls: Calls,
     ) -> Result<Launched, SetupFailure> {
         let mut failure = None;
         let mut stack = Stack::new(STACK)
@@ -113,7 +140,7 @@ impl Launch {
         let program =
             child.map_err(|errno| SetupFailure::kernel(Step::Execute, "the program", errno))?;
         match failure {
-            None => Ok(Launched { program, listener }),
+            None => Ok(Launched { program, calls }),
             Some((step, errno)) => {
                 let subject = match step {
                     Step::WorkingDirectory => self.working_directory.to_string_lossy(),

@@ -1,18 +1,20 @@
 //! The Plan's filter around the program, and the answers to the calls that it hands over.
-//! Never lets a call through: a filter that asks is answered with an error.
+//! A call that the profile does not allow is answered with an error, whatever asks.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use plan::SeccompPlan;
-use plan::seccomp::{Program, SeccompData};
+use plan::seccomp::{Arch, Program, SeccompData, syscall_name};
 use rustix::io::Errno;
 use rustix::process::Pid;
 use sys::seccomp::{Instruction, Notification};
 use walls::Wall;
 
 use crate::Denial;
+use crate::journal::Journal;
 
 /// A filter in the kernel's form, laid out before the process that installs it exists.
 pub(crate) struct Filter(Vec<Instruction>);
@@ -40,16 +42,34 @@ impl Filter {
 }
 
 /// Answers handed-over calls and counts them.
-pub(crate) struct Answerer<'a> {
-    plan: &'a SeccompPlan,
+pub(crate) struct Answerer {
+    plan: SeccompPlan,
+    /// Whether calls are handed over that only have to be noted.
+    watches: bool,
+    journal: Option<Arc<Journal>>,
     listener: Option<OwnedFd>,
     counts: BTreeMap<u32, (u64, bool)>,
     doomed: Vec<(Pid, Instant)>,
 }
 
-impl<'a> Answerer<'a> {
-    pub(crate) fn new(plan: &'a SeccompPlan, listener: OwnedFd) -> Self {
-        Self { plan, listener: Some(listener), counts: BTreeMap::new(), doomed: Vec::new() }
+impl Answerer {
+    pub(crate) fn new(
+        plan: &SeccompPlan,
+        listener: OwnedFd,
+        journal: Option<Arc<Journal>>,
+    ) -> Self {
+        let (plan, listener) = (plan.clone(), Some(listener));
+        let (counts, doomed) = Default::default();
+        Self { plan, watches: false, journal, listener, counts, doomed }
+    }
+
+    /// For the listener of a filter that also hands over what is watched.
+    pub(crate) fn watching(
+        plan: &SeccompPlan,
+        listener: OwnedFd,
+        journal: Option<Arc<Journal>>,
+    ) -> Self {
+        Self { watches: true, ..Self::new(plan, listener, journal) }
     }
 
     /// Where calls arrive, as long as anything runs under the filter.
@@ -64,22 +84,45 @@ impl<'a> Answerer<'a> {
 
     /// Answers one waiting call.
     pub(crate) fn answer_one(&mut self) {
+        if let Some(call) = self.receive() {
+            self.answer(&call);
+        }
+    }
+
+    /// A call that waits, if there still is one.
+    pub(crate) fn receive(&mut self) -> Option<Notification> {
+        match sys::seccomp::receive(self.listener.as_ref()?.as_fd()) {
+            Ok(call) => Some(call),
+            Err(Errno::NOENT | Errno::INTR) => None,
+            Err(_) => {
+                self.stop_listening();
+                None
+            }
+        }
+    }
+
+    /// Whether a call goes on as it was made, by its number and arguments alone.
+    pub(crate) fn is_only_watched(&self, call: &Notification) -> bool {
+        self.watches && self.plan.allows(&data(call))
+    }
+
+    /// Answers a call that was received.
+    pub(crate) fn answer(&mut self, call: &Notification) {
         let Some(listener) = &self.listener else { return };
-        let call = match sys::seccomp::receive(listener.as_fd()) {
-            Ok(call) => call,
-            Err(Errno::NOENT | Errno::INTR) => return,
-            Err(_) => return self.stop_listening(),
-        };
+        if self.is_only_watched(call) {
+            let _gone = sys::seccomp::let_go_on(listener.as_fd(), call.id);
+            return;
+        }
         let number = u32::try_from(call.number).unwrap_or(u32::MAX);
-        let refusal = self.plan.refusal(&SeccompData {
-            number,
-            arch: call.architecture,
-            instruction_pointer: 0,
-            arguments: call.arguments,
-        });
+        let refusal = self.plan.refusal(&data(call));
         let doomed =
-            if refusal.kills && walls::stands(Wall::KillingCalls) { doom(&call) } else { None };
+            if refusal.kills && walls::stands(Wall::KillingCalls) { doom(call) } else { None };
         // The number of distinct calls is bounded by the kernel's table, so a flood costs no memory.
+        if let Some(journal) = self.journal.as_ref().filter(|_| !self.counts.contains_key(&number))
+            && let Some(name) = syscall_name(Arch::NATIVE, number)
+        {
+            journal.tell_call(name);
+        }
         let (count, killed) = self.counts.entry(number).or_default();
         *count = count.saturating_add(1);
         *killed |= refusal.kills;
@@ -121,6 +164,16 @@ impl<'a> Answerer<'a> {
             .collect();
         denials.sort_by_key(|denial| std::cmp::Reverse(denial.count));
         denials
+    }
+}
+
+/// What the filter saw of a call.
+fn data(call: &Notification) -> SeccompData {
+    SeccompData {
+        number: u32::try_from(call.number).unwrap_or(u32::MAX),
+        arch: call.architecture,
+        instruction_pointer: 0,
+        arguments: call.arguments,
     }
 }
 

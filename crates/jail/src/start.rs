@@ -20,7 +20,7 @@ use crate::first_process::be_pid_one;
 use crate::namespaces::{self, Origin, Premade};
 use crate::streams::ProgramStreams;
 use crate::verify::PlannedMounts;
-use crate::{Report, SetupFailure, StartError, Step, identity, idmap, network};
+use crate::{Refused, Report, SetupFailure, StartError, Step, identity, idmap, network};
 
 /// Who holds a cage to the limits of its Plan. This crate cannot: it has no cgroup,
 /// and of time it only knows when a supervisor has failed to keep it.
@@ -264,6 +264,12 @@ impl Child {
     /// that go with the cage's last process. To be called before the gate is opened.
     pub fn stay_until_dismissed(&mut self) {
         self.departing = Departing::WhenTold;
+    }
+
+    /// Has the program find in its list of refusals what others refused it. Lost where pid 1 is behind with its
+    /// orders: nothing depends on it.
+    pub fn tell_refused(&self, refused: Refused) {
+        let _lost = self.control.send_if_room(&Order::Tell(refused));
     }
 
     /// Lets pid 1 go, if it stays for that.

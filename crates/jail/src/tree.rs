@@ -2,22 +2,27 @@
 //! then made the root. Mounts are made from descriptors; nothing is ever created on the host.
 
 mod memory;
+mod overlay;
 mod places;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use plan::{Bind, FileKind, GuestPath, MountOp, Plan, TmpfsSize};
+use plan::{FileKind, GuestPath, MountOp, Overlay, Plan, SourceIndex, TmpfsSize};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::mount::{MoveMountFlags, OpenTreeFlags, UnmountFlags};
 use sys::mount::{Depth, MountAttributes};
 use walls::Wall;
 
-use crate::attributes::{CLOSED, ROOT_ATTRIBUTES, attributes, set_bind_attributes};
+use crate::attributes::{
+    CLOSED, LAYER, LOWER_LAYER, ROOT_ATTRIBUTES, attributes, set_bind_attributes,
+};
 use crate::error::REPLACED;
 use crate::idmap::Arrivals;
+use crate::journal::Journal;
 use crate::{SetupFailure, Step};
 pub(crate) use memory::tmpfs;
+use overlay::Layers;
 use places::{HostPlaces, Place};
 
 /// Where a bind's mount comes from.
@@ -43,6 +48,7 @@ pub(crate) struct Tree {
     around: Place,
     /// Descriptors of mounts that are in their place.
     spent: Vec<OwnedFd>,
+    journal: Option<Journal>,
 }
 
 /// Builds the whole tree and leaves it attached above the old root.
@@ -55,13 +61,13 @@ pub(crate) fn build(plan: &Plan, mut sources: Sources<'_>) -> Result<Tree, Setup
     let mut rest = Vec::with_capacity(plan.walls.sources.len());
     for (operation, around) in host.around_each(&plan.walls.mounts) {
         if around == Place::Own && !host.is_at(operation) {
-            tree.apply(operation, around, &mut sources)?;
+            tree.apply(plan, operation, around, &mut sources)?;
         } else {
             rest.push((operation, around));
         }
     }
     for (operation, around) in rest {
-        tree.apply(operation, around, &mut sources)?;
+        tree.apply(plan, operation, around, &mut sources)?;
     }
     tree.seal()?;
     Ok(tree)
@@ -87,11 +93,13 @@ impl Tree {
             has_empty_file: false,
             around: Place::Own,
             spent: Vec::new(),
+            journal: None,
         })
     }
 
     fn apply(
         &mut self,
+        plan: &Plan,
         operation: &MountOp,
         around: Place,
         sources: &mut Sources<'_>,
@@ -109,12 +117,20 @@ impl Tree {
             MountOp::File { mode, contents, .. } => {
                 self.make_file(name, *mode, contents.as_bytes()).map_err(name_failed)
             }
+            MountOp::Hosts { mode, contents, .. } => {
+                let contents = plan.hosts(contents);
+                self.make_file(name, *mode, contents.as_bytes()).map_err(name_failed)
+            }
             MountOp::Symlink { target, .. } => {
                 rustix::fs::symlinkat(target.as_bytes(), &self.root, name).map_err(name_failed)
             }
             MountOp::Bind(bind) => {
-                let mount = bind_source(bind, operation, sources)?;
-                self.attach(mount, at).map_err(mount_failed)
+                let mount = sources.bind(bind.source, operation)?;
+                self.attach(mount, at).map_err(|errno| self.not_attached(operation, errno))
+            }
+            MountOp::Overlay(overlay) => {
+                let mount = overlay::make(self, overlay, attributes(operation), sources)?;
+                self.attach(mount, at).map_err(|errno| self.not_attached(operation, errno))
             }
             MountOp::Tmpfs { mode, size, .. } => {
                 self.mount_tmpfs(operation, *mode, *size).map_err(mount_failed)
@@ -171,14 +187,40 @@ impl Tree {
         self.attach(mount, at).map_err(mount_failed)
     }
 
+    /// Where a program may have written in an earlier run, a link or something else can stand on the way: what was
+    /// to be covered is then not there.
     fn mask_if_present(&mut self, at: &GuestPath) -> Result<(), Errno> {
-        match rustix::fs::statat(&self.root, at.relative_to_root(), AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => {
-                self.mask(at, FileKind::Directory)
+        let resolve =
+            ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let name = at.relative_to_root();
+        match rustix::fs::openat2(&self.root, name, flags, Mode::empty(), resolve) {
+            Ok(found) => {
+                let found = FileType::from_raw_mode(rustix::fs::fstat(&found)?.st_mode);
+                let is_directory = found == FileType::Directory;
+                self.mask(at, if is_directory { FileKind::Directory } else { FileKind::File })
             }
-            Ok(_) => self.mask(at, FileKind::File),
             Err(Errno::NOENT) => Ok(()),
+            Err(Errno::NOTDIR | Errno::LOOP)
+                if matches!(self.around, Place::View | Place::Home) =>
+            {
+                Ok(())
+            }
             Err(errno) => Err(errno),
+        }
+    }
+
+    /// A place in a view with a layer can be gone because a program removed it there.
+    fn not_attached(&self, operation: &MountOp, errno: Errno) -> SetupFailure {
+        let at = operation.at().to_string();
+        match (self.around, errno) {
+            (Place::View, Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
+                SetupFailure::found(Step::Mount, at, GONE_IN_VIEW)
+            }
+            (Place::Home, Errno::NOTDIR | Errno::LOOP) => {
+                SetupFailure::found(Step::Mount, at, OTHERWISE_IN_HOME)
+            }
+            _ => SetupFailure::kernel(Step::Mount, at, errno),
         }
     }
 
@@ -235,7 +277,10 @@ impl Tree {
             Place::Own => {
                 rustix::mount::move_mount(mount.as_fd(), c"", &self.root, name, from)?;
             }
-            Place::Hosts => {
+            Place::Hosts | Place::View | Place::Home => {
+                if self.around == Place::Home {
+                    self.make_place(at, mount.as_fd())?;
+                }
                 let resolve =
                     ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
                 let flags = OFlags::PATH | OFlags::CLOEXEC;
@@ -248,6 +293,37 @@ impl Tree {
         Ok(())
     }
 
+    /// Makes the names in a home that is kept which something is mounted on, as far as they are not there.
+    fn make_place(&self, at: &GuestPath, mount: BorrowedFd<'_>) -> Result<(), Errno> {
+        let is_directory = |object: BorrowedFd<'_>| -> Result<bool, Errno> {
+            Ok(FileType::from_raw_mode(rustix::fs::fstat(object)?.st_mode) == FileType::Directory)
+        };
+        let resolve =
+            ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let mut names = at.relative_to_root().split(|byte| *byte == b'/').peekable();
+        let mut directory = rustix::io::fcntl_dupfd_cloexec(&self.root, 0)?;
+        while let Some(name) = names.next() {
+            let is_last = names.peek().is_none();
+            let made = match is_last && !is_directory(mount)? {
+                false => rustix::fs::mkdirat(&directory, name, Mode::from_raw_mode(0o755)),
+                true => {
+                    let mode = Mode::from_raw_mode(0o644);
+                    rustix::fs::mknodat(&directory, name, FileType::RegularFile, mode, 0)
+                }
+            };
+            match made {
+                // What is above the home is not for writing.
+                Ok(()) | Err(Errno::EXIST | Errno::ROFS | Errno::ACCESS | Errno::PERM) => {}
+                Err(errno) => return Err(errno),
+            }
+            if !is_last {
+                directory = rustix::fs::openat2(&directory, name, flags, Mode::empty(), resolve)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Takes away what only the building needed, and makes the root and every memory file system
     /// that is not for writing read-only.
     fn seal(&mut self) -> Result<(), SetupFailure> {
@@ -255,6 +331,7 @@ impl Tree {
         if self.has_empty_file {
             rustix::fs::unlinkat(&self.root, EMPTY_FILE, AtFlags::empty()).map_err(failed)?;
         }
+        self.journal = Journal::open(&self.root);
         let change = MountAttributes { set: sys::mount::RDONLY, make_private: false, idmap: None };
         for mount in self.to_seal.drain(..) {
             sys::mount::set_attributes(mount.as_fd(), change, Depth::Single).map_err(failed)?;
@@ -266,11 +343,11 @@ impl Tree {
     }
 
     /// Makes the tree this process's root and lets go of the old one. Returns descriptors that nobody
-    /// needs any more, and that take a while to close.
-    pub(crate) fn become_root(self) -> Result<Vec<OwnedFd>, SetupFailure> {
+    /// needs any more, and that take a while to close, and where the program's refusals are written.
+    pub(crate) fn become_root(self) -> Result<(Vec<OwnedFd>, Option<Journal>), SetupFailure> {
         leave_for(self.root.as_fd())
             .map_err(|errno| SetupFailure::kernel(Step::Pivot, "/", errno))?;
-        Ok(self.spent)
+        Ok((self.spent, self.journal))
     }
 }
 
@@ -283,34 +360,66 @@ pub(crate) fn leave_for(root: BorrowedFd<'_>) -> Result<(), Errno> {
     rustix::process::chdir(c"/")
 }
 
-fn bind_source(
-    bind: &Bind,
-    operation: &MountOp,
-    sources: &mut Sources<'_>,
-) -> Result<OwnedFd, SetupFailure> {
-    let at = operation.at();
-    let missing = || SetupFailure::found(Step::Mount, at.to_string(), "its source is missing");
-    match sources {
-        Sources::Arriving(arrivals) => arrivals.next(at),
-        Sources::LookUp(plan) => {
-            let source = plan.source(bind.source).ok_or_else(missing)?;
-            let failed = |errno| SetupFailure::kernel(Step::Mount, source.path.to_string(), errno);
-            let flags = OpenTreeFlags::OPEN_TREE_CLONE
-                | OpenTreeFlags::OPEN_TREE_CLOEXEC
-                | OpenTreeFlags::AT_RECURSIVE
-                | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
-            let mount =
-                rustix::mount::open_tree(CWD, source.path.as_bytes(), flags).map_err(failed)?;
-            let stat = rustix::fs::fstat(&mount).map_err(failed)?;
-            let is_same = (stat.st_dev, stat.st_ino) == (source.device, source.inode);
-            if !is_same && walls::stands(Wall::SameObject) {
-                let path = source.path.to_string();
-                return Err(SetupFailure::found(Step::Mount, path, REPLACED));
+impl Sources<'_> {
+    /// The mount of a bind.
+    fn bind(&mut self, source: SourceIndex, operation: &MountOp) -> Result<OwnedFd, SetupFailure> {
+        match self {
+            Self::Arriving(arrivals) => arrivals.next(operation.at()),
+            Self::LookUp(plan) => {
+                let (mount, failed) = look_up(plan, source, operation.at(), Depth::Recursive)?;
+                set_bind_attributes(mount.as_fd(), operation, None).map_err(failed)?;
+                Ok(mount)
             }
-            set_bind_attributes(mount.as_fd(), operation, None).map_err(failed)?;
-            Ok(mount)
         }
     }
+
+    /// The mounts that an overlay is made of.
+    fn layers(&mut self, overlay: &Overlay) -> Result<Layers, SetupFailure> {
+        let Overlay { lower, area, at, .. } = overlay;
+        match self {
+            Self::Arriving(arrivals) => {
+                Ok(Layers { lower: arrivals.next(at)?, area: arrivals.next(at)? })
+            }
+            Self::LookUp(plan) => {
+                let layer = |source, set| {
+                    let (mount, failed) = look_up(plan, source, at, Depth::Single)?;
+                    let change = MountAttributes { set, make_private: true, idmap: None };
+                    sys::mount::set_attributes(mount.as_fd(), change, Depth::Single)
+                        .map_err(failed)?;
+                    Ok::<_, SetupFailure>(mount)
+                };
+                Ok(Layers { lower: layer(*lower, LOWER_LAYER)?, area: layer(*area, LAYER)? })
+            }
+        }
+    }
+}
+
+/// A copy of the mount at a source's path, which must lead to the very object that was resolved. Also says how a step
+/// with it fails.
+fn look_up<'plan>(
+    plan: &'plan Plan,
+    source: SourceIndex,
+    at: &GuestPath,
+    depth: Depth,
+) -> Result<(OwnedFd, impl Fn(Errno) -> SetupFailure + use<'plan>), SetupFailure> {
+    let missing = || SetupFailure::found(Step::Mount, at.to_string(), "its source is missing");
+    let source = plan.source(source).ok_or_else(missing)?;
+    let failed = |errno| SetupFailure::kernel(Step::Mount, source.path.to_string(), errno);
+    let recursive = match depth {
+        Depth::Recursive => OpenTreeFlags::AT_RECURSIVE,
+        Depth::Single => OpenTreeFlags::empty(),
+    };
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_SYMLINK_NOFOLLOW
+        | recursive;
+    let mount = rustix::mount::open_tree(CWD, source.path.as_bytes(), flags).map_err(failed)?;
+    let stat = rustix::fs::fstat(&mount).map_err(failed)?;
+    let is_same = (stat.st_dev, stat.st_ino) == (source.device, source.inode);
+    if !is_same && walls::stands(Wall::SameObject) {
+        return Err(SetupFailure::found(Step::Mount, source.path.to_string(), REPLACED));
+    }
+    Ok((mount, failed))
 }
 
 /// Leaves the user namespace without the right to make another one. Done through the new process
@@ -331,5 +440,12 @@ fn turn_off_nested_user_namespaces(proc: BorrowedFd<'_>) -> Result<(), SetupFail
 
 /// The root holds names and mount points, never data of the program.
 const ROOT_SIZE: TmpfsSize = TmpfsSize { bytes: 64 << 20, inodes: 1 << 18 };
+
+/// What is wrong with a place that the Plan has and the view has not.
+const GONE_IN_VIEW: &str = "a program has removed it in an earlier run of this session; discard that change, or begin another session";
+
+/// What is wrong with a place of a home that is kept.
+const OTHERWISE_IN_HOME: &str = "a program has put something else there in the home that this project keeps; run without `--keep-home`, or \
+     remove it there";
 
 const EMPTY_FILE: &[u8] = b".stockade-empty-file";

@@ -55,7 +55,17 @@ struct PlannedMount {
     attributes: u64,
     /// Whether the host's own mounts may lie below it.
     brings_submounts: bool,
+    kind: Kind,
     presence: Presence,
+}
+
+/// What a mount's file system must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Told by what made it.
+    Any,
+    /// Overlayfs that trusts no note of a user.
+    Overlay,
 }
 
 /// Whether a cage of the Plan has a mount.
@@ -83,12 +93,14 @@ impl PlannedMounts {
             at: GuestPath::root(),
             attributes: attributes::ROOT_ATTRIBUTES,
             brings_submounts: false,
+            kind: Kind::Any,
             presence: Presence::Certain,
         };
         let planned = plan.walls.mounts.iter().map(|operation| PlannedMount {
             at: operation.at().clone(),
             attributes: attributes::attributes(operation),
             brings_submounts: operation.bind().is_some(),
+            kind: if operation.overlay().is_some() { Kind::Overlay } else { Kind::Any },
             presence: presence(operation),
         });
         let mounts = planned.filter(|mount| mount.presence != Presence::Never);
@@ -109,7 +121,10 @@ impl PlannedMounts {
                 SetupFailure::found(Step::Verify, "the mount table", detail)
             })?;
             match expected.get_mut(&*entry.at).and_then(VecDeque::pop_front) {
-                Some(mount) => entry.check(mount.attributes)?,
+                Some(mount) => {
+                    entry.check(mount.attributes)?;
+                    entry.check_kind(mount.kind)?;
+                }
                 None => entry.check_submount(&self.0)?,
             }
         }
@@ -125,13 +140,32 @@ impl PlannedMounts {
 struct Entry<'a> {
     at: Cow<'a, [u8]>,
     options: &'a [u8],
+    /// The type of its file system, and the options that hold for all of it.
+    file_system: &'a [u8],
+    all_options: &'a [u8],
 }
 
 impl<'a> Entry<'a> {
     fn parse(line: &'a [u8]) -> Option<Self> {
         let mut fields = line.split(|byte| *byte == b' ');
         let at = unescape(fields.nth(4)?);
-        Some(Self { at, options: fields.next()? })
+        let options = fields.next()?;
+        // Fields that not every mount has end with a `-` (proc_pid_mountinfo(5)).
+        let mut rest = fields.skip_while(|field| *field != b"-").skip(1);
+        let file_system = rest.next()?;
+        let all_options = rest.nth(1)?;
+        Some(Self { at, options, file_system, all_options })
+    }
+
+    fn check_kind(&self, kind: Kind) -> Result<(), SetupFailure> {
+        if kind == Kind::Any {
+            return Ok(());
+        }
+        let is_safe = self.all_options.split(|byte| *byte == b',').any(|word| word == b"userxattr");
+        if self.file_system == b"overlay" && is_safe {
+            return Ok(());
+        }
+        Err(self.differs("it is not the view with a layer that was granted"))
     }
 
     fn check(&self, attributes: u64) -> Result<(), SetupFailure> {

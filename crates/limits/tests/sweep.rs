@@ -24,6 +24,7 @@ const PLAN: LimitsPlan = LimitsPlan {
     cpu_millis: None,
     pids: Some(10),
     walltime_sec: None,
+    workspace_mb: None,
 };
 
 /// A supervisor with a cage, in a process of its own.

@@ -319,6 +319,7 @@ impl<'a> Derivation<'a> {
             cpu_millis: limits.cpu_millis,
             pids: limits.pids,
             walltime_sec: Some(limits.timeout_sec),
+            ..policy::Limits::default()
         };
         policy
     }

@@ -8,8 +8,8 @@ mod tree;
 mod tests;
 
 use crate::{
-    Access, Bind, BindPurpose, FileKind, GuestPath, IdentityMap, Mapping, MountOp, Plan, SCRATCH,
-    Source, TmpfsPurpose,
+    Access, Bind, BindPurpose, FileKind, GuestPath, IdentityMap, Mapping, MountOp, Overlay, Plan,
+    SCRATCH, Source, SourceIndex, TmpfsPurpose,
 };
 
 /// What is wrong with a Plan.
@@ -177,6 +177,7 @@ impl Plan {
         optional("processor limit", limits.cpu_millis.map(u64::from), 1..=u64::from(u32::MAX));
         optional("process limit", limits.pids.map(u64::from), 1..=u64::from(u32::MAX));
         optional("time limit", limits.walltime_sec, 1..=u64::MAX);
+        optional("workspace limit", limits.workspace_mb, 1..=MAX_MEMORY_MB);
         for (field, value, range) in numbers {
             if !range.contains(&value) {
                 return Err(PlanDefect::Range { field, value });
@@ -189,7 +190,7 @@ impl Plan {
         let (mode, widest) = match operation {
             // The sticky bit is fine; set-user-id and set-group-id are not.
             MountOp::Directory { mode, .. } => (*mode, 0o1777),
-            MountOp::File { mode, .. } => (*mode, 0o777),
+            MountOp::File { mode, .. } | MountOp::Hosts { mode, .. } => (*mode, 0o777),
             MountOp::Tmpfs { at, mode, size, purpose, .. } => {
                 if *purpose == TmpfsPurpose::Scratch && at.as_bytes() != SCRATCH.as_bytes() {
                     return Err(order(at, "is not where scratch files are"));
@@ -214,6 +215,7 @@ impl Plan {
                 (0, 0)
             }
             MountOp::Bind(bind) => return self.check_bind(bind),
+            MountOp::Overlay(overlay) => return self.check_overlay(overlay),
             MountOp::Mask { .. }
             | MountOp::Proc { .. }
             | MountOp::SealReadOnly { .. }
@@ -231,7 +233,7 @@ impl Plan {
         let Some(source) = self.source(*index) else {
             return Err(PlanDefect::NoSuchSource { at: at.clone(), index: index.0 });
         };
-        let is_of_start = index.position() >= self.walls.sources.len();
+        let is_of_start = self.is_of_start(*index);
         let may_map = self.walls.identity.map == IdentityMap::Unowned;
         let writes = *access == Access::ReadWrite;
         let of_purpose = match purpose {
@@ -239,6 +241,7 @@ impl Plan {
             BindPurpose::Scratch => {
                 (at.as_bytes() != SCRATCH.as_bytes()).then_some("is not where scratch files are")
             }
+            BindPurpose::Home => (at != &self.walls.identity.home).then_some("is not the home"),
             BindPurpose::Device => {
                 (!is_device(at.as_bytes(), source)).then_some("is not one of the fixed devices")
             }
@@ -250,12 +253,38 @@ impl Plan {
         };
         let problem = if *mapping != Mapping::Plain && !may_map {
             Some("maps an owner without the privilege to")
-        } else if is_of_start != (*purpose == BindPurpose::Scratch) {
-            Some("has a source that is for scratch files alone, or none that is")
+        } else if is_of_start != matches!(purpose, BindPurpose::Scratch | BindPurpose::Home) {
+            Some("has a source that is for files of the cage's own alone, or none that is")
         } else {
             of_purpose
         };
         problem.map_or(Ok(()), |problem| Err(PlanDefect::Bind { at: at.clone(), problem }))
+    }
+
+    fn check_overlay(&self, overlay: &Overlay) -> Result<(), PlanDefect> {
+        let Overlay { lower, area, at, mapping, .. } = overlay;
+        for index in [lower, area] {
+            match self.source(*index) {
+                None => return Err(PlanDefect::NoSuchSource { at: at.clone(), index: index.0 }),
+                Some(Source { kind: FileKind::File, .. }) => {
+                    return Err(order(at, "lays a layer over a file, or a file over something"));
+                }
+                Some(Source { kind: FileKind::Directory, .. }) => {}
+            }
+        }
+        let problem =
+            if *mapping != Mapping::Plain && self.walls.identity.map != IdentityMap::Unowned {
+                "maps an owner without the privilege to"
+            } else if self.is_of_start(*lower) || !self.is_of_start(*area) {
+                "takes a layer from the host, or shows what is ours"
+            } else {
+                return Ok(());
+            };
+        Err(order(at, problem))
+    }
+
+    fn is_of_start(&self, index: SourceIndex) -> bool {
+        index.position() >= self.walls.sources.len()
     }
 }
 
@@ -274,5 +303,6 @@ const DEVICES: [&[u8]; 6] = [b"full", b"null", b"random", b"tty", b"urandom", b"
 
 /// 16 TiB; anything above is a mistake, and `bytes = mb << 20` stays in range.
 const MAX_MEMORY_MB: u64 = 16 << 20;
-const MAX_TMPFS_BYTES: u64 = 1 << 44;
+/// The largest file system in memory.
+pub const MAX_TMPFS_BYTES: u64 = 1 << 44;
 const MAX_TMPFS_INODES: u64 = 1 << 32;

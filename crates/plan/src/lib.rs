@@ -17,6 +17,7 @@ mod landlock;
 mod limits;
 mod mount;
 mod path;
+mod room;
 #[cfg(test)]
 mod sample;
 mod summary;
@@ -26,27 +27,31 @@ pub mod inward;
 pub mod network;
 pub mod render;
 pub mod seccomp;
+pub mod shown;
 
 pub use bytes::ByteString;
 pub use canonical::PlanHash;
-pub use check::PlanDefect;
+pub use check::{MAX_TMPFS_BYTES, PlanDefect};
 pub use decode::{DecodeError, MAX_PLAN_BYTES, decode, encode};
 pub use environment::EnvironmentVariable;
 pub use identity::{HostIds, Identity, IdentityMap};
 pub use landlock::{LandlockPlan, LandlockRule};
 pub use limits::LimitsPlan;
 pub use mount::{
-    Access, Bind, BindPurpose, Entry, Execution, FileKind, Mapping, MountOp, SCRATCH, Source,
-    SourceIndex, TmpfsPurpose, TmpfsSize,
+    Access, Bind, BindPurpose, DENIALS, Entry, Execution, FileKind, Mapping, MountOp, Overlay,
+    OverlayPurpose, SCRATCH, Source, SourceIndex, TmpfsPurpose, TmpfsSize, UPPER_LAYER,
+    WORK_DIRECTORY,
 };
 pub use network::{GatekeeperPlan, NetworkPlan};
 pub use path::{GuestPath, HostPath, MAX_PATH_BYTES, PathError};
+pub use room::Room;
 pub use seccomp::SeccompPlan;
 
+use seccomp::Watch;
 use serde::{Deserialize, Serialize};
 
 /// The version of the Plan's shape. An enforcer refuses any other.
-pub const PLAN_VERSION: u32 = 2;
+pub const PLAN_VERSION: u32 = 3;
 
 /// One compiled cage: what every start of it has, and what one start adds.
 ///
@@ -111,13 +116,17 @@ pub struct Start {
     pub hostname: String,
     /// Who the cage of a privileged caller is on the host ([`IdentityMap::Unowned`]).
     pub unowned: HostIds,
-    /// Host objects of this start alone, for [`BindPurpose::Scratch`] and nothing else. The launcher gets one
-    /// file descriptor for each source, those of the walls first.
+    /// Directories of ours that are used by this start: for [`BindPurpose::Scratch`], for [`BindPurpose::Home`] and
+    /// as areas of overlays, and nothing else. The launcher gets one file descriptor for each source, those of the
+    /// walls first.
     pub sources: Vec<Source>,
     /// The program and its arguments; never empty.
     pub argv: Vec<ByteString>,
     /// The cage in one line ([`Plan::one_line`]).
     pub summary: String,
+    /// What of the program's calls is noted for its user. It changes no answer.
+    #[serde(default, skip_serializing_if = "Watch::is_nothing")]
+    pub watch: Watch,
 }
 
 impl Plan {
@@ -129,6 +138,21 @@ impl Plan {
     /// All host objects, in the order of their indices.
     pub fn sources(&self) -> impl Iterator<Item = &Source> {
         self.walls.sources.iter().chain(&self.start.sources)
+    }
+
+    /// The contents of a [`MountOp::Hosts`]: what every start has, and the cage's own name at its loopback, as
+    /// hosts(5) has it. Without that line a program that asks for its own host has no address.
+    pub fn hosts(&self, contents: &ByteString) -> ByteString {
+        let mut whole = contents.as_bytes().to_vec();
+        whole.extend_from_slice(format!("127.0.0.1 {}\n", self.start.hostname).as_bytes());
+        ByteString::from(whole)
+    }
+
+    /// What the cage's group is held to. The thread that watches is a task of ours.
+    pub fn limits_of_group(&self) -> LimitsPlan {
+        let own = u32::from(!self.start.watch.is_nothing());
+        let pids = self.walls.limits.pids.map(|pids| pids.saturating_add(own));
+        LimitsPlan { pids, ..self.walls.limits }
     }
 
     /// The ids that the program acts with on the host.

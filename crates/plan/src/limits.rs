@@ -17,4 +17,7 @@ pub struct LimitsPlan {
     pub pids: Option<u32>,
     /// Longest life, in seconds.
     pub walltime_sec: Option<u64>,
+    /// Most that the layers of its overlays and a home that is kept may take, in MiB. Held by whoever supervises
+    /// the program.
+    pub workspace_mb: Option<u64>,
 }

@@ -109,6 +109,28 @@ pub enum BindPurpose {
     Pin,
     /// The directory that a session keeps, at [`SCRATCH`]. It differs from start to start.
     Scratch,
+    /// The home that a project keeps. It lies in the user's state directory.
+    Home,
+}
+
+/// Why a directory is shown with a layer above it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OverlayPurpose {
+    /// What is changed is reviewed after the run, and may be brought to the host.
+    Workspace,
+    /// What is changed stays above, for the next run in the same project.
+    Cache,
+}
+
+impl OverlayPurpose {
+    /// As the policy, summaries and records have it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Workspace => "cow",
+            Self::Cache => "cache",
+        }
+    }
 }
 
 /// Why a memory file system is there, which also says whether it stays writable.
@@ -127,6 +149,9 @@ pub enum TmpfsPurpose {
 
 /// Where a cage has files that a session may keep.
 pub const SCRATCH: &str = "/scratch";
+
+/// Where a program finds what it was refused, one line of JSON each.
+pub const DENIALS: &str = "/run/stockade/denials.jsonl";
 
 /// Bounds of a memory file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -166,6 +191,28 @@ pub struct Bind {
     pub purpose: BindPurpose,
 }
 
+/// A host directory with a layer of ours above it (overlayfs): what the program changes goes there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Overlay {
+    /// The directory below, which is only read.
+    pub lower: SourceIndex,
+    /// The directory that holds the layer [`UPPER_LAYER`] and [`WORK_DIRECTORY`]; never visible inside.
+    pub area: SourceIndex,
+    /// Where.
+    pub at: GuestPath,
+    /// Whose files both show.
+    pub mapping: Mapping,
+    /// Why it is there.
+    pub purpose: OverlayPurpose,
+}
+
+/// The layer that is written to, in the area of an overlay.
+pub const UPPER_LAYER: &str = "upper";
+
+/// What overlayfs has for itself, beside it.
+pub const WORK_DIRECTORY: &str = "work";
+
 /// One step in building the tree. The root itself is a memory file system, made first and
 /// read-only at the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -187,6 +234,16 @@ pub enum MountOp {
         /// What it holds.
         contents: ByteString,
     },
+    /// A file with these contents and, behind them, the line that [`Plan::hosts`](crate::Plan::hosts) adds
+    /// for the host name of this start.
+    Hosts {
+        /// Where.
+        at: GuestPath,
+        /// Permission bits.
+        mode: u32,
+        /// What it holds in every start.
+        contents: ByteString,
+    },
     /// A symbolic link in the root or in an earlier memory file system.
     Symlink {
         /// Where.
@@ -197,6 +254,9 @@ pub enum MountOp {
     /// A host object, with everything mounted below it. Never set-user-id, never devices but for
     /// [`BindPurpose::Device`], always private propagation.
     Bind(Bind),
+    /// A host directory with a layer above it, without what is mounted below it. Never set-user-id, never
+    /// devices.
+    Overlay(Overlay),
     /// A memory file system of the cage's own.
     Tmpfs {
         /// Where.
@@ -263,8 +323,10 @@ impl MountOp {
     pub fn at(&self) -> &GuestPath {
         match self {
             Self::Bind(Bind { at, .. })
+            | Self::Overlay(Overlay { at, .. })
             | Self::Directory { at, .. }
             | Self::File { at, .. }
+            | Self::Hosts { at, .. }
             | Self::Symlink { at, .. }
             | Self::Tmpfs { at, .. }
             | Self::Mask { at, .. }
@@ -279,8 +341,10 @@ impl MountOp {
     /// no entry to the mount table and is as its file system is.
     pub fn access(&self) -> Option<Access> {
         match self {
-            Self::Directory { .. } | Self::File { .. } | Self::Symlink { .. } => None,
+            Self::Directory { .. } | Self::File { .. } | Self::Hosts { .. } => None,
+            Self::Symlink { .. } => None,
             Self::Bind(bind) => Some(bind.access),
+            Self::Overlay(_) => Some(Access::ReadWrite),
             Self::Tmpfs { purpose, .. } => Some(match purpose {
                 TmpfsPurpose::Private | TmpfsPurpose::Scratch => Access::ReadWrite,
                 TmpfsPurpose::Devices | TmpfsPurpose::Hidden => Access::ReadOnly,
@@ -301,8 +365,9 @@ impl MountOp {
     pub fn is_optional(&self) -> bool {
         match self {
             Self::SealReadOnly { .. } | Self::MaskIfPresent { .. } => true,
-            Self::Directory { .. } | Self::File { .. } | Self::Symlink { .. } => false,
-            Self::Bind(_) | Self::Tmpfs { .. } | Self::Mask { .. } => false,
+            Self::Directory { .. } | Self::File { .. } | Self::Hosts { .. } => false,
+            Self::Symlink { .. } => false,
+            Self::Bind(_) | Self::Overlay(_) | Self::Tmpfs { .. } | Self::Mask { .. } => false,
             Self::Proc { .. } | Self::Devpts { .. } => false,
         }
     }
@@ -315,12 +380,13 @@ impl MountOp {
     ) -> (Option<Entry>, Entry) {
         match self {
             Self::Directory { .. } => (None, Entry::Directory),
-            Self::File { .. } => (None, Entry::File),
+            Self::File { .. } | Self::Hosts { .. } => (None, Entry::File),
             Self::Symlink { .. } => (None, Entry::Symlink),
             Self::Bind(bind) => match kind(bind.source) {
                 Some(FileKind::Directory) => (Some(Entry::Directory), Entry::Given),
                 Some(FileKind::File) | None => (Some(Entry::File), Entry::Closed),
             },
+            Self::Overlay(_) => (Some(Entry::Directory), Entry::Given),
             Self::Tmpfs { .. } => (Some(Entry::Directory), Entry::Memory),
             Self::Mask { kind: FileKind::Directory, .. } => (Some(Entry::Directory), Entry::Closed),
             Self::Mask { kind: FileKind::File, .. } => (Some(Entry::File), Entry::Closed),
@@ -335,7 +401,9 @@ impl MountOp {
     pub fn execution(&self) -> Option<Execution> {
         match self {
             Self::Bind(Bind { execution, .. }) | Self::Tmpfs { execution, .. } => Some(*execution),
-            Self::Directory { .. } | Self::File { .. } | Self::Symlink { .. } => None,
+            Self::Overlay(_) => Some(Execution::Allowed),
+            Self::Directory { .. } | Self::File { .. } | Self::Hosts { .. } => None,
+            Self::Symlink { .. } => None,
             Self::Mask { .. } | Self::SealReadOnly { .. } | Self::MaskIfPresent { .. } => None,
             Self::Proc { .. } | Self::Devpts { .. } => None,
         }
@@ -348,8 +416,9 @@ impl MountOp {
             Self::Bind(bind) => bind.purpose == BindPurpose::Protected,
             Self::Mask { .. } => true,
             // What is granted inside a hidden directory may be written to, and is looked at after the run.
-            Self::Tmpfs { .. } => false,
-            Self::Directory { .. } | Self::File { .. } | Self::Symlink { .. } => false,
+            Self::Tmpfs { .. } | Self::Overlay(_) => false,
+            Self::Directory { .. } | Self::File { .. } | Self::Hosts { .. } => false,
+            Self::Symlink { .. } => false,
             Self::SealReadOnly { .. } | Self::MaskIfPresent { .. } => false,
             Self::Proc { .. } | Self::Devpts { .. } => false,
         }
@@ -360,7 +429,18 @@ impl MountOp {
         if let Self::Bind(bind) = self { Some(bind) } else { None }
     }
 
-    /// What a rule of the policy shows of the host.
+    /// The directory that the operation shows with a layer above it.
+    pub fn overlay(&self) -> Option<&Overlay> {
+        if let Self::Overlay(overlay) = self { Some(overlay) } else { None }
+    }
+
+    /// What a rule of the policy shows of the host, in the words of the policy.
+    pub fn granted(&self) -> Option<(&'static str, &GuestPath)> {
+        let overlaid = self.overlay().map(|overlay| (overlay.purpose.word(), &overlay.at));
+        self.grant().map(|bind| (bind.access.word(), &bind.at)).or(overlaid)
+    }
+
+    /// What a rule of the policy shows of the host as it is.
     pub fn grant(&self) -> Option<&Bind> {
         self.bind().filter(|bind| bind.purpose == BindPurpose::Grant)
     }

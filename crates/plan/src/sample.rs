@@ -1,6 +1,6 @@
 //! A small, complete Plan for tests.
 
-use crate::seccomp::{Arch, Profile};
+use crate::seccomp::{Arch, Profile, Watch};
 use crate::*;
 
 pub(crate) fn host(path: &str) -> HostPath {
@@ -82,6 +82,7 @@ pub(crate) fn plan(mounts: Vec<MountOp>) -> Plan {
         sources: vec![source("/srv/session", FileKind::Directory, 4)],
         argv: vec!["true".into()],
         summary: "cage[default@01JCQZX8]".to_owned(),
+        watch: Watch::Nothing,
     };
     Plan { version: PLAN_VERSION, walls, start }
 }

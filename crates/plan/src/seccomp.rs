@@ -1,4 +1,4 @@
-//! System call filters: two profiles for cages and one for the gatekeeper, made when this crate is
+//! System call filters: two profiles for cages, and those of processes of ours, made when this crate is
 //! built from the readable lists in `profiles/`, for two architectures. There is no way to ask for another filter, and none to
 //! change a single call; this module never installs one.
 
@@ -9,6 +9,7 @@ mod instruction;
 mod interpret;
 mod list;
 mod program;
+mod watch;
 
 #[cfg(test)]
 mod tests;
@@ -18,6 +19,7 @@ pub use instruction::Instruction;
 pub use interpret::{Action, SeccompData, interpret};
 pub(crate) use program::hexadecimal;
 pub use program::{MAX_INSTRUCTIONS, Program, ProgramError};
+pub use watch::{Watch, observer};
 
 use serde::{Deserialize, Serialize};
 

@@ -9,14 +9,14 @@ impl Plan {
     /// that the line can be cut into words and shown on a terminal.
     pub fn one_line(&self) -> String {
         let prefix: String = self.start.invocation.chars().take(INVOCATION_PREFIX).collect();
-        let grants = self.walls.mounts.iter().filter_map(MountOp::grant);
+        let grants = self.walls.mounts.iter().filter_map(MountOp::granted);
         let mut line = format!("cage[{}@{prefix}] fs=", self.walls.cage);
         let before = line.len();
-        for grant in grants {
+        for (word, at) in grants {
             line.push_str(if line.len() == before { "" } else { "," });
-            line.push_str(grant.access.word());
+            line.push_str(word);
             line.push(':');
-            push_word(&mut line, grant.at.as_bytes());
+            push_word(&mut line, at.as_bytes());
         }
         if line.len() == before {
             line.push_str(NONE);

@@ -16,7 +16,7 @@ mod refusal;
 
 pub use refusal::{Refusal, RefusalKind, Refusals};
 
-use crate::{Policy, Seccomp, State};
+use crate::{Home, Policy, Seccomp, State};
 
 impl Policy {
     /// The policy that `request` describes, if this one holds all that it asks for.
@@ -37,6 +37,7 @@ impl Policy {
             env: request.env.clone(),
             net: network::meet(&self.net, &request.net),
             state: request.state,
+            home: request.home,
             seccomp: request.seccomp,
             limits: limits::meet(&self.limits, &request.limits),
         })
@@ -47,6 +48,9 @@ impl Policy {
         environment::refuse_more(&self.env, &request.env, refused);
         if request.state > self.state {
             refused.push(state_refused(self.state, request.state));
+        }
+        if request.home > self.home {
+            refused.push(home_refused(self.home, request.home));
         }
         if request.seccomp > self.seccomp {
             refused.push(seccomp_refused(self.seccomp, request.seccomp));
@@ -70,6 +74,10 @@ pub fn is_within(child: &Policy, parent: &Policy) -> Result<(), Refusals> {
 
 fn state_refused(held: State, asked: State) -> Refusal {
     one_word(RefusalKind::State, held.word(), asked.word())
+}
+
+fn home_refused(held: Home, asked: Home) -> Refusal {
+    one_word(RefusalKind::Home, held.word(), asked.word())
 }
 
 fn seccomp_refused(held: Seccomp, asked: Seccomp) -> Refusal {

@@ -11,7 +11,8 @@ use crate::facts::ResolvedRule;
 use crate::secrets;
 use crate::shown::{Shown, shown};
 use crate::{
-    Cage, Commands, FsAccess, FsRule, HostFacts, Place, Policy, Reach, RuleOrigin, Seccomp, State,
+    Cage, Commands, FsAccess, FsRule, Home, HostFacts, Place, Policy, Reach, RuleOrigin, Seccomp,
+    State,
 };
 
 /// The most that a project's file may ask for.
@@ -61,6 +62,7 @@ impl Ceiling {
         let bound = Policy {
             fs: if place.project_is_too_broad() { Vec::new() } else { vec![tree] },
             state: State::Scratch,
+            home: Home::Kept,
             seccomp: Seccomp::Default,
             ..Policy::closed("ceiling")
         };
@@ -130,7 +132,7 @@ impl Ceiling {
                 let index = usize::try_from(source.0).ok()?;
                 facts.sources.get(index).map(|source| source.path.clone())
             }
-            ResolvedRule::NothingToHide => None,
+            ResolvedRule::NothingToHide | ResolvedRule::AllowedAhead { .. } => None,
         };
         let of_others = |rule: &FsRule| {
             rule.reach == Reach::BeneathProject || matches!(rule.origin, RuleOrigin::Capability(_))

@@ -16,15 +16,15 @@ mod tree;
 
 pub use error::{CompileError, RuleConflict};
 
-use plan::seccomp::Profile;
+use plan::seccomp::{Profile, Watch};
 use plan::{
-    ByteString, GatekeeperPlan, HostIds, LimitsPlan, MountOp, NetworkPlan, PLAN_VERSION, Plan,
-    SeccompPlan, Start, Walls,
+    BindPurpose, ByteString, GatekeeperPlan, HostIds, LimitsPlan, MountOp, NetworkPlan,
+    PLAN_VERSION, Plan, SeccompPlan, Start, Walls,
 };
 use walls::Wall;
 
 use crate::net::Destination;
-use crate::{HostFacts, Policy, Seccomp, State};
+use crate::{Home, HostFacts, Limits, Policy, Seccomp, State};
 use areas::Areas;
 use tree::Tree;
 
@@ -53,7 +53,7 @@ pub fn compile(
     let mut tree = Tree::empty(facts);
     base::lay(&mut tree, facts, &identity, &network)?;
     grants::lay(&mut tree, facts, &areas, &identity.home)?;
-    base::lay_home(&mut tree, &areas, &identity.home);
+    base::lay_home(&mut tree, facts, &areas, &identity.home);
     base::lay_commands(&mut tree, facts, &areas)?;
     grants::lay_written_links(&mut tree, policy, facts)?;
 
@@ -61,7 +61,9 @@ pub fn compile(
     let must_exist = expectations::must_exist(&tree, &areas, &identity.home);
     let must_not_exist = expectations::must_not_exist(&tree, facts, &areas, &identity.home);
     let mut mounts = tree.into_operations();
-    cap_memory(&mut mounts, policy.limits.memory_mb);
+    let Limits { memory_mb, tmp_mb, home_mb, .. } = policy.limits;
+    plan::Room { memory_mb, tmp_mb, home_mb }.hold(&mut mounts, &identity.home);
+    let keeps_something = mounts.iter().any(is_kept_for_a_project_or_session);
     let walls = Walls {
         cage: policy.name.clone(),
         environment: environment::environment(policy, facts, &identity, &working_directory),
@@ -71,7 +73,7 @@ pub fn compile(
         mounts,
         network,
         seccomp: SeccompPlan::native(profile(policy.seccomp)),
-        limits: limits(policy),
+        limits: limits(policy, keeps_something),
         working_directory,
         umask: facts.umask & 0o777,
         must_exist,
@@ -83,9 +85,10 @@ pub fn compile(
         invocation: invocation.id.clone(),
         hostname: identity::hostname(invocation),
         unowned: invocation.unowned,
-        sources: facts.scratch.iter().cloned().collect(),
+        sources: facts.kept.sources().cloned().collect(),
         argv: invocation.argv.clone(),
         summary: String::new(),
+        watch: Watch::Nothing,
     };
     let mut plan = Plan { version: PLAN_VERSION, walls, start };
     plan.start.summary = plan.one_line();
@@ -109,8 +112,9 @@ fn check_start(
     if !facts.caller.privileged && (ids.uid == 0 || ids.gid == 0) {
         return Err(CompileError::RootWithoutPrivilege { uid: ids.uid, gid: ids.gid });
     }
-    if policy.state == State::Scratch && facts.scratch.is_none() {
-        return Err(CompileError::NoScratchDirectory);
+    let needs_scratch = policy.state == State::Scratch && facts.kept.scratch.is_none();
+    if needs_scratch || policy.home == Home::Kept && facts.kept.home.is_none() {
+        return Err(CompileError::NotKept(if needs_scratch { "`/scratch`" } else { "the home" }));
     }
     if policy.fs.len() != facts.rules.len() {
         return Err(CompileError::bug("the resolved rules are not those of the policy"));
@@ -141,7 +145,13 @@ fn profile(seccomp: Seccomp) -> Profile {
     }
 }
 
-fn limits(policy: &Policy) -> LimitsPlan {
+/// Whether an operation gives the program room on the disk that is to be bounded.
+fn is_kept_for_a_project_or_session(operation: &MountOp) -> bool {
+    let is_home = operation.bind().is_some_and(|bind| bind.purpose == BindPurpose::Home);
+    is_home || operation.overlay().is_some()
+}
+
+fn limits(policy: &Policy, keeps_something: bool) -> LimitsPlan {
     let limits = &policy.limits;
     LimitsPlan {
         memory_mb: limits.memory_mb,
@@ -149,17 +159,8 @@ fn limits(policy: &Policy) -> LimitsPlan {
         cpu_millis: limits.cpu_millis,
         pids: limits.pids,
         walltime_sec: limits.walltime_sec,
-    }
-}
-
-/// K225: files in memory count as memory, so no such file system is larger than all memory that the
-/// cage may have.
-fn cap_memory(mounts: &mut [MountOp], memory_mb: Option<u64>) {
-    let Some(most) = memory_mb.map(|mebibytes| mebibytes.saturating_mul(1 << 20)) else { return };
-    for operation in mounts {
-        if let Some(size) = operation.memory_mut() {
-            size.bytes = size.bytes.min(most);
-        }
+        workspace_mb: keeps_something
+            .then_some(limits.workspace_mb.unwrap_or(Limits::WORKSPACE_MB)),
     }
 }
 

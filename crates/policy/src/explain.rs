@@ -21,6 +21,10 @@ use crate::{Commands, EnvironmentRule, FsAccess, FsRule, Place, Policy};
 pub enum PathVerdict {
     /// Can be read and changed.
     ReadWrite,
+    /// Can be read and changed, in a layer that is reviewed before any of it is the host's.
+    Cow,
+    /// Can be read and changed, in a layer that the project keeps.
+    Cache,
     /// Can be read.
     ReadOnly,
     /// Can be read; not changed, because it runs code on the host.
@@ -79,6 +83,8 @@ pub fn path(policy: &Policy, place: &Place, path: &HostPath) -> PathAnswer {
         _ if secret.is_some() => PathVerdict::Hidden,
         _ if protected.is_some() => PathVerdict::Protected,
         Some(FsAccess::ReadWrite) => PathVerdict::ReadWrite,
+        Some(FsAccess::Cow) => PathVerdict::Cow,
+        Some(FsAccess::Cache) => PathVerdict::Cache,
         Some(FsAccess::ReadOnly) => PathVerdict::ReadOnly,
         Some(FsAccess::Hide) if is_inside_a_grant(&rules, path) => PathVerdict::Hidden,
         Some(FsAccess::Hide) | None => without_rule(policy, place, path),
@@ -126,8 +132,8 @@ fn suggest_path(place: &Place, path: &HostPath, verdict: PathVerdict) -> Option<
         return None;
     }
     let word = match verdict {
-        PathVerdict::ReadOnly | PathVerdict::Protected => FsAccess::ReadWrite.word(),
-        _ => FsAccess::ReadOnly.word(),
+        PathVerdict::Hidden | PathVerdict::Absent => FsAccess::ReadOnly.word(),
+        _ => FsAccess::ReadWrite.word(),
     };
     let below = path.as_path().strip_prefix(place.project.as_path()).ok();
     // A project's file can neither name what lies outside nor lift the protection.
@@ -208,6 +214,8 @@ impl fmt::Display for PathAnswer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let verdict = match self.verdict {
             PathVerdict::ReadWrite => "can be read and changed",
+            PathVerdict::Cow => "can be read and changed; on the host once that is applied",
+            PathVerdict::Cache => "can be read and changed, for this project alone",
             PathVerdict::ReadOnly => "can be read, not changed",
             PathVerdict::Protected => "can be read, not changed: it runs code on the host",
             PathVerdict::Hidden => "is hidden",

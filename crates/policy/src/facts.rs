@@ -29,15 +29,56 @@ pub struct HostFacts {
     pub between: Vec<FoundPath>,
     /// Values of the variables that the policy inherits and the caller has.
     pub environment: Vec<(String, ByteString)>,
-    /// The kept directory behind `/scratch`, where the policy's state is `scratch`. Its descriptor
-    /// comes after those of `sources`.
-    pub scratch: Option<Source>,
+    /// Directories of ours that outlive the run. Their descriptors come after those of `sources`.
+    pub kept: Kept,
     /// The project's root: where a run starts when its working directory is not visible.
     pub project: HostPath,
     /// The directory in which the program should start, if the cage shows it.
     pub working_directory: HostPath,
     /// The caller's file mode creation mask.
     pub umask: u32,
+}
+
+/// Directories of the user's own that are there after the cage.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// The one behind `/scratch`, where the policy's state is `scratch`.
+    pub scratch: Option<Source>,
+    /// The cage's home, where the policy's home is `kept`.
+    pub home: Option<Source>,
+    /// Areas with layers, each with the directory of [`HostFacts::sources`] that it lies above.
+    pub layers: Vec<(SourceIndex, Source)>,
+}
+
+impl Kept {
+    /// All of them, in the order of their descriptors.
+    pub fn sources(&self) -> impl Iterator<Item = &Source> {
+        self.scratch.iter().chain(&self.home).chain(self.layers.iter().map(|(_, area)| area))
+    }
+}
+
+impl HostFacts {
+    /// The index of the directory behind `/scratch`.
+    pub fn scratch(&self) -> Option<SourceIndex> {
+        self.kept.scratch.as_ref().map(|_| self.kept_at(0))
+    }
+
+    /// The index of the home that is kept.
+    pub fn kept_home(&self) -> Option<SourceIndex> {
+        self.kept.home.as_ref().map(|_| self.kept_at(usize::from(self.kept.scratch.is_some())))
+    }
+
+    /// The index of the area whose layer lies above a directory.
+    pub fn layer_above(&self, lower: SourceIndex) -> Option<SourceIndex> {
+        let position = self.kept.layers.iter().position(|(below, _)| *below == lower)?;
+        let before = [&self.kept.scratch, &self.kept.home].into_iter().flatten().count();
+        Some(self.kept_at(before + position))
+    }
+
+    fn kept_at(&self, position: usize) -> SourceIndex {
+        let index = self.sources.len().saturating_add(position);
+        SourceIndex(u32::try_from(index).unwrap_or(u32::MAX))
+    }
 }
 
 /// Who asked for the cage.
@@ -69,6 +110,12 @@ pub enum ResolvedRule {
     /// A `hide` rule on a path that does not exist: nothing to cover. For any other rule
     /// resolution has already failed.
     NothingToHide,
+    /// A read-write rule of the user's own on a protected path that does not exist, in a writable grant: the cage
+    /// may make it, and it is not set aside.
+    AllowedAhead {
+        /// Where it will be.
+        place: HostPath,
+    },
 }
 
 /// A host object found below a grant.

@@ -38,6 +38,10 @@ pub enum Kind {
     RecordLost,
     /// Somebody else changed what the cage covers while it was built.
     TreeChanged,
+    /// Changes that the program would add to are in use by another run or by a review.
+    WorkspaceInUse,
+    /// The changes that are kept take as much already as they may.
+    WorkspaceFull,
     /// Another start has the same name.
     Duplicate,
     /// The supervisor is ending and starts nothing more.
@@ -67,7 +71,7 @@ pub enum Fault {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 22] = [
         Self::Usage,
         Self::PolicySyntax,
         Self::PolicyInvalid,
@@ -85,6 +89,8 @@ impl Kind {
         Self::RecordUnavailable,
         Self::RecordLost,
         Self::TreeChanged,
+        Self::WorkspaceInUse,
+        Self::WorkspaceFull,
         Self::Duplicate,
         Self::Closing,
         Self::CannotBuild,
@@ -110,6 +116,8 @@ impl Kind {
             Self::RecordUnavailable => "record_unavailable",
             Self::RecordLost => "record_lost",
             Self::TreeChanged => "tree_changed",
+            Self::WorkspaceInUse => "workspace_in_use",
+            Self::WorkspaceFull => "workspace_full",
             Self::Duplicate => "duplicate",
             Self::Closing => "closing",
             Self::CannotBuild => "cannot_build",
@@ -124,6 +132,7 @@ impl Kind {
             Self::NotApproved | Self::BeyondCeiling | Self::TooBroad | Self::UncagedNotAllowed => {
                 Fault::Refused
             }
+            Self::WorkspaceInUse | Self::WorkspaceFull => Fault::Refused,
             Self::LimitsUnavailable
             | Self::TooLittleMemory
             | Self::NetworkError

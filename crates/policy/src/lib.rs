@@ -23,11 +23,11 @@ pub mod place;
 pub mod protected;
 pub mod schema;
 pub mod secrets;
-pub mod shown;
 pub mod text;
 pub mod ungrantable;
 
 pub use plan::destination as net;
+pub use plan::shown;
 pub use text::capabilities;
 
 pub use algebra::{Refusal, Refusals, is_within};
@@ -37,8 +37,8 @@ pub use compile::{CompileError, Invocation, compile};
 pub use facts::HostFacts;
 pub use kind::{Fault, Kind, with_causes};
 pub use model::{
-    Cage, Commands, EnvironmentRule, FsAccess, FsRule, Limits, Network, Policy, Reach, RuleOrigin,
-    Seccomp, State,
+    Cage, Commands, EnvironmentRule, FsAccess, FsRule, Home, Limits, Network, Policy, Reach,
+    RuleOrigin, Seccomp, State,
 };
 pub use network_settings::{NetworkSettings, Proxy, ProxyAddress, ProxyHost};
 pub use place::Place;

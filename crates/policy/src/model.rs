@@ -40,6 +40,8 @@ pub struct Policy {
     pub net: Network,
     /// Whether `/scratch` outlives a run.
     pub state: State,
+    /// Whether the cage's own home outlives a run.
+    pub home: Home,
     /// Which system call profile.
     pub seccomp: Seccomp,
     /// Bounds; an absent one is unbounded.
@@ -66,6 +68,10 @@ pub enum FsAccess {
     Hide,
     /// Read and start programs.
     ReadOnly,
+    /// As [`FsAccess::Cow`], in a layer that the project keeps and that is never brought to the host.
+    Cache,
+    /// Make and change files in a layer of the session's own, which somebody reviews before it is the host's.
+    Cow,
     /// Make and change files as well.
     ReadWrite,
 }
@@ -143,6 +149,15 @@ pub enum State {
     Scratch,
 }
 
+/// Whether the cage's own home outlives a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Home {
+    /// Memory, gone when the program ends.
+    Memory,
+    /// A private directory, kept for the next run in the same project.
+    Kept,
+}
+
 /// The system call profile. There is no way to name a single call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Seccomp {
@@ -165,6 +180,17 @@ pub struct Limits {
     pub pids: Option<u32>,
     /// At least 1.
     pub walltime_sec: Option<u64>,
+    /// Room for files in memory at `/tmp` and `/scratch`, in MiB; at least 1.
+    pub tmp_mb: Option<u64>,
+    /// The same at the cage's home.
+    pub home_mb: Option<u64>,
+    /// Of layers and of a home that is kept; at least 1. An absent one is [`Limits::WORKSPACE_MB`].
+    pub workspace_mb: Option<u64>,
+}
+
+impl Limits {
+    /// Most that layers may take where nothing else is said, in MiB: 10 GiB.
+    pub const WORKSPACE_MB: u64 = 10 << 10;
 }
 
 impl Policy {
@@ -177,9 +203,18 @@ impl Policy {
             env: BTreeMap::new(),
             net: Network::default(),
             state: State::Ephemeral,
+            home: Home::Memory,
             seccomp: Seccomp::Default,
             limits: Limits::default(),
         }
+    }
+}
+
+impl Policy {
+    /// Whether a run writes to directories of the user's own that are there after it.
+    pub fn keeps_something(&self) -> bool {
+        let has_layers = self.fs.iter().any(|rule| rule.access.is_layered());
+        has_layers || self.state == State::Scratch || self.home == Home::Kept
     }
 }
 
@@ -216,12 +251,34 @@ impl Network {
 }
 
 impl FsAccess {
+    /// Whether what the program changes goes to a layer above the host's files.
+    pub fn is_layered(self) -> bool {
+        matches!(self, Self::Cache | Self::Cow)
+    }
+
+    /// Whether what the program changes is, or may after a review become, the host's.
+    pub fn may_change_host(self) -> bool {
+        matches!(self, Self::Cow | Self::ReadWrite)
+    }
+
     /// The word of the policy language.
     pub fn word(self) -> &'static str {
         match self {
             Self::Hide => "hide",
             Self::ReadOnly => "ro",
+            Self::Cache => "cache",
+            Self::Cow => "cow",
             Self::ReadWrite => "rw",
+        }
+    }
+}
+
+impl Home {
+    /// The word of the policy language.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Kept => "kept",
         }
     }
 }

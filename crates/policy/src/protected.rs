@@ -1,7 +1,8 @@
 //! Names that run code on the host without anyone having asked to run the project: by entering a
 //! directory, opening an editor, asking for the state of a repository, starting a shell or an
 //! agent. One table. Inside a read-write grant such a file is read-only, and one that appears
-//! during a run is set aside and reported.
+//! during a run is set aside and reported; but what Git may rightly change there, because its commits hold it,
+//! is judged after the run instead ([`Change`]).
 //!
 //! Not in the table, on purpose: what runs only when a person builds, tests or starts the project
 //! (`Makefile`, `build.rs`, `package.json`, `conftest.py`), because that is what a cage is asked
@@ -31,6 +32,18 @@ pub struct Entry {
     pub object: Object,
     /// What runs it.
     pub runs_by: &'static str,
+    /// What a program may make of it.
+    pub change: Change,
+}
+
+/// What a program in a cage may make of a protected file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Nothing: it runs with no further act of the user, or is asked by every command.
+    Never,
+    /// What a commit held when the run began, as a checkout does. It runs when the user uses the tool that reads
+    /// it, which would run the same after a checkout of the user's own.
+    ToCommitted,
 }
 
 /// What kind of object a name has, or an entry concerns.
@@ -77,6 +90,12 @@ pub fn holding(home: Option<&HostPath>, path: &HostPath, object: Object) -> Opti
 /// The table, for whoever shows it.
 pub fn table() -> &'static [Entry] {
     TABLE
+}
+
+/// What a program may make of what is protected for a reason: an entry's pattern, or another one.
+pub fn change_of(pattern: &str) -> Change {
+    let entry = TABLE.iter().find(|entry| entry.pattern == pattern);
+    entry.map_or(Change::Never, |entry| entry.change)
 }
 
 /// Directories, relative to one that may hold protected files, whose contents have to be listed

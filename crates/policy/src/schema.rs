@@ -7,7 +7,8 @@ use plan::network::{GATEKEEPER_PORTS, MOST_PORTS};
 use serde_json::{Map, Value, json};
 
 use crate::text::limits::{
-    Bounds, CPU_MILLIS, CPU_SHARES, CPU_WEIGHT, MEMORY_MB, PIDS, WALLTIME_SEC,
+    Bounds, CPU_MILLIS, CPU_SHARES, CPU_WEIGHT, HOME_MB, MEMORY_MB, PIDS, TMP_MB, WALLTIME_SEC,
+    WORKSPACE_MB,
 };
 use crate::text::words::{self, Word};
 use crate::text::{
@@ -33,6 +34,7 @@ fn document(title: &str, top: &[Word], author: Author) -> Value {
             "oneOf": [{ "const": words::DISABLED }, table(words::CAGE, cage_word)],
         })),
         "agent" => named(agent()),
+        "profile" => named(table(words::PROFILE, cage_word)),
         "ceiling" => table(words::CEILING, |word| match word {
             "env" => names("^([A-Za-z_][A-Za-z0-9_]*\\*?|\\*)$"),
             other => cage_word(other),
@@ -73,7 +75,7 @@ fn named(shape: Value) -> Value {
 
 fn cage_word(word: &str, author: Author) -> Value {
     match word {
-        "extends" => json!({ "type": "string" }),
+        "extends" | "from" => json!({ "type": "string" }),
         "fs" => fs(author),
         "commands" => commands(),
         "env" => json!({ "oneOf": [names(VARIABLE), {
@@ -83,6 +85,7 @@ fn cage_word(word: &str, author: Author) -> Value {
         }] }),
         "net" => net(),
         "state" => one_of(words::STATE),
+        "home" => one_of(words::HOME),
         "seccomp" => one_of(words::SECCOMP),
         "limits" => limits(),
         _ => Value::Bool(false),
@@ -161,6 +164,9 @@ fn limits() -> Value {
             "maximum": thousandths(CPU_MILLIS.most),
         }),
         "pids" => whole(&PIDS),
+        "tmp_mb" => whole(&TMP_MB),
+        "home_mb" => whole(&HOME_MB),
+        "workspace_mb" => whole(&WORKSPACE_MB),
         _ => whole(&WALLTIME_SEC),
     });
     if let Some(limits) = limits.as_object_mut() {

@@ -269,6 +269,7 @@ const TABLE: &[Secret] = &[
     secret(".aider.conf.yml", "Aider keys"),
     secret(".continue", "Continue keys"),
     secret(".local/share/opencode", "OpenCode credentials"),
+    secret(".local/share/stockade", "credentials of caged agents"),
     secret(".config/goose", "Goose credentials"),
     secret(".local/share/goose", "Goose histories"),
     // Data bases.

@@ -37,7 +37,7 @@ pub use path::{PathProblem, absolute};
 pub use render::Style;
 pub use rules::Rules;
 pub use variables::FIXED as FIXED_VARIABLES;
-pub use written::{RuleError, Writer, WrittenRules};
+pub use written::{RuleError, RuleFault, Writer, WrittenRules};
 
 use crate::{Cage, Ceiling, Limits, NetworkSettings, Place, RuleOrigin};
 
@@ -75,6 +75,10 @@ pub struct Document {
     pub cages: IndexMap<String, Cage>,
     /// Agents by name, in the order of the text.
     pub agents: IndexMap<String, Agent>,
+    /// The user's profiles by name, in the order of the text; always none in a project's file.
+    pub profiles: IndexMap<String, Profile>,
+    /// What every cage of the file has, and every profile.
+    pub defaults: Rules,
     /// The user's ceiling; always none in a project's file.
     pub ceiling: Option<Ceiling>,
     /// How this machine reaches the network; always the default in a project's file.
@@ -90,6 +94,16 @@ pub struct Agent {
     pub command: Vec<String>,
     /// Where it was written.
     pub origin: RuleOrigin,
+}
+
+/// A policy of the user's for any project, as far as it is written: what it adds to is found by whoever
+/// knows the built-in ones.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// The profile that it adds to.
+    pub from: Option<String>,
+    /// What it says itself.
+    pub rules: Rules,
 }
 
 /// Which cage an agent runs in.

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
 use plan::HostPath;
-use resolve::{Surroundings, SurroundingsError};
+use resolve::{KeptPlaces, Surroundings, SurroundingsError};
 use rustix::io::Errno;
 use state::Locations;
 
@@ -69,7 +69,7 @@ impl Caller {
             token: self.locations.token.clone(),
             policy_files: project_file.into_iter().chain(configuration).collect(),
             executable: own_executable(),
-            scratch: None,
+            kept: KeptPlaces::default(),
             working_directory: self.working_directory.clone(),
             project,
         }

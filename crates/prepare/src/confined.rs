@@ -102,6 +102,6 @@ fn becomes(
 fn source<'a>(found: &ResolvedRule, facts: &'a HostFacts) -> Option<&'a Source> {
     match found {
         ResolvedRule::Found { source, .. } => facts.sources.get(usize::try_from(source.0).ok()?),
-        ResolvedRule::NothingToHide => None,
+        ResolvedRule::NothingToHide | ResolvedRule::AllowedAhead { .. } => None,
     }
 }

@@ -19,11 +19,26 @@ pub struct Choice {
     pub cage: Option<String>,
     /// An agent of the policy files, with its cage and command; it wins over `cage`.
     pub agent: Option<String>,
+    /// Whether an agent that the policy files do not define may be a built-in one: those are made of the tools and
+    /// settings of the person who asks.
+    pub agents: Agents,
+    /// A profile of the user's or a built-in one, in place of a cage of the policy files.
+    pub profile: Option<String>,
     /// Capabilities of a plugin, see [`policy::capabilities`]. If there are any, they are the policy,
     /// under the user's ceiling, and no cage of the files is.
     pub capabilities: Vec<String>,
     /// Whether there is to be a cage at all.
     pub sandbox: Sandbox,
+}
+
+/// Which agents there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Agents {
+    /// Those of the policy files.
+    #[default]
+    Defined,
+    /// Those, and the built-in ones.
+    DefinedAndBuiltIn,
 }
 
 /// Whether programs get cages.
@@ -115,6 +130,16 @@ impl Documents {
         self.only_one(Definition::Agent, name, defined)
     }
 
+    /// Whether a policy file defines an agent of this name.
+    pub(super) fn defines_agent(&self, name: &str) -> bool {
+        self.each().any(|(_, document)| document.agents.contains_key(name))
+    }
+
+    /// The agents of both files.
+    pub(super) fn agent_names(&self) -> Vec<String> {
+        self.each().flat_map(|(_, document)| document.agents.keys().cloned()).collect()
+    }
+
     fn only_one<'a>(
         &self,
         what: Definition,
@@ -132,6 +157,7 @@ impl Documents {
         let defined = self.each().flat_map(|(_, document)| match what {
             Definition::Agent => document.agents.keys().cloned().collect::<Vec<_>>(),
             Definition::Cage => document.cages.keys().cloned().collect(),
+            Definition::Profile => document.profiles.keys().cloned().collect(),
         });
         SelectionError::Undefined { what, name: name.to_owned(), defined: defined.collect() }
     }

@@ -6,6 +6,7 @@ use policy::capabilities::CapabilityErrors;
 use policy::ceiling::Excess;
 use policy::shown::shown;
 use policy::{CompileError, Kind, built_in};
+use profiles::agents::NotAvailable;
 use resolve::{ResolveError, SurroundingsError};
 use rustix::io::Errno;
 
@@ -61,6 +62,15 @@ pub enum SelectionError {
         /// By this name.
         name: String,
     },
+    /// A built-in agent cannot be had here.
+    #[error(transparent)]
+    Agent(#[from] NotAvailable),
+    /// A profile adds to itself.
+    #[error("profile `{}` adds to itself, by way of its `from`", shown(.name))]
+    ProfileCycle {
+        /// One of those that do.
+        name: String,
+    },
     /// What a plugin was given cannot be read.
     #[error(transparent)]
     Capabilities(#[from] CapabilityErrors),
@@ -111,6 +121,8 @@ pub enum Definition {
     Cage,
     /// A program and its cage.
     Agent,
+    /// A policy for any project.
+    Profile,
 }
 
 impl std::fmt::Display for Definition {
@@ -118,6 +130,7 @@ impl std::fmt::Display for Definition {
         formatter.write_str(match self {
             Self::Cage => "cage",
             Self::Agent => "agent",
+            Self::Profile => "profile",
         })
     }
 }
@@ -158,6 +171,14 @@ pub enum PrepareError {
     /// there for the daemon's next start.
     #[error("the file with the daemon's token is gone: `{}`", shown(.0))]
     TokenGone(HostPath),
+    /// The directory of a built-in agent's settings cannot be made.
+    #[error("the settings of the agent cannot be made: `{}`: {source}", shown(.path))]
+    AgentSettings {
+        /// What was to be made.
+        path: HostPath,
+        /// Why it was not.
+        source: std::io::Error,
+    },
     /// A start cannot be named.
     #[error("the kernel gives no random bytes: {}", std::io::Error::from(*.0))]
     NoRandomBytes(Errno),
@@ -172,9 +193,12 @@ impl SelectionError {
             Self::Text(_) => Kind::PolicySyntax,
             Self::Trust(_) | Self::NotApproved { .. } => Kind::NotApproved,
             Self::TooBroad(_) => Kind::TooBroad,
-            Self::Undefined { .. } | Self::DefinedTwice { .. } | Self::Capabilities(_) => {
-                Kind::PolicyInvalid
-            }
+            Self::Undefined { .. }
+            | Self::DefinedTwice { .. }
+            | Self::ProfileCycle { .. }
+            | Self::Capabilities(_) => Kind::PolicyInvalid,
+            Self::Agent(NotAvailable::NotInstalled { .. }) => Kind::ProgramNotFound,
+            Self::Agent(NotAvailable::NoPlace { .. }) => Kind::CannotBuild,
             Self::PluginBeyondCeiling(_) => Kind::BeyondCeiling,
             Self::PluginWithoutCage => Kind::UncagedNotAllowed,
             Self::NeedsCage { .. } | Self::TooManyPorts { .. } => Kind::Usage,
@@ -192,7 +216,9 @@ impl PrepareError {
                 Kind::BeyondCeiling
             }
             Self::LeadsTo { .. } => Kind::TooBroad,
-            Self::TokenGone(_) | Self::NoRandomBytes(_) => Kind::CannotBuild,
+            Self::TokenGone(_) | Self::NoRandomBytes(_) | Self::AgentSettings { .. } => {
+                Kind::CannotBuild
+            }
         }
     }
 }
@@ -202,7 +228,7 @@ fn of_compile(error: &CompileError) -> Kind {
         CompileError::Rules(_) => Kind::PolicyInvalid,
         CompileError::NoProgram | CompileError::NulInArgument => Kind::Usage,
         CompileError::RootWithoutPrivilege { .. }
-        | CompileError::NoScratchDirectory
+        | CompileError::NotKept(_)
         | CompileError::Bug(_) => Kind::CannotBuild,
     }
 }

@@ -8,6 +8,7 @@
 //! could make otherwise.
 #![forbid(unsafe_code)]
 
+mod agent;
 mod caller;
 mod confined;
 mod documents;
@@ -15,6 +16,7 @@ mod error;
 mod invocation;
 mod own_places;
 mod policy_files;
+mod profile;
 mod selection;
 
 pub mod project;
@@ -25,17 +27,21 @@ use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use plan::seccomp::Watch;
 use plan::{Access, ByteString, FileKind, HostPath, MountOp, Plan, Source};
 use policy::facts::{HostFacts, ResolvedRule};
-use policy::{FsAccess, FsRule, Invocation, Policy, Reach, RuleOrigin};
+use policy::{FsAccess, FsRule, Invocation, Place, Policy, Reach, RuleOrigin};
+use resolve::commits::{Repository, Watched};
 use resolve::{AtStart, Index, Link, Listed, ResolveError, Resolved};
 
 pub use caller::Caller;
 pub use confined::Confined;
-pub use documents::{Choice, Documents, Sandbox};
+pub use documents::{Agents, Choice, Documents, Sandbox};
 pub use error::{Approvals, Definition, PrepareError, SelectionError};
 pub use invocation::Name;
 pub use policy_files::PolicyFiles;
+pub use profile::ProfileNames;
+pub use profiles::agents;
 pub use selection::{Selected, Selection, TooBroad, UncagedSelection, select, select_from};
 
 /// A cage that is ready to be built.
@@ -53,6 +59,12 @@ pub struct Prepared {
     pub directories: Vec<Listed>,
     /// Indexes of repositories in writable grants as they were.
     pub indexes: Vec<Index>,
+    /// Repositories in writable grants, with their commits as they were.
+    pub repositories: Vec<Repository>,
+    /// Protected files that the cage can change, because a commit holds them.
+    pub watched: Vec<Watched>,
+    /// Those that it cannot although a commit holds them, with the reason.
+    pub kept_locked: Vec<(HostPath, &'static str)>,
     /// The caller's home, if it has one.
     pub home: Option<HostPath>,
     /// What flags hide, by what the host has there.
@@ -61,12 +73,26 @@ pub struct Prepared {
     pub hidden_once_there: Vec<HostPath>,
     /// What the user's own rules, and not a project's, grant read-write.
     pub writable_by_name: Vec<HostPath>,
+    /// What a note about the program's calls is explained by; none where nothing is noted.
+    pub grounds: Option<Arc<Grounds>>,
+}
+
+/// Why a cage is as it is.
+#[derive(Debug)]
+pub struct Grounds {
+    /// The policy that it was compiled from.
+    pub policy: Policy,
+    /// What relative paths and `~` stand for.
+    pub place: Place,
 }
 
 /// Resolves the selected policy on this host and compiles it for a program, under a name that no
 /// other start has.
 pub fn prepare(selection: &Selection, argv: &[OsString]) -> Result<Prepared, PrepareError> {
     let name = Name::new().map_err(PrepareError::NoRandomBytes)?;
+    if let Some(agent) = &selection.agent {
+        agent::make_settings(&agent.settings)?;
+    }
     let resolved = resolve(selection)?;
     if let Some(ceiling) = &selection.ceiling {
         ceiling
@@ -83,7 +109,17 @@ pub fn prepare(selection: &Selection, argv: &[OsString]) -> Result<Prepared, Pre
     let hidden_by_flags = hidden_by_flags(&selection.policy, &resolved.facts);
     let hidden_once_there = hidden_once_there(&selection.policy, &resolved.facts);
     let writable_by_name = writable_by_name(&selection.policy, &resolved.facts);
-    let Resolved { facts, sources, links, links_inside, directories, indexes } = resolved;
+    let Resolved {
+        facts,
+        sources,
+        links,
+        links_inside,
+        directories,
+        indexes,
+        repositories,
+        watched,
+        kept_locked,
+    } = resolved;
     Ok(Prepared {
         plan: Arc::new(plan),
         sources,
@@ -91,10 +127,14 @@ pub fn prepare(selection: &Selection, argv: &[OsString]) -> Result<Prepared, Pre
         links_inside,
         directories,
         indexes,
+        repositories,
+        watched,
+        kept_locked,
         home: facts.caller.home,
         hidden_by_flags,
         hidden_once_there,
         writable_by_name,
+        grounds: None,
     })
 }
 
@@ -108,6 +148,7 @@ fn writable_by_name(policy: &Policy, facts: &HostFacts) -> Vec<HostPath> {
             let index = usize::try_from(source.0).ok()?;
             Some(facts.sources.get(index)?.path.clone())
         }
+        ResolvedRule::AllowedAhead { place } => Some(place.clone()),
         ResolvedRule::NothingToHide => None,
     };
     rules.filter_map(place).collect()
@@ -164,6 +205,15 @@ fn hidden_once_there(policy: &Policy, facts: &HostFacts) -> Vec<HostPath> {
 }
 
 impl Prepared {
+    /// The same cage, of whose program something is noted. It sees and may do what it would without.
+    #[must_use]
+    pub fn watched(mut self, watch: Watch, selection: &Selection) -> Self {
+        let (policy, place) = (selection.policy.clone(), selection.place.clone());
+        self.grounds = (!watch.is_nothing()).then(|| Arc::new(Grounds { policy, place }));
+        Arc::make_mut(&mut self.plan).start.watch = watch;
+        self
+    }
+
     /// What the search after the run has to know.
     pub fn at_start(&self) -> AtStart {
         let covered = self.covered().map(|source| source.path.clone()).collect();
@@ -172,7 +222,19 @@ impl Prepared {
         let read_only = read_only.map(|(source, _)| source.path.clone()).collect();
         let (directories, indexes) = (self.directories.clone(), self.indexes.clone());
         let (links_inside, home) = (self.links_inside.clone(), self.home.clone());
-        AtStart { covered, links, links_inside, read_only, directories, indexes, home, named }
+        let (repositories, watched) = (self.repositories.clone(), self.watched.clone());
+        AtStart {
+            covered,
+            links,
+            links_inside,
+            read_only,
+            directories,
+            indexes,
+            repositories,
+            watched,
+            home,
+            named,
+        }
     }
 
     /// What the cage has a cover over, hidden or read-only. Replacing such a path on the host takes

@@ -22,7 +22,7 @@ pub(super) fn make(missing: &[OwnMissing]) -> Result<(), PrepareError> {
 
 /// Those above belong to whoever has the directory that they are made in: root must not leave its own
 /// in somebody's home.
-fn make_with_those_above(path: &HostPath) -> std::io::Result<()> {
+pub(super) fn make_with_those_above(path: &HostPath) -> std::io::Result<()> {
     let there = |directory: &&HostPath| directory.as_path().exists();
     let above = path.ancestors_from_root();
     let owner = above.iter().rev().find(there).map(|directory| directory.as_path().metadata());
@@ -36,6 +36,20 @@ fn make_with_those_above(path: &HostPath) -> std::io::Result<()> {
         }
     }
     make_one(path.as_path()).map(drop)
+}
+
+/// Gives what root has made to whoever has the directory that it is for, with all that is in it.
+pub(super) fn give_to_owner_of(directory: &HostPath, made: &Path) -> std::io::Result<()> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    let owner = directory.as_path().metadata()?;
+    if made.symlink_metadata()?.is_dir() {
+        for entry in std::fs::read_dir(made)? {
+            give_to_owner_of(directory, &entry?.path())?;
+        }
+    }
+    std::os::unix::fs::lchown(made, Some(owner.uid()), Some(owner.gid()))
 }
 
 /// Who made a directory. One that is somebody else's keeps its owner, whatever it has become meanwhile.

@@ -58,6 +58,23 @@ impl PolicyFiles {
         Ok(Self { project, place, user, locations, working_directory, text_is_given })
     }
 
+    /// As [`PolicyFiles::read`], for a profile: without a policy file the project is the whole working tree
+    /// of Git that the caller is in, because tools work on that.
+    pub fn read_for_profile(
+        caller: &Caller,
+        project: Option<&Path>,
+    ) -> Result<Self, SelectionError> {
+        let found = match project {
+            Some(_) => None,
+            None => {
+                let directory = caller.working_directory.as_path();
+                Some(Project::find_with_tree(directory, caller.home().as_slice())?)
+            }
+        };
+        let root = found.map(|project| project.root);
+        Self::read(caller, root.as_ref().map(HostPath::as_path).or(project))
+    }
+
     /// How the user's configuration has this machine reach the network, whatever the project. What its
     /// relative paths stand for is not known here: any project will do for reading them.
     pub fn user_network(caller: &Caller) -> Result<NetworkSettings, SelectionError> {

@@ -62,6 +62,24 @@ impl Project {
         Ok(Self { root: start, file: None })
     }
 
+    /// As [`Project::find`]; without a policy file anywhere upward, the top of the Git working tree that
+    /// `working_directory` lies in. One that belongs to somebody else counts for nothing, nor does one in
+    /// a home or above it.
+    pub fn find_with_tree(
+        working_directory: &Path,
+        homes: &[HostPath],
+    ) -> Result<Self, ProjectError> {
+        let found = Self::find(working_directory)?;
+        if found.file.is_some() {
+            return Ok(found);
+        }
+        let above = std::iter::successors(Some(found.root.clone()), HostPath::parent);
+        let mut narrow = above
+            .take_while(|directory| !policy::ungrantable::is_home_or_system_tree(directory, homes));
+        let root = narrow.find(has_own_repository).unwrap_or(found.root);
+        Ok(Self { root, file: None })
+    }
+
     /// The project whose root is `directory`, whatever lies above it. A relative path begins at
     /// `working_directory`.
     pub fn at(working_directory: &Path, directory: &Path) -> Result<Self, ProjectError> {
@@ -69,6 +87,14 @@ impl Project {
         let file = PolicyFile::in_project(&root)?;
         Ok(Self { root, file })
     }
+}
+
+/// Whether a directory is the top of a working tree of the caller's. Git asks the same of whose it is.
+fn has_own_repository(directory: &HostPath) -> bool {
+    let Ok(repository) = directory.join(".git") else { return false };
+    let caller = rustix::process::geteuid();
+    let is_own = |status: rustix::fs::Stat| caller.is_root() || status.st_uid == caller.as_raw();
+    rustix::fs::lstat(repository.as_path()).is_ok_and(is_own)
 }
 
 /// Where a directory really is. K58

@@ -1,18 +1,22 @@
 //! Which policy holds: the project's file, the user's configuration, or what is built in; which cage
 //! of it; and whether the user's ceiling or approval covers it.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use audit::UncagedReason;
 use policy::text::Flags;
 use policy::{Cage, Ceiling, NetworkSettings, Place, Policy, RuleOrigin, capabilities};
+use profiles::agents::Agent;
 use resolve::Surroundings;
 
+use super::agent::{self, BuiltIn};
 use super::caller::Caller;
 use super::confined::Confined;
-use super::documents::{Choice, Documents, Sandbox};
+use super::documents::{Agents, Author, Choice, Chosen, Documents, Sandbox};
 use super::error::SelectionError;
 use super::policy_files::{Permitted, PolicyFiles};
+use super::profile;
 
 /// What holds for a program: a policy, or none because the cage is disabled.
 #[derive(Debug)]
@@ -30,6 +34,8 @@ pub struct Selection {
     pub policy: Policy,
     /// The command of the agent that was asked for.
     pub agent_command: Vec<String>,
+    /// The agent itself, if it is a built-in one.
+    pub agent: Option<Agent>,
     /// What relative paths and `~` stand for.
     pub place: Place,
     /// Where and for whom the policy will be resolved.
@@ -93,7 +99,17 @@ pub fn select(
     flags: &Flags,
     too_broad: TooBroad,
 ) -> Result<Selected, SelectionError> {
-    let files = PolicyFiles::read(caller, choice.project.as_deref())?;
+    let project = choice.project.as_deref();
+    let files = match &choice.profile {
+        Some(_) => PolicyFiles::read_for_profile(caller, project)?,
+        None => PolicyFiles::read(caller, project)?,
+    };
+    let files = match &choice.agent {
+        Some(name) if choice.agents == Agents::DefinedAndBuiltIn => {
+            agent::files(name, files, caller, project)?
+        }
+        _ => files,
+    };
     select_from(files, caller, choice, flags, too_broad)
 }
 
@@ -110,9 +126,30 @@ pub fn select_from(
     if is_plugin && choice.sandbox == Sandbox::Off {
         return Err(SelectionError::PluginWithoutCage);
     }
-    let chosen = if is_plugin { None } else { documents.choose(choice)? };
+    let built_in = match &choice.agent {
+        Some(name) if choice.agents == Agents::DefinedAndBuiltIn && !is_plugin => {
+            agent::built_in(name, &files, &documents, caller, flags, too_broad)?
+        }
+        _ => None,
+    };
+    let chosen = match (&built_in, &choice.profile) {
+        _ if is_plugin => None,
+        (Some(BuiltIn { agent, policy }), _) => {
+            let cage = Cow::Owned(Cage::Enabled(policy.clone()));
+            Some(Chosen { cage, name: agent.name, agent: None, author: Author::User })
+        }
+        (None, Some(name)) => {
+            let policy = profile::policy(name, &files, &documents, caller, flags, too_broad)?;
+            let cage = Cow::Owned(Cage::Enabled(policy));
+            Some(Chosen { cage, name, agent: None, author: Author::User })
+        }
+        (None, None) => documents.choose(choice)?,
+    };
     let agent = chosen.as_ref().and_then(|chosen| chosen.agent);
-    let agent_command = agent.map(|agent| agent.command.clone()).unwrap_or_default();
+    let agent_command = match &built_in {
+        Some(built_in) => built_in.agent.command.clone(),
+        None => agent.map(|agent| agent.command.clone()).unwrap_or_default(),
+    };
     let permitted = match &chosen {
         Some(chosen) => files.permit(&documents, chosen)?,
         None if is_plugin => plugin(&choice.capabilities, &files.place, &documents)?,
@@ -148,8 +185,9 @@ pub fn select_from(
     let place = files.place;
     let network = documents.user.map(|document| document.network).unwrap_or_default();
     let confined = Vec::new();
+    let agent = built_in.map(|built_in| built_in.agent);
     let selection =
-        Selection { policy, agent_command, place, surroundings, ceiling, confined, network };
+        Selection { policy, agent_command, agent, place, surroundings, ceiling, confined, network };
     Ok(Selected::Caged(Box::new(selection)))
 }
 

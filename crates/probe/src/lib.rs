@@ -72,8 +72,12 @@ pub struct Subject {
 }
 
 /// Examines this machine. `build_cage` builds a real, tiny cage, runs a program in it, and says
-/// why that failed. K179
-pub fn probe(subject: &Subject, build_cage: impl FnOnce() -> Result<(), String>) -> Report {
+/// why that failed. K179. `build_view` does the same with a directory that has a layer above it, and also says what to do.
+pub fn probe(
+    subject: &Subject,
+    build_cage: impl FnOnce() -> Result<(), String>,
+    build_view: impl FnOnce() -> Result<(), (String, String)>,
+) -> Report {
     let files = SystemFiles { root: PathBuf::from("/") };
     let privilege = Privilege::of_this_process();
     let version = kernel::Version::of_this_kernel();
@@ -90,6 +94,7 @@ pub fn probe(subject: &Subject, build_cage: impl FnOnce() -> Result<(), String>)
         network::network_layer(jail::probe_network()),
         limits::limits_layer(::limits::Limiter::discover().layer()),
         machine::bubblewrap_layer(&files),
+        view_layer(build_view()),
         cage_layer(build_cage()),
     ];
     Report { layers, notes: machine::notes(&files) }
@@ -158,6 +163,14 @@ fn identity_layer(privilege: Privilege) -> Layer {
             layer(LayerState::Absent, error.to_string(), Some("start it as an ordinary user"))
         }
     }
+}
+
+fn view_layer(built: Result<(), (String, String)>) -> Layer {
+    let (state, why, fix) = match built {
+        Ok(()) => (LayerState::Present, "a directory was shown with a layer above it".into(), None),
+        Err((why, fix)) => (LayerState::Absent, why, Some(fix)),
+    };
+    Layer { name: "copy on write", state, required: false, why, fix }
 }
 
 fn cage_layer(built: Result<(), String>) -> Layer {

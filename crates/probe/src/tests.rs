@@ -196,8 +196,8 @@ fn the_kind_of_machine_is_noted() {
 #[test]
 fn a_report_of_this_machine_is_complete() {
     let subject = Subject { binary: BINARY.into(), project: std::env::temp_dir() };
-    let built = probe(&subject, || Ok(()));
-    let failed = probe(&subject, || Err("clone3: refused".to_owned()));
+    let built = probe(&subject, || Ok(()), || Ok(()));
+    let failed = probe(&subject, || Err("clone3: refused".to_owned()), || Ok(()));
     assert!(!failed.can_build_cages());
     assert_eq!(failed.layers.last().unwrap().why, "clone3: refused");
     assert_eq!(built.layers.last().unwrap().state, LayerState::Present);

@@ -113,6 +113,8 @@ impl Cages for CommandLineCages {
             let flag = match rule.access {
                 Access::ReadOnly => "--ro",
                 Access::ReadWrite => "--rw",
+                Access::Cow => "--cow",
+                Access::Cache => "--cache",
                 Access::Hide => "--hide",
             };
             command.arg(flag).arg(&rule.path);

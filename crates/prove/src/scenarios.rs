@@ -5,6 +5,7 @@ mod aftermath;
 mod daemon;
 mod death;
 mod grants;
+mod layers;
 mod limits;
 mod network;
 mod races;
@@ -18,6 +19,7 @@ use crate::Scenario;
 const SCENARIOS: &[&[Scenario]] = &[
     races::SCENARIOS,
     grants::SCENARIOS,
+    layers::SCENARIOS,
     aftermath::SCENARIOS,
     death::SCENARIOS,
     start::SCENARIOS,

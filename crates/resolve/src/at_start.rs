@@ -2,6 +2,7 @@
 
 use plan::{ByteString, HostPath};
 
+use crate::commits::{Repository, Watched};
 use crate::protected_names::tracked::Tracked;
 
 /// What a sweep has to know from before the run.
@@ -19,6 +20,10 @@ pub struct AtStart {
     pub directories: Vec<Listed>,
     /// Indexes of repositories that were found.
     pub indexes: Vec<Index>,
+    /// Repositories whose files the program can write.
+    pub repositories: Vec<Repository>,
+    /// Protected files that could be changed, because a commit held them.
+    pub watched: Vec<Watched>,
     /// Where `~` leads in what configuration names.
     pub home: Option<HostPath>,
     /// What the user's own rules grant read-write by its very path. A protected one of these may be

@@ -34,9 +34,9 @@ pub enum ResolveError {
     /// about later cages.
     #[error("{}", Lines(.0))]
     OwnMissing(Vec<OwnMissing>),
-    /// The kept directory behind `/scratch` cannot be used.
-    #[error("the scratch directory `{}` cannot be used: {problem}", shown(.path))]
-    Scratch {
+    /// A directory of the user's own that outlives the run cannot be used.
+    #[error("the directory `{}`, which is kept, cannot be used: {problem}", shown(.path))]
+    Kept {
         /// Which one.
         path: HostPath,
         /// What is wrong with it.
@@ -95,7 +95,7 @@ impl ResolveError {
                 !self.is_of_moved_path()
             }
             Self::OwnMissing(_)
-            | Self::Scratch { .. }
+            | Self::Kept { .. }
             | Self::Device { .. }
             | Self::RootWithoutPower { .. }
             | Self::TooManyObjects
@@ -157,6 +157,18 @@ pub enum PathProblem {
     WrongKind {
         /// Which of them.
         kind: &'static str,
+    },
+    /// It is a file, and only a directory can have a layer above it.
+    FileWithLayer,
+    /// It belongs to somebody else, so that nothing of it could be changed in a layer.
+    LayerOverOthers {
+        /// Its owner.
+        owner: u32,
+    },
+    /// Something is mounted below it, which a view with a layer would not show.
+    MountedBelow {
+        /// Where.
+        place: HostPath,
     },
     /// A project's file asks to write what runs code on the host. K227
     Protected {
@@ -225,6 +237,21 @@ impl fmt::Display for PathProblem {
             Self::WrongKind { kind } => {
                 write!(formatter, "it is {kind}; only files and directories are granted")
             }
+            Self::FileWithLayer => formatter.write_str(
+                "it is a file, and only a directory can be copied on write; name the directory that it \
+                 lies in",
+            ),
+            Self::LayerOverOthers { owner } => write!(
+                formatter,
+                "it belongs to user {owner}, and a program in the cage can change nothing of another \
+                 user's; grant it `ro`, or start the cage as that user"
+            ),
+            Self::MountedBelow { place } => write!(
+                formatter,
+                "a file system is mounted on `{}`, which a view that is copied on write would not show; \
+                 name the directories beside it, or grant it `ro` or `rw`",
+                shown(place)
+            ),
             Self::Protected { runs_by } => write!(
                 formatter,
                 "a project's file cannot make it writable, because it is run by {runs_by}; name it \

@@ -7,7 +7,7 @@ use plan::{HostPath, Source, SourceIndex};
 use policy::facts::ResolvedRule;
 use policy::{FsAccess, FsRule, Policy, Reach, RuleOrigin};
 
-use super::{ResolveError, Resolved, Surroundings, resolve};
+use super::{KeptPlaces, ResolveError, Resolved, Surroundings, resolve};
 
 pub(super) struct Host {
     _directory: tempfile::TempDir,
@@ -33,7 +33,7 @@ impl Host {
             token: None,
             policy_files: Vec::new(),
             executable: None,
-            scratch: None,
+            kept: KeptPlaces::default(),
         };
         Self { _directory: directory, top, surroundings }
     }
@@ -117,7 +117,9 @@ impl Resolved {
     pub(super) fn rule_path(&self, position: usize) -> &Path {
         match &self.facts.rules[position] {
             ResolvedRule::Found { source, .. } => self.source(*source).path.as_path(),
-            ResolvedRule::NothingToHide => panic!("nothing was found"),
+            ResolvedRule::NothingToHide | ResolvedRule::AllowedAhead { .. } => {
+                panic!("nothing was found")
+            }
         }
     }
 

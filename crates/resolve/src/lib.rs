@@ -13,6 +13,7 @@ mod caller;
 mod commands;
 mod elf;
 mod error;
+mod kept;
 mod libraries;
 mod library_cache;
 mod open;
@@ -26,6 +27,8 @@ mod sources;
 mod surroundings;
 mod traversal;
 
+pub mod commits;
+pub mod progress;
 pub mod protected_names;
 
 pub use at_start::{AtStart, Index, Link, Listed};
@@ -34,15 +37,16 @@ pub use error::{
     CommandProblem, CommandReason, OwnMissing, PathProblem, ResolveError, RuleProblem, Uncoverable,
 };
 pub use open::kind_of;
-pub use surroundings::{Surroundings, SurroundingsError};
+pub use surroundings::{KeptPlaces, Surroundings, SurroundingsError};
 
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 
+use commits::{Repository, Watched};
 use plan::{ByteString, HostPath};
 use policy::access::AccessMap;
 use policy::facts::{FoundPath, HostFacts};
-use policy::{Commands, Policy, State};
+use policy::{Commands, Policy};
 use walls::Wall;
 
 use open::{Opened, Opener};
@@ -66,6 +70,12 @@ pub struct Resolved {
     pub directories: Vec<Listed>,
     /// Indexes of repositories in writable grants as they are.
     pub indexes: Vec<Index>,
+    /// Repositories in writable grants, with their commits as they are.
+    pub repositories: Vec<Repository>,
+    /// Protected files that the cage can change, because a commit holds them.
+    pub watched: Vec<Watched>,
+    /// Those that it cannot although a commit holds them, with the reason.
+    pub kept_locked: Vec<(HostPath, &'static str)>,
     /// One descriptor for each of `facts.sources`, in the same order: for reference alone (`O_PATH`), or
     /// to list a granted directory as well. Closed on `exec`.
     pub sources: Vec<OwnedFd>,
@@ -92,7 +102,13 @@ pub fn resolve(policy: &Policy, surroundings: &Surroundings) -> Result<Resolved,
         Commands::Listed(names) => commands::resolve(names, &opener, &mut sources)?,
         Commands::Base | Commands::None => Vec::new(),
     };
-    let stage = Stage { rules: &rules.placed, access: &access, places: &places, opener: &opener };
+    let stage = Stage {
+        rules: &rules.placed,
+        allowed_ahead: &rules.allowed_ahead,
+        access: &access,
+        places: &places,
+        opener: &opener,
+    };
     if walls::stands(Wall::LooseLinks) {
         rules::refuse_loose_links(&policy.fs, &stage)?;
     }
@@ -103,26 +119,28 @@ pub fn resolve(policy: &Policy, surroundings: &Surroundings) -> Result<Resolved,
     if walls::stands(Wall::Sockets) {
         secrets.extend(sockets::find(&stage, &mut sources)?);
     }
-    let protected::Protected { found: mut protected, links, links_inside, directories, indexes } =
-        protected::find(&stage, &secrets, surroundings, &mut sources)?;
+    let protected::Protected {
+        found: mut protected,
+        links,
+        links_inside,
+        directories,
+        indexes,
+        committed,
+    } = protected::find(&stage, &secrets, surroundings, &mut sources)?;
     protected.retain(|_| walls::stands(Wall::ProtectedNames));
     let covered = second_names::Covered { secrets: &secrets, protected: &protected };
     second_names::refuse(&stage, &covered, &sources)?;
     let covered = secrets.iter().chain(&protected);
     let mut between = between::find(&stage, covered, &mut sources)?;
     between.retain(|_| walls::stands(Wall::Pins));
-    let scratch = open_scratch(policy.state, surroundings.scratch.as_ref(), &opener)?;
+    let kept = kept::open(policy, &rules, &surroundings.kept, &opener)?;
     let working_directory = opener
         .anywhere(&surroundings.working_directory)
         .map_or_else(|_| surroundings.working_directory.clone(), |opened| opened.path);
 
     let facts_of = |found: Vec<Found>| found.into_iter().map(|found| found.fact).collect();
     let (mut descriptors, described) = sources.into_parts();
-    let scratch = scratch.map(|opened| {
-        let source = opened.described();
-        descriptors.push(opened.descriptor);
-        source
-    });
+    descriptors.extend(kept.descriptors);
     opener.leave_room(&mut descriptors);
     Ok(Resolved {
         facts: HostFacts {
@@ -135,7 +153,7 @@ pub fn resolve(policy: &Policy, surroundings: &Surroundings) -> Result<Resolved,
             protected: facts_of(protected),
             between: facts_of(between),
             environment: inherited_environment(policy, surroundings),
-            scratch,
+            kept: kept.facts,
             project: project.path.clone(),
             working_directory,
             umask: surroundings.umask,
@@ -144,6 +162,9 @@ pub fn resolve(policy: &Policy, surroundings: &Surroundings) -> Result<Resolved,
         links_inside,
         directories,
         indexes,
+        repositories: committed.repositories,
+        watched: committed.watched,
+        kept_locked: committed.kept_locked,
         sources: descriptors,
     })
 }
@@ -151,6 +172,8 @@ pub fn resolve(policy: &Policy, surroundings: &Surroundings) -> Result<Resolved,
 /// What the later stages share: the rules by their real paths, and the means to open more.
 struct Stage<'a> {
     rules: &'a [rules::PlacedRule],
+    /// Protected paths that do not exist and that the user allows the cage to make.
+    allowed_ahead: &'a [HostPath],
     access: &'a AccessMap<'a>,
     places: &'a Places<'a>,
     opener: &'a Opener,
@@ -257,22 +280,6 @@ fn open_project(path: &HostPath, opener: &Opener) -> Result<Opened, ResolveError
     let refused = |problem| ResolveError::Project { path: path.clone(), problem };
     let opened = opener.anywhere(path).map_err(|failure| refused(failure.into()))?;
     if opened.status.is_directory() { Ok(opened) } else { Err(refused(PathProblem::NotADirectory)) }
-}
-
-fn open_scratch(
-    state: State,
-    path: Option<&HostPath>,
-    opener: &Opener,
-) -> Result<Option<Opened>, ResolveError> {
-    let (State::Scratch, Some(path)) = (state, path) else {
-        return Ok(None);
-    };
-    let refused = |problem| ResolveError::Scratch { path: path.clone(), problem };
-    let opened = opener.without_links(path).map_err(|failure| refused(failure.into()))?;
-    if !opened.status.is_directory() {
-        return Err(refused(PathProblem::NotADirectory));
-    }
-    Ok(Some(opened))
 }
 
 /// The caller's values of the variables that the policy passes on.

@@ -3,15 +3,18 @@
 //! link; what lies deeper is watched by the sweep after the run. Of their contents only those of Git
 //! repositories are read, for what they name.
 
+mod committed;
 mod inside;
 mod walk;
 
 use std::collections::{BTreeMap, HashSet};
 
 use plan::HostPath;
-use policy::protected::{Entry, Object};
+use policy::protected::{Change, Entry, Object, change_of};
 use policy::{FsAccess, Reach};
 use rustix::fs::CWD;
+
+use committed::Committed;
 
 use super::error::{PathProblem, RuleProblem, Uncoverable};
 use super::open::{OpenFailure, Opened};
@@ -39,6 +42,8 @@ pub(super) struct Protected {
     pub(super) directories: Vec<Listed>,
     /// The indexes of repositories that were found.
     pub(super) indexes: Vec<Index>,
+    /// What the cage may change because commits hold it.
+    pub(super) committed: Committed,
 }
 
 /// Finds the protected files and directories that exist.
@@ -81,6 +86,7 @@ pub(super) fn find(
     }
     search.follow_gitlinks();
     search.follow_links_inside();
+    let committed = search.leave_what_commits_hold();
     let unread = search.reader.take_unread().into_iter();
     search.problems.extend(unread.map(|(path, errno)| {
         let problem = OpenFailure::Kernel { call: "open", errno }.into();
@@ -99,7 +105,7 @@ pub(super) fn find(
         }
     }
     let Search { links, links_inside, directories, indexes, .. } = search;
-    Ok(Protected { found: outermost, links, links_inside, directories, indexes })
+    Ok(Protected { found: outermost, links, links_inside, directories, indexes, committed })
 }
 
 /// A project's file may not make writable what runs code outside the cage: a repository could else
@@ -349,9 +355,18 @@ impl Search<'_> {
 
     /// Protects one name of an object, if the cage could write there.
     fn take_one_name(&mut self, opened: Opened, known_as: &'static str) {
-        if self.is_exposed(&opened.path) && !self.found.contains_key(&opened.path) {
+        if self.is_exposed(&opened.path) && !self.is_found_already(&opened.path, known_as) {
             self.found.insert(opened.path.clone(), (opened, known_as));
         }
+    }
+
+    /// Whether a path is protected already. Of two reasons the stricter counts.
+    fn is_found_already(&mut self, path: &HostPath, known_as: &'static str) -> bool {
+        let Some((_, reason)) = self.found.get_mut(path) else { return false };
+        if change_of(known_as) == Change::Never {
+            *reason = known_as;
+        }
+        true
     }
 
     /// What does not exist needs no cover; what the caller cannot reach, its cage could make

@@ -5,10 +5,12 @@ use std::collections::HashSet;
 
 use plan::HostPath;
 use policy::facts::ResolvedRule;
-use policy::{FsAccess, FsRule, Reach, ungrantable};
+use policy::protected::{self, Object};
+use policy::{FsAccess, FsRule, Reach, RuleOrigin, ungrantable};
 use rustix::fs::FileType;
 
 use super::error::{PathProblem, RuleProblem};
+use super::kept::check_layered;
 use super::open::{OpenFailure, Opened, Opener, Status, is_shortage};
 use super::similar::{most_similar, names_in};
 use super::sockets::Listing;
@@ -36,6 +38,16 @@ pub(super) struct PlacedRules {
     pub(super) resolved: Vec<ResolvedRule>,
     /// Those whose path exists.
     pub(super) placed: Vec<PlacedRule>,
+    /// Protected paths that do not exist, and that the user's own rules make writable.
+    pub(super) allowed_ahead: Vec<HostPath>,
+}
+
+impl PlacedRules {
+    /// Rules whose path exists and lies below a layer, with the path.
+    pub(super) fn with_places(&self) -> impl Iterator<Item = (&ResolvedRule, &HostPath)> {
+        let layered = self.placed.iter().filter(|placed| placed.rule.access.is_layered());
+        layered.filter_map(|placed| Some((self.resolved.get(placed.position)?, &placed.rule.path)))
+    }
 }
 
 /// Opens the path of every rule.
@@ -48,6 +60,7 @@ pub(super) fn resolve(
     let mut resolved = Vec::with_capacity(rules.len());
     let mut placed = Vec::with_capacity(rules.len());
     let mut problems = Vec::new();
+    let mut missing = Vec::new();
     for (position, rule) in rules.iter().enumerate() {
         let opened =
             open(rule, places, opener).and_then(|opened| look_into(opened, rule.access, opener));
@@ -67,17 +80,64 @@ pub(super) fn resolve(
             Err(PathProblem::Kernel { call, errno }) if is_shortage(errno) => {
                 return Err(ResolveError::kernel(call, &rule.path.to_string(), errno));
             }
+            Err(PathProblem::Missing { similar }) if may_come(rule) => {
+                let place = place_of_missing(rule, places, opener);
+                let ahead = place.clone().unwrap_or_else(|| rule.path.clone());
+                resolved.push(ResolvedRule::AllowedAhead { place: ahead });
+                missing.push((rule, place, similar));
+            }
             Err(problem) => problems.push(told(rule, problem)),
+        }
+    }
+    let mut allowed_ahead = Vec::new();
+    for (rule, place, similar) in missing {
+        match place.filter(|place| is_in_writable_grant(place, &placed)) {
+            Some(place) => allowed_ahead.push(place),
+            None => problems.push(told(rule, PathProblem::Missing { similar })),
         }
     }
     if problems.is_empty() {
         problems = hidden_with_other_names(rules, &placed);
     }
     if problems.is_empty() {
-        Ok(PlacedRules { resolved, placed })
+        Ok(PlacedRules { resolved, placed, allowed_ahead })
     } else {
         Err(ResolveError::Rules(problems))
     }
+}
+
+/// Whether a path that does not exist may be made by the cage: the user's own rule names it, and without that it
+/// would be set aside.
+fn may_come(rule: &FsRule) -> bool {
+    rule.access == FsAccess::ReadWrite
+        && rule.reach == Reach::Anywhere
+        && !matches!(rule.origin, RuleOrigin::Capability(_))
+        && protected::matches(rule.path.as_bytes(), Object::Any).is_some()
+}
+
+/// Where something will be that does not exist: below the last directory on the way that does.
+fn place_of_missing(rule: &FsRule, places: &Places<'_>, opener: &Opener) -> Option<HostPath> {
+    let above = std::iter::successors(rule.path.parent(), HostPath::parent);
+    let (directory, opened) = above.into_iter().find_map(|directory| {
+        let opened = match below(&directory, places.project_as_given) {
+            Some(relative) => opener.beneath(places.project, relative),
+            None => opener.anywhere(&directory),
+        };
+        Some((directory, opened.ok()?))
+    })?;
+    opened.path.join(below(&rule.path, &directory)?).ok()
+}
+
+/// Whether a grant of a directory lets the cage make it, by a name that is protected there.
+fn is_in_writable_grant(place: &HostPath, placed: &[PlacedRule]) -> bool {
+    let above = placed.iter().filter(|rule| place.is_within(&rule.rule.path));
+    let deepest = above.max_by_key(|rule| rule.rule.path.depth());
+    deepest.is_some_and(|grant| {
+        let relative = below(place, &grant.rule.path).unwrap_or_default();
+        grant.rule.access == FsAccess::ReadWrite
+            && grant.status.is_directory()
+            && protected::matches(relative, Object::Any).is_some()
+    })
 }
 
 /// Refuses rules that are written through a link which the cage could lead elsewhere.
@@ -154,10 +214,13 @@ fn open(
     ungrantable::check(&opened.path, places.own_state).map_err(|refusal| {
         PathProblem::Ungrantable { real: opened.path.clone(), reason: refusal.reason }
     })?;
-    match wrong_kind(opened.status.file_type) {
-        Some(kind) => Err(PathProblem::WrongKind { kind }),
-        None => Ok(Some(opened)),
+    if let Some(kind) = wrong_kind(opened.status.file_type) {
+        return Err(PathProblem::WrongKind { kind });
     }
+    if rule.access.is_layered() {
+        check_layered(&opened, &places.ownership(&opened.path, opened.status.owner))?;
+    }
+    Ok(Some(opened))
 }
 
 /// The part of a path below an ancestor, empty for the ancestor itself.

@@ -107,13 +107,15 @@ fn parts<'a>(stage: &'a Stage<'_>, covered: &Covered<'a>, sources: &Sources) -> 
         let Some(above) = stage.access.above(path) else { continue };
         let is_directory = placed.status.is_directory();
         let (cover, known_as) = match (placed.rule.access, above.access) {
-            (FsAccess::Hide, FsAccess::ReadOnly | FsAccess::ReadWrite) if is_directory => {
-                (Cover::Hidden, "of a hidden directory")
-            }
-            (FsAccess::ReadOnly, FsAccess::ReadWrite) => {
+            (
+                FsAccess::Hide,
+                FsAccess::ReadOnly | FsAccess::Cache | FsAccess::Cow | FsAccess::ReadWrite,
+            ) if is_directory => (Cover::Hidden, "of a hidden directory"),
+            (FsAccess::ReadOnly | FsAccess::Cache | FsAccess::Cow, FsAccess::ReadWrite) => {
                 (Cover::ReadOnly, "read-only inside a writable directory")
             }
-            (FsAccess::Hide | FsAccess::ReadOnly | FsAccess::ReadWrite, _) => continue,
+            (FsAccess::Hide | FsAccess::ReadOnly | FsAccess::Cache, _) => continue,
+            (FsAccess::Cow | FsAccess::ReadWrite, _) => continue,
         };
         parts.push(Part { path, cover, known_as });
     }
@@ -207,7 +209,8 @@ impl<'a> Search<'a> {
         for placed in self.stage.rules {
             let is_shown = match placed.rule.access {
                 FsAccess::Hide => false,
-                FsAccess::ReadOnly => has_hidden,
+                // The host's file is not written to by any name of it.
+                FsAccess::ReadOnly | FsAccess::Cache | FsAccess::Cow => has_hidden,
                 FsAccess::ReadWrite => true,
             };
             if is_shown {

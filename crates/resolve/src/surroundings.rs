@@ -1,6 +1,7 @@
 //! What a resolution depends on beside the policy, as a value: so that a caller with many clients,
 //! or a test, can resolve for a process other than itself.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 
@@ -29,8 +30,19 @@ pub struct Surroundings {
     /// The program that starts cages: read-only inside read-write grants, or the next cage would be one of the
     /// program in this one.
     pub executable: Option<HostPath>,
-    /// The kept directory behind `/scratch`, used where the policy's state is `scratch`.
+    /// Directories of the user's own that outlive the run.
+    pub kept: KeptPlaces,
+}
+
+/// Where the directories are that a cage writes to and that are there after it. Whoever keeps them has made them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeptPlaces {
+    /// The one behind `/scratch`, used where the policy's state is `scratch`.
     pub scratch: Option<HostPath>,
+    /// The cage's home, used where the policy's home is `kept`.
+    pub home: Option<HostPath>,
+    /// Areas with layers, by the real path of the directory that each lies above.
+    pub layers: BTreeMap<HostPath, HostPath>,
 }
 
 /// Why a process's surroundings cannot be told.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use policy::{EnvironmentRule, FsAccess, RuleOrigin};
+use policy::{EnvironmentRule, FsAccess, RuleOrigin, State};
 use rustix::fs::{CWD, OFlags, RenameFlags};
 
 use super::fixture::{Host, directory, file, host_path, own_rule};
@@ -137,17 +137,17 @@ fn only_inherited_variables_are_taken_and_only_if_set() {
 fn the_kept_scratch_directory_is_opened_where_the_policy_keeps_it() {
     let mut host = Host::new();
     directory(host.outside("scratch"));
-    host.surroundings.scratch = Some(host_path(host.outside("scratch")));
+    host.surroundings.kept.scratch = Some(host_path(host.outside("scratch")));
     let mut policy = Policy::closed("test");
-    assert_eq!(resolve(&policy, &host.surroundings).unwrap().facts.scratch, None);
+    assert_eq!(resolve(&policy, &host.surroundings).unwrap().facts.kept.scratch, None);
     policy.state = State::Scratch;
     let resolved = resolve(&policy, &host.surroundings).unwrap();
-    let scratch = resolved.facts.scratch.unwrap();
+    let scratch = resolved.facts.kept.scratch.unwrap();
     assert_eq!(scratch.path.as_path(), host.outside("scratch"));
     // T1: never through a link, which somebody else may have put there.
     symlink(host.outside("scratch"), host.outside("link")).unwrap();
-    host.surroundings.scratch = Some(host_path(host.outside("link")));
-    assert!(matches!(resolve(&policy, &host.surroundings), Err(ResolveError::Scratch { .. })));
+    host.surroundings.kept.scratch = Some(host_path(host.outside("link")));
+    assert!(matches!(resolve(&policy, &host.surroundings), Err(ResolveError::Kept { .. })));
 }
 
 /// A rule that is stricter than the read-write one above it is a place that must not be moved.

@@ -4,7 +4,6 @@
 use std::collections::VecDeque;
 
 use plan::HostPath;
-use policy::FsAccess;
 use policy::access::AccessMap;
 use rustix::fs::CWD;
 use rustix::io::Errno;
@@ -66,7 +65,7 @@ impl Traversal {
     fn loose_link(&self, access: &AccessMap<'_>) -> Option<&HostPath> {
         let is_loose = |link: &&HostPath| {
             let directory = link.parent().unwrap_or_else(HostPath::root);
-            access.level(&directory) == FsAccess::ReadWrite
+            access.level(&directory).may_change_host()
         };
         self.links.iter().find(is_loose)
     }

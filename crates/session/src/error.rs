@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use plan::HostPath;
+use policy::shown::shown;
 use rustix::io::Errno;
 
 use super::id::SessionId;
@@ -26,6 +28,9 @@ pub enum SessionError {
         /// The processes that use it.
         processes: Vec<i32>,
     },
+    /// Somebody uses one of its areas: a run that has not ended, or a command that reviews it.
+    #[error("the session's changes of `{}` are in use by another run or command", shown(.0))]
+    AreaInUse(HostPath),
     /// Somebody else owns a part of the directory, or may write to it.
     #[error("sessions in `{}` cannot be trusted: {why}; fix it with `{fix}`", path.display())]
     Untrustworthy {

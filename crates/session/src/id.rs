@@ -52,6 +52,22 @@ impl SessionId {
         Ok(Self(random.iter().map(letter).collect()))
     }
 
+    /// A name that is easily typed and that few sessions have: a word, as far as it can be a part of a name, and
+    /// 30 random bits.
+    pub fn generate_with(word: &str) -> Result<Self, Errno> {
+        let Self(random) = Self::generate()?;
+        let is_plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit();
+        let word = word.to_ascii_lowercase();
+        let plain = word.split(|letter| !is_plain(letter)).filter(|part| !part.is_empty());
+        let mut name: String =
+            plain.collect::<Vec<_>>().join("-").chars().take(LONGEST_WORD).collect();
+        if !name.is_empty() && !name.ends_with('-') {
+            name.push('-');
+        }
+        name.extend(random.chars().take(SHORT));
+        Ok(Self(name))
+    }
+
     /// The name.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -65,5 +81,7 @@ impl fmt::Display for SessionId {
 }
 
 const LONGEST: usize = 63;
+const LONGEST_WORD: usize = 24;
 const GENERATED: usize = 26;
+const SHORT: usize = 6;
 const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";

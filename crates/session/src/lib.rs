@@ -6,27 +6,34 @@
 //! without any other record of it.
 #![forbid(unsafe_code)]
 
+mod areas;
+mod beneath;
 mod error;
 mod id;
+mod projects;
+mod removal;
+mod size;
 mod users;
-mod wipe;
 
 #[cfg(test)]
 mod tests;
 
-use std::ffi::CString;
-use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use plan::HostPath;
-use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, RawDir, ResolveFlags};
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::Pid;
 
+pub use areas::{Area, AreaKind, Areas, Roots, Use};
 pub use error::SessionError;
 pub use id::{SessionId, SessionIdError};
+pub use projects::{Project, Projects};
+pub use size::Size;
+
+use beneath::{DIRECTORY_FLAGS, check_ownership, has, make_file, open_below};
 use users::User;
 
 /// How long a program that was asked to end has for it.
@@ -40,6 +47,7 @@ pub struct Sessions(Arc<Store>);
 struct Store {
     directory: OwnedFd,
     path: HostPath,
+    state: HostPath,
 }
 
 /// How long a session lasts.
@@ -49,6 +57,25 @@ pub enum Life {
     Kept,
     /// As long as the run that began it.
     OneRun,
+    /// The same, unless a program changed something in a workspace of it: then until somebody ends it.
+    IfChanged,
+}
+
+impl Life {
+    /// The file in a session's directory that says it.
+    fn mark(self) -> &'static str {
+        match self {
+            Self::Kept => KEPT,
+            Self::OneRun => ONE_RUN,
+            Self::IfChanged => IF_CHANGED,
+        }
+    }
+
+    fn of(directory: &OwnedFd) -> Self {
+        let said =
+            [Self::OneRun, Self::IfChanged].into_iter().find(|life| has(directory, life.mark()));
+        said.unwrap_or(Self::Kept)
+    }
 }
 
 /// A session that this process is in. Dropping it leaves the session, which stays.
@@ -61,6 +88,7 @@ pub struct Session {
     directory: OwnedFd,
     scratch: HostPath,
     user: User,
+    held: Vec<Area>,
 }
 
 /// A session as a list shows it.
@@ -72,6 +100,8 @@ pub struct Listed {
     pub life: Life,
     /// When it began.
     pub begun: SystemTime,
+    /// When somebody last entered or left it.
+    pub used: SystemTime,
     /// The processes that are in it.
     pub processes: Vec<Pid>,
     /// Whether somebody has begun to end it.
@@ -101,7 +131,12 @@ impl Sessions {
         })?;
         let path = HostPath::new(real.into_os_string())
             .map_err(|_| failed("canonicalize")(Errno::NAMETOOLONG))?;
-        Ok(Self(Arc::new(Store { directory, path })))
+        Ok(Self(Arc::new(Store { directory, path, state: state.clone() })))
+    }
+
+    /// The state directory that they are kept in.
+    pub fn state(&self) -> &HostPath {
+        &self.0.state
     }
 
     /// Enters a session that is kept until somebody ends it, and begins it where it does not exist.
@@ -113,6 +148,35 @@ impl Sessions {
     pub fn begin_for_one_run(&self) -> Result<Session, SessionError> {
         let id = SessionId::generate().map_err(self.failed("getrandom", ""))?;
         self.enter_as(&id, Life::OneRun)
+    }
+
+    /// Begins a session that is kept if a program changes something in a workspace of it. Its name begins with a
+    /// word, as far as that can be a part of one.
+    pub fn begin_for_changes(&self, word: &str) -> Result<Session, SessionError> {
+        loop {
+            let id = SessionId::generate_with(word).map_err(self.failed("getrandom", ""))?;
+            let session = self.enter_as(&id, Life::IfChanged)?;
+            if session.is_new {
+                return Ok(session);
+            }
+        }
+    }
+
+    /// What a session is now.
+    pub fn look(&self, id: &SessionId) -> Result<Listed, SessionError> {
+        self.look_at(id)
+    }
+
+    /// The areas of a session, to be looked at by somebody who is not in it.
+    pub fn areas(&self, id: &SessionId) -> Result<Vec<Area>, SessionError> {
+        let directory = self.open_session(id)?;
+        self.areas_below(id, &directory)?.list()
+    }
+
+    fn areas_below(&self, id: &SessionId, directory: &OwnedFd) -> Result<Areas, SessionError> {
+        let path =
+            self.path_of(id).map_err(|_| self.failed("open", id.as_str())(Errno::NAMETOOLONG))?;
+        Areas::below(directory, &path)
     }
 
     /// Every session there is, by name.
@@ -169,8 +233,7 @@ impl Sessions {
                 Err(_) => {}
                 Ok(id) => {
                     let Ok(session) = self.look_at(&id) else { continue };
-                    let unneeded = session.life == Life::OneRun || session.ending;
-                    if unneeded && session.processes.is_empty() {
+                    if session.processes.is_empty() && self.is_unneeded(&session) {
                         gone.push(self.set_aside(&id)?);
                         swept.push(id);
                     } else {
@@ -190,7 +253,8 @@ impl Sessions {
         let _lock = self.lock(FlockOperation::LockShared)?;
         let is_new = self.make(id, life)?;
         let directory = self.open_session(id)?;
-        if life == Life::Kept && has(&directory, ONE_RUN) {
+        let life = if is_new { life } else { Life::of(&directory) };
+        if life == Life::OneRun && !is_new {
             return Err(SessionError::OfOneRun(id.clone()));
         }
         if has(&directory, ENDING) {
@@ -201,7 +265,7 @@ impl Sessions {
         let scratch = self.path_of(id).and_then(|path| path.join(SCRATCH));
         let scratch = scratch.map_err(|_| self.failed("open", id.as_str())(Errno::NAMETOOLONG))?;
         let (sessions, id) = (self.clone(), id.clone());
-        Ok(Session { sessions, id, life, is_new, directory, scratch, user })
+        Ok(Session { sessions, id, life, is_new, directory, scratch, user, held: Vec::new() })
     }
 
     /// Makes a session whole before it has its name. Returns whether it was not there.
@@ -218,11 +282,7 @@ impl Sessions {
         let fill = || -> Result<(), Errno> {
             rustix::fs::mkdirat(&new, SCRATCH, Mode::RWXU)?;
             rustix::fs::mkdirat(&new, USERS, Mode::RWXU)?;
-            let mark = match life {
-                Life::Kept => KEPT,
-                Life::OneRun => ONE_RUN,
-            };
-            make_file(&new, mark)?;
+            make_file(&new, life.mark())?;
             rustix::fs::renameat(store, &name, store, id.as_str())
         };
         match fill() {
@@ -265,58 +325,22 @@ impl Sessions {
             Ok(users) => users,
             Err(errno) => return Err(failed("open")(errno)),
         };
-        let life = if has(&directory, ONE_RUN) { Life::OneRun } else { Life::Kept };
-        let mark = if life == Life::OneRun { ONE_RUN } else { KEPT };
-        let status = rustix::fs::statat(&directory, mark, AtFlags::SYMLINK_NOFOLLOW)
+        let life = Life::of(&directory);
+        let status = rustix::fs::statat(&directory, life.mark(), AtFlags::SYMLINK_NOFOLLOW)
             .map_err(failed("stat"))?;
-        let begun = Duration::from_secs(u64::try_from(status.st_mtime).unwrap_or_default());
+        // Names come and go in it with those who enter and leave.
+        let used = rustix::fs::fstat(&users).map_err(failed("fstat"))?.st_mtime;
+        let since_1970 = |seconds: i64| {
+            SystemTime::UNIX_EPOCH + Duration::from_secs(u64::try_from(seconds).unwrap_or_default())
+        };
         Ok(Listed {
             id: id.clone(),
             life,
-            begun: SystemTime::UNIX_EPOCH + begun,
+            begun: since_1970(status.st_mtime),
+            used: since_1970(used),
             processes: users::living(users.as_fd()).map_err(failed("read"))?,
             ending: has(&directory, ENDING),
         })
-    }
-
-    /// Takes a session's name away from it, under the exclusive lock. What is left is locked until
-    /// it is wiped.
-    fn set_aside(&self, id: &SessionId) -> Result<Remains, SessionError> {
-        let failed = |call| self.failed(call, id.as_str());
-        let store = &self.0.directory;
-        for number in 0_u32.. {
-            let name = format!("{ENDED}{id}-{}-{number}", rustix::process::getpid());
-            match rustix::fs::renameat(store, id.as_str(), store, &name) {
-                Ok(()) => {
-                    let remains = self.lock_remains(&name);
-                    return remains?.ok_or_else(|| failed("lock")(Errno::WOULDBLOCK));
-                }
-                Err(Errno::EXIST | Errno::NOTEMPTY) => {}
-                Err(Errno::NOENT) => return Err(SessionError::NotFound(id.clone())),
-                Err(errno) => return Err(failed("rename")(errno)),
-            }
-        }
-        Err(failed("rename")(Errno::EXIST))
-    }
-
-    fn lock_remains(&self, name: &str) -> Result<Option<Remains>, SessionError> {
-        let failed = |call| self.failed(call, name);
-        let directory = open_below(&self.0.directory, name).map_err(failed("open"))?;
-        match rustix::fs::flock(&directory, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(Remains { name: name.to_owned(), _locked: directory })),
-            Err(Errno::WOULDBLOCK) => Ok(None),
-            Err(errno) => Err(failed("lock")(errno)),
-        }
-    }
-
-    fn wipe(&self, remains: Remains) -> Result<(), SessionError> {
-        self.wipe_name(&remains.name)
-    }
-
-    fn wipe_name(&self, name: &str) -> Result<(), SessionError> {
-        let failed = |errno| self.failed("remove", name)(errno);
-        let text = CString::new(name).map_err(|_| failed(Errno::INVAL))?;
-        wipe::wipe(self.0.directory.as_fd(), &text).map_err(failed)
     }
 
     fn open_session(&self, id: &SessionId) -> Result<OwnedFd, SessionError> {
@@ -357,17 +381,7 @@ impl Sessions {
     }
 
     fn names(&self) -> Result<Vec<String>, SessionError> {
-        let failed = |errno| self.failed("read", "")(errno);
-        // A descriptor of its own: where it stands is nobody else's concern.
-        let directory = open_below(&self.0.directory, ".").map_err(failed)?;
-        let mut buffer = [MaybeUninit::uninit(); 8192];
-        let mut entries = RawDir::new(&directory, &mut buffer);
-        let mut names = Vec::new();
-        while let Some(entry) = entries.next() {
-            let entry = entry.map_err(failed)?;
-            names.extend(entry.file_name().to_str().ok().map(str::to_owned));
-        }
-        Ok(names)
+        beneath::names(&self.0.directory).map_err(self.failed("read", ""))
     }
 
     fn path_of(&self, id: &SessionId) -> Result<HostPath, plan::PathError> {
@@ -405,56 +419,39 @@ impl Session {
         has(&self.directory, ENDING)
     }
 
-    /// Leaves the session. One of a single run ends with that.
-    pub fn leave(self) -> Result<(), SessionError> {
-        let Self { sessions, id, life, user, .. } = self;
+    /// Keeps an area in use for as long as this process is in the session.
+    pub fn hold(&mut self, area: Area) {
+        self.held.push(area);
+    }
+
+    /// The areas that are kept in use.
+    pub fn held(&self) -> &[Area] {
+        &self.held
+    }
+
+    /// The directories of its own that it has for paths of the host.
+    pub fn areas(&self) -> Result<Areas, SessionError> {
+        self.sessions.areas_below(&self.id, &self.directory)
+    }
+
+    /// Leaves the session. One that nobody needs any more ends with that; whether it does is returned.
+    pub fn leave(self) -> Result<bool, SessionError> {
+        let Self { sessions, id, life, user, held, .. } = self;
+        held.iter().for_each(Area::release);
         if life == Life::Kept {
-            return Ok(());
+            return Ok(false);
         }
         let lock = sessions.lock(FlockOperation::LockExclusive)?;
         drop(user);
+        let session = sessions.look_at(&id)?;
+        if !session.processes.is_empty() || !sessions.is_unneeded(&session) {
+            return Ok(false);
+        }
         let gone = sessions.set_aside(&id)?;
         drop(lock);
-        sessions.wipe(gone)
+        sessions.wipe(gone)?;
+        Ok(true)
     }
-}
-
-/// A session without its name.
-#[derive(Debug)]
-struct Remains {
-    name: String,
-    _locked: OwnedFd,
-}
-
-/// A directory right below another one, whatever somebody might have put in its place.
-fn open_below(directory: &OwnedFd, name: &str) -> Result<OwnedFd, Errno> {
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
-    let flags = DIRECTORY_FLAGS | OFlags::NOFOLLOW;
-    rustix::fs::openat2(directory, name, flags, Mode::empty(), resolve)
-}
-
-fn make_file(directory: &OwnedFd, name: &str) -> Result<(), Errno> {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    rustix::fs::openat(directory, name, flags, Mode::RUSR | Mode::WUSR).map(drop)
-}
-
-fn has(directory: &OwnedFd, name: &str) -> bool {
-    rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
-}
-
-fn check_ownership(directory: &OwnedFd, path: &HostPath) -> Result<(), SessionError> {
-    let status =
-        rustix::fs::fstat(directory).map_err(SessionError::kernel("fstat", path.as_path()))?;
-    let own = rustix::process::geteuid().as_raw();
-    let shown = path.as_path().display();
-    let (why, fix) = if status.st_uid != own {
-        (format!("user {} owns it", status.st_uid), format!("chown {own} {shown}"))
-    } else if status.st_mode & 0o077 != 0 {
-        ("others may look into it".to_owned(), format!("chmod 700 {shown}"))
-    } else {
-        return Ok(());
-    };
-    Err(SessionError::Untrustworthy { path: path.as_path().to_owned(), why, fix })
 }
 
 /// The word that comes with a `SIGTERM` to the processes in a session that is being ended. A process with
@@ -466,6 +463,7 @@ const SCRATCH: &str = "scratch";
 const USERS: &str = "users";
 const KEPT: &str = "kept";
 const ONE_RUN: &str = "one-run";
+const IF_CHANGED: &str = "if-changed";
 const ENDING: &str = "ending";
 
 /// No session's name begins with a dot, so none of these can be one.
@@ -476,5 +474,3 @@ const ENDED: &str = ".ended-";
 /// How much longer than its program may take to end a supervisor is waited for.
 const MARGIN: Duration = Duration::from_secs(3);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
-
-const DIRECTORY_FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);

@@ -144,7 +144,7 @@ fn looking_at_a_session_disturbs_nobody() {
                 }
             });
         }
-        let entered: Result<Vec<()>, SessionError> =
+        let entered: Result<Vec<bool>, SessionError> =
             (0..5_000).map(|_| place.sessions.enter(&id("work"))?.leave()).collect();
         done.store(true, std::sync::atomic::Ordering::Relaxed);
         entered.unwrap();

@@ -36,6 +36,19 @@ pub fn close_all_but(keep: &[u32]) -> Result<(), Errno> {
     close_range(next, u32::MAX, 0)
 }
 
+/// Gives this thread a file descriptor table of its own, with nothing in it but `keep`, which must be sorted. The
+/// other threads keep all of theirs.
+///
+/// For a thread that owns no other descriptor: what it was given stands in its new table under the same number.
+pub fn own_table_with(keep: &[u32]) -> Result<(), Errno> {
+    // SAFETY: unshare takes an integer and touches no memory; that no other owner in this thread goes on is the
+    // condition of this function, and other threads keep the old table.
+    if unsafe { libc::unshare(libc::CLONE_FILES) } == -1 {
+        return Err(last_errno());
+    }
+    close_all_but(keep)
+}
+
 fn close_range(first: u32, last: u32, flags: u32) -> Result<(), Errno> {
     // SAFETY: close_range takes integers and touches no memory; that no owner of a closed descriptor
     // goes on is the condition of each public function above.

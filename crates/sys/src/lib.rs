@@ -1,5 +1,5 @@
 //! Kernel calls that no library wraps, behind functions that are safe to call, and the packets by which our
-//! processes hand each other descriptors.
+//! processes hand each other descriptors, and the removal of what a cage has filled.
 //!
 //! The only crate with unsafe code; each use says which obligation it has and what meets it.
 //! Holds no policy and makes no decision.
@@ -26,5 +26,6 @@ pub mod socket_options;
 pub mod spawn;
 pub mod stack;
 pub mod terminal;
+pub mod wipe;
 
 pub use rustix::io::Errno;

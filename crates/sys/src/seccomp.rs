@@ -45,8 +45,14 @@ pub fn install(filter: &[Instruction]) -> Result<(), Errno> {
 
 /// Puts this thread under the filter and returns the descriptor on which the calls arrive that the
 /// filter wants to have answered.
+///
+/// A signal that does not kill waits until a call that was received is answered, where the kernel can do
+/// that (since Linux 5.19): a call would fail otherwise that no signal interrupts without a filter.
 pub fn install_with_listener(filter: &[Instruction]) -> Result<OwnedFd, Errno> {
-    let descriptor = load(filter, FLAG_NEW_LISTENER)?;
+    let descriptor = match load(filter, FLAG_NEW_LISTENER | FLAG_WAIT_KILLABLE) {
+        Err(Errno::INVAL) => load(filter, FLAG_NEW_LISTENER)?,
+        loaded => loaded?,
+    };
     // SAFETY: the descriptor must be open and owned by nobody else: with FLAG_NEW_LISTENER the
     // kernel returns a fresh one.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
@@ -70,10 +76,18 @@ pub fn receive(listener: BorrowedFd<'_>) -> Result<Notification, Errno> {
     })
 }
 
-/// Answers a call with an error. There is no way here to let a call go on: what it points to can
-/// change between the look and the call.
+/// Answers a call with an error.
 pub fn refuse(listener: BorrowedFd<'_>, id: u64, errno: Errno) -> Result<(), Errno> {
-    let mut raw = RawResponse { id, value: 0, error: -errno.raw_os_error(), flags: 0 };
+    respond(listener, RawResponse { id, value: 0, error: -errno.raw_os_error(), flags: 0 })
+}
+
+/// Lets a call go on as it was made, for one that is allowed whatever it is about: what it points to can
+/// change between a look and the call.
+pub fn let_go_on(listener: BorrowedFd<'_>, id: u64) -> Result<(), Errno> {
+    respond(listener, RawResponse { id, value: 0, error: 0, flags: GO_ON })
+}
+
+fn respond(listener: BorrowedFd<'_>, mut raw: RawResponse) -> Result<(), Errno> {
     // SAFETY: the kernel reads a `seccomp_notif_resp`, whose size the request number carries: `raw`
     // is one, and lives across the call.
     let result = unsafe { libc::ioctl(listener.as_raw_fd(), IOCTL_SEND, &raw mut raw) };
@@ -123,5 +137,8 @@ const _: () = assert!(size_of::<RawResponse>() == 24);
 
 const SET_MODE_FILTER: libc::c_ulong = 1;
 const FLAG_NEW_LISTENER: libc::c_ulong = 1 << 3;
+const FLAG_WAIT_KILLABLE: libc::c_ulong = 1 << 5;
+/// `SECCOMP_USER_NOTIF_FLAG_CONTINUE`.
+const GO_ON: u32 = 1;
 const IOCTL_RECEIVE: libc::c_ulong = 0xc050_2100;
 const IOCTL_SEND: libc::c_ulong = 0xc018_2101;

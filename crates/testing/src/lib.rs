@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+pub mod model_server;
+
 #[cfg(test)]
 mod tests;
 
@@ -78,8 +80,12 @@ pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
+/// Whether something is there. If not, the running test is skipped, or fails where everything is required.
+///
+/// # Panics
+/// Where everything is required.
 #[track_caller]
-fn found_or_skip(is_found: bool, reason: &str) -> bool {
+pub fn found_or_skip(is_found: bool, reason: &str) -> bool {
     if !is_found {
         assert!(!requires_everything(), "{reason}, and {REQUIRE}=all");
         skip(reason);

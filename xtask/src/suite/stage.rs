@@ -41,6 +41,10 @@ impl Stage {
                 fs::copy(program, stage.at(PROGRAMS).join(name))?;
             }
         }
+        let agents = project.join("target/agents");
+        if agents.is_dir() {
+            link_tree(&agents, &stage.at(AGENTS))?;
+        }
         give_away(stage.temporary.path(), USER)?;
         for name in [PROJECT, HOME] {
             give_away(&stage.at(name), USER)?;
@@ -55,7 +59,11 @@ impl Stage {
             label: "without privilege",
             identity: Some((USER, USER)),
             root: self.at(PROJECT),
-            environment: Some(vec![("HOME", self.at(HOME)), ("TMPDIR", temporary)]),
+            environment: Some(vec![
+                ("HOME", self.at(HOME)),
+                ("TMPDIR", temporary),
+                ("STOCKADE_AGENTS", self.at(AGENTS)),
+            ]),
             variable: None,
             stockade: Some(self.at(PROGRAMS).join("stockade")),
             attacker: Some(self.at(PROGRAMS).join("attacker")),
@@ -96,6 +104,23 @@ pub(crate) fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Shows the same files in another place, which need not be copied for that where both are on one disk.
+fn link_tree(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let (kind, target) = (entry.file_type()?, to.join(entry.file_name()));
+        if kind.is_symlink() {
+            symlink(fs::read_link(entry.path())?, target)?;
+        } else if kind.is_dir() {
+            link_tree(&entry.path(), &target)?;
+        } else if fs::hard_link(entry.path(), &target).is_err() {
+            fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
+
 /// Makes a user and the group with the same number the owner of a path and all below it.
 pub(crate) fn give_away(path: &Path, user: u32) -> io::Result<()> {
     lchown(path, Some(user), Some(user))?;
@@ -112,4 +137,5 @@ const USER: u32 = 61_234;
 const PROGRAMS: &str = "programs";
 const PROJECT: &str = "project";
 const HOME: &str = "home";
+const AGENTS: &str = "agents";
 const LEFT_OUT: &[&str] = &[".git", "target", "corpus", "artifacts"];

@@ -19,6 +19,8 @@ const TOOLCHAINS: &[&str] = &[
     concat!("/.rustup", "/toolchains"),
     concat!("/tmp", "/target-"),
 ];
+/// What a profile allows where nothing else is configured is a fact of the product.
+const DEFAULTS: &str = "crates/profiles/src/registries.rs";
 /// Cargo writes the registry's name into its lock file and lets nobody leave it out.
 const LOCK: &str = "Cargo.lock";
 
@@ -29,7 +31,8 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, text) in tree.all().filter(|(path, _)| !path.ends_with(LOCK)) {
         for (index, line) in text.lines().enumerate() {
-            if let Some(host) = REGISTRIES.iter().find(|host| line.contains(**host)) {
+            let registry = REGISTRIES.iter().find(|host| line.contains(**host));
+            if let Some(host) = registry.filter(|_| path != DEFAULTS) {
                 let message = format!("names the registry host `{host}`");
                 findings.push(Finding::at(path, index + 1, message));
             }

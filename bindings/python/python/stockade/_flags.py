@@ -36,6 +36,8 @@ if TYPE_CHECKING:
         pids: Optional[int]
         cpus: Union[None, float, str]
         time: Union[None, float, str, timedelta]
+        tmp_size: Optional[str]
+        home_size: Optional[str]
         degraded_limits: bool
         project: Optional[Path]
         cage: Optional[str]
@@ -138,10 +140,10 @@ def _commands(commands: Union[None, str, Iterable[str]]) -> List[str]:
 
 def _limits(rest: Dict[str, Any]) -> List[str]:
     built = []
-    for name in ("memory", "pids", "cpus"):
+    for name in ("memory", "pids", "cpus", "tmp_size", "home_size"):
         value = rest.pop(name, None)
         if value is not None:
-            built.append(f"--{name}={value}")
+            built.append(f"--{name.replace('_', '-')}={value}")
     time = rest.pop("time", None)
     if time is not None:
         built.append(f"--time={_duration(time)}")

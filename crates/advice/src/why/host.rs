@@ -60,8 +60,16 @@ impl HostQuestion {
             return None;
         }
         let question = Self::read(text)?;
+        let is_file = question.port.is_none() && has_ending_of_files(text);
         let clear = text.contains(['.', ':']) || question.is_loopback();
-        clear.then_some(question)
+        (clear && !is_file).then_some(question)
+    }
+
+    /// The host that a word can mean which was taken for a file.
+    pub(super) fn possible(word: &Path) -> Option<Self> {
+        let text =
+            word.to_str().filter(|text| text.contains('.') && !text.starts_with(['.', '~']))?;
+        if text.contains('/') { None } else { Self::read(text) }
     }
 
     /// The host that a URL leads to, with the port of its scheme unless it names one.
@@ -107,6 +115,23 @@ impl HostQuestion {
         self.to_string().parse().ok()
     }
 }
+
+/// Whether a word ends as names of files do. Some of these are domains too, with few hosts that anybody asks
+/// about without a port.
+fn has_ending_of_files(word: &str) -> bool {
+    let ending = word.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
+    ending.is_some_and(|ending| FILE_ENDINGS.contains(&ending.as_str()))
+}
+
+#[rustfmt::skip]
+const FILE_ENDINGS: &[&str] = &[
+    "bak", "bash", "bat", "bin", "bz2", "c", "cc", "cfg", "cjs", "class", "conf", "cpp", "cs", "css", "csv", "cxx", "dat",
+    "db", "diff", "doc", "docx", "env", "exe", "fish", "gif", "go", "gz", "h", "hpp", "htm", "html", "ini", "ipynb", "jar",
+    "java", "jpeg", "jpg", "js", "json", "jsonl", "jsx", "key", "kt", "lock", "log", "lua", "md", "mjs", "mk", "mod", "o",
+    "out", "patch", "pdf", "pem", "php", "pl", "png", "proto", "ps1", "py", "pyc", "rb", "rs", "rst", "scss", "sh", "so",
+    "sql", "sqlite", "sum", "svg", "swift", "tar", "tex", "tgz", "toml", "ts", "tsx", "txt", "vue", "wasm", "xml", "xz",
+    "yaml", "yml", "zig", "zip", "zsh", "zst",
+];
 
 impl fmt::Display for HostQuestion {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

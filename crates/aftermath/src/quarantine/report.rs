@@ -46,7 +46,9 @@ impl SweepReport {
             Place::AmongPackages => (&mut self.among_packages, MOST_LISTED_AMONG_PACKAGES),
         };
         let (class, path) = match &finding {
-            Finding::Quarantined { path, .. } => (&mut fates.set_aside, path),
+            Finding::Quarantined { path, .. }
+            | Finding::Kept { path, .. }
+            | Finding::PutBack { path, .. } => (&mut fates.set_aside, path),
             Finding::Modified { path, .. }
             | Finding::PerhapsMoved { path, .. }
             | Finding::Undated { path, .. }
@@ -54,6 +56,9 @@ impl SweepReport {
             | Finding::NotMoved { path, .. }
             | Finding::Gitlinks { path, .. }
             | Finding::Tracked { path, .. }
+            | Finding::CheckedOut { path, .. }
+            | Finding::Committed { path, .. }
+            | Finding::CommitsUnknown { path }
             | Finding::IndexUnknown { path, .. }
             | Finding::NotSearched { path, .. }
             | Finding::More { path, .. } => (&mut fates.left, path),

@@ -4,22 +4,26 @@
 //! not keep the others from being looked at.
 
 mod allowance;
+mod committed;
 mod directory;
 mod index;
 mod judge;
 mod named;
+mod new_repository;
 mod novelty;
 mod rebase;
 mod set_aside;
 mod through;
+mod watched;
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::time::Instant;
 
 use plan::{ByteString, HostPath};
-use policy::protected::{Entry, Object, is_repository, table};
+use policy::protected::{Change, Entry, Object, is_repository, table};
+use resolve::commits::{Id, Watched};
 use resolve::kind_of;
 use resolve::protected_names::reader::Reader;
 use resolve::protected_names::tracked::Tracked;
@@ -32,6 +36,7 @@ use super::report::{Place, SweepReport};
 use super::{AtStart, Finding, Link, Unsearched};
 use allowance::Allowance;
 pub(super) use allowance::Limits;
+use committed::Commits;
 use directory::{Directory, Interest, Listing, Name, join, open_to_list, times};
 use judge::{Judged, Suspect};
 use novelty::Novelty;
@@ -49,6 +54,12 @@ pub(super) struct Sweep<'a> {
     listed_at_start: HashMap<&'a HostPath, HashMap<&'a [u8], u64>>,
     indexes_at_start: HashMap<&'a HostPath, &'a Tracked>,
     named: HashSet<&'a HostPath>,
+    commits: Commits<'a>,
+    watched: HashMap<&'a HostPath, &'a Watched>,
+    /// Protected paths that are now what a commit of the start held.
+    checked_out: BTreeSet<HostPath>,
+    /// What the run has committed that no commit held before.
+    made: BTreeSet<Id>,
     began: Began,
     /// What the dates of the swept grant are worth.
     dating: Dating,
@@ -102,6 +113,10 @@ impl<'a> Sweep<'a> {
             listed_at_start: novelty::listed(at_start),
             indexes_at_start: indexes.collect(),
             named: at_start.named.iter().collect(),
+            commits: Commits::of(&at_start.repositories),
+            watched: at_start.watched.iter().map(|watched| (&watched.path, watched)).collect(),
+            checked_out: BTreeSet::new(),
+            made: BTreeSet::new(),
             began,
             dating: Dating::Unknown,
             suffix,
@@ -125,8 +140,9 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    pub(super) fn into_findings(self) -> Vec<Finding> {
-        self.findings.into_findings()
+    /// What was found, and what versions of protected files the run has committed.
+    pub(super) fn into_findings(self) -> (Vec<Finding>, BTreeSet<Id>) {
+        (self.findings.into_findings(), self.made)
     }
 
     /// Sweeps one granted directory.
@@ -158,6 +174,8 @@ impl<'a> Sweep<'a> {
         waiting.push_back(first);
         self.search(&top, root, &mut waiting);
         self.search_packages(&top, root);
+        self.settle_watched(&top, root);
+        self.tell_of_commits(root);
         if let Some((path, count)) = self.undated.take() {
             self.report(Finding::Undated { path, count });
         }
@@ -303,7 +321,7 @@ impl<'a> Sweep<'a> {
                 Some(_) => directory.novelty.max(self.novelty_of_repository(listing)),
                 None => directory.novelty,
             };
-            let suspect = Suspect { name, path: &path, entry, novelty };
+            let suspect = Suspect { name, path: &path, entry, novelty, role: None };
             if is_first && !was_covered && self.judge(listing, &suspect) == Judged::Moved {
                 return;
             }
@@ -429,6 +447,7 @@ static LINK_IN_REPOSITORY: Entry = Entry {
     pattern: ".git/**",
     object: Object::File,
     runs_by: "`git`, which writes to where it leads",
+    change: Change::Never,
 };
 
 /// What Git obeys in a directory that it takes for a repository, whatever that is called.

@@ -50,7 +50,9 @@ impl Grant {
 
     fn sweep_within(&self, limits: Limits) -> Vec<String> {
         let watched = [host_path(&self.top)];
-        let found = sweep_within(limits, &watched, &self.at_start, self.began, "01ABC");
+        let mut unreviewed = Unreviewed::default();
+        let found =
+            sweep_within(limits, &watched, &self.at_start, self.began, "01ABC", &mut unreviewed);
         let relative =
             |path: &HostPath| path.as_path().strip_prefix(&self.top).unwrap().display().to_string();
         let mut lines: Vec<_> = found
@@ -72,6 +74,15 @@ impl Grant {
                 Finding::Tracked { path, count, .. } => {
                     format!("tracked {count} {}", relative(path))
                 }
+                Finding::CheckedOut { path, others, .. } => {
+                    format!("checked out {} and {}", relative(path), others.len())
+                }
+                Finding::Kept { path, .. } => format!("kept aside {}", relative(path)),
+                Finding::PutBack { path, .. } => format!("put back {}", relative(path)),
+                Finding::Committed { path, count, .. } => {
+                    format!("committed {count} {}", relative(path))
+                }
+                Finding::CommitsUnknown { path } => format!("commits {}", relative(path)),
                 Finding::IndexUnknown { path, why } => format!("{why:?} {}", relative(path)),
                 Finding::NotSearched { path, .. } => format!("unsearched {}", relative(path)),
                 Finding::More { count, fate, .. } => format!("{count} more {fate:?}"),
@@ -129,7 +140,7 @@ fn what_was_there_and_has_changed_is_told() {
     }
     assert_eq!(
         grant.sweep(),
-        ["modified a/.git/config", "modified a/.vscode/tasks.json", "modified a/b/c/d/.npmrc"]
+        ["modified a/.vscode/tasks.json", "modified a/b/c/d/.npmrc", "moved a/.git/config"]
     );
 }
 
@@ -358,7 +369,7 @@ fn a_grant_in_a_grant_is_swept_once_and_a_missing_one_not_at_all() {
         host_path(&grant.top.join("missing")),
         host_path(&grant.top),
     ];
-    let found = sweep(&watched, &AtStart::default(), grant.began, "X");
+    let found = sweep(&watched, &AtStart::default(), grant.began, "X", &mut Unreviewed::default());
     assert_eq!(found.len(), 1);
     let text = found[0].to_string();
     assert!(text.contains(".envrc") && text.contains("direnv"), "{text}");
@@ -371,9 +382,15 @@ fn a_protected_directory_that_is_the_grant_itself_is_no_finding() {
     write(&grant.top.join(".vscode/tasks.json"));
     write(&grant.top.join(".git/hooks/pre-commit"));
     let watched = [host_path(&grant.top.join(".vscode"))];
-    assert!(sweep(&watched, &AtStart::default(), grant.began, "X").is_empty());
+    assert!(
+        sweep(&watched, &AtStart::default(), grant.began, "X", &mut Unreviewed::default())
+            .is_empty()
+    );
     let watched = [host_path(&grant.top.join(".git"))];
-    assert_eq!(sweep(&watched, &AtStart::default(), grant.began, "X").len(), 1);
+    assert_eq!(
+        sweep(&watched, &AtStart::default(), grant.began, "X", &mut Unreviewed::default()).len(),
+        1
+    );
 }
 
 /// T7: a chain of directories that is deeper than anybody works is reported and does not exhaust

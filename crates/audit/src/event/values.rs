@@ -16,6 +16,8 @@ declare_words! {
         WalltimeExceeded = "walltime_exceeded",
         /// It used more memory than it may.
         Oom = "oom",
+        /// It wrote more to layers than it may.
+        WorkspaceFull = "workspace_full",
         /// It made a system call that kills.
         Seccomp = "seccomp",
         /// Its session was ended.
@@ -46,6 +48,8 @@ declare_words! {
         Pids = "pids",
         /// Seconds of life.
         Walltime = "walltime",
+        /// Bytes of layers and of a kept home.
+        Workspace = "workspace",
         /// System calls.
         Seccomp = "seccomp",
     }

@@ -17,7 +17,7 @@ use super::signals::{Signals, stop_own_group};
 use crate::gatekeeper::{Gatekeeper, Registration};
 use crate::outcome::{EndReason, Ended, NetworkEnd, SpawnError};
 use crate::program::{Body, Heard, Program};
-use crate::watchdog::{Ring, Watchdog};
+use crate::watchdog::{Ring, Ticker, Watchdog};
 
 /// A program that has ended, and its cage, in which nothing runs any more. Dropping it waits until
 /// the cage is taken down.
@@ -89,6 +89,8 @@ pub(super) struct Attendance {
     pub(super) lent: Option<LentTerminal>,
     pub(super) signals: Signals,
     pub(super) watchdog: Option<Watchdog>,
+    /// For a program that writes to layers.
+    pub(super) ticker: Option<Ticker>,
     pub(super) state: State,
 }
 
@@ -175,7 +177,8 @@ impl Attendance {
         let resolvers = self.gatekeeper.as_ref().and_then(|one| one.resolver_changes());
         let time = self.watchdog.as_ref().map(Watchdog::descriptor);
         let limits = group.as_ref().and_then(Group::watch);
-        let beside = [network.map(Registration::events), resolvers, time, limits];
+        let ticks = self.ticker.as_ref().map(Ticker::as_fd);
+        let beside = [network.map(Registration::events), resolvers, time, limits, ticks];
         let wanted = self.console.as_ref().map(Console::wants).unwrap_or_default();
         let mut descriptors = vec![
             PollFd::from_borrowed_fd(events(&self.body), PollFlags::IN),
@@ -201,13 +204,16 @@ impl Attendance {
             .collect();
         drop((descriptors, wanted));
         drop(group);
-        let [network, resolvers, time, limits] = beside;
+        let [network, resolvers, time, limits, ticked] = beside;
         let relays = self.console.iter_mut().flat_map(|console| &mut console.relays);
         for (relay, ready) in relays.zip(movable) {
             relay.step(&ready);
         }
         self.hear_gatekeeper(network, resolvers)?;
-        Ok(News { event, signal, bounds: time || limits })
+        if ticked {
+            self.ticker.iter().for_each(Ticker::heard);
+        }
+        Ok(News { event, signal, bounds: time || limits || ticked })
     }
 
     /// Hears the gatekeeper, and tells it which resolvers the host has now.
@@ -226,6 +232,7 @@ impl Attendance {
     fn record_network(&self) -> Result<(), SpawnError> {
         let events = self.body.network().map(Registration::take_events);
         for event in events.into_iter().flatten() {
+            self.body.tell_program(&event);
             self.program.recorder.network(event).map_err(SpawnError::of_running)?;
         }
         Ok(())
@@ -235,6 +242,10 @@ impl Attendance {
     fn heed_bounds(&mut self) -> Result<(), Errno> {
         if self.program.life().why.is_none() && self.program.is_out_of_memory() {
             self.kill(EndReason::Oom);
+            return Ok(());
+        }
+        if self.ticker.is_some() && self.program.has_written_too_much() {
+            self.kill(EndReason::WorkspaceFull);
             return Ok(());
         }
         match self.watchdog.as_mut().map(Watchdog::listen).transpose()?.flatten() {

@@ -1,7 +1,8 @@
-//! What a gatekeeper tells, in the words of the record.
+//! What a gatekeeper tells, in the words of the record and in those for the program in the cage.
 
 use audit::{Event, Name};
 use gate::event::EventKind;
+use jail::{Refused, RefusedKind};
 
 /// What a gatekeeper told, under the name of the cage that it serves and not under the one that it
 /// says.
@@ -43,4 +44,23 @@ pub(super) fn event(invocation_id: Name, kind: EventKind) -> Event {
             Event::GatekeeperUpstreamUnreachable { invocation_id, error: error.into() }
         }
     }
+}
+
+/// The same for the program, where something was refused: it asks its user for what it needs.
+pub(crate) fn refused(kind: &EventKind) -> Option<Refused> {
+    let (subject, port, because) = match kind {
+        EventKind::DnsDenied { hostname, reason, .. } => (hostname.clone(), None, reason.clone()),
+        EventKind::TcpDenied { target, port, reason, .. } => {
+            (target.clone(), Some(*port), reason.clone())
+        }
+        EventKind::DnsAllowed { .. } | EventKind::TcpAllowed { .. } => return None,
+        EventKind::UdpDenied { .. } | EventKind::UpstreamUnreachable { .. } => return None,
+    };
+    let subject = match port {
+        Some(port) if subject.contains(':') => format!("[{subject}]:{port}"),
+        Some(port) => format!("{subject}:{port}"),
+        None => subject,
+    };
+    let flag = Some(format!("--net {subject}"));
+    Some(Refused { kind: RefusedKind::Host, subject, because, flag })
 }

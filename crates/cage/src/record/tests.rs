@@ -25,8 +25,10 @@ fn ended(reason: EndReason) -> Ended {
         duration: Duration::from_millis(1500),
         layers: None,
         denials: Vec::new(),
+        observations: Default::default(),
         network: None,
         usage: None,
+        workspaces: Vec::new(),
         findings: aftermath::Findings::default(),
         unrecorded: None,
     }

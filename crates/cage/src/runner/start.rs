@@ -80,7 +80,7 @@ impl Supervise for RunnerStart<'_> {
     }
 
     fn make_group(&mut self, plan: &Plan, degraded: Degraded) -> Result<Group, LimitsError> {
-        self.runner.limiter.prepare(&plan.walls.limits, &plan.start.invocation, degraded)
+        self.runner.limiter.prepare(&plan.limits_of_group(), &plan.start.invocation, degraded)
     }
 
     /// Both ends of a program's streams; those of a terminal come with the cage.

@@ -21,6 +21,7 @@ use crate::error::RunError;
 use crate::gatekeeper::Gatekeeper;
 use crate::outcome::EndReason;
 use crate::program::{Body, Heard};
+use crate::workspaces::MEASURED_EVERY;
 
 /// What the threads of a runner share.
 #[derive(Debug)]
@@ -104,6 +105,9 @@ impl Supervisor {
         let Some(body) = program.body() else { return Ok(()) };
         for pump in supervised.pumps() {
             pump.begin()?;
+        }
+        if program.meter().is_some() {
+            self.measure_later(supervised);
         }
         if let Some(network) = body.network() {
             self.watch.add(network.events(), supervised.key, Subject::Network)?;
@@ -260,11 +264,32 @@ impl Supervisor {
             Alarm::Walltime if self.has_ended_meanwhile(&supervised, scratch) => {}
             Alarm::Walltime => self.ask_to_end(&supervised, EndReason::WalltimeExceeded),
             Alarm::Grace => supervised.program.kill(EndReason::Cancelled),
+            Alarm::Measure => self.measure(supervised),
             Alarm::Account => {
                 supervised.end().network_is_reported = true;
                 self.conclude_if_done(&supervised, scratch);
             }
         }
+    }
+
+    /// Has what a program writes to layers measured, now and again as long as it runs.
+    fn measure(self: &Arc<Self>, supervised: Arc<Supervised>) {
+        let supervisor = Arc::clone(self);
+        self.background.send(Box::new(move || {
+            let program = &supervised.program;
+            if program.life().end.is_some() {
+                return;
+            }
+            if program.has_written_too_much() {
+                program.kill(EndReason::WorkspaceFull);
+            } else {
+                supervisor.measure_later(&supervised);
+            }
+        }));
+    }
+
+    fn measure_later(&self, supervised: &Supervised) {
+        self.watch.set_alarm(Instant::now() + MEASURED_EVERY, supervised.key, Alarm::Measure);
     }
 
     /// Whether a program has ended by itself while nobody looked, as when this process was stopped: then
@@ -327,8 +352,11 @@ impl Supervisor {
         let Some(network) = body.network() else { return };
         let is_there = network.hear();
         let recorder = &supervised.program.recorder;
-        let recorded: Result<Vec<()>, _> =
-            network.take_events().into_iter().map(|event| recorder.network(event)).collect();
+        let record = |event| {
+            body.tell_program(&event);
+            recorder.network(event)
+        };
+        let recorded: Result<Vec<()>, _> = network.take_events().into_iter().map(record).collect();
         self.background.note();
         if recorded.is_err() {
             // What cannot be recorded must not go on.

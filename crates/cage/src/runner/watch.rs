@@ -59,6 +59,8 @@ pub(super) enum Alarm {
     Grace,
     /// A gatekeeper has had its time to tell the account of a cage.
     Account,
+    /// What a program has written to layers is to be measured.
+    Measure,
 }
 
 /// Descriptors and times to wait for. Any thread may add and remove some.

@@ -69,7 +69,7 @@ fn in_session(sessions: &Sessions, id: Option<&str>, script: &str) -> Request {
     let policy = Policy { state: State::Scratch, ..Policy::closed("test") };
     let scratch = session.scratch().clone();
     let prepared = prepared(policy, &["sh", "-c", script], |surroundings| {
-        surroundings.scratch = Some(scratch)
+        surroundings.kept.scratch = Some(scratch)
     });
     Request { session: Some(session), ..Request::from(prepared) }
 }

@@ -80,6 +80,7 @@ pub(crate) fn prepared(
     let selection = Selection {
         policy,
         agent_command: Vec::new(),
+        agent: None,
         place: Place { project, home: None, own_state: Vec::new() },
         surroundings,
         ceiling: None,

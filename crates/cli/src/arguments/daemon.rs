@@ -41,6 +41,9 @@ pub(crate) struct ServeArguments {
     /// Run every program WITHOUT a cage, whatever its policy says
     #[arg(long)]
     pub(crate) no_sandbox: bool,
+    /// As `run --detach` starts it: in a session of its own, until nothing has run for an hour
+    #[arg(long, hide = true, conflicts_with = "system")]
+    pub(crate) background: bool,
     /// Print a systemd unit that starts the daemon, and do nothing else
     #[arg(long)]
     pub(crate) print_unit: bool,
@@ -118,6 +121,9 @@ pub(crate) struct KillArguments {
 pub(crate) struct StatusArguments {
     #[command(flatten)]
     pub(crate) socket: SocketArguments,
+    /// Only print where the daemon's socket is, whether or not somebody serves it
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) print_socket: bool,
     /// Print what the daemon answers
     #[arg(long)]
     pub(crate) json: bool,

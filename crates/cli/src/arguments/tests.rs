@@ -35,7 +35,7 @@ fn a_run_is_read_alone_as_among_others() {
     ] {
         let words: Vec<OsString> =
             ["stockade"].into_iter().chain(line.split(' ')).map(OsString::from).collect();
-        let (alone, among) = (Arguments::read(&words), Arguments::try_parse_from(&words));
+        let (alone, among) = (Arguments::read(&words), Arguments::read_among_others(&words));
         let told = |error: clap::Error| error.to_string();
         assert_eq!(
             alone.map(|read| format!("{read:?}")).map_err(told),
@@ -59,6 +59,57 @@ fn the_manual_is_complete() {
         for flag in command.get_arguments().filter_map(clap::Arg::get_long) {
             assert!(MANUAL.contains(&format!("--{flag}")), "the manual lacks `{name} --{flag}`");
         }
+    }
+}
+
+/// Every example is a command line that is read, of the command whose help it stands in; and `run` ends with its own.
+#[test]
+fn examples_are_command_lines() {
+    for (path, examples) in super::examples::EXAMPLES {
+        for line in examples.lines() {
+            let line = line.trim().split("  ").next().unwrap();
+            let words: Vec<String> = line.split(' ').map(|word| word.replace('\'', "")).collect();
+            assert_eq!(words[1..=path.len()], **path, "{line}");
+            Arguments::try_parse_from(&words).unwrap_or_else(|error| panic!("{line}: {error}"));
+        }
+    }
+    let mut described = super::examples::described();
+    for (path, examples) in super::examples::EXAMPLES {
+        let mut command = &mut described;
+        for word in *path {
+            command = command.find_subcommand_mut(word).unwrap();
+        }
+        let help = command.render_long_help().to_string();
+        assert!(help.contains(examples.lines().next().unwrap().trim()), "{help}");
+    }
+}
+
+/// A flag of `run` stands below a heading with others of its kind.
+#[test]
+fn the_help_of_run_is_in_groups() {
+    let mut described = super::examples::described();
+    let help = described.find_subcommand_mut("run").unwrap().render_long_help().to_string();
+    let group = |flag: &str| {
+        let at = help.find(&format!("--{flag}")).unwrap_or_else(|| panic!("no --{flag}"));
+        help[..at].lines().rfind(|line| line.ends_with(':') && !line.starts_with(' ')).unwrap()
+    };
+    for (flag, heading) in [
+        ("cage <", "Cage:"),
+        ("backend", "Cage:"),
+        ("no-sandbox", "Cage:"),
+        ("rw <", "Files:"),
+        ("hide", "Files:"),
+        ("env", "Program:"),
+        ("session", "Program:"),
+        ("detach", "Program:"),
+        ("memory", "Limits:"),
+        ("tmp-size", "Limits:"),
+        ("degraded-limits", "Limits:"),
+        ("net <", "Network:"),
+        ("json", "Output:"),
+        ("quiet", "Output:"),
+    ] {
+        assert_eq!(group(flag), heading, "{flag}");
     }
 }
 

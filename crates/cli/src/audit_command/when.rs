@@ -6,7 +6,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 
 /// The moment that a word names. `flag` is where it was given.
-pub(super) fn moment(flag: &str, word: &str) -> Result<Timestamp, Failure> {
+pub(crate) fn moment(flag: &str, word: &str) -> Result<Timestamp, Failure> {
     Timestamp::named(word, Timestamp::now()).ok_or_else(|| {
         let word = policy::shown::shown(word);
         Failure::new(Exit::Usage, format!("`{flag} {word}` names no moment")).help(

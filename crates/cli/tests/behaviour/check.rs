@@ -15,6 +15,25 @@ fn for_a_person() {
     ended.expect_code(0).prints("sh -c");
 }
 
+/// Text is shown as text: letters of any script, and the ends of lines as they are written.
+#[test]
+fn text_is_shown_as_text() {
+    let place = Place::new();
+    let line = "echo \u{fc}ber\n\techo 'x'\u{202e}";
+    let words = ["--env", "GREETING=gr\u{fc}\u{df}e\nund mehr", "--", "sh", "-c", line];
+    let ended = place.ask([&["check"][..], &words].concat());
+    ended.expect_code(0).prints("GREETING=gr\u{fc}\u{df}e\\nund mehr");
+    ended.prints("sh -c $'echo \u{fc}ber\\n\\techo \\'x\\'\\xe2\\x80\\xae'");
+    let ended = place.ask([&["check", "--format", "bwrap"][..], &words].concat());
+    ended.expect_code(0).prints("--setenv GREETING $'gr\u{fc}\u{df}e\\nund mehr'");
+    let ended = place.ask([&["check", "--json"][..], &words].concat());
+    let value: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(value["plan"]["start"]["argv"][1], "-c");
+    let variables = value["plan"]["walls"]["environment"].as_array().unwrap();
+    let greeting = variables.iter().find(|one| one["name"] == "GREETING").unwrap();
+    assert_eq!(greeting["value"], "gr\u{fc}\u{df}e\nund mehr");
+}
+
 /// K25, K57, K70: what is reached, in both directions, and by which way out.
 #[test]
 fn the_network_section() {

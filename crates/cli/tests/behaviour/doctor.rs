@@ -33,5 +33,6 @@ fn without_user_namespaces_nothing_runs() {
     ended.expect_code(122).says("stockade doctor");
     assert!(!ended.stdout.contains("ran"));
     let ended = place.ask([&inside[..], &["doctor"]].concat());
-    ended.expect_code(122).prints("ABSENT");
+    ended.expect_code(122).says("this is inside the cage `default`, and no cage can be built");
+    assert!(!ended.stdout.contains("ABSENT"), "{}", ended.stdout);
 }

@@ -47,6 +47,23 @@ fn flags_and_policy_pass_variables_on() {
     assert!(!ended.stdout.contains("OTHER") && !ended.stdout.contains("ABSENT"));
 }
 
+/// K167: names with commas between them; a comma in a value belongs to the value.
+#[test]
+fn several_variables_in_one_flag() {
+    let place = Place::new();
+    let mut command = place.stockade();
+    command.env("ONE", "1").env("TWO", "2").env("THREE", "3");
+    command.args(["run", "--env", "ONE,TWO", "--env", "LIST=a,b=c,d", "--", "env"]);
+    let ended = Ended::of(command.output().unwrap());
+    ended.expect_code(0).prints("ONE=1\n").prints("TWO=2\n").prints("LIST=a,b=c,d\n");
+    assert!(!ended.stdout.contains("THREE"));
+    place
+        .shell(&["--env", "ONE,TWO=x"], "true")
+        .expect_code(2)
+        .says("`--env ONE,TWO=…`: several variables cannot be given one value");
+    place.shell(&["--env", "ONE,,TWO"], "true").expect_code(2).says("--env ONE,,TWO");
+}
+
 /// K167
 #[test]
 fn names_that_the_cage_keeps_for_itself() {

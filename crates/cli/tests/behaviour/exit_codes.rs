@@ -42,6 +42,27 @@ fn a_program_that_cannot_be_started() {
     place.ask(["run", "--", ""]).expect_code(2);
 }
 
+/// `.` is no name for a home, whatever flag it stands in.
+#[test]
+fn a_home_is_granted_by_its_name_alone() {
+    let place = Place::new();
+    let in_home = |words: &[&str]| {
+        let mut command = place.stockade();
+        command.current_dir(&place.home).args([&["run"], words, &["--", "true"]].concat());
+        Ended::of(command.output().unwrap())
+    };
+    let home = place.home.display().to_string();
+    in_home(&[]).expect_code(125).says("is a home");
+    for flag in ["--rw", "--ro"] {
+        let named = format!("`{flag} {home}` grants the whole directory all the same");
+        in_home(&[flag, "."]).expect_code(125).says("is a home").says(&named);
+        in_home(&[flag, "./"]).expect_code(125);
+        in_home(&[flag, &home]).expect_code(0);
+        in_home(&[flag, "project"]).expect_code(0);
+    }
+    place.ask(["run", "--rw", "..", "--", "true"]).expect_code(125).says("`--rw ..`");
+}
+
 /// K183: the program is there and the cage does not show it.
 #[test]
 fn a_program_outside_of_the_cage_is_found_for_the_user() {

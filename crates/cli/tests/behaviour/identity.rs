@@ -1,6 +1,6 @@
 //! Who the program is inside, and what it can no longer become.
 
-use super::support::Place;
+use super::support::{Place, has, is_root};
 
 /// K42, K45, K221
 #[test]
@@ -11,9 +11,30 @@ fn the_program_is_an_ordinary_user_of_another_machine() {
     ended.expect_code(0);
     let lines: Vec<&str> = ended.stdout.lines().collect();
     let home = place.home.to_str().unwrap();
-    assert_eq!(lines[..4], ["1000", "1000", "agent", "agent"]);
+    let own = |id: u32| if is_root() { "1000".to_owned() } else { id.to_string() };
+    let uid = own(rustix::process::geteuid().as_raw());
+    let gid = own(rustix::process::getegid().as_raw());
+    assert_eq!(lines[..4], [uid.as_str(), &gid, "agent", "agent"]);
     assert!(lines[4].starts_with("stockade-") && lines[4].len() == 17, "{}", lines[4]);
     assert_eq!(lines[5..], [home, "agent", home]);
+}
+
+/// K42: programs ask for the address of their own host, and without one some do not start.
+#[test]
+fn the_host_name_is_the_cages_loopback() {
+    let place = Place::new();
+    for flags in [&[][..], &["--net", "example.com"], &["--backend", "bwrap"]] {
+        if flags.contains(&"bwrap") && !has("bwrap") {
+            continue;
+        }
+        let line = "getent hosts \"$(hostname)\"; hostname -f; getent hosts localhost";
+        let ended = place.shell(&[flags, &["--quiet"]].concat(), line);
+        let lines: Vec<&str> = ended.expect_code(0).stdout.lines().collect();
+        let words: Vec<&str> = lines[0].split_whitespace().collect();
+        assert_eq!(words[0], "127.0.0.1", "{flags:?}: {lines:?}");
+        assert_eq!(words[1], lines[1], "{flags:?}: {lines:?}");
+        assert!(lines[1].starts_with("stockade-") && lines[2].contains("localhost"), "{lines:?}");
+    }
 }
 
 /// K9, K131, K229, K230

@@ -140,6 +140,41 @@ fn want_of_memory_ends_the_program_first() {
     assert_eq!(told(&["--memory", "64M"], &push).last(), Some(&here));
 }
 
+/// What `run` refuses, `check` warns of.
+#[test]
+fn check_says_which_limits_are_not_held_here() {
+    let place = Place::new();
+    let warned = |flags: &[&str]| {
+        let ended = place.ask([&["check"], flags].concat());
+        ended.expect_code(0).stderr.contains("a program with these limits is not started here")
+    };
+    assert!(!warned(&["--time", "1m"]));
+    let runs = place.shell(&["--memory", "64M", "--pids", "64"], "true").code == 0;
+    assert_eq!(warned(&["--memory", "64M", "--pids", "64"]), !runs);
+}
+
+/// K22, K225: the room for files in memory is what was asked for, else all the memory that there may be.
+#[test]
+fn the_room_in_memory_can_be_chosen() {
+    let place = Place::new();
+    let room = |flags: &[&str]| {
+        let line = "for at in /tmp /scratch ~; do df -m $at | tail -1 | awk '{ print $2 }'; done";
+        let ended = place.shell(flags, line);
+        ended.expect_code(0).stdout.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(room(&[]), ["1024", "1024", "1024"]);
+    assert_eq!(room(&["--tmp-size", "2G", "--home-size=96M"]), ["2048", "2048", "96"]);
+    place.default_cage("fs = [{ ro = \".\" }]\nlimits = { tmp_mb = 8, home_mb = 3000 }");
+    assert_eq!(room(&[]), ["8", "8", "3000"]);
+    assert_eq!(room(&["--tmp-size", "1M"]), ["1", "1", "3000"]);
+    place.shell(&["--tmp-size", "5"], "true").expect_code(2).says("a size such as `512M`");
+    if can_be_tested(&place) {
+        std::fs::remove_file(place.project.join("stockade.toml")).unwrap();
+        assert_eq!(room(&["--memory", "3G"]), ["3072", "3072", "3072"]);
+        assert_eq!(room(&["--memory", "64M", "--home-size", "1G"]), ["64", "64", "64"]);
+    }
+}
+
 /// K225, T29: without a limit they are bounded all the same, in bytes and in number.
 #[test]
 fn files_in_memory_are_bounded() {

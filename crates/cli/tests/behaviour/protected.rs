@@ -176,7 +176,7 @@ fn what_git_is_told_to_run_by_way_of_the_home_cannot_be_changed() {
          [diff \"x\"]\ntextconv = \"${{HOME}}/project/ci/convert.sh\"\n",
         named[0], named[1], named[2]
     );
-    let files = ["ci/team.conf", "ci/hooks/pre-commit", "ci/watch.sh", "ci/convert.sh"];
+    let files = ["ci/hooks/pre-commit", "ci/team.conf", "ci/watch.sh", "ci/convert.sh"];
     let place = Place::new();
     place.write(".git/HEAD", "ref: refs/heads/main\n");
     place.write(".git/config", configuration);

@@ -50,6 +50,17 @@ fn result(ended: &Ended) -> Value {
     serde_json::from_str(ended.stderr.lines().last().unwrap()).unwrap()
 }
 
+/// K38: a session that is named is one to come back to, also where the policy says nothing about `/scratch`.
+#[test]
+fn naming_a_session_keeps_scratch() {
+    let place = Place::new();
+    place.shell(&["--session", "work"], "echo kept > /scratch/file").expect_code(0);
+    place.shell(&["--session", "work"], "cat /scratch/file").expect_code(0).prints("kept");
+    place.shell(&[], "ls /scratch").expect_code(0);
+    let ephemeral = ["--session", "work", "--state", "ephemeral"];
+    place.shell(&ephemeral, "cat /scratch/file").expect_code(1);
+}
+
 /// K20, K36, K38
 #[test]
 fn a_session_keeps_what_its_runs_leave() {

@@ -84,7 +84,7 @@ fn the_terminal_is_restored() {
         return;
     }
     let place = Place::new();
-    let run = stockade_run("-- stty raw -echo");
+    let run = stockade_run("-q -- stty raw -echo");
     let line = format!("stty -a | md5sum; {run}; stty -a | md5sum");
     let ended = Ended::of(on_terminal(&place, &line).output().unwrap());
     // `script` types an end of file, which the terminal shows.
@@ -226,13 +226,13 @@ fn ordinary_output_is_left_as_it_is() {
     let place = Place::new();
     let line = "printf \"\\033[31mred\\033[0m caf\\303\\251\\n\"; echo err >&2";
     for streams in ["", " < /dev/null"] {
-        let screen = screen_of(&place, &format!("-- sh -c '{line}'{streams}"));
+        let screen = screen_of(&place, &format!("-q -- sh -c '{line}'{streams}"));
         assert_eq!(screen, "\x1b[31mred\x1b[0m caf\u{e9}\r\nerr\r\n", "{streams}");
     }
     let asks = "printf \"[\\033[6n\\033[c]\"";
-    let asked = screen_of(&place, &format!("-- sh -c '{asks}'"));
+    let asked = screen_of(&place, &format!("-q -- sh -c '{asks}'"));
     assert!(asked.contains("[\x1b[6n\x1b[c]"), "{asked:?}");
-    assert_eq!(screen_of(&place, &format!("-- sh -c '{asks}' < /dev/null")), "[]");
+    assert_eq!(screen_of(&place, &format!("-q -- sh -c '{asks}' < /dev/null")), "[]");
 }
 
 /// Stop, look at the jobs, go on: as with any program under a shell.
@@ -330,12 +330,12 @@ fn a_shell_an_editor_and_a_monitor_work() {
 }
 
 /// A terminal with a shell on it, driven by tmux on a socket of its own.
-struct Screen {
+pub(super) struct Screen {
     socket: PathBuf,
 }
 
 impl Screen {
-    fn open(place: &Place) -> Self {
+    pub(super) fn open(place: &Place) -> Self {
         let screen = Self { socket: place.outside().join("tmux") };
         let mut command = screen.command(&["new-session", "-d", "-x", "100", "-y", "30"]);
         command.current_dir(&place.project).env_clear();
@@ -360,14 +360,19 @@ impl Screen {
         Ended::of(self.command(words).output().unwrap())
     }
 
-    fn keys(&self, keys: &[&str]) {
+    pub(super) fn keys(&self, keys: &[&str]) {
         self.tmux(&[&["send-keys"], keys].concat()).expect_code(0);
         // As a person types: one thing after the other.
         std::thread::sleep(slowly(Duration::from_millis(150)));
     }
 
+    /// Whether a text is on the screen now.
+    pub(super) fn shows(&self, text: &str) -> bool {
+        self.tmux(&["capture-pane", "-p"]).stdout.contains(text)
+    }
+
     #[track_caller]
-    fn wait_for(&self, text: &str) {
+    pub(super) fn wait_for(&self, text: &str) {
         self.wait_for_count(text, 1);
     }
 

@@ -156,10 +156,13 @@ fn agents_have_a_cage_and_a_command() {
     let place = Place::new();
     place.policy(
         "version = 1\n[cage.default]\nfs = [{ ro = \".\" }]\n[cage.small]\ncommands = [\"echo\"]\n\
-         [agent.helper]\ncage = \"small\"\ncommand = [\"sh\", \"-c\", \"echo $STOCKADE_CAGE\"]\n",
+         [agent.helper]\ncage = \"small\"\ncommand = [\"sh\", \"-c\", \"echo $STOCKADE_CAGE $1\"]\n",
     );
     place.ask(["run", "--agent", "helper"]).expect_code(0).prints("small");
-    place.ask(["run", "--agent", "helper", "--", "echo", "other"]).expect_code(0).prints("other");
+    place
+        .ask(["run", "--agent", "helper", "--", "other", "more"])
+        .expect_code(0)
+        .prints("small more");
     place.ask(["run", "--agent", "helpre"]).expect_code(123).says("did you mean `--agent helper`?");
     place
         .ask(["run", "--cage", "nothing", "--", "true"])

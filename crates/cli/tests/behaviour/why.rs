@@ -30,6 +30,44 @@ fn paths_and_the_rules_behind_them() {
     place.ask(["why", "--rw", ".", ".envrc"]).expect_code(0).prints("runs code on the host");
 }
 
+/// V16: what the tables know of a path is told before a grant brings it up, and what is not there is said.
+#[test]
+fn secrets_protected_names_and_missing_files() {
+    let place = Place::new();
+    let home = place.home.clone();
+    fs::create_dir(home.join(".ssh")).unwrap();
+    fs::write(home.join(".ssh/id_rsa"), "x").unwrap();
+    place.write(".vscode/settings.json", "{}");
+    let key = home.join(".ssh/id_rsa").display().to_string();
+    let ended = place.ask(["why", &key]);
+    ended.expect_code(1).prints("secret: ").prints("stays hidden in a grant that does not name it");
+    let ended = place.ask(["why", ".vscode/settings.json"]);
+    ended
+        .expect_code(0)
+        .prints("protected: `.vscode`")
+        .prints("stays read-only in a read-write grant");
+    let ended = place.ask(["why", "--rw", ".", ".envrc"]);
+    ended.expect_code(0).prints("runs code on the host").prints("no such file on the host");
+    for name in ["foo.txt", "README.md", "src/main.rs"] {
+        let ended = place.ask(["why", name]);
+        ended.expect_code(0).prints("can be read").prints("no such file on the host at the moment");
+        let host = format!("a host is asked about with `--host {}`", name.to_lowercase());
+        assert_eq!(ended.stdout.contains(&host), !name.contains('/'), "{}", ended.stdout);
+        place.write(name, "x");
+        let ended = place.ask(["why", name]);
+        ended.expect_code(0).prints("can be read");
+        assert!(!ended.stdout.contains("no such file"), "{}", ended.stdout);
+    }
+    let ended = place.ask(["why", "../missing"]);
+    ended.expect_code(1).prints("does not exist inside").prints("no such file on the host");
+    assert!(!ended.stdout.contains("to change it"), "{}", ended.stdout);
+    place
+        .ask(["why", "example.org"])
+        .expect_code(1)
+        .prints("cannot be reached")
+        .says("`example.org` was taken for a host; a path is asked about as `./example.org`");
+}
+
 /// V16: `why` and the cage agree on every path.
 #[test]
 fn the_cage_agrees() {

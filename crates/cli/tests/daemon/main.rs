@@ -21,11 +21,15 @@ mod exports;
 mod life;
 mod limits;
 mod outputs;
+#[path = "../review/overlay.rs"]
+#[expect(dead_code, reason = "reviews by the command use more of it")]
+mod overlay;
 mod plugins;
 mod policies;
 mod record;
 mod refusals;
 mod remains;
+mod reviews;
 mod serving;
 mod sessions;
 mod system;

@@ -3,6 +3,8 @@
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal};
+
 use super::executor::{Tool, assert_gone, running};
 use super::support::slowly;
 
@@ -17,6 +19,42 @@ fn an_output_that_is_no_object_is_non_json() {
         called.fails("non_json", 1);
         assert_eq!(called.answer["sandbox"]["level"], "native");
         assert!(called.answer["invocation"].is_string());
+    }
+}
+
+/// How the output begins is told, safe to print and bounded.
+#[test]
+fn an_output_that_is_no_object_is_shown() {
+    let called = Tool::new("", "print('\\nhello \\x1b[31mthere\\nmore')").call("{}");
+    called.fails("non_json", 1).says("it begins with `hello \\u{1b}[31mthere`");
+    let called = Tool::new("", "print('x' * 100000)").call("{}");
+    let message = called.fails("non_json", 1).answer["error"]["message"].as_str().unwrap();
+    assert!(message.len() < 400 && message.contains("xxx…`"), "{message}");
+}
+
+/// A signal that asks `invoke` to end cancels the call: its failure is printed, and nothing is left running.
+#[test]
+fn a_call_that_is_asked_to_end_prints_its_failure() {
+    for signal in [Signal::TERM, Signal::INT] {
+        let marker = marker(&format!("7{}", signal.as_raw()));
+        let tool = Tool::new("", "subprocess.run(['sleep', args['marker']])");
+        let arguments = format!("{{\"marker\": \"{marker}\"}}");
+        let mut command = tool.command(&["invoke", "@", "--args", &arguments]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        let child = command.spawn().unwrap();
+        let deadline = Instant::now() + slowly(Duration::from_secs(20));
+        while running(&format!("sleep {marker}")).is_empty() {
+            assert!(Instant::now() < deadline, "it does not begin");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+        rustix::process::kill_process(pid, signal).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!((&answer["ok"], &answer["error"]["kind"]), (&false.into(), &"killed".into()));
+        assert_eq!(answer["error"]["reason"], "cancelled");
+        assert_eq!(output.status.code(), Some(137));
+        assert_gone(&format!("sleep {marker}"));
     }
 }
 

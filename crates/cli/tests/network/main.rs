@@ -13,6 +13,7 @@ mod clients;
 mod failures;
 mod inward;
 mod packages;
+mod projects;
 mod proxies;
 mod sessions;
 mod settings;

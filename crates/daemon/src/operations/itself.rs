@@ -79,7 +79,8 @@ pub(super) async fn doctor(
         let binary = advice::doctor::own_executable()?;
         let project = daemon.caller.working_directory.as_path().to_owned();
         let subject = Subject { binary: binary.as_path().to_owned(), project };
-        Ok(probe(&subject, || build_cage(&daemon, &binary)))
+        let view = || build_view(&daemon, &binary);
+        Ok(probe(&subject, || build_cage(&daemon, &binary), view))
     })
     .await?;
     answer::json(&json!({
@@ -87,6 +88,35 @@ pub(super) async fn doctor(
         "layers": report.layers,
         "notes": report.notes,
     }))
+}
+
+/// The same with a view of an empty directory, which goes again with its layer.
+fn build_view(daemon: &Daemon, binary: &plan::HostPath) -> Result<(), (String, String)> {
+    let no_view = |why: String| (why, advice::workspaces::NO_VIEW.to_owned());
+    let place = std::env::temp_dir().join(format!("stockade-doctor-{}", std::process::id()));
+    std::fs::create_dir(&place).map_err(|error| no_view(error.to_string()))?;
+    let built = build_view_of(daemon, binary, &place).map_err(no_view);
+    // What stays is empty.
+    let _gone = std::fs::remove_dir(&place);
+    built
+}
+
+fn build_view_of(
+    daemon: &Daemon,
+    binary: &plan::HostPath,
+    place: &std::path::Path,
+) -> Result<(), String> {
+    let real = std::fs::canonicalize(place).map_err(|error| error.to_string())?;
+    let directory =
+        plan::HostPath::new(real.into_os_string()).map_err(|error| error.to_string())?;
+    let mut probe = advice::doctor::view_cage(&daemon.caller, binary, &directory);
+    let _look =
+        daemon.sessions.for_a_look(&mut probe.selection).map_err(|problem| problem.message)?;
+    let prepared = prepare(&probe.selection, &probe.argv)
+        .map_err(|error| advice::Failure::from(error).text())?;
+    let handle =
+        daemon.runner.spawn(Start::from(prepared)).map_err(|error| advice::with_causes(&error))?;
+    advice::doctor::judge(handle.wait().end)
 }
 
 /// Builds a real cage as clients get them.

@@ -20,13 +20,15 @@ use cage::{Degradation, Degraded, Recorder};
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
 use plan::ByteString;
-use policy::{EnvironmentRule, Policy, RuleOrigin, State};
+use policy::{EnvironmentRule, Policy, RuleOrigin};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::blocking;
 use super::cages::{LONGEST_WAIT_MS, wait_at_most};
+use plan::seccomp::Watch;
+
 use crate::answer::{self, Answer};
 use crate::cages::{Cage, Facts};
 use crate::daemon::Daemon;
@@ -54,6 +56,8 @@ struct Spawn {
     output: Kept,
     /// Starts the program also where its limits cannot be held in full.
     degraded_limits: bool,
+    /// Has what the program did not get of the file system noted.
+    explain: bool,
 }
 
 fn some_object<'de, T: DeserializeOwned, D: Deserializer<'de>>(
@@ -205,35 +209,40 @@ fn start(daemon: &Daemon, subject: &Subject, spawn: &Spawn) -> Result<Started, N
     }
 }
 
+/// Every call is as fast as it can be unless somebody asked.
+fn watch(spawn: &Spawn) -> Watch {
+    if spawn.explain { Watch::Lookups } else { Watch::Nothing }
+}
+
 fn start_caged(
     daemon: &Daemon,
     subject: &Subject,
     spawn: &Spawn,
     mut selection: Selection,
-    mut session: Option<Session>,
+    session: Option<Session>,
 ) -> Result<Started, NotStarted> {
     let argv = command(&spawn.argv, &selection.agent_command)?;
     if let Some(terminal) = &spawn.terminal {
         tell_terminal(&mut selection.policy, &terminal.kind);
     }
     let project = selection.place.project.to_string();
-    if selection.policy.state == State::Scratch {
-        let entered = match session {
-            Some(session) => session,
-            None => daemon.sessions.begin_for_one_run()?,
-        };
-        selection.surroundings.scratch = Some(entered.scratch().clone());
-        session = Some(entered);
-    }
+    let session = match daemon.sessions.keep(session, &mut selection).map_err(Failure::from) {
+        Ok(session) => session,
+        Err(failure) => {
+            let labels = labels(&project, subject, None);
+            return Err(not_compiled(daemon, labels, None, failure).into());
+        }
+    };
     let labels = labels(&project, subject, session.as_ref());
     let prepared = match prepare(&selection, &argv).map_err(Failure::from) {
-        Ok(prepared) => prepared,
+        Ok(prepared) => prepared.watched(watch(spawn), &selection),
         Err(failure) => {
             return Err(not_compiled(daemon, labels, session.as_ref(), failure).into());
         }
     };
     let mut notes = advice::notes::of_flags(&selection);
     notes.extend(advice::notes::of(&prepared));
+    notes.extend(advice::interpreters::notes(&selection, &prepared));
     let plan = Arc::clone(&prepared.plan);
     let session_id = labels.session_id.clone();
     let streams = streams(spawn);

@@ -39,14 +39,20 @@ impl Terminal {
         Self { state: Some(state.clone()) }
     }
 
-    fn try_ask(&self, question: &Question) -> Option<Answer> {
+    /// As [`Approver::ask`], until nobody wants the answer any more: a signal that the asking program deals with by
+    /// itself does not reach whoever waits for a line.
+    pub fn ask_while(&self, question: &Question, is_wanted: &dyn Fn() -> bool) -> Answer {
+        self.try_ask(question, is_wanted).unwrap_or(Answer::No)
+    }
+
+    fn try_ask(&self, question: &Question, is_wanted: &dyn Fn() -> bool) -> Option<Answer> {
         let state = self.state.clone().or_else(|| Locations::of_this_process().state)?;
         let mut refusals = Refusals::lock(&state)?;
         if refusals.is_pausing(now()) {
             return None;
         }
         let mut tty = File::options().read(true).write(true).open("/dev/tty").ok()?;
-        let answer = ask_at(&mut tty, question).unwrap_or(Answer::No);
+        let answer = ask_at(&mut tty, question, is_wanted).unwrap_or(Answer::No);
         refusals.note(answer, now());
         refusals.save()?;
         Some(answer)
@@ -57,7 +63,7 @@ impl Approver for Terminal {
     /// No where there is no terminal, where nothing is answered for some minutes, and without asking for a
     /// minute after three refusals in a row.
     fn ask(&self, question: &Question) -> Answer {
-        self.try_ask(question).unwrap_or(Answer::No)
+        self.ask_while(question, &|| true)
     }
 }
 
@@ -106,7 +112,11 @@ fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-fn ask_at(tty: &mut File, question: &Question) -> std::io::Result<Answer> {
+fn ask_at(
+    tty: &mut File,
+    question: &Question,
+    is_wanted: &dyn Fn() -> bool,
+) -> std::io::Result<Answer> {
     let before = rustix::termios::tcgetattr(&*tty)?;
     tty.write_all(text(question).as_bytes())?;
     // Whoever types something else just now has not read this yet.
@@ -114,7 +124,7 @@ fn ask_at(tty: &mut File, question: &Question) -> std::io::Result<Answer> {
     let lines = by_lines(before.clone());
     // This drops what was typed before.
     rustix::termios::tcsetattr(&*tty, OptionalActions::Flush, &lines)?;
-    let answer = read_answer(tty, question.always);
+    let answer = read_answer(tty, question.always, is_wanted);
     rustix::termios::tcsetattr(&*tty, OptionalActions::Flush, &before)?;
     answer
 }
@@ -126,16 +136,23 @@ fn by_lines(mut modes: Termios) -> Termios {
     modes
 }
 
-fn read_answer(tty: &mut File, always: bool) -> std::io::Result<Answer> {
+fn read_answer(
+    tty: &mut File,
+    always: bool,
+    is_wanted: &dyn Fn() -> bool,
+) -> std::io::Result<Answer> {
     let until = Instant::now() + LONGEST_WAIT;
     let mut line = Vec::new();
     loop {
         let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() || !is_wanted() {
+            return Ok(Answer::No);
+        }
+        let left = left.min(BETWEEN_LOOKS);
         let left = Timespec::try_from(left).unwrap_or(Timespec { tv_sec: 0, tv_nsec: 0 });
         let mut polled = [PollFd::from_borrowed_fd(tty.as_fd(), PollFlags::IN)];
         match rustix::event::poll(&mut polled, Some(&left)) {
-            Ok(0) => return Ok(Answer::No),
-            Err(rustix::io::Errno::INTR) => continue,
+            Ok(0) | Err(rustix::io::Errno::INTR) => continue,
             polled => polled?,
         };
         let mut buffer = [0; 256];
@@ -232,3 +249,6 @@ const MOST_BYTES: u64 = 64;
 const LONGEST_WAIT: Duration = Duration::from_secs(300);
 const BEFORE_READING: Duration = Duration::from_millis(300);
 const LONGEST_ANSWER: usize = 64;
+
+/// How often it is asked whether the answer is still wanted.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(200);

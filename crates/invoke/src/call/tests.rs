@@ -18,11 +18,17 @@ fn an_answer_is_exactly_one_object() {
     answer(b"\xff\xfe", Exited(0)).unwrap_err();
 }
 
-/// A failure says what is wrong with an output and never repeats it.
+/// A failure says what is wrong with an output and how that begins, and no more of it.
 #[test]
-fn a_failure_does_not_repeat_the_output() {
-    let failure = answer(b"{\"key\": SECRET}", Exited(0)).unwrap_err();
-    assert!(!failure.to_string().contains("SECRET"), "{failure}");
+fn a_failure_shows_how_the_output_begins() {
+    let failure = answer(b"\n \nhello\x1b\nSECRET", Exited(0)).unwrap_err().to_string();
+    assert!(
+        failure.contains("it begins with `hello\\u{1b}`") && !failure.contains("SECRET"),
+        "{failure}"
+    );
+    let long = format!("{}SECRET", "\u{e4}".repeat(MOST_SHOWN));
+    let failure = answer(long.as_bytes(), Exited(0)).unwrap_err().to_string();
+    assert!(failure.contains("\u{e4}…`") && !failure.contains("SECRET"), "{failure}");
 }
 
 #[test]

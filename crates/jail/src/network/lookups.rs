@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 
 use super::listeners;
+use crate::journal::Journal;
 use crate::{Lookup, SetupFailure};
 
 #[cfg(test)]
@@ -31,7 +32,7 @@ impl Lookups {
     }
 
     /// Answers what has come, and no more of it than leaves time for other things.
-    pub(crate) fn serve(&mut self) {
+    pub(crate) fn serve(&mut self, journal: Option<&Journal>) {
         for _ in 0..MOST_AT_ONCE {
             let mut packet = [0_u8; LONGEST_QUESTION];
             let received = rustix::net::recvfrom(&self.socket, &mut packet, RecvFlags::DONTWAIT);
@@ -44,7 +45,7 @@ impl Lookups {
             // Whoever does not take the answer waits for nothing else.
             let _taken =
                 rustix::net::sendto(&self.socket, &asked.answer(), SendFlags::DONTWAIT, &from);
-            self.note(asked.name());
+            self.note(asked.name(), journal);
         }
     }
 
@@ -64,9 +65,12 @@ impl Lookups {
         told
     }
 
-    fn note(&mut self, name: Option<String>) {
+    fn note(&mut self, name: Option<String>, journal: Option<&Journal>) {
         match name {
             Some(name) if self.names.len() < MOST_NAMES || self.names.contains_key(&name) => {
+                if let Some(journal) = journal.filter(|_| !self.names.contains_key(&name)) {
+                    journal.tell_host(&name);
+                }
                 *self.names.entry(name).or_default() += 1;
             }
             _ => self.unnamed += 1,

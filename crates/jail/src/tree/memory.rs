@@ -5,8 +5,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use plan::TmpfsSize;
 use rustix::io::Errno;
 use rustix::mount::{
-    FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_string, fsmount,
-    fsopen,
+    FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_flag,
+    fsconfig_set_string, fsmount, fsopen,
 };
 
 /// One for files. The attributes are a union of the constants of [`sys::mount`], here and below.
@@ -17,6 +17,26 @@ pub(crate) fn tmpfs(mode: u32, size: TmpfsSize, attributes: u64) -> Result<Owned
         ("mode", format!("{mode:o}")),
     ];
     make("tmpfs", &options, attributes)
+}
+
+/// One that shows a directory with a layer above it; all are names in the working directory.
+///
+/// `userxattr` has it note what it must know where a user may write, and refuse all by which a note could lead elsewhere
+/// (mount(8), overlayfs.rst); `xino` keeps the numbers of inodes what they are, which `git status` depends on.
+pub(super) fn overlay(
+    lower: &str,
+    upper: &str,
+    work: &str,
+    attributes: u64,
+) -> Result<OwnedFd, Errno> {
+    let context = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    for (name, value) in
+        [("lowerdir", lower), ("upperdir", upper), ("workdir", work), ("xino", "auto")]
+    {
+        fsconfig_set_string(&context, name, value)?;
+    }
+    fsconfig_set_flag(&context, "userxattr")?;
+    mount(context, attributes)
 }
 
 /// One for terminals.
@@ -35,6 +55,10 @@ fn make(kind: &str, options: &[(&str, String)], attributes: u64) -> Result<Owned
     for (name, value) in options {
         fsconfig_set_string(&context, *name, value)?;
     }
+    mount(context, attributes)
+}
+
+fn mount(context: OwnedFd, attributes: u64) -> Result<OwnedFd, Errno> {
     fsconfig_create(&context)?;
     let attributes = u32::try_from(attributes).map_err(|_| Errno::INVAL)?;
     let attributes = MountAttrFlags::from_bits_retain(attributes);

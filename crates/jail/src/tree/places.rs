@@ -1,11 +1,11 @@
 //! Whose directories the operations of a Plan work in. Looks at paths alone, never at files.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
-use plan::{MountOp, Plan};
+use plan::{Bind, BindPurpose, MountOp, Plan};
 
 /// Where the host's own files begin in a Plan's tree.
-pub(super) struct HostPlaces<'a>(HashSet<&'a [u8]>);
+pub(super) struct HostPlaces<'a>(HashMap<&'a [u8], Place>);
 
 /// Whose directory holds a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -14,14 +14,28 @@ pub(super) enum Place {
     Own,
     /// One of a bind, or a bind itself: the host can change it at any time.
     Hosts,
+    /// One of a view with a layer: the host can change it, and a program can have done so in an earlier run.
+    View,
+    /// One of a home that is kept: a program can have changed it in an earlier run, and what is mounted there needs
+    /// names that are made first.
+    Home,
 }
 
 impl<'a> HostPlaces<'a> {
     pub(super) fn of(plan: &'a Plan) -> Self {
-        let binds = plan.walls.mounts.iter().filter_map(MountOp::bind);
-        // A bind has a source, and most of what has one is bound once.
-        let mut places = HashSet::with_capacity(plan.walls.sources.len());
-        places.extend(binds.map(|bind| bind.at.as_bytes()));
+        let of_host = plan.walls.mounts.iter().filter_map(|operation| {
+            let overlay = operation.overlay().map(|overlay| (overlay.at.as_bytes(), Place::View));
+            let of_bind = |bind: &Bind| match bind.purpose {
+                BindPurpose::Home => Place::Home,
+                BindPurpose::Base | BindPurpose::Grant | BindPurpose::Command => Place::Hosts,
+                BindPurpose::Device | BindPurpose::Protected => Place::Hosts,
+                BindPurpose::Pin | BindPurpose::Scratch => Place::Hosts,
+            };
+            operation.bind().map(|bind| (bind.at.as_bytes(), of_bind(bind))).or(overlay)
+        });
+        // What is mounted has a source, and most of what has one is mounted once.
+        let mut places = HashMap::with_capacity(plan.walls.sources.len());
+        places.extend(of_host);
         Self(places)
     }
 
@@ -29,7 +43,8 @@ impl<'a> HostPlaces<'a> {
     /// bind does not.
     pub(super) fn is_at(&self, operation: &MountOp) -> bool {
         operation.bind().is_some()
-            || (operation.is_mount() && self.0.contains(operation.at().as_bytes()))
+            || operation.overlay().is_some()
+            || (operation.is_mount() && self.0.contains_key(operation.at().as_bytes()))
     }
 
     /// Whose directory each operation works in.
@@ -52,8 +67,8 @@ impl<'a> HostPlaces<'a> {
 
     fn holder_of(&self, directory: &[u8]) -> Place {
         let slashes = directory.iter().enumerate().skip(1).filter(|(_, byte)| **byte == b'/');
-        let mut tops = slashes.map(|(end, _)| end).chain([directory.len()]);
-        let in_bind = tops.any(|end| directory.get(..end).is_some_and(|top| self.0.contains(top)));
-        if in_bind { Place::Hosts } else { Place::Own }
+        let tops = slashes.map(|(end, _)| end).chain([directory.len()]);
+        let mut places = tops.filter_map(|end| self.0.get(directory.get(..end)?).copied());
+        places.next_back().unwrap_or(Place::Own)
     }
 }

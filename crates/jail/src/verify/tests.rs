@@ -4,7 +4,7 @@ use super::*;
 
 fn mounted(at: &str, attributes: u64, brings_submounts: bool) -> PlannedMount {
     let (at, presence) = (GuestPath::new(at).unwrap(), Presence::Certain);
-    PlannedMount { at, attributes, brings_submounts, presence }
+    PlannedMount { at, attributes, brings_submounts, kind: Kind::Any, presence }
 }
 
 /// V17
@@ -28,6 +28,22 @@ fn an_entry_must_have_every_restriction_of_its_plan() {
     let failure = entry.check(sys::mount::RDONLY).unwrap_err();
     assert_eq!(failure.to_string(), "cannot verify `/mnt`: it is not mounted ro");
     assert!(entry.check(sys::mount::NOEXEC).is_err());
+}
+
+/// T12: a view with a layer is overlayfs, and trusts no note that a program could have written.
+#[test]
+fn a_view_is_what_was_granted() {
+    let line = |rest: &str| format!("36 35 0:40 / /project rw,nosuid,nodev - {rest}");
+    for (rest, is_right) in [
+        ("overlay overlay rw,lowerdir=a,upperdir=b/upper,workdir=b/work,userxattr", true),
+        ("overlay overlay rw,lowerdir=a,upperdir=b/upper,workdir=b/work", false),
+        ("ext4 /dev/root rw,userxattr", false),
+    ] {
+        let line = line(rest);
+        let entry = Entry::parse(line.as_bytes()).unwrap();
+        assert_eq!(entry.check_kind(Kind::Overlay).is_ok(), is_right, "{rest}");
+        assert!(entry.check_kind(Kind::Any).is_ok());
+    }
 }
 
 /// V17

@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use plan::seccomp::{Profile, SeccompPlan};
+use plan::seccomp::{Profile, SeccompPlan, Watch};
 use plan::{
     Access, Bind, BindPurpose, ByteString, EnvironmentVariable, Execution, FileKind, GuestPath,
     HostIds, HostPath, Identity, IdentityMap, LandlockPlan, LandlockRule, LimitsPlan, Mapping,
@@ -68,6 +68,7 @@ impl Prepared {
             sources: Vec::new(),
             argv: argv.iter().map(|argument| ByteString::from(*argument)).collect(),
             summary: String::new(),
+            watch: Watch::Nothing,
         };
         let plan = Plan { version: PLAN_VERSION, walls, start };
         let mut prepared = Self { plan, sources: Vec::new() };

@@ -11,6 +11,7 @@ fn a_plan_in_the_kernels_units() {
         cpu_millis: Some(1500),
         pids: Some(10),
         walltime_sec: Some(3),
+        workspace_mb: None,
     };
     let numbers = Numbers::of(&plan);
     let expected =
@@ -35,6 +36,7 @@ fn extreme_limits_stay_numbers() {
         cpu_millis: Some(1),
         pids: Some(u32::MAX),
         walltime_sec: None,
+        workspace_mb: None,
     };
     let numbers = Numbers::of(&plan);
     assert_eq!(numbers.memory, Some(u64::MAX));

@@ -26,6 +26,7 @@ fn what_belongs_to_one_start_does_not_count() {
         sources: second.start.sources,
         argv: vec!["sh".into(), "-c".into(), "true".into()],
         summary: "another".to_owned(),
+        watch: crate::seccomp::Watch::Lookups,
     };
     assert_eq!((first.check(), second.check()), (Ok(()), Ok(())));
     assert_eq!(second.source(SourceIndex(3)).unwrap().path, elsewhere);

@@ -160,6 +160,35 @@ fn binds_keep_to_their_purpose() {
     assert!(!owned(IdentityMap::Caller(ids)));
 }
 
+/// T12, T60: what lies below a layer is the host's, and what lies above is ours.
+#[test]
+fn overlays_keep_to_their_layers() {
+    let overlay = |lower: u32, area: u32| {
+        let (lower, area) = (SourceIndex(lower), SourceIndex(area));
+        let (at, mapping) = (guest("/p"), Mapping::Plain);
+        let purpose = crate::OverlayPurpose::Workspace;
+        vec![directory("/p"), MountOp::Overlay(Overlay { lower, area, at, mapping, purpose })]
+    };
+    let problem = |text: &str| format!("the mount operation at `/p` {text}");
+    check(overlay(0, 3), Ok(()));
+    let twisted = problem("takes a layer from the host, or shows what is ours");
+    check(overlay(3, 0), Err(&twisted));
+    check(overlay(0, 0), Err(&twisted));
+    check(overlay(1, 3), Err(&problem("lays a layer over a file, or a file over something")));
+    check(overlay(0, 4), Err("`/p` refers to source 4, which does not exist"));
+    check(vec![MountOp::Overlay(overlay_of_first())], Err(&problem("has no mount point")));
+}
+
+fn overlay_of_first() -> Overlay {
+    Overlay {
+        lower: SourceIndex(0),
+        area: SourceIndex(3),
+        at: guest("/p"),
+        mapping: Mapping::Plain,
+        purpose: crate::OverlayPurpose::Cache,
+    }
+}
+
 /// K9, K45
 #[test]
 fn no_id_is_ever_root() {
@@ -256,7 +285,8 @@ fn fields_are_in_range() {
     }
 }
 
-const ANOTHER_START: &str = "has a source that is for scratch files alone, or none that is";
+const ANOTHER_START: &str =
+    "has a source that is for files of the cage's own alone, or none that is";
 
 fn unbounded(bytes: u64, inodes: u64) -> MountOp {
     let size = TmpfsSize { bytes, inodes };

@@ -95,7 +95,12 @@ pub fn bwrap_gaps(plan: &Plan) -> Vec<String> {
         gap(!gatekeeper.host_ports.is_empty(), "no port of the host's loopback can be reached");
         gap(!gatekeeper.publish.is_empty(), "no port is offered on the host's loopback");
     }
-    gap(walls.limits != LimitsPlan::default(), "no limit on memory, processor, processes or time");
+    gap(
+        any(|operation| operation.overlay().is_some()),
+        "directories with a layer above them are shown read-only",
+    );
+    let of_group = LimitsPlan { workspace_mb: None, ..walls.limits };
+    gap(of_group != LimitsPlan::default(), "no limit on memory, processor, processes or time");
     gaps
 }
 
@@ -179,13 +184,8 @@ impl Command {
                 self.add(["--perms", &octal(*mode), "--dir"]);
                 self.add_path(at);
             }
-            MountOp::File { mode, contents, .. } => {
-                let Some(descriptor) = self.data(contents.clone()) else {
-                    return self.left_out.push(at.clone());
-                };
-                self.add(["--perms", &octal(*mode), "--ro-bind-data", &descriptor]);
-                self.add_path(at);
-            }
+            MountOp::File { mode, contents, .. } => self.file(at, *mode, contents.clone()),
+            MountOp::Hosts { mode, contents, .. } => self.file(at, *mode, plan.hosts(contents)),
             MountOp::Symlink { target, .. } => {
                 self.add(["--symlink"]);
                 self.argv.push(target.clone());
@@ -199,6 +199,14 @@ impl Command {
                     Access::ReadOnly => "--ro-bind",
                     Access::ReadWrite => "--bind",
                 }]);
+                self.argv.push(source.path.as_bytes().to_vec().into());
+                self.add_path(at);
+            }
+            MountOp::Overlay(overlay) => {
+                let Some(source) = plan.source(overlay.lower) else {
+                    return;
+                };
+                self.add(["--ro-bind"]);
                 self.argv.push(source.path.as_bytes().to_vec().into());
                 self.add_path(at);
             }
@@ -230,14 +238,26 @@ impl Command {
         }
     }
 
+    fn file(&mut self, at: &GuestPath, mode: u32, contents: ByteString) {
+        let Some(descriptor) = self.data(contents) else {
+            return self.left_out.push(at.clone());
+        };
+        self.add(["--perms", &octal(mode), "--ro-bind-data", &descriptor]);
+        self.add_path(at);
+    }
+
     /// Once every mount point exists, what is read-only becomes so, the root last.
     fn seal(&mut self, plan: &Plan) {
         for operation in &plan.walls.mounts {
             let is_read_only = match operation {
                 MountOp::Tmpfs { .. } => operation.access() == Some(Access::ReadOnly),
                 MountOp::Mask { kind, .. } => *kind == FileKind::Directory,
-                MountOp::Directory { .. } | MountOp::File { .. } | MountOp::Symlink { .. } => false,
-                MountOp::Bind(_) | MountOp::Proc { .. } | MountOp::Devpts { .. } => false,
+                MountOp::Directory { .. } | MountOp::File { .. } | MountOp::Hosts { .. } => false,
+                MountOp::Symlink { .. } => false,
+                MountOp::Bind(_)
+                | MountOp::Overlay(_)
+                | MountOp::Proc { .. }
+                | MountOp::Devpts { .. } => false,
                 MountOp::SealReadOnly { .. } | MountOp::MaskIfPresent { .. } => false,
             };
             if is_read_only {

@@ -2,7 +2,7 @@
 //! Paths are the bytes that they are; whoever shows an entry escapes it. Knows nothing of one start, because the
 //! list is kept once for each hash.
 
-use crate::{Access, Bind, BindPurpose, Execution, Mapping, MountOp, NetworkPlan, Walls};
+use crate::{Access, Bind, BindPurpose, Execution, Mapping, MountOp, NetworkPlan, Overlay, Walls};
 
 /// The mounts in their order, then the destinations of the network.
 pub fn entries(walls: &Walls) -> Vec<Vec<u8>> {
@@ -32,6 +32,10 @@ fn entry(walls: &Walls, operation: &MountOp) -> Vec<u8> {
         MountOp::File { mode, contents, .. } => {
             words(&format!("file {mode:o} of {} bytes", contents.as_bytes().len()), at)
         }
+        MountOp::Hosts { mode, contents, .. } => {
+            let length = contents.as_bytes().len();
+            words(&format!("file {mode:o} of {length} bytes and its host name"), at)
+        }
         MountOp::Symlink { target, .. } => [b"link ", at, b" -> ", target.as_bytes()].concat(),
         MountOp::Bind(bind) => {
             let mut entry = bind_words(bind);
@@ -44,6 +48,9 @@ fn entry(walls: &Walls, operation: &MountOp) -> Vec<u8> {
                 entry.extend_from_slice(source);
             }
             entry
+        }
+        MountOp::Overlay(Overlay { mapping, purpose, .. }) => {
+            words(&format!("{}{}", purpose.word(), owner_words(*mapping)), at)
         }
         MountOp::Tmpfs { mode, size, execution, .. } => {
             let access = operation.access().map_or("", Access::word);
@@ -72,13 +79,18 @@ fn bind_words(bind: &Bind) -> Vec<u8> {
         BindPurpose::Protected => "protected",
         BindPurpose::Pin => "pin",
         BindPurpose::Scratch => "scratch",
+        BindPurpose::Home => "home",
     };
-    let owner = match bind.mapping {
-        Mapping::Plain => String::new(),
-        Mapping::Owner { uid, gid } => format!(" owner {uid}:{gid}"),
-    };
+    let owner = owner_words(bind.mapping);
     let (access, execution) = (bind.access.word(), execution_word(bind.execution));
     format!("{purpose} {access}{execution}{owner} ").into_bytes()
+}
+
+fn owner_words(mapping: Mapping) -> String {
+    match mapping {
+        Mapping::Plain => String::new(),
+        Mapping::Owner { uid, gid } => format!(" owner {uid}:{gid}"),
+    }
 }
 
 fn execution_word(execution: Execution) -> &'static str {

@@ -4,10 +4,11 @@
 use std::fmt::Write as _;
 
 use crate::network::{HTTP_PROXY_PORT, SOCKS_PORT};
+use crate::render::for_shell;
 use crate::summary::one_phrase;
 use crate::{
-    Access, BindPurpose, ByteString, IdentityMap, MountOp, NetworkPlan, Plan, TmpfsPurpose,
-    TmpfsSize,
+    Access, BindPurpose, ByteString, IdentityMap, MountOp, NetworkPlan, OverlayPurpose, Plan,
+    TmpfsPurpose, TmpfsSize,
 };
 
 /// The compiled cage in sections.
@@ -89,11 +90,15 @@ fn row(plan: &Plan, operation: &MountOp) -> Row {
             (BindPurpose::Base, _) => Row::Base(name()),
             (BindPurpose::Command, _) => Row::Command,
             (BindPurpose::Device, _) => Row::Device,
-            (BindPurpose::Scratch, _) => {
+            (BindPurpose::Scratch | BindPurpose::Home, _) => {
                 let kept = plan.source(bind.source).map(|source| source.path.as_bytes());
                 Row::Own("kept", format!("in {}", one_phrase(kept.unwrap_or_default())))
             }
             (BindPurpose::Pin, _) => Row::None,
+        },
+        MountOp::Overlay(overlay) => match overlay.purpose {
+            OverlayPurpose::Workspace => Row::Host("cow"),
+            OverlayPurpose::Cache => Row::Host("cache"),
         },
         MountOp::Tmpfs { purpose, size, .. } => match purpose {
             TmpfsPurpose::Private | TmpfsPurpose::Scratch => {
@@ -104,6 +109,7 @@ fn row(plan: &Plan, operation: &MountOp) -> Row {
         },
         MountOp::Mask { .. } => Row::Host("hidden"),
         MountOp::File { contents, .. } if !contents.is_empty() => Row::Base(name()),
+        MountOp::Hosts { .. } => Row::Base(name()),
         MountOp::Symlink { at, target } if !at.as_bytes().starts_with(b"/dev/") => {
             Row::Base(format!("{}->{}", name(), one_phrase(target.as_bytes())))
         }
@@ -210,6 +216,7 @@ fn limits(plan: &Plan, page: &mut Page) {
         ("cpus", limits.cpu_millis.map(|millis| format!("{}", f64::from(millis) / 1000.0))),
         ("cpu weight", limits.cpu_weight.map(|weight| weight.to_string())),
         ("time", limits.walltime_sec.map(|seconds| format!("{seconds} s"))),
+        ("workspace", limits.workspace_mb.map(|mb| format!("{mb} MiB"))),
     ];
     page.heading("limits");
     if lines.iter().all(|(_, value)| value.is_none()) {
@@ -228,7 +235,7 @@ fn environment(plan: &Plan, page: &mut Page) {
         let name = one_phrase(variable.name.as_bytes());
         let value = match is_secret(&name) && !variable.value.is_empty() {
             true => "(not shown)".to_owned(),
-            false => one_phrase(variable.value.as_bytes()),
+            false => text_phrase(variable.value.as_bytes()),
         };
         page.field("", &format!("{name}={value}"));
     }
@@ -241,16 +248,13 @@ fn is_secret(name: &str) -> bool {
 }
 
 fn command_line(argv: &[ByteString]) -> String {
-    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-+=:,@%".contains(byte);
-    let words = argv.iter().map(|word| {
-        let text = one_phrase(word.as_bytes());
-        if !word.is_empty() && word.as_bytes().iter().all(is_plain) {
-            text
-        } else {
-            format!("'{}'", text.replace('\'', "'\\''"))
-        }
-    });
-    words.collect::<Vec<_>>().join(" ")
+    argv.iter().map(for_shell).collect::<Vec<_>>().join(" ")
+}
+
+/// As [`one_phrase`], with the ends of lines as people write them. A backslash of the text itself has another
+/// spelling.
+fn text_phrase(bytes: &[u8]) -> String {
+    one_phrase(bytes).replace("\\x0a", "\\n").replace("\\x09", "\\t")
 }
 
 fn size_text(size: TmpfsSize) -> String {

@@ -175,7 +175,7 @@ fn the_page_is_plain_text() {
     plan.start.argv = vec!["sh".into(), "-c".into(), "echo 'x'\n\u{7}".into()];
     let page = person(&plan);
     assert!(page.contains("read-only   /a\\x1b[31m\\xe2\\x80\\xae\n"), "{page}");
-    assert!(page.contains("program     sh -c 'echo '\\''x'\\''\\x0a\\x07'\n"), "{page}");
+    assert!(page.contains("program     sh -c $'echo \\'x\\'\\n\\x07'\n"), "{page}");
     assert!(page.lines().all(|line| !line.ends_with(' ')));
     assert!(page.chars().all(|character| character == '\n' || !character.is_control()));
 }

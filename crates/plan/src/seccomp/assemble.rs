@@ -155,7 +155,8 @@ fn return_value(answer: Answer, variant: Variant) -> u32 {
         (Answer::Errno(errno), _) => RET_ERRNO | u32::from(errno),
         // An error number of 0 is success (seccomp(2)).
         (Answer::Ignore, _) => RET_ERRNO,
-        (Answer::Refuse | Answer::Kill, Variant::WithNotify) => RET_USER_NOTIFY,
+        (Answer::Refuse | Answer::Kill | Answer::Watch, Variant::WithNotify) => RET_USER_NOTIFY,
+        (Answer::Watch, Variant::WithoutNotify) => RET_ALLOW,
         (Answer::Refuse, Variant::WithoutNotify) => RET_ERRNO | EPERM,
         (Answer::Kill, Variant::WithoutNotify) => RET_KILL_PROCESS,
     }

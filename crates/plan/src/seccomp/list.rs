@@ -38,6 +38,8 @@ pub(crate) enum Answer {
     Errno(u16),
     /// Success, without the call being made.
     Ignore,
+    /// The call happens, and whoever watches is told before it does.
+    Watch,
 }
 
 /// A system call as a list names it.
@@ -100,6 +102,7 @@ fn parse_rule(line: usize, text: &str, otherwise: Option<u16>) -> Result<Rule, S
         Some("refuse") => Answer::Refuse,
         Some("kill") => Answer::Kill,
         Some("ignore") => Answer::Ignore,
+        Some("watch") => Answer::Watch,
         Some("answer") => Answer::Errno(errno(words.next().unwrap_or_default())?),
         other => return Err(format!("`{}` is not a rule", other.unwrap_or_default())),
     };
@@ -211,6 +214,12 @@ const CONSTANTS: &[(&str, u32)] = &[
     ("F_GETPIPE_SZ", 1032),
     ("FIONREAD", 0x541b),
     ("FIONBIO", 0x5421),
+    ("O_WRONLY", 1),
+    ("O_RDWR", 2),
     ("O_CREAT", 0o100),
+    ("O_TRUNC", 0o1000),
+    ("AT_EMPTY_PATH", 0x1000),
+    ("NOTIF_RECEIVE", 0xc050_2100),
+    ("NOTIF_SEND", 0xc018_2101),
     ("O_TMPFILE_BIT", 0o20_000_000),
 ];

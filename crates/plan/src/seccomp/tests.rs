@@ -5,6 +5,7 @@ mod against_seccompiler;
 mod gatekeeper;
 mod lists;
 mod programs;
+mod watching;
 
 use super::list::{self, Answer, Rule, Term};
 use super::{
@@ -398,6 +399,7 @@ fn expected(rules: &[Rule], arch: Arch, number: u32, arguments: [u64; 6]) -> (Ac
                 Answer::Kill => (Action::Notify, Action::KillProcess),
                 Answer::Errno(errno) => (Action::Errno(errno), Action::Errno(errno)),
                 Answer::Ignore => (Action::Errno(0), Action::Errno(0)),
+                Answer::Watch => (Action::Notify, Action::Allow),
             };
         }
     }

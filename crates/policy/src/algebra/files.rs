@@ -87,7 +87,9 @@ fn without_repetition(met: Vec<FsRule>, asking: &AccessMap<'_>) -> Vec<FsRule> {
     let all = LazyCell::new(|| AccessMap::new(&met));
     let says = |rule: &FsRule| match rule.access {
         FsAccess::Hide => (FsAccess::Hide, Reach::BeneathProject),
-        FsAccess::ReadOnly | FsAccess::ReadWrite => (rule.access, rule.reach),
+        FsAccess::ReadOnly | FsAccess::Cache | FsAccess::Cow | FsAccess::ReadWrite => {
+            (rule.access, rule.reach)
+        }
     };
     let is_needed = |rule: &FsRule| {
         asking.exactly(&rule.path).is_some() || all.above(&rule.path).map(says) != Some(says(rule))

@@ -32,6 +32,9 @@ pub(super) fn meet(held: &Limits, asked: &Limits) -> Limits {
         cpu_millis: lower(held.cpu_millis, asked.cpu_millis),
         pids: lower(held.pids, asked.pids),
         walltime_sec: lower(held.walltime_sec, asked.walltime_sec),
+        tmp_mb: lower(held.tmp_mb, asked.tmp_mb),
+        home_mb: lower(held.home_mb, asked.home_mb),
+        workspace_mb: lower(held.workspace_mb, asked.workspace_mb),
     }
 }
 
@@ -43,13 +46,16 @@ fn lower<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
 }
 
 /// Every bound under its word; `cpus` in thousandths.
-fn by_word(limits: &Limits) -> [(&'static str, Option<u64>); 5] {
+fn by_word(limits: &Limits) -> [(&'static str, Option<u64>); 8] {
     [
         ("memory_mb", limits.memory_mb),
         ("cpu_weight", limits.cpu_weight.map(u64::from)),
         ("cpus (thousandths)", limits.cpu_millis.map(u64::from)),
         ("pids", limits.pids.map(u64::from)),
         ("walltime_sec", limits.walltime_sec),
+        ("tmp_mb", limits.tmp_mb),
+        ("home_mb", limits.home_mb),
+        ("workspace_mb", limits.workspace_mb),
     ]
 }
 

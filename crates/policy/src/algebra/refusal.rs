@@ -44,6 +44,8 @@ pub enum RefusalKind {
     Publish,
     /// The life of `/scratch`.
     State,
+    /// The life of the home.
+    Home,
     /// The system call profile.
     Seccomp,
     /// A bound.
@@ -62,6 +64,7 @@ impl RefusalKind {
             Self::HostPorts => "net.host_ports",
             Self::Publish => "net.publish",
             Self::State => "state",
+            Self::Home => "home",
             Self::Seccomp => "seccomp",
             Self::Limits => "limits",
         }
@@ -81,7 +84,7 @@ impl Refusal {
             RefusalKind::NetworkDeny => format!("no `net.deny` entry for `{subject}`"),
             RefusalKind::HostPorts => format!("port `{subject}` of the host's loopback"),
             RefusalKind::Publish => format!("port `{subject}` offered on the host's loopback"),
-            RefusalKind::State | RefusalKind::Seccomp | RefusalKind::Limits => {
+            RefusalKind::State | RefusalKind::Home | RefusalKind::Seccomp | RefusalKind::Limits => {
                 format!("`{subject} = {asked}`")
             }
         }

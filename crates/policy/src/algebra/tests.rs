@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::{RefusalKind, is_within};
 use crate::net::{Destination, Name};
 use crate::{
-    Commands, EnvironmentRule, FsAccess, FsRule, Limits, Network, Policy, Reach, RuleOrigin,
+    Commands, EnvironmentRule, FsAccess, FsRule, Home, Limits, Network, Policy, Reach, RuleOrigin,
     Seccomp, State,
 };
 
@@ -117,15 +117,19 @@ fn variable() -> impl Strategy<Value = EnvironmentRule> {
 
 fn limits() -> impl Strategy<Value = Limits> {
     let bound = || option::of(1_u32..4);
-    (bound(), bound(), bound(), bound(), bound()).prop_map(|(memory, weight, cpus, pids, time)| {
-        Limits {
+    let room = (bound(), bound(), bound());
+    (bound(), bound(), bound(), bound(), bound(), room).prop_map(
+        |(memory, weight, cpus, pids, time, (tmp, home, workspace))| Limits {
             memory_mb: memory.map(u64::from),
             cpu_weight: weight,
             cpu_millis: cpus,
             pids,
             walltime_sec: time.map(u64::from),
-        }
-    })
+            tmp_mb: tmp.map(u64::from),
+            home_mb: home.map(u64::from),
+            workspace_mb: workspace.map(u64::from),
+        },
+    )
 }
 
 fn policy() -> impl Strategy<Value = Policy> {
@@ -136,16 +140,18 @@ fn policy() -> impl Strategy<Value = Policy> {
         btree_map(name, variable(), 0..3),
         network(),
         prop_oneof![Just(State::Ephemeral), Just(State::Scratch)],
+        prop_oneof![Just(Home::Memory), Just(Home::Kept)],
         prop_oneof![Just(Seccomp::Default), Just(Seccomp::Relaxed)],
         limits(),
     )
-        .prop_map(|(fs, commands, env, net, state, seccomp, limits)| Policy {
+        .prop_map(|(fs, commands, env, net, state, home, seccomp, limits)| Policy {
             name: "test".to_owned(),
             fs,
             commands,
             env,
             net,
             state,
+            home,
             seccomp,
             limits,
         })

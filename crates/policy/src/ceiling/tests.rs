@@ -3,7 +3,7 @@
 use plan::{FileKind, HostIds, HostPath, Source, SourceIndex};
 
 use super::Ceiling;
-use crate::facts::{Caller, ResolvedRule};
+use crate::facts::{Caller, Kept, ResolvedRule};
 use crate::text::{parse_project, parse_user};
 use crate::{Cage, HostFacts, Place, Policy};
 
@@ -156,7 +156,7 @@ fn found_at(real_paths: &[&str]) -> HostFacts {
         protected: Vec::new(),
         between: Vec::new(),
         environment: Vec::new(),
-        scratch: None,
+        kept: Kept::default(),
         project: path("/home/u/project"),
         working_directory: path("/home/u/project"),
         umask: 0o022,

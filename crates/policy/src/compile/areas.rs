@@ -73,6 +73,11 @@ impl<'policy> Areas<'policy> {
         path.ancestors().find_map(|ancestor| self.by_path.get(ancestor))
     }
 
+    /// Whether a path lies in a view with a layer of ours above the host's files.
+    pub(super) fn is_layered_above(&self, path: &HostPath) -> bool {
+        self.above(path).is_some_and(|above| above.access.is_layered())
+    }
+
     /// What may be done at a path; hidden and not spoken of are the same.
     pub(super) fn access(&self, path: &HostPath) -> FsAccess {
         self.at(path).map_or(FsAccess::Hide, |area| area.access)

@@ -2,8 +2,8 @@
 //! minimal `/dev`, its own `/proc`, and memory of its own at `/tmp`, `/scratch` and its home.
 
 use plan::{
-    Access, Bind, BindPurpose, ByteString, Execution, GuestPath, HostPath, Identity, Mapping,
-    MountOp, NetworkPlan, SCRATCH, SourceIndex, TmpfsPurpose, TmpfsSize,
+    Access, Bind, BindPurpose, ByteString, DENIALS, Execution, GuestPath, HostPath, Identity,
+    Mapping, MountOp, NetworkPlan, SCRATCH, SourceIndex, TmpfsPurpose, TmpfsSize,
 };
 
 use super::areas::Areas;
@@ -21,10 +21,11 @@ pub(super) fn lay(
 ) -> Result<(), CompileError> {
     lay_dev(tree)?;
     lay_proc(tree)?;
-    lay_etc(tree, identity, network)?;
+    lay_etc(tree, identity, network, facts.caller.privileged)?;
     for directory in ["/run", "/var"] {
         tree.put(MountOp::Directory { at: path(directory)?, mode: 0o755 });
     }
+    lay_denials(tree)?;
     tree.put(memory(path("/tmp")?, 0o1777, TmpfsPurpose::Private));
     lay_scratch(tree, facts)?;
     for entry in &facts.base {
@@ -48,10 +49,13 @@ pub(super) fn lay(
     Ok(())
 }
 
-/// A home in memory, unless a grant shows the caller's own.
-pub(super) fn lay_home(tree: &mut Tree, areas: &Areas<'_>, home: &GuestPath) {
+/// A home in memory or one that is kept, unless a grant shows the caller's own.
+pub(super) fn lay_home(tree: &mut Tree, facts: &HostFacts, areas: &Areas<'_>, home: &GuestPath) {
     if is_home_private(areas, home) {
-        tree.put(memory(home.clone(), 0o700, TmpfsPurpose::Private));
+        tree.put(match facts.kept_home() {
+            Some(source) => kept(facts, source, home.clone(), BindPurpose::Home),
+            None => memory(home.clone(), 0o700, TmpfsPurpose::Private),
+        });
     }
 }
 
@@ -140,6 +144,7 @@ fn lay_etc(
     tree: &mut Tree,
     identity: &Identity,
     network: &NetworkPlan,
+    is_privileged: bool,
 ) -> Result<(), CompileError> {
     let Identity { uid, gid, user, .. } = identity;
     // A field of passwd(5) ends at a colon and a record at a line's end.
@@ -154,41 +159,51 @@ fn lay_etc(
         NetworkPlan::Loopback => "# this cage has no network\n",
         NetworkPlan::Gatekeeper(_) => "nameserver 127.0.0.1\noptions edns0 timeout:5\n",
     };
-    let files: [(&str, ByteString); 5] = [
+    let files: [(&str, ByteString); 4] = [
         ("/etc/passwd", passwd.into()),
         ("/etc/group", format!("{user}:x:{gid}:\nnogroup:x:65534:\n").into()),
-        ("/etc/hosts", HOSTS.into()),
         ("/etc/nsswitch.conf", NSSWITCH.into()),
         ("/etc/resolv.conf", resolver.into()),
     ];
-    for (at, contents) in files {
+    // Root's files have another owner inside than on the host.
+    let for_git = is_privileged.then(|| ("/etc/gitconfig", GIT_CONFIGURATION.into()));
+    for (at, contents) in files.into_iter().chain(for_git) {
         tree.put(MountOp::File { at: path(at)?, mode: 0o644, contents });
     }
+    let (at, contents) = (path("/etc/hosts")?, ByteString::from(HOSTS));
+    tree.put(MountOp::Hosts { at, mode: 0o644, contents });
+    Ok(())
+}
+
+/// An empty file, to which pid 1 adds what it refuses.
+fn lay_denials(tree: &mut Tree) -> Result<(), CompileError> {
+    let at = path(DENIALS)?;
+    if let Some(directory) = at.parent() {
+        tree.put(MountOp::Directory { at: directory, mode: 0o755 });
+    }
+    tree.put(MountOp::File { at, mode: 0o444, contents: ByteString::default() });
     Ok(())
 }
 
 /// K36, K37: memory, or the directory that a session keeps.
 fn lay_scratch(tree: &mut Tree, facts: &HostFacts) -> Result<(), CompileError> {
     let at = path(SCRATCH)?;
-    if facts.scratch.is_none() {
-        tree.put(memory(at, 0o700, TmpfsPurpose::Scratch));
-        return Ok(());
-    }
-    // The supervisor made it, as the caller.
+    tree.put(match facts.scratch() {
+        Some(source) => kept(facts, source, at, BindPurpose::Scratch),
+        None => memory(at, 0o700, TmpfsPurpose::Scratch),
+    });
+    Ok(())
+}
+
+/// A directory that the supervisor has made, as the caller.
+fn kept(facts: &HostFacts, source: SourceIndex, at: GuestPath, purpose: BindPurpose) -> MountOp {
     let ids = facts.caller.ids;
     let mapping = match facts.caller.privileged {
         true => Mapping::Owner { uid: ids.uid, gid: ids.gid },
         false => Mapping::Plain,
     };
-    tree.put(MountOp::Bind(Bind {
-        source: SourceIndex(u32::try_from(facts.sources.len()).unwrap_or(u32::MAX)),
-        at,
-        access: Access::ReadWrite,
-        execution: Execution::Allowed,
-        mapping,
-        purpose: BindPurpose::Scratch,
-    }));
-    Ok(())
+    let (access, execution) = (Access::ReadWrite, Execution::Allowed);
+    MountOp::Bind(Bind { source, at, access, execution, mapping, purpose })
 }
 
 fn memory(at: GuestPath, mode: u32, purpose: TmpfsPurpose) -> MountOp {
@@ -230,3 +245,6 @@ const HOSTS: &str = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopba
 const NSSWITCH: &str = "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n\
                         networks: files\nprotocols: files\nservices: files\nethers: files\n\
                         rpc: files\n";
+
+/// Git takes a file for changed whose owner is not the one that its index has; with this it asks for size and time.
+const GIT_CONFIGURATION: &str = "[core]\n\tcheckStat = minimal\n";

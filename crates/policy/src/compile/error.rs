@@ -30,9 +30,9 @@ pub enum CompileError {
         /// The caller's group id.
         gid: u32,
     },
-    /// `state = "scratch"` outside a session.
-    #[error("the policy keeps `/scratch`, but there is no session to keep it for")]
-    NoScratchDirectory,
+    /// A policy that keeps something where nobody has made a directory for it.
+    #[error("the policy keeps {0}, but there is no directory to keep it in")]
+    NotKept(&'static str),
     /// Our mistake.
     #[error(
         "a policy that was accepted cannot be compiled; this is a bug in stockade, please report it"

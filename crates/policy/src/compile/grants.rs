@@ -2,8 +2,8 @@
 //! what is protected, pins. The most specific path wins in both directions.
 
 use plan::{
-    Access, Bind, BindPurpose, Execution, FileKind, GuestPath, HostPath, MountOp, SCRATCH,
-    TmpfsPurpose, TmpfsSize,
+    Access, Bind, BindPurpose, Execution, FileKind, GuestPath, HostPath, MountOp, Overlay,
+    OverlayPurpose, SCRATCH, TmpfsPurpose, TmpfsSize,
 };
 use walls::Wall;
 
@@ -29,10 +29,8 @@ pub(super) fn lay(
                 hide(tree, areas, home, path, area);
             }
             FsAccess::Hide => {}
-            FsAccess::ReadOnly | FsAccess::ReadWrite => {
-                if let Some(conflict) = show(tree, facts, areas, at, path, area) {
-                    conflicts.push(conflict);
-                }
+            FsAccess::ReadOnly | FsAccess::Cache | FsAccess::Cow | FsAccess::ReadWrite => {
+                conflicts.extend(show(tree, facts, areas, at, path, area)?);
             }
         }
     }
@@ -101,6 +99,10 @@ fn hide(tree: &mut Tree, areas: &Areas<'_>, home: &GuestPath, path: &HostPath, a
             execution: Execution::Refused,
             purpose: TmpfsPurpose::Hidden,
         },
+        // In a view with a layer the program may have removed it in an earlier run.
+        FileKind::Directory | FileKind::File if areas.is_layered_above(path) => {
+            MountOp::MaskIfPresent { at }
+        }
         FileKind::Directory | FileKind::File => MountOp::Mask { at, kind: area.kind },
     };
     tree.put(node);
@@ -114,37 +116,46 @@ fn show(
     at: GuestPath,
     path: &HostPath,
     area: &Area<'_>,
-) -> Option<RuleConflict> {
+) -> Result<Option<RuleConflict>, CompileError> {
     let shown_by_above = areas
         .above(path)
         .is_some_and(|above| above.access == area.access && above.mapping == area.mapping);
     if shown_by_above {
-        return None;
+        return Ok(None);
     }
     let access = match area.access {
-        FsAccess::ReadWrite => Access::ReadWrite,
+        FsAccess::ReadWrite | FsAccess::Cow | FsAccess::Cache => Access::ReadWrite,
         FsAccess::ReadOnly | FsAccess::Hide => Access::ReadOnly,
     };
     let purpose = match area.reason {
         Reason::Rule(rule) => {
             match place_in_base(tree, facts, &at, rule, access) {
                 PlaceInBase::Apart => {}
-                PlaceInBase::AlreadyShown => return None,
-                PlaceInBase::Refused(conflict) => return Some(conflict),
+                PlaceInBase::AlreadyShown => return Ok(None),
+                PlaceInBase::Refused(conflict) => return Ok(Some(conflict)),
             }
             BindPurpose::Grant
         }
         Reason::Secret | Reason::Protected => BindPurpose::Protected,
     };
-    tree.put(MountOp::Bind(Bind {
-        source: area.source,
-        at,
-        access,
-        execution: Execution::Allowed,
-        mapping: area.mapping,
-        purpose,
-    }));
-    None
+    let overlaid = match area.access {
+        FsAccess::Cow => Some(OverlayPurpose::Workspace),
+        FsAccess::Cache => Some(OverlayPurpose::Cache),
+        FsAccess::Hide | FsAccess::ReadOnly | FsAccess::ReadWrite => None,
+    };
+    let (source, mapping) = (area.source, area.mapping);
+    tree.put(match overlaid {
+        None => {
+            let execution = Execution::Allowed;
+            MountOp::Bind(Bind { source, at, access, execution, mapping, purpose })
+        }
+        Some(purpose) => {
+            let above = facts.layer_above(source);
+            let layer = above.ok_or(CompileError::NotKept("changes of a directory"))?;
+            MountOp::Overlay(Overlay { lower: source, area: layer, at, mapping, purpose })
+        }
+    });
+    Ok(None)
 }
 
 /// How a grant lies to the base layer.
@@ -171,7 +182,7 @@ fn place_in_base(
         is(at.as_bytes()) || at.ancestors().any(is)
     };
     if OWN_PLACES.iter().any(|own| at.as_bytes() == own.as_bytes())
-        || (facts.scratch.is_some() && is_below_one_of(&[SCRATCH]))
+        || (facts.kept.scratch.is_some() && is_below_one_of(&[SCRATCH]))
     {
         return refused(own_place);
     }

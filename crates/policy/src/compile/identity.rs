@@ -1,5 +1,6 @@
-//! Who the program is: always the same unprivileged user inside, and on the host the caller or an
-//! id that owns nothing. Never root, on either side.
+//! Who the program is: inside the ids that the caller has, so that what Git remembers of a file's owner holds on
+//! both sides, or for root always the same ones; on the host the caller or an id that owns nothing. Never root, on
+//! either side.
 
 use plan::{GuestPath, Identity, IdentityMap};
 
@@ -17,7 +18,9 @@ pub(super) fn identity(facts: &HostFacts) -> Identity {
         true => IdentityMap::Unowned,
         false => IdentityMap::Caller(caller.ids),
     };
-    Identity { uid: INSIDE_ID, gid: INSIDE_ID, user: USER.to_owned(), home, map }
+    let inside = |id: u32| if caller.privileged || id == 0 { INSIDE_ID } else { id };
+    let (uid, gid) = (inside(caller.ids.uid), inside(caller.ids.gid));
+    Identity { uid, gid, user: USER.to_owned(), home, map }
 }
 
 /// The host name inside.

@@ -53,7 +53,8 @@ pub(super) struct Tree {
 impl Tree {
     /// Nothing, to be made from what was found on the host.
     pub(super) fn empty(facts: &HostFacts) -> Self {
-        let kinds = facts.sources.iter().chain(&facts.scratch).map(|source| source.kind).collect();
+        let sources = facts.sources.iter().chain(facts.kept.sources());
+        let kinds = sources.map(|source| source.kind).collect();
         Self { nodes: BTreeMap::new(), kinds, last_shown: RefCell::default() }
     }
 
@@ -115,7 +116,7 @@ impl Tree {
     fn shown_by(&self, path: &[u8]) -> Option<Option<Access>> {
         let node = self.nodes.get(path)?;
         let of_base = |bind: &&Bind| match bind.purpose {
-            BindPurpose::Base | BindPurpose::Scratch => true,
+            BindPurpose::Base | BindPurpose::Scratch | BindPurpose::Home => true,
             BindPurpose::Grant | BindPurpose::Protected | BindPurpose::Pin => false,
             BindPurpose::Command | BindPurpose::Device => false,
         };

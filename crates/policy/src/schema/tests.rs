@@ -61,7 +61,8 @@ fn the_manuals_examples_are_right() {
         jsonschema::validator_for(&user()).unwrap(),
     );
     for example in examples {
-        let of_user = ["[ceiling]", "[network]", "~/"].iter().any(|word| example.contains(word));
+        let of_user =
+            ["[ceiling]", "[network]", "[profile.", "~/"].iter().any(|word| example.contains(word));
         let (parsed, schema) = if of_user {
             (parse_user("config.toml", example.as_bytes(), &place()), &user_schema)
         } else {

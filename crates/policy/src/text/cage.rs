@@ -11,12 +11,14 @@ use super::rules::Rules;
 use super::words::{self, Word, meant};
 use super::{files, limits, net, variables};
 use crate::shown::Shown;
-use crate::{Commands, Seccomp, State};
+use crate::{Commands, Home, Seccomp, State};
 
 /// The words of one cage, of `[defaults]` or of `[ceiling]`.
 #[derive(Default)]
 pub(super) struct Written {
     pub(super) extends: Option<(String, Span)>,
+    /// The profile that a profile adds to.
+    pub(super) from: Option<String>,
     pub(super) rules: Rules,
     /// Where each word stands, for errors that concern it as a whole.
     pub(super) spans: BTreeMap<&'static str, Span>,
@@ -28,6 +30,7 @@ pub(super) enum Kind {
     Cage,
     Defaults,
     Ceiling,
+    Profile,
 }
 
 impl Kind {
@@ -36,6 +39,7 @@ impl Kind {
             Self::Cage => words::CAGE,
             Self::Defaults => words::DEFAULTS,
             Self::Ceiling => words::CEILING,
+            Self::Profile => words::PROFILE,
         }
     }
 }
@@ -67,11 +71,15 @@ fn decode_word<'text>(
             let name = decoder.string(value, "the name of a cage");
             written.extends = name.map(|name| (name.to_owned(), value.span()));
         }
+        "from" => {
+            written.from = decoder.string(value, "the name of a profile").map(str::to_owned);
+        }
         "fs" => rules.fs = files::decode(decoder, value),
         "commands" => rules.commands = decode_commands(decoder, value),
         "env" => rules.env = variables::decode(decoder, value, kind),
         "net" => rules.net = net::decode(decoder, value, &mut written.spans),
         "state" => rules.state = decoder.one_of(value, words::STATE).and_then(state),
+        "home" => rules.home = decoder.one_of(value, words::HOME).and_then(home),
         "seccomp" => rules.seccomp = decoder.one_of(value, words::SECCOMP).and_then(seccomp),
         "limits" => rules.limits = limits::decode(decoder, value),
         _ => {}
@@ -82,6 +90,14 @@ pub(super) fn state(word: &str) -> Option<State> {
     match word {
         "ephemeral" => Some(State::Ephemeral),
         "scratch" => Some(State::Scratch),
+        _ => None,
+    }
+}
+
+pub(super) fn home(word: &str) -> Option<Home> {
+    match word {
+        "memory" => Some(Home::Memory),
+        "kept" => Some(Home::Kept),
         _ => None,
     }
 }

@@ -15,7 +15,8 @@ use super::rules::Rules;
 use super::source::Source;
 use super::words::{self, meant};
 use super::{
-    Agent, AgentCage, Author, Document, LANGUAGE_VERSION, MAX_CAGES, MAX_ERRORS, settings, syntax,
+    Agent, AgentCage, Author, Document, LANGUAGE_VERSION, MAX_CAGES, MAX_ERRORS, Profile, settings,
+    syntax,
 };
 use crate::shown::Shown;
 use crate::{Cage, Ceiling, Limits, NetworkSettings, Place};
@@ -52,6 +53,7 @@ fn decode<'text>(decoder: &mut Decoder<'text>, tree: &Spanned<DeTable<'text>>) -
     let mut defaults = Written::default();
     let mut cages = Vec::new();
     let mut agents = Vec::new();
+    let mut profiles = IndexMap::new();
     let mut ceiling = None;
     let mut network = NetworkSettings::default();
     for entry in decoder.entries(tree.get_ref(), known, inside) {
@@ -61,6 +63,7 @@ fn decode<'text>(decoder: &mut Decoder<'text>, tree: &Spanned<DeTable<'text>>) -
             "network" => network = settings::decode(decoder, entry.value),
             "cage" => cages = decode_cages(decoder, entry.value),
             "agent" => agents = cage::named(decoder, entry.value, "agent"),
+            "profile" => profiles = decode_profiles(decoder, entry.value),
             _ => {}
         }
     }
@@ -75,7 +78,8 @@ fn decode<'text>(decoder: &mut Decoder<'text>, tree: &Spanned<DeTable<'text>>) -
         .collect();
     let ceiling = ceiling.map(|written| ceiling_of(decoder.place, written.rules));
     let cages = cages.into_iter().filter_map(|(name, cage)| Some((name, cage?))).collect();
-    Some(Document { cages, agents, ceiling, network })
+    let defaults = defaults.rules;
+    Some(Document { cages, agents, profiles, defaults, ceiling, network })
 }
 
 fn words_of<'text>(
@@ -138,6 +142,23 @@ fn decode_cages<'text>(decoder: &mut Decoder<'text>, value: &Value<'text>) -> Ve
         cages.push(WrittenCage { name, at, body });
     }
     cages
+}
+
+fn decode_profiles<'text>(
+    decoder: &mut Decoder<'text>,
+    value: &Value<'text>,
+) -> IndexMap<String, Profile> {
+    let named = cage::named(decoder, value, "profile").into_iter().take(MAX_CAGES);
+    let mut profiles = IndexMap::new();
+    for (name, _, value) in named {
+        let Some(table) = decoder.table(value, "a table such as `{ from = \"code\" }`") else {
+            continue;
+        };
+        let written =
+            cage::decode(decoder, table, Kind::Profile, &format!("in `[profile.{name}]`"));
+        profiles.insert(name, Profile { from: written.from, rules: written.rules });
+    }
+    profiles
 }
 
 fn decode_agent<'text>(

@@ -83,7 +83,7 @@ fn decode_rule<'text>(
     let [entry] = entries.as_slice() else {
         // An unknown word has been reported already.
         if entries.len() > 1 || table.is_empty() {
-            let message = "a rule has exactly one of `ro`, `rw` and `hide`";
+            let message = "a rule has exactly one of `ro`, `rw`, `cow`, `cache` and `hide`";
             let help = "write one rule for each, such as `{ ro = \"a\" }, { rw = \"b\" }`";
             let code = if table.is_empty() { Code::MissingWord } else { Code::ConflictingRules };
             decoder.report(Diagnostic::new(code, value.span(), message).help(help));
@@ -93,6 +93,8 @@ fn decode_rule<'text>(
     let access = match entry.word {
         "ro" => FsAccess::ReadOnly,
         "rw" => FsAccess::ReadWrite,
+        "cow" => FsAccess::Cow,
+        "cache" => FsAccess::Cache,
         _ => FsAccess::Hide,
     };
     let span = entry.value.span();

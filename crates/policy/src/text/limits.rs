@@ -22,6 +22,9 @@ pub(crate) const CPU_WEIGHT: Bounds = Bounds { word: "cpu_weight", least: 1, mos
 pub(crate) const CPU_MILLIS: Bounds = Bounds { word: "cpus", least: 10, most: 1_000_000 };
 pub(crate) const PIDS: Bounds = Bounds { word: "pids", least: 1, most: 4_194_304 };
 pub(crate) const WALLTIME_SEC: Bounds = Bounds { word: "walltime_sec", least: 1, most: 1 << 40 };
+pub(crate) const TMP_MB: Bounds = Bounds { word: "tmp_mb", least: 1, most: 1 << 23 };
+pub(crate) const HOME_MB: Bounds = Bounds { word: "home_mb", least: 1, most: 1 << 23 };
+pub(crate) const WORKSPACE_MB: Bounds = Bounds { word: "workspace_mb", least: 1, most: 16 << 20 };
 
 impl Bounds {
     fn hold<T: TryFrom<i64>>(&self, number: i64) -> Option<T> {
@@ -32,8 +35,22 @@ impl Bounds {
 
 /// `512M`, in MiB: the limit on memory as a flag has it.
 pub fn memory(written: &str) -> Option<u64> {
+    MEMORY_MB.hold(mebibytes(written)?)
+}
+
+/// `512M`, in MiB: the room of a file system in memory as a flag has it.
+pub(super) fn room(written: &str) -> Option<u64> {
+    TMP_MB.hold(mebibytes(written)?)
+}
+
+/// The same, of what layers take.
+pub(super) fn workspace(written: &str) -> Option<u64> {
+    WORKSPACE_MB.hold(mebibytes(written)?)
+}
+
+fn mebibytes(written: &str) -> Option<i64> {
     let digits = written.trim_end_matches('B').trim_end_matches('i');
-    MEMORY_MB.hold(with_unit(digits, &[("M", 1), ("G", 1024), ("T", 1024 * 1024)])?)
+    with_unit(digits, &[("M", 1), ("G", 1024), ("T", 1024 * 1024)])
 }
 
 /// `90` or `10m`, in seconds.
@@ -75,6 +92,9 @@ pub(super) fn decode<'text>(decoder: &mut Decoder<'text>, value: &Value<'text>) 
             "memory_mb" => limits.memory_mb = whole(decoder, entry.value, &MEMORY_MB),
             "pids" => limits.pids = whole(decoder, entry.value, &PIDS),
             "walltime_sec" => limits.walltime_sec = whole(decoder, entry.value, &WALLTIME_SEC),
+            "tmp_mb" => limits.tmp_mb = whole(decoder, entry.value, &TMP_MB),
+            "home_mb" => limits.home_mb = whole(decoder, entry.value, &HOME_MB),
+            "workspace_mb" => limits.workspace_mb = whole(decoder, entry.value, &WORKSPACE_MB),
             "cpus" => limits.cpu_millis = processors(decoder, entry.value),
             _ => {
                 let weight = if entry.word == "cpu_shares" {

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::net::Destination;
 use crate::{
-    Commands, EnvironmentRule, FsRule, Limits, Network, Policy, RuleOrigin, Seccomp, State,
+    Commands, EnvironmentRule, FsRule, Home, Limits, Network, Policy, RuleOrigin, Seccomp, State,
 };
 
 /// Rules of one writer, each present or not. What is not written is decided by what they are joined
@@ -22,6 +22,7 @@ pub struct Rules {
     pub(super) env: Option<BTreeMap<String, EnvironmentRule>>,
     pub(super) net: NetworkRules,
     pub(super) state: Option<State>,
+    pub(super) home: Option<Home>,
     pub(super) seccomp: Option<Seccomp>,
     pub(super) limits: Limits,
     /// Names of the user's single words that mean nothing without a cage; a text has none.
@@ -77,6 +78,7 @@ impl Rules {
     fn replace_words(&self, policy: &mut Policy) {
         replace(&mut policy.commands, self.commands.clone());
         replace(&mut policy.state, self.state);
+        replace(&mut policy.home, self.home);
         replace(&mut policy.seccomp, self.seccomp);
         let (own, others) = (self.limits, policy.limits);
         policy.limits = Limits {
@@ -85,6 +87,9 @@ impl Rules {
             cpu_millis: own.cpu_millis.or(others.cpu_millis),
             pids: own.pids.or(others.pids),
             walltime_sec: own.walltime_sec.or(others.walltime_sec),
+            tmp_mb: own.tmp_mb.or(others.tmp_mb),
+            home_mb: own.home_mb.or(others.home_mb),
+            workspace_mb: own.workspace_mb.or(others.workspace_mb),
         };
     }
 

@@ -29,6 +29,7 @@ pub const USER: &[Word] = &[
     word("defaults", "What every cage of this file has unless it says otherwise."),
     word("cage", "Cages by name."),
     word("agent", "Agents by name, each of which refers to a cage."),
+    word("profile", "Profiles by name, for any project: `stockade run -p NAME`."),
     word("ceiling", "The most that a project's own file may ask for without being approved."),
     word("network", "How this machine reaches the network."),
 ];
@@ -41,6 +42,20 @@ pub const CAGE: &[Word] = &[
     word("env", "Which variables the program gets."),
     word("net", "Which hosts the program may reach."),
     word("state", "Whether /scratch outlives a run."),
+    word("home", "Whether the cage's own home outlives a run."),
+    word("seccomp", "Which system call profile holds."),
+    word("limits", "How much the program may use."),
+];
+
+/// `[profile.NAME]` of the user's configuration.
+pub const PROFILE: &[Word] = &[
+    word("from", "The profile that this one adds to; its own name stands for the built-in one."),
+    word("fs", "Which paths exist inside, and how; joined with those of `from`."),
+    word("commands", "Which programs of the system exist inside."),
+    word("env", "Which variables the program gets; joined with those of `from`."),
+    word("net", "Which hosts the program may reach; joined with those of `from`."),
+    word("home", "Whether the cage's own home outlives a run."),
+    word("state", "Whether /scratch outlives a run."),
     word("seccomp", "Which system call profile holds."),
     word("limits", "How much the program may use."),
 ];
@@ -52,6 +67,7 @@ pub const DEFAULTS: &[Word] = &[
     word("env", "Variables that every cage has."),
     word("net", "Hosts that every cage may or may not reach."),
     word("state", "Whether /scratch outlives a run."),
+    word("home", "Whether the cage's own home outlives a run."),
     word("seccomp", "Which system call profile holds."),
     word("limits", "How much a program may use; the only word that holds for a disabled cage too."),
 ];
@@ -63,6 +79,7 @@ pub const CEILING: &[Word] = &[
     word("env", "Names of variables that may be passed on; a final `*` stands for any ending."),
     word("net", "The hosts that may be allowed, and those that are always denied."),
     word("state", "The longest life of /scratch."),
+    word("home", "The longest life of a cage's own home."),
     word("seccomp", "The widest system call profile."),
     word("limits", "Bounds that hold for every cage of a project."),
 ];
@@ -71,6 +88,8 @@ pub const CEILING: &[Word] = &[
 pub const RULE: &[Word] = &[
     word("ro", "The path exists inside and can be read; programs on it can be started."),
     word("rw", "As `ro`, and files can be made and changed."),
+    word("cow", "As `rw` inside; the host's files stay as they are until the changes are applied."),
+    word("cache", "As `cow`; the changes are kept for the project and never applied."),
     word("hide", "The path shows as empty, although a wider rule grants what is around it."),
 ];
 
@@ -101,6 +120,15 @@ pub const LIMITS: &[Word] = &[
     word("cpus", "Most processors' worth of time, such as 1.5; at least 0.01."),
     word("pids", "Most processes and threads; at least 1."),
     word("walltime_sec", "Longest life, in seconds; at least 1."),
+    word(
+        "tmp_mb",
+        "Room in /tmp, and in /scratch where it is memory, in MiB; else all of `memory_mb`, or 1024.",
+    ),
+    word("home_mb", "Room in a home of the cage's own, in MiB; else all of `memory_mb`, or 1024."),
+    word(
+        "workspace_mb",
+        "Most that changes of `cow`, `cache` and a kept home take, in MiB; 10240.",
+    ),
 ];
 
 /// `[agent.NAME]`.
@@ -113,6 +141,12 @@ pub const AGENT: &[Word] = &[
 pub const STATE: &[Word] = &[
     word("ephemeral", "Gone when the program ends."),
     word("scratch", "Kept for the next run of the same session."),
+];
+
+/// The values of `home`.
+pub const HOME: &[Word] = &[
+    word("memory", "Gone when the program ends."),
+    word("kept", "Kept for the next run in the same project."),
 ];
 
 /// The values of `seccomp`.
@@ -141,8 +175,10 @@ pub const TABLES: &[(&str, &[Word])] = &[
     ("network", NETWORK),
     ("limits", LIMITS),
     ("agent", AGENT),
+    ("profile", PROFILE),
     ("ceiling", CEILING),
     ("state", STATE),
+    ("home", HOME),
     ("seccomp", SECCOMP),
     ("commands", COMMANDS),
 ];

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 
 use plan::{ByteString, HostPath};
 use serde::{Deserialize, Deserializer};
@@ -26,9 +26,13 @@ pub struct WrittenRules {
     pub ro: Vec<PathBuf>,
     /// Files and directories to show and let the program change.
     pub rw: Vec<PathBuf>,
+    /// Directories to show and let the program change in a layer of the session's own.
+    pub cow: Vec<PathBuf>,
+    /// The same, in a layer that the project keeps.
+    pub cache: Vec<PathBuf>,
     /// Paths inside a grant at which nothing is shown.
     pub hide: Vec<PathBuf>,
-    /// Variables, as `NAME` or `NAME=VALUE`.
+    /// Variables, as `NAME`, `NAME,NAME` or `NAME=VALUE`.
     #[serde(deserialize_with = "texts")]
     pub env: Vec<OsString>,
     /// Programs of the system; or `base` or `none` alone. An empty list names no program.
@@ -37,6 +41,8 @@ pub struct WrittenRules {
     pub seccomp: Option<String>,
     /// Whether `/scratch` is kept.
     pub state: Option<String>,
+    /// Whether the home is kept.
+    pub home: Option<String>,
     /// Most memory.
     pub memory: Option<String>,
     /// Most processes and threads.
@@ -47,6 +53,12 @@ pub struct WrittenRules {
     pub cpus: Option<String>,
     /// Longest life.
     pub time: Option<String>,
+    /// Room in `/tmp`, and in `/scratch` where it is memory.
+    pub tmp_size: Option<String>,
+    /// Room in the home.
+    pub home_size: Option<String>,
+    /// Most that layers take.
+    pub workspace: Option<String>,
     /// Hosts, several with commas between them.
     pub net: Vec<String>,
     /// Whether the policy's network is taken away.
@@ -80,8 +92,19 @@ pub struct RuleError {
     pub message: String,
     /// What to do.
     pub help: Option<String>,
-    /// Whether it is a path that nobody can grant, which is as wrong here as in a policy file.
-    pub is_ungrantable: bool,
+    /// What kind of mistake it is.
+    pub fault: RuleFault,
+}
+
+/// What kind of mistake a rule is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RuleFault {
+    /// It is not a rule.
+    Unreadable,
+    /// It names a path that nobody can grant, which is as wrong here as in a policy file.
+    Ungrantable,
+    /// It grants the directory around it without naming it, and that is a home or the system's.
+    TooBroad,
 }
 
 impl WrittenRules {
@@ -104,6 +127,10 @@ impl WrittenRules {
                 let expected = "`ephemeral` or `scratch`";
                 self.word("state", self.state.as_ref(), cage::state, expected)?
             },
+            home: {
+                let expected = "`memory` or `kept`";
+                self.word("home", self.home.as_ref(), cage::home, expected)?
+            },
             limits: self.read_limits()?,
             net: self.read_network()?,
             caged_words: self.caged_words(),
@@ -116,17 +143,22 @@ impl WrittenRules {
         home: Option<&HostPath>,
         own_state: &[HostPath],
     ) -> Result<Option<Vec<FsRule>>, RuleError> {
-        let Self { ro, rw, hide, .. } = self;
+        let Self { ro, rw, cow, cache, hide, .. } = self;
         let mut rules: Vec<FsRule> = Vec::new();
-        for (access, paths) in
-            [(FsAccess::ReadOnly, ro), (FsAccess::ReadWrite, rw), (FsAccess::Hide, hide)]
-        {
+        for (access, paths) in [
+            (FsAccess::ReadOnly, ro),
+            (FsAccess::ReadWrite, rw),
+            (FsAccess::Cow, cow),
+            (FsAccess::Cache, cache),
+            (FsAccess::Hide, hide),
+        ] {
             for written in paths {
                 let (word, given) = (access.word(), &written.display());
                 let path = path::absolute(written, working_directory, home)
                     .map_err(|problem| self.refuse(word, given, problem))?;
                 if access > FsAccess::Hide {
                     ungrantable::check(&path, own_state)?;
+                    self.check_named(word, written, &path, home)?;
                 }
                 let origin = self.origin(word, given);
                 match rules.iter().find(|rule| rule.path == path) {
@@ -141,21 +173,54 @@ impl WrittenRules {
         Ok(Some(rules).filter(|rules| !rules.is_empty()))
     }
 
+    /// `.` and `..` are refused where a run without flags is: a home may be granted by its name alone.
+    fn check_named(
+        &self,
+        word: &str,
+        written: &Path,
+        path: &HostPath,
+        home: Option<&HostPath>,
+    ) -> Result<(), RuleError> {
+        let is_around = |part| matches!(part, Component::CurDir | Component::ParentDir);
+        let homes = home.map_or(&[][..], std::slice::from_ref);
+        if !written.components().all(is_around) || !ungrantable::is_home_or_system_tree(path, homes)
+        {
+            return Ok(());
+        }
+        let problem = format!("`{}` is a home, one above it or the system's", shown(path));
+        let named = shown(self.given(word, path));
+        let help = format!("start in a project; `{named}` grants the whole directory all the same");
+        Err(RuleError {
+            fault: RuleFault::TooBroad,
+            ..self.refuse(word, written.display(), problem).help(Some(help))
+        })
+    }
+
     fn read_variables(&self) -> Result<Option<BTreeMap<String, EnvironmentRule>>, RuleError> {
         let mut variables = BTreeMap::new();
         for given in &self.env {
+            // A comma is between names; in a value it is part of the value.
             let mut parts = given.as_bytes().splitn(2, |byte| *byte == b'=');
-            let name = std::str::from_utf8(parts.next().unwrap_or_default())
+            let names = std::str::from_utf8(parts.next().unwrap_or_default())
                 .map_err(|_| self.refuse("env", given.display(), "the name is not text"))?;
-            variables::check_name(name)
-                .map_err(|problem| self.refuse("env", given.display(), problem))?;
             let value = parts.next();
-            variables::check_value(value.unwrap_or_default())
-                .map_err(|problem| self.refuse("env", name, problem))?;
-            let value = value.map(|value| ByteString::from(value.to_vec()));
-            // Without the value, which may be a secret.
-            let rule = EnvironmentRule { value, origin: self.origin("env", name) };
-            variables.insert(name.to_owned(), rule);
+            if value.is_some() && names.contains(',') {
+                let problem = "several variables cannot be given one value";
+                let help = "give each that has a value an `env` of its own";
+                return Err(self
+                    .refuse("env", format_args!("{names}=…"), problem)
+                    .help(Some(help)));
+            }
+            for name in names.split(',') {
+                variables::check_name(name)
+                    .map_err(|problem| self.refuse("env", given.display(), problem))?;
+                variables::check_value(value.unwrap_or_default())
+                    .map_err(|problem| self.refuse("env", name, problem))?;
+                let value = value.map(|value| ByteString::from(value.to_vec()));
+                // Without the value, which may be a secret.
+                let rule = EnvironmentRule { value, origin: self.origin("env", name) };
+                variables.insert(name.to_owned(), rule);
+            }
         }
         Ok(Some(variables).filter(|variables| !variables.is_empty()))
     }
@@ -186,11 +251,12 @@ impl WrittenRules {
             Writer::Request => format!("for that choice give `\"commands\": [\"{name}\"]`"),
         };
         let message = format!("`{name}` is not a program");
-        RuleError { message, help: Some(help), is_ungrantable: false }
+        RuleError { message, help: Some(help), fault: RuleFault::Unreadable }
     }
 
     fn read_limits(&self) -> Result<Limits, RuleError> {
-        let Self { memory, pids, cpus, time, .. } = self;
+        let Self { memory, pids, cpus, time, tmp_size, home_size, workspace, .. } = self;
+        let room = "a size such as `512M` or `4G`, at least `1M`";
         let size = "a size such as `512M` or `2G`, at least `16M`";
         let processors = "a number of processors such as `1.5`, at least `0.01`";
         let duration =
@@ -202,6 +268,14 @@ impl WrittenRules {
             cpu_millis: self.word("cpus", cpus.as_ref(), limits::cpus, processors)?,
             pids: self.word("pids", pids.as_ref(), limits::pids, count)?,
             walltime_sec: self.word("time", time.as_ref(), limits::time, duration)?,
+            tmp_mb: self.word("tmp_size", tmp_size.as_ref(), limits::room, room)?,
+            home_mb: self.word("home_size", home_size.as_ref(), limits::room, room)?,
+            workspace_mb: self.word(
+                "workspace",
+                workspace.as_ref(),
+                limits::workspace,
+                "a size such as `500M`",
+            )?,
         })
     }
 
@@ -273,10 +347,14 @@ impl WrittenRules {
             ("commands", self.commands.is_some()),
             ("no_net", self.no_net),
             ("state", self.state.is_some()),
+            ("home", self.home.is_some()),
             ("seccomp", self.seccomp.is_some()),
             ("memory", self.memory.is_some()),
             ("pids", self.pids.is_some()),
             ("cpus", self.cpus.is_some()),
+            ("tmp_size", self.tmp_size.is_some()),
+            ("home_size", self.home_size.is_some()),
+            ("workspace", self.workspace.is_some()),
         ];
         given.iter().filter(|(_, given)| *given).map(|(word, _)| self.name(word)).collect()
     }
@@ -301,8 +379,8 @@ impl WrittenRules {
             (Writer::Request, word) => format!("rules.{word}"),
             (Writer::Flags, "commands") => "--command".to_owned(),
             (Writer::Flags, "host_ports") => "--host-port".to_owned(),
-            (Writer::Flags, "no_net") => "--no-net".to_owned(),
-            (Writer::Flags, word) => format!("--{word}"),
+            (Writer::Flags, "home") => "--keep-home".to_owned(),
+            (Writer::Flags, word) => format!("--{}", word.replace('_', "-")),
         }
     }
 }
@@ -322,12 +400,12 @@ impl RuleError {
 impl From<Ungrantable> for RuleError {
     fn from(refusal: Ungrantable) -> Self {
         let help = Some(refusal.hint.to_owned());
-        Self { message: refusal.to_string(), help, is_ungrantable: true }
+        Self { message: refusal.to_string(), help, fault: RuleFault::Ungrantable }
     }
 }
 
 fn plain(message: String) -> RuleError {
-    RuleError { message, help: None, is_ungrantable: false }
+    RuleError { message, help: None, fault: RuleFault::Unreadable }
 }
 
 fn contradiction(earlier: &RuleOrigin, later: &RuleOrigin) -> RuleError {

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use plan::{ByteString, FileKind, GuestPath, HostIds, HostPath, Plan, Source, SourceIndex, render};
-use stockade_policy::facts::{BaseEntry, Caller, HostFacts, ResolvedRule};
+use stockade_policy::facts::{BaseEntry, Caller, HostFacts, Kept, ResolvedRule};
 use stockade_policy::{FsAccess, FsRule, Invocation, Policy, Reach, RuleOrigin, compile};
 
 const CALLER: u32 = 12_345;
@@ -76,7 +76,7 @@ fn plan(project: &Path, rules: &[(FsAccess, &str)], script: &str) -> Plan {
         protected: Vec::new(),
         between: Vec::new(),
         environment: Vec::new(),
-        scratch: None,
+        kept: Kept::default(),
         project: host(project),
         working_directory: host(project),
         umask: 0o022,
@@ -154,11 +154,13 @@ fn a_rendered_cage_runs_and_holds() {
         unshare -U true 2>/dev/null || echo no-userns
         ls / | tr '\\n' ' '; echo; ls /sys 2>/dev/null || echo no-sys
         ls /proc | grep -cE '^[0-9]+$' | grep -qE '^[1-9]$' && echo few-processes";
-    let output = run(&plan(&project, &rules, script), directory.path());
+    let plan = plan(&project, &rules, script);
+    let output = run(&plan, directory.path());
     let shown = String::from_utf8_lossy(&output.stdout);
     let expected = "hello\npem\npublic\n0\nwrote-build\nno-src\nno-secrets\nno-root\nno-etc\n\
-        own-files\n1000\nagent\nstockade-01jcqzx8\nleaked=\n";
-    assert!(shown.starts_with(expected), "{shown}\n{}", String::from_utf8_lossy(&output.stderr));
+        own-files\nUID\nagent\nstockade-01jcqzx8\nleaked=\n";
+    let expected = expected.replace("UID", &plan.walls.identity.uid.to_string());
+    assert!(shown.starts_with(&expected), "{shown}\n{}", String::from_utf8_lossy(&output.stderr));
     for line in [
         "CapEff: 0000000000000000",
         "CapBnd: 0000000000000000",

@@ -5,10 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use plan::{ByteString, FileKind, GuestPath, HostIds, HostPath, Source, SourceIndex};
 use stockade_policy::access::AccessMap;
-use stockade_policy::facts::{BaseEntry, Caller, CommandFile, FoundPath, HostFacts, ResolvedRule};
+use stockade_policy::facts::{
+    BaseEntry, Caller, CommandFile, FoundPath, HostFacts, Kept, ResolvedRule,
+};
 use stockade_policy::protected::{Object, matches_inside};
 use stockade_policy::secrets::hidden_paths;
-use stockade_policy::{Commands, FsAccess, FsRule, Invocation, Place, Policy, State};
+use stockade_policy::{Commands, FsAccess, FsRule, Home, Invocation, Place, Policy, State};
 
 /// Who starts cages on the made-up host, and where.
 #[derive(Clone, Debug)]
@@ -76,10 +78,20 @@ impl FakeHost {
         let (secrets, protected, between) = (found(secrets), found(protected), found(between));
         let base = finder.base(&policy.commands);
         let commands = finder.commands(&policy.commands);
-        let scratch = (policy.state == State::Scratch).then(|| {
-            finder.source("/home/dev/.local/state/stockade/scratch");
+        let mut kept = |name: &str| {
+            finder.source(&format!("/home/dev/.local/state/stockade/{name}"));
             finder.sources.pop().unwrap()
+        };
+        let scratch = (policy.state == State::Scratch).then(|| kept("scratch"));
+        let home = (policy.home == Home::Kept).then(|| kept("home"));
+        let layered = policy.fs.iter().zip(&rules).filter(|(rule, _)| rule.access.is_layered());
+        let lower = layered.filter_map(|(_, resolved)| match resolved {
+            ResolvedRule::Found { source, .. } => Some(*source),
+            ResolvedRule::NothingToHide | ResolvedRule::AllowedAhead { .. } => None,
         });
+        let numbered = (0..).zip(lower);
+        let layers =
+            numbered.map(|(number, lower)| (lower, kept(&format!("area-{number}")))).collect();
         HostFacts {
             caller: Caller {
                 ids: if self.privileged { ids(0) } else { ids(1001) },
@@ -93,7 +105,7 @@ impl FakeHost {
             protected,
             between,
             environment: inherited(policy),
-            scratch,
+            kept: Kept { scratch, home, layers },
             project: host(self.project),
             working_directory: host(&self.working_directory),
             umask: 0o022,
@@ -313,6 +325,10 @@ const ENTRIES: &str = "/dev/full
     /home/dev/.aws/credentials
     /home/dev/.bash_history
     /home/dev/.config/stockade/config.toml
+    /home/dev/.local/state/stockade/area-0/
+    /home/dev/.local/state/stockade/area-1/
+    /home/dev/.local/state/stockade/area-2/
+    /home/dev/.local/state/stockade/home/
     /home/dev/.local/state/stockade/scratch/
     /home/dev/.ssh/id_ed25519
     /home/dev/.ssh/known_hosts

@@ -126,8 +126,8 @@ fn a_kept_scratch_needs_a_directory() {
     let policy = Policy { state: State::Scratch, ..policy(&[]) };
     let mut facts = FakeHost::default().resolve(&policy);
     assert!(compile(&policy, &facts, &invocation()).unwrap().keeps_scratch());
-    facts.scratch = None;
-    assert_eq!(compile(&policy, &facts, &invocation()), Err(CompileError::NoScratchDirectory));
+    facts.kept.scratch = None;
+    assert_eq!(compile(&policy, &facts, &invocation()), Err(CompileError::NotKept("`/scratch`")));
 }
 
 /// T3, K227: whatever lies above a hidden or protected path in a read-write grant is pinned.

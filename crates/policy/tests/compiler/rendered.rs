@@ -11,7 +11,7 @@ pub(crate) fn plan_text(plan: &Plan, facts: &HostFacts) -> String {
         plan.walls.sources, facts.sources,
         "what was found on the host is not what is in the Plan"
     );
-    assert!(plan.start.sources.iter().eq(&facts.scratch));
+    assert!(plan.start.sources.iter().eq(facts.kept.sources()));
     let mut value = serde_json::to_value(&plan.walls).unwrap();
     let fields = value.as_object_mut().unwrap();
     fields.remove("sources");

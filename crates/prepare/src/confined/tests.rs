@@ -56,6 +56,7 @@ impl World {
         let selection = Selection {
             policy: Policy { fs: vec![rule], ..Policy::closed("confined") },
             agent_command: Vec::new(),
+            agent: None,
             place: Place { project, home: None, own_state: Vec::new() },
             surroundings,
             ceiling: None,

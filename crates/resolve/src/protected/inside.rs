@@ -84,7 +84,10 @@ impl Search<'_> {
     fn take_target(&mut self, opened: Opened, link: &HostPath, known_as: &'static str) {
         let project = &self.stage.places.project.path;
         let is_around = link.is_within(&opened.path) || project.is_within(&opened.path);
-        if is_around || !self.is_exposed(&opened.path) || self.found.contains_key(&opened.path) {
+        if is_around
+            || !self.is_exposed(&opened.path)
+            || self.is_found_already(&opened.path, known_as)
+        {
             return;
         }
         self.note_inside(&opened, known_as);

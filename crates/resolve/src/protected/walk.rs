@@ -84,6 +84,7 @@ impl Walk<'_, '_> {
     }
 
     fn visit(&mut self, directory: &Directory) {
+        crate::progress::at(&directory.path);
         if self.names_left == 0 {
             self.ask_by_name(directory);
             return;

@@ -9,6 +9,7 @@ use std::os::fd::AsRawFd as _;
 use plan::HostPath;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 
+pub use super::git_config::starts_nothing;
 use super::git_config::{MOST_PATHS, Named};
 use super::git_index::ObjectNames;
 use super::reader::Reader;
@@ -39,6 +40,12 @@ pub fn shared_by(repository: &HostPath, reader: &mut Reader) -> Option<HostPath>
     resolve(repository, text.trim_ascii())
 }
 
+/// The `.git` file of the work tree that belongs to a part of a repository that is split in two.
+pub fn pointer_back(repository: &HostPath, reader: &mut Reader) -> Option<HostPath> {
+    let text = reader.pointer(&repository.join("gitdir").ok()?)?;
+    resolve(repository, text.trim_ascii())
+}
+
 /// The directories that the names in a repository's index may begin at.
 pub fn work_trees(repository: &HostPath, reader: &mut Reader) -> Vec<HostPath> {
     let mut found = Vec::new();
@@ -52,9 +59,7 @@ pub fn work_trees(repository: &HostPath, reader: &mut Reader) -> Vec<HostPath> {
         _ => None,
     }));
     // A work tree beside the first one is known by the path of its `.git` file.
-    let pointer = repository.join("gitdir").ok().and_then(|path| reader.pointer(&path));
-    let pointer = pointer.and_then(|text| resolve(repository, text.trim_ascii()));
-    found.extend(pointer.and_then(|pointer| pointer.parent()));
+    found.extend(pointer_back(repository, reader).and_then(|pointer| pointer.parent()));
     found
 }
 

@@ -3,6 +3,10 @@
 //! Lenient where Git gives up: a line that cannot be read names nothing and hides no other line.
 //! Reads text; never touches a file and expands no variable but the one for the home.
 
+mod harmless;
+
+pub use harmless::starts_nothing;
+
 #[cfg(test)]
 mod tests;
 
@@ -31,7 +35,7 @@ pub(crate) fn named(text: &[u8]) -> Vec<Named> {
     let mut reader = Reader::new(text);
     let mut found = Vec::new();
     while let Some(variable) = reader.next_variable() {
-        let Variable { section, key, value } = &variable;
+        let Variable { section, key, value: Some(value) } = &variable else { continue };
         match kind(section, key) {
             _ if value.is_empty() => {}
             Some(Kind::Configuration) => found.push(Named::Configuration(value.clone())),
@@ -215,7 +219,8 @@ fn below_home<'word>(word: &'word [u8], before: u8, last: &[u8]) -> Option<&'wor
 struct Variable {
     section: Vec<u8>,
     key: Vec<u8>,
-    value: Vec<u8>,
+    /// None where only the key stands there, which Git takes for `true`.
+    value: Option<Vec<u8>>,
 }
 
 struct Reader<'text> {
@@ -236,11 +241,7 @@ impl<'text> Reader<'text> {
                     self.rest.next();
                 }
                 b'[' => self.read_section(),
-                byte if byte.is_ascii_alphabetic() => {
-                    if let Some(variable) = self.read_variable() {
-                        return Some(variable);
-                    }
-                }
+                byte if byte.is_ascii_alphabetic() => return Some(self.read_variable()),
                 _ => self.skip_line(),
             }
         }
@@ -270,20 +271,22 @@ impl<'text> Reader<'text> {
         }
     }
 
-    /// A key and its value; none where there is no value.
-    fn read_variable(&mut self) -> Option<Variable> {
+    /// A key and its value.
+    fn read_variable(&mut self) -> Variable {
         let mut key = Vec::new();
         let in_key = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-';
         while let Some(byte) = self.rest.next_if(in_key) {
             key.push(byte.to_ascii_lowercase());
         }
         while self.rest.next_if(|byte| matches!(byte, b' ' | b'\t')).is_some() {}
-        if self.rest.next_if_eq(&b'=').is_none() {
-            self.skip_line();
-            return None;
-        }
-        let value = self.read_value();
-        Some(Variable { section: self.section.clone(), key, value })
+        let value = match self.rest.next_if_eq(&b'=') {
+            Some(_) => Some(self.read_value()),
+            None => {
+                self.skip_line();
+                None
+            }
+        };
+        Variable { section: self.section.clone(), key, value }
     }
 
     fn read_value(&mut self) -> Vec<u8> {

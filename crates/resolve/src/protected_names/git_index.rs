@@ -17,6 +17,15 @@ pub enum Kind {
     Directory,
 }
 
+/// Which object an entry stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stored<'a> {
+    /// Its mode, as in a tree.
+    pub mode: u32,
+    /// Its name.
+    pub name: &'a [u8],
+}
+
 /// How long the names of objects are, which the index itself does not say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectNames {
@@ -49,7 +58,7 @@ pub struct Damaged;
 pub fn read(
     bytes: &[u8],
     names: ObjectNames,
-    mut look: impl FnMut(&[u8], Kind),
+    mut look: impl FnMut(&[u8], Kind, Stored<'_>),
 ) -> Result<Extent, Damaged> {
     let index = Index::new(bytes, names).ok_or(Damaged)?;
     let (mut has_unnamed, mut has_directory) = (false, false);
@@ -57,7 +66,7 @@ pub fn read(
         .each_entry(|entry| {
             has_unnamed |= entry.path.is_empty();
             has_directory |= entry.kind == Kind::Directory;
-            look(entry.path, entry.kind);
+            look(entry.path, entry.kind, entry.stored);
             Some(())
         })
         .ok_or(Damaged)?;
@@ -83,6 +92,7 @@ struct Entry<'a> {
     offset: usize,
     path: &'a [u8],
     kind: Kind,
+    stored: Stored<'a>,
     /// Whether its path is written out, and not what differs from the one before.
     is_written_out: bool,
 }
@@ -134,7 +144,9 @@ impl<'bytes> Index<'bytes> {
             }
             path_bytes_left = path_bytes_left.checked_sub(path.len())?;
             let kind = kind_of(mode)?;
-            look(&Entry { offset, path: &path, kind, is_written_out })?;
+            let name = self.bytes.get(offset + STATUS_BYTES..flags_at)?;
+            let stored = Stored { mode, name };
+            look(&Entry { offset, path: &path, kind, stored, is_written_out })?;
             let next = at + end + 1;
             offset = if self.version == 4 { next } else { self.padded(offset, next)? };
         }

@@ -115,7 +115,7 @@ impl Reader {
 /// At most so many bytes of a file that is open for reference, and nothing of what is none. What a link of the
 /// project leads to may be a device, and to open that can be to start it: that is why there is a descriptor
 /// for reference before.
-pub(super) fn read_object(object: &OwnedFd, most: usize) -> Result<Option<Vec<u8>>, Errno> {
+pub(crate) fn read_object(object: &OwnedFd, most: usize) -> Result<Option<Vec<u8>>, Errno> {
     let status = rustix::fs::fstat(object)?;
     if FileType::from_raw_mode(status.st_mode) != FileType::RegularFile {
         return Ok(None);

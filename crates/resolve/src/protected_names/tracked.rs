@@ -2,14 +2,14 @@
 //! asks for their state when it is asked for that of the one around them, and protected names, which
 //! come back with the next checkout. Reads one file within a bound and judges by names alone.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
 
 use plan::HostPath;
 use policy::protected::Object;
 use rustix::io::Errno;
 
-use super::git_index::{Extent, Kind, read};
+use super::git_index::{Extent, Kind, Stored, read};
 use super::reader::{Reader, read_object};
 use super::{Begun, ProtectedNames, git};
 
@@ -21,8 +21,8 @@ mod tests;
 pub struct Tracked {
     /// Repositories of their own.
     pub gitlinks: BTreeSet<Vec<u8>>,
-    /// Names that run code on the host.
-    pub protected: BTreeSet<Vec<u8>>,
+    /// Names that run code on the host, with the mode and the name of the object that stands for each.
+    pub protected: BTreeMap<Vec<u8>, (u32, Vec<u8>)>,
     /// Why there may be more of either.
     pub unknown: Option<Unknown>,
 }
@@ -67,17 +67,16 @@ impl Tracked {
         let mut tracked = Self::default();
         let mut matcher = Matcher::new();
         let mut is_full = false;
-        let extent = read(&bytes, names, |path, kind| {
-            let list = match kind {
-                Kind::Gitlink => &mut tracked.gitlinks,
-                Kind::File if matcher.is_protected(path) => &mut tracked.protected,
-                Kind::File | Kind::Directory => return,
-            };
-            if list.len() < MOST_KEPT {
-                list.insert(path.to_vec());
-            } else {
-                is_full = true;
+        let extent = read(&bytes, names, |path, kind, Stored { mode, name }| match kind {
+            Kind::Gitlink if tracked.gitlinks.len() < MOST_KEPT => {
+                tracked.gitlinks.insert(path.to_vec());
             }
+            Kind::File if !matcher.is_protected(path) => {}
+            Kind::File if tracked.protected.len() < MOST_KEPT => {
+                tracked.protected.insert(path.to_vec(), (mode, name.to_vec()));
+            }
+            Kind::Directory => {}
+            Kind::Gitlink | Kind::File => is_full = true,
         });
         tracked.unknown = match extent {
             Err(_) => return Ok(Some(Self::unknown(Unknown::Damaged))),

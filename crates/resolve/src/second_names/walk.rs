@@ -51,6 +51,7 @@ impl<'a> Walk<'a> {
         let mut waiting = VecDeque::from([self.root.clone()]);
         let mut buffer = [MaybeUninit::uninit(); 32 * 1024];
         while let Some(path) = waiting.pop_front() {
+            crate::progress::at(&path);
             let Ok(directory) = self.stage.opener.open_to_list(&path) else { continue };
             let is_numbered = numbers_names(&directory);
             let mut entries = RawDir::new(&directory, &mut buffer);

@@ -112,7 +112,8 @@ fn the_accounts_home_counts_whatever_the_variable_says() {
     let project = opener.anywhere(&host.surroundings.project).unwrap();
     let places = super::super::Places::new(&project, None, &host.surroundings, &opener);
     let access = AccessMap::new([]);
-    let stage = Stage { rules: &[], access: &access, places: &places, opener: &opener };
+    let stage =
+        Stage { rules: &[], allowed_ahead: &[], access: &access, places: &places, opener: &opener };
     let homes = homes(&stage).unwrap();
     let real = std::fs::canonicalize(account.home.as_path());
     let real = real.unwrap_or_else(|_| account.home.as_path().into());

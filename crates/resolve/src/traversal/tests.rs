@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use policy::FsRule;
+use policy::{FsAccess, FsRule};
 
 use super::*;
 use crate::fixture::{host_path, own_rule};

@@ -3,10 +3,11 @@
 //! wherever it lies. Reads indexes that have changed, within a bound, and changes none.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 
 use plan::HostPath;
+use resolve::commits::{Answer, Version};
 use resolve::protected_names::git::{self, NamedPath, RUNS_CODE, Role};
 use resolve::protected_names::tracked::Tracked;
 use rustix::fs::FileType;
@@ -135,15 +136,26 @@ impl Sweep<'_> {
             Before::Absent => &nothing,
             Before::Unknown(_) => now,
         };
-        let first_and_count = |before: &BTreeSet<Vec<u8>>, now: &BTreeSet<Vec<u8>>| {
-            let mut new = now.difference(before);
-            let path = git::resolve(work_tree, new.next()?)?;
-            Some((path, 1 + new.count()))
+        let first_and_count = |new: Vec<&Vec<u8>>| {
+            let path = git::resolve(work_tree, new.first()?)?;
+            Some((path, new.len()))
         };
-        if let Some((path, count)) = first_and_count(&before.gitlinks, &now.gitlinks) {
+        let new = now.gitlinks.difference(&before.gitlinks).collect();
+        if let Some((path, count)) = first_and_count(new) {
             self.report(Finding::Gitlinks { index: index.clone(), path, count });
         }
-        if let Some((path, count)) = first_and_count(&before.protected, &now.protected) {
+        let changed =
+            now.protected.iter().filter(|(path, now)| before.protected.get(*path) != Some(now));
+        let of_nobody = changed.filter(|(path, (mode, name))| {
+            let version = Version::of_object(*mode, name);
+            let place = git::resolve(work_tree, path);
+            let is_known = version.zip(place).is_some_and(|(version, place)| {
+                self.commits.held(&place, version, &mut self.reader) == Answer::Yes
+            });
+            !is_known
+        });
+        let new = of_nobody.map(|(path, _)| path).collect();
+        if let Some((path, count)) = first_and_count(new) {
             self.report(Finding::Tracked { index: index.clone(), path, count });
         }
         if let Some(why) = now.unknown {

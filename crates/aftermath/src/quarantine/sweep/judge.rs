@@ -3,6 +3,7 @@
 
 use plan::HostPath;
 use policy::protected::Entry;
+use resolve::protected_names::git::Role;
 use rustix::fs::{FileType, Statx, StatxFlags};
 use rustix::io::Errno;
 
@@ -18,6 +19,8 @@ pub(super) struct Suspect<'a> {
     pub(super) path: &'a HostPath,
     pub(super) entry: &'static Entry,
     pub(super) novelty: Novelty,
+    /// What Git does with it, where it is named and not known by its own name.
+    pub(super) role: Option<Role>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -44,7 +47,7 @@ impl Sweep<'_> {
     /// then, which a change of its directory gives away; times of change, unlike those of
     /// modification, cannot be set by a program. What came with its directory has kept its times.
     pub(super) fn judge(&mut self, listing: &Listing<'_>, suspect: &Suspect<'_>) -> Judged {
-        let Suspect { name, path, entry, novelty } = *suspect;
+        let Suspect { name, path, entry, novelty, .. } = *suspect;
         let times = match times(listing.descriptor, &name.bytes) {
             Ok(times) => times,
             Err(Errno::NOENT) => return Judged::Stays,
@@ -53,6 +56,10 @@ impl Sweep<'_> {
                 return Judged::Stays;
             }
         };
+        // What it is by the end is compared with what it was.
+        if self.is_watched(suspect) {
+            return Judged::Stays;
+        }
         let is_certain = novelty >= Novelty::UnlessCovered;
         if !is_certain {
             match self.age(listing, &times) {
@@ -63,11 +70,17 @@ impl Sweep<'_> {
         }
         let is_as_before =
             novelty != Novelty::Certain && self.is_link_as_before(listing, name, path);
-        if is_as_before || self.is_harmless_rebase(listing, suspect) {
+        if is_as_before
+            || self.is_harmless_rebase(listing, suspect)
+            || self.starts_nothing(listing, suspect)
+        {
             return Judged::Stays;
         }
         if self.is_named(listing, path) {
             self.note_change(name, path, entry);
+            return Judged::Stays;
+        }
+        if self.is_of_commits(listing, suspect) {
             return Judged::Stays;
         }
         if self.dating == Dating::Unknown && self.read_only_at_start.contains(path) {
@@ -75,7 +88,9 @@ impl Sweep<'_> {
         }
         let mask = StatxFlags::from_bits_retain(times.stx_mask);
         let is_older = mask.contains(StatxFlags::BTIME) && !self.dating.is_recent(times.stx_btime);
-        if is_older && !listing.changed && !is_certain {
+        // Configuration that starts something is not left to be looked at: whatever asks for the state of a
+        // repository obeys it.
+        if is_older && !listing.changed && !is_certain && !entry.is_git_configuration() {
             self.note_change(name, path, entry);
             return Judged::Stays;
         }

@@ -230,7 +230,8 @@ impl Sweep<'_> {
             Suspicion::Strict => is_dated && was_there && self.is_unchanged(&listing, name),
         };
         let least = if stays { Novelty::Known } else { Novelty::UnlessCovered };
-        let suspect = Suspect { name, path, entry, novelty: above.novelty.max(least) };
+        let (novelty, role) = (above.novelty.max(least), Some(named.role));
+        let suspect = Suspect { name, path, entry, novelty, role };
         let judged = self.judge(&listing, &suspect);
         if judged == Judged::Stays && is_directory {
             let is_named = self.is_named(&listing, path);

@@ -53,7 +53,7 @@ impl Sweep<'_> {
     }
 
     /// Renames without replacing anything, in the directory that the descriptor refers to.
-    fn rename(
+    pub(super) fn rename(
         &self,
         listing: &Listing<'_>,
         name: &Name,
@@ -109,7 +109,7 @@ fn rename_onto_own(directory: &OwnedFd, name: &Name, new: &[u8]) -> Result<(), E
 }
 
 /// A name that no pattern of the table matches and that fits into a directory entry.
-fn quarantined_name(name: &[u8], suffix: &str, attempt: usize) -> Vec<u8> {
+pub(super) fn quarantined_name(name: &[u8], suffix: &str, attempt: usize) -> Vec<u8> {
     let number = if attempt == 0 { String::new() } else { format!("-{attempt}") };
     let end = [QUARANTINED, suffix.as_bytes(), number.as_bytes()].concat();
     let kept = name.len().min(MOST_NAME_BYTES.saturating_sub(end.len()));

@@ -18,7 +18,7 @@ fn names_beyond_the_bound_are_never_passed_over_in_silence() {
         let limits = Limits { names: bound, ..Limits::default() };
         let mut sweep = Sweep::new(&at_start, Began::now(), "01ABC", limits);
         sweep.below(&root);
-        let found = sweep.into_findings();
+        let (found, _) = sweep.into_findings();
         let why = Unsearched::TooManyNames;
         let expected = Finding::NotSearched { path: root.clone(), why };
         assert_eq!(found.contains(&expected), is_told, "{bound}: {found:?}");

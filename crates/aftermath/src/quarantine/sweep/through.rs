@@ -38,8 +38,11 @@ impl Sweep<'_> {
                 self.tell_over(path.clone(), why);
             }
             if let Some(entry) = completed {
-                let suspect = Suspect { name, path, entry, novelty: Novelty::Certain };
-                self.set_aside(listing, &suspect);
+                let novelty = Novelty::Certain;
+                let suspect = Suspect { name, path, entry, novelty, role: None };
+                if !self.is_of_commits(listing, &suspect) {
+                    self.set_aside(listing, &suspect);
+                }
             }
             return;
         }

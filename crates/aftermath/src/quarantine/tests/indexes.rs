@@ -31,9 +31,11 @@ impl Grant {
         write(&grant.top.join(".git/HEAD"));
         let of = |wanted| {
             let chosen = entries.iter().filter(move |(_, mode)| *mode == wanted);
-            chosen.map(|(path, _)| path.as_bytes().to_vec()).collect()
+            chosen.map(|(path, _)| path.as_bytes().to_vec())
         };
-        let tracked = Tracked { gitlinks: of(GITLINK), protected: of(FILE), unknown: None };
+        let nameless = |path| (path, (FILE, vec![0; 20]));
+        let protected = of(FILE).map(nameless).collect();
+        let tracked = Tracked { gitlinks: of(GITLINK).collect(), protected, unknown: None };
         let path = host_path(&grant.top.join(".git/index"));
         grant.at_start.indexes = vec![Index { path, tracked }];
         std::thread::sleep(Duration::from_millis(40));

@@ -96,7 +96,13 @@ fn what_appears_behind_a_chain_is_renamed() {
 fn the_reason_is_that_of_the_name_that_led_there() {
     let grant = setting(&["env/old"], &[("one", ".envrc"), ("env/dev", "one")], &[]);
     write(&grant.top.join("env/dev"));
-    let found = sweep(&[host_path(&grant.top)], &grant.at_start, grant.began, "X");
+    let found = sweep(
+        &[host_path(&grant.top)],
+        &grant.at_start,
+        grant.began,
+        "X",
+        &mut Unreviewed::default(),
+    );
     let text = found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     assert_eq!(found.len(), 1, "{text}");
     assert!(text.contains("env/dev") && text.contains("direnv"), "{text}");

@@ -63,7 +63,14 @@ fn time_has_a_bound() {
     write(&grant.top.join("a/.envrc"));
     write(&grant.top.join("node_modules/x/.envrc"));
     let limits = Limits { time: Duration::ZERO, ..Limits::default() };
-    let found = sweep_within(limits, &[host_path(&grant.top)], &grant.at_start, grant.began, "X");
+    let found = sweep_within(
+        limits,
+        &[host_path(&grant.top)],
+        &grant.at_start,
+        grant.began,
+        "X",
+        &mut Unreviewed::default(),
+    );
     let [finding] = found.as_slice() else { panic!("{found:?}") };
     assert!(finding.to_string().contains("took too long"), "{finding}");
     let limits = Limits { time_among_packages: Duration::ZERO, ..Limits::default() };

@@ -23,6 +23,26 @@ enum Counterpart {
 
 use Counterpart::{Field, Nowhere, Operation, Parameter};
 
+const LEARN: &[&str] = &[
+    "",
+    "write",
+    "project",
+    "cage",
+    "agent",
+    "profile",
+    "capability",
+    "ro",
+    "rw",
+    "cow",
+    "cache",
+    "hide",
+    "net",
+    "no-net",
+    "host-port",
+    "publish",
+    "COMMAND",
+];
+
 /// Commands, as they are typed; flags, or nothing for the command itself; the counterpart.
 const TABLE: &[(&[&str], &[&str], Counterpart)] = &[
     (&["run"], &[""], Operation("spawnCage")),
@@ -31,9 +51,17 @@ const TABLE: &[(&[&str], &[&str], Counterpart)] = &[
     (CAGES, &["project"], Field("Subject", "project")),
     (CAGES, &["cage"], Field("Subject", "cage")),
     (CAGES, &["agent"], Field("Subject", "agent")),
+    (CAGES, &["profile"], Nowhere(OF_A_PERSON)),
+    (&["init"], &["", "project", "print"], Nowhere(OF_A_PERSON)),
+    (&["profile list"], &[""], Nowhere(OF_A_PERSON)),
+    (&["profile show"], &["", "NAME", "project"], Nowhere(OF_A_PERSON)),
+    (&["agent-profile list"], &[""], Nowhere(OF_A_PERSON)),
+    (&["agent-profile show"], &["", "NAME", "project"], Nowhere(OF_A_PERSON)),
     (CAGES, &["capability"], Field("Subject", "capabilities")),
     (CAGES, &["ro"], Field("Rules", "ro")),
     (CAGES, &["rw"], Field("Rules", "rw")),
+    (CAGES, &["cow"], Field("Rules", "cow")),
+    (CAGES, &["cache"], Field("Rules", "cache")),
     (CAGES, &["hide"], Field("Rules", "hide")),
     (CAGES, &["net"], Field("Rules", "net")),
     (CAGES, &["no-net"], Field("Rules", "no_net")),
@@ -43,12 +71,20 @@ const TABLE: &[(&[&str], &[&str], Counterpart)] = &[
     (&["run", "check"], &["env"], Field("Rules", "env")),
     (&["run", "check"], &["command", "commands"], Field("Rules", "commands")),
     (&["run", "check"], &["state"], Field("Rules", "state")),
+    (&["run", "check"], &["keep-home"], Field("Rules", "home")),
+    (&["run", "check"], &["workspace"], Field("Rules", "workspace")),
     (&["run", "check"], &["memory"], Field("Rules", "memory")),
     (&["run", "check"], &["pids"], Field("Rules", "pids")),
     (&["run", "check"], &["cpus"], Field("Rules", "cpus")),
     (&["run", "check"], &["time"], Field("Rules", "time")),
+    (&["run", "check"], &["tmp-size"], Field("Rules", "tmp_size")),
+    (&["run", "check"], &["home-size"], Field("Rules", "home_size")),
     (&["run"], &["COMMAND"], Field("SpawnRequest", "argv")),
     (&["run"], &["degraded-limits"], Field("SpawnRequest", "degraded_limits")),
+    (&["run"], &["detach"], Nowhere("every start of the API is in the background")),
+    (&["learn"], LEARN, Nowhere("asks a person what to keep of what it saw")),
+    (&["why"], &["self"], Nowhere("asks the cage that it runs in")),
+    (&["run"], &["explain"], Field("SpawnRequest", "explain")),
     (&["run"], &["session"], Field("SpawnRequest", "session")),
     (&["run"], &["no-sandbox"], Nowhere("the word of whoever starts the daemon, not of a client")),
     (&["run"], &["backend"], Nowhere("weaker, and there to be compared with by a person")),
@@ -70,8 +106,25 @@ const TABLE: &[(&[&str], &[&str], Counterpart)] = &[
     (&["allow"], &["", "yes"], Operation("giveApproval")),
     (&["deny"], &[""], Operation("takeApprovalBack")),
     (&["allow", "deny"], &["FILE"], Parameter("showApproval", "project")),
+    (&["diff"], &["", "stat", "name-only"], Operation("showChanges")),
+    (&["diff"], &["no-pager"], Nowhere("is for a terminal")),
+    (&["diff", "apply", "discard"], &["SESSION", "session"], Parameter("showChanges", "id")),
+    (&["diff", "apply", "discard"], &["PATH"], Parameter("showChanges", "path")),
+    (&["apply"], &[""], Operation("applyChanges")),
+    (&["apply"], &["merge"], Field("ApplyRequest", "merge")),
+    (&["apply"], &["overwrite"], Field("ApplyRequest", "overwrite")),
+    (&["apply"], &["dry-run"], Field("ApplyRequest", "dry_run")),
+    (&["apply"], &["patch"], Nowhere("asks a person about each change")),
+    (&["discard"], &[""], Operation("discardChanges")),
+    (&["discard"], &["yes"], Field("DiscardRequest", "all")),
+    (&["undo"], &["", "SESSION"], Operation("undoApply")),
+    (&["undo"], &["workspace"], Field("UndoRequest", "workspace")),
     (&["session list"], &[""], Operation("listSessions")),
+    (&["session prune"], SESSION_PRUNE, Nowhere("a person decides what is too old")),
     (&["session end"], &["", "ID"], Operation("endSession")),
+    (&["quarantine list"], &[""], Nowhere(OF_HOST)),
+    (&["quarantine restore", "quarantine drop"], &["", "PATH"], Nowhere(OF_HOST)),
+    (&["quarantine drop"], &["all"], Nowhere(OF_HOST)),
     (&["prove"], PROVE, Nowhere("runs attacks without a cage too, which a person decides on")),
     (&["audit show"], &[""], Operation("showAudit")),
     (&["audit follow"], &[""], Operation("followEvents")),
@@ -103,6 +156,8 @@ const TABLE: &[(&[&str], &[&str], Counterpart)] = &[
     (&["kill"], &["", "ID", "signal"], Operation("signalCage")),
     (&["kill"], &["close"], Operation("closeCage")),
     (&["status"], &[""], Operation("status")),
+    (&["status"], &["print-socket"], Nowhere("whoever asks has found the socket")),
+    (&["serve"], &["background"], Nowhere("how `run --detach` starts a daemon")),
     (CLIENTS, &["socket", "system"], Nowhere("says which daemon is asked")),
     (&["schema"], &[""], Operation("policySchema")),
     (&["schema"], &["user"], Parameter("policySchema", "user")),
@@ -111,10 +166,12 @@ const TABLE: &[(&[&str], &[&str], Counterpart)] = &[
     (&["man"], &["", "COMMAND"], Nowhere("is for `man`")),
 ];
 
+const OF_A_PERSON: &str = "made of the tools and settings of the person who asks";
 const CAGES: &[&str] = &["run", "check", "why"];
 const CLIENTS: &[&str] = &["ps", "logs", "attach", "kill", "status"];
 const RECORDS: &[&str] = &["audit show", "audit follow"];
-const PROVE: &[&str] = &["", "project", "cage", "agent", "capability", "seccomp"];
+const PROVE: &[&str] = &["", "project", "cage", "agent", "profile", "capability", "seccomp"];
+const SESSION_PRUNE: &[&str] = &["", "older-than", "dry-run", "yes"];
 const PRUNE: &[&str] = &["", "keep-days", "keep-size", "dry-run", "log"];
 const SERVE: &[&str] = &[
     "",
@@ -156,11 +213,12 @@ const INVOKE: &[&str] = &[
     "timeout",
 ];
 
+const OF_HOST: &str = "changes files of the host, which is for whoever sits at it";
 const OF_EXECUTORS: &str = "executors are called by a library, which needs no daemon";
 const OWN_RECORD: &str = "the daemon reads its own record, and no file that a client names";
 
 /// Answers are data: they have no colours, and nothing that could be left out.
-const OF_THE_TERMINAL: &[&str] = &["json", "quiet", "color", "help", "version"];
+const OF_THE_TERMINAL: &[&str] = &["json", "quiet", "verbose", "color", "help", "version"];
 
 /// Every command that does something, with its flags.
 fn words_of(command: &clap::Command, above: &str, all: &mut BTreeSet<(String, String)>) {

@@ -57,10 +57,10 @@ fn a_bounded_number_of_names_is_kept() {
     let (socket, _other) = std::os::unix::net::UnixDatagram::pair().unwrap();
     let mut lookups = Lookups { socket: socket.into(), names: BTreeMap::new(), unnamed: 0 };
     for number in 0..1000 {
-        lookups.note(Some(format!("n{number}")));
+        lookups.note(Some(format!("n{number}")), None);
     }
-    lookups.note(Some("n5".to_owned()));
-    lookups.note(None);
+    lookups.note(Some("n5".to_owned()), None);
+    lookups.note(None, None);
     let told = lookups.told();
     assert_eq!(told.len(), MOST_NAMES + 1);
     assert_eq!(told[0], Lookup { name: Some("n5".to_owned()), count: 2 });

@@ -60,6 +60,7 @@ cage = "disabled"
         cpu_millis: Some(1500),
         pids: Some(128),
         walltime_sec: Some(600),
+        ..Limits::default()
     };
     assert_eq!(default.limits, limits);
     let scraper = policy(&document, "scraper");

@@ -62,7 +62,7 @@ fn listed(top: &Path) -> Entries {
 
 fn read_all(bytes: &[u8], names: ObjectNames) -> Result<(Entries, Extent), Damaged> {
     let mut found = Vec::new();
-    let extent = read(bytes, names, |path, kind| found.push((path.to_vec(), kind)))?;
+    let extent = read(bytes, names, |path, kind, _| found.push((path.to_vec(), kind)))?;
     Ok((found, extent))
 }
 

@@ -16,7 +16,7 @@ mod tests;
 /// Removes the directory `name` of `parent` and everything in it. What cannot be removed, such as
 /// something that is mounted there, stays with the directories above it, and the first refusal is
 /// returned; everything else is gone.
-pub(super) fn wipe(parent: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
+pub fn wipe(parent: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
     match rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR) {
         Ok(()) | Err(Errno::NOENT) => return Ok(()),
         Err(_) => {}

@@ -1,0 +1,52 @@
+//! What a program may do, in one sentence for whoever starts it. Read from the compiled cage; leaves out what
+//! every cage has.
+
+use plan::{Access, HostPath, NetworkPlan, Plan};
+use policy::shown::shown;
+
+/// What the program may read, change and reach. A path in the home is written as people write it.
+pub fn sentence(plan: &Plan, home: Option<&HostPath>) -> String {
+    let granted = |access: Access| {
+        let grants = plan.walls.mounts.iter().filter_map(|operation| operation.grant());
+        let paths = grants.filter(|bind| bind.access == access);
+        paths.map(|bind| short(bind.at.as_bytes(), home)).collect::<Vec<_>>()
+    };
+    let (read, change) = (granted(Access::ReadOnly), granted(Access::ReadWrite));
+    format!(
+        "cage `{}`: the program may read {}, change {} and reach {}",
+        shown(&plan.walls.cage),
+        listed(&read, if change.is_empty() { "nothing of yours" } else { "what it may change" }),
+        listed(&change, "nothing of yours"),
+        listed(&reached(&plan.walls.network), "no host"),
+    )
+}
+
+fn reached(network: &NetworkPlan) -> Vec<String> {
+    let NetworkPlan::Gatekeeper(gatekeeper) = network else { return Vec::new() };
+    let hosts = gatekeeper.allow.iter().map(|host| format!("`{host}`"));
+    let ports = gatekeeper.host_ports.iter().map(|port| format!("port {port} of this machine"));
+    hosts.chain(ports).collect()
+}
+
+fn short(path: &[u8], home: Option<&HostPath>) -> String {
+    let path = String::from_utf8_lossy(path);
+    let home = home.map(|home| String::from_utf8_lossy(home.as_bytes()).into_owned());
+    let below = home.as_deref().and_then(|home| path.strip_prefix(home));
+    match below {
+        Some("") => "`~`".to_owned(),
+        Some(below) if below.starts_with('/') => format!("`~{}`", shown(below)),
+        _ => format!("`{}`", shown(path)),
+    }
+}
+
+/// The first few, and how many more there are.
+fn listed(all: &[String], none: &str) -> String {
+    let first = all.iter().take(MOST).cloned().collect::<Vec<_>>().join(", ");
+    match all.len() {
+        0 => none.to_owned(),
+        count if count > MOST => format!("{first} and {} more", count - MOST),
+        _ => first,
+    }
+}
+
+const MOST: usize = 3;

@@ -1,0 +1,123 @@
+//! Examples at the end of each command's help and manual page. A test reads every one of them as a command
+//! line. Says nothing that the flags do not.
+
+use clap::CommandFactory as _;
+
+use super::Arguments;
+
+/// The whole command line with its examples: what help, manual pages and completions are made from.
+pub(crate) fn described() -> clap::Command {
+    let mut command = Arguments::command();
+    for (path, examples) in EXAMPLES {
+        command = with_examples(command, path, examples);
+    }
+    command
+}
+
+fn with_examples(command: clap::Command, path: &[&str], examples: &str) -> clap::Command {
+    let Some((name, below)) = path.split_first() else {
+        let after = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+        let text = format!("Examples:\n{}\n\n{after}", examples.trim_end());
+        return command.after_long_help(text.trim_end().to_owned());
+    };
+    match command.find_subcommand(name) {
+        Some(_) => command.mut_subcommand(name, |inner| with_examples(inner, below, examples)),
+        None => command,
+    }
+}
+
+/// Commands by their words, and lines of a shell; what stands behind two spaces and a `#` explains one.
+#[rustfmt::skip]
+pub(crate) const EXAMPLES: &[(&[&str], &str)] = &[
+    (&["run"], "\
+  stockade run -- make test                      the project read-only, no network
+  stockade run --rw . -- make                    the project writable
+  stockade run --rw . --hide secrets -- make     all of it but one directory
+  stockade run --net '**.example.com:443' -- curl https://www.example.com/
+  stockade run --memory 2G --time 10m -- ./job   ended when it needs more
+  stockade run --env LANG,TOKEN -- ./deploy      with these variables of yours
+  stockade run --session work -- ./step          /scratch is kept for the next one
+  stockade run --detach -- ./server              in the background; see `stockade ps`
+"),
+    (&["check"], "\
+  stockade check                                 the cage of this project
+  stockade check --rw . -- make                  the one that `run` would build with these flags
+  stockade check --format bwrap -- make          as a command line of bubblewrap
+"),
+    (&["why"], "\
+  stockade why secrets/key                       a path, as it is on the host
+  stockade why --rw . .git/hooks/pre-commit      in the cage that `run --rw .` builds
+  stockade why example.com:443                   a host
+  stockade why --syscall ptrace
+  stockade why --env LANG
+"),
+    (&["wrap"], "\
+  stockade wrap manifest.toml -- python3 tool.py
+  stockade wrap manifest.toml --backend bwrap --json
+"),
+    (&["invoke"], "\
+  stockade invoke manifest.toml --args '{}'
+  stockade invoke manifest.toml --autonomy read_only
+"),
+    (&["grants", "revoke"], "\
+  stockade grants revoke --all
+"),
+    (&["doctor"], "\
+  stockade doctor
+  stockade doctor --only-cage                    quick: can a cage be built at all
+"),
+    (&["allow"], "\
+  stockade allow                                 the policy file that `run` would find here
+  stockade allow other/stockade.toml
+"),
+    (&["deny"], "\
+  stockade deny
+"),
+    (&["session", "end"], "\
+  stockade session end work
+"),
+    (&["prove"], "\
+  stockade prove
+  stockade prove --seccomp relaxed --json
+"),
+    (&["audit", "show"], "\
+  stockade audit show --last 20
+  stockade audit show --since 2h --json
+"),
+    (&["audit", "verify"], "\
+  stockade audit verify
+"),
+    (&["serve"], "\
+  stockade serve
+  stockade serve --print-unit                    for systemd
+"),
+    (&["ps"], "\
+  stockade ps
+  stockade ps --all --json
+"),
+    (&["logs"], "\
+  stockade logs 01M7FD6M                         the beginning of an id is enough
+  stockade logs -f 01M7FD6M
+"),
+    (&["attach"], "\
+  stockade attach 01M7FD6M                       `Ctrl-]` leaves it alone again
+"),
+    (&["kill"], "\
+  stockade kill 01M7FD6M
+  stockade kill --signal INT 01M7FD6M
+  stockade kill --close 01M7FD6M                 and forget what it wrote
+"),
+    (&["status"], "\
+  stockade status --json
+  stockade status --print-socket                 for `curl --unix-socket`
+"),
+    (&["schema"], "\
+  stockade schema
+"),
+    (&["completions"], "\
+  stockade completions bash
+"),
+    (&["man"], "\
+  stockade man run
+"),
+];

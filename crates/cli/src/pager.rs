@@ -1,0 +1,103 @@
+//! Long answers on a terminal go through the user's pager. What is written has nothing in it that acts on a terminal
+//! but colours; the pager is told to let those through and nothing else.
+
+use std::ffi::OsString;
+use std::io::{BufWriter, IsTerminal as _, StdoutLock, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+use crate::exit::Exit;
+use crate::failure::Failure;
+
+/// Where an answer is written to.
+pub(crate) enum Output {
+    Stdout(BufWriter<StdoutLock<'static>>),
+    Pager { child: Child, stdin: Option<BufWriter<ChildStdin>> },
+}
+
+/// Whether a pager may be started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Paging {
+    /// On a terminal.
+    Wanted,
+    Unwanted,
+}
+
+impl Output {
+    /// The pager, where standard output is a terminal and there is one; else standard output.
+    pub(crate) fn open(paging: Paging) -> Self {
+        let paged = (paging == Paging::Wanted && std::io::stdout().is_terminal())
+            .then(start_pager)
+            .flatten();
+        paged.unwrap_or_else(|| Self::Stdout(BufWriter::new(std::io::stdout().lock())))
+    }
+
+    /// Writes what is left and waits for the reader.
+    pub(crate) fn finish(mut self) -> Result<(), Failure> {
+        let flushed = self.flush();
+        if let Self::Pager { child, stdin } = &mut self {
+            drop(stdin.take());
+            // Keys are the pager's as long as it runs.
+            let waited = child.wait();
+            let _restored = sys::signal::restore_default(libc::SIGINT);
+            waited.map_err(|error| Failure::new(Exit::No, format!("the pager: {error}")))?;
+        }
+        unless_the_reader_left(flushed)
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        match self {
+            Self::Stdout(stdout) => stdout.write(bytes),
+            Self::Pager { stdin: Some(stdin), .. } => stdin.write(bytes),
+            Self::Pager { stdin: None, .. } => Ok(bytes.len()),
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        match self {
+            Self::Stdout(stdout) => stdout.flush(),
+            Self::Pager { stdin: Some(stdin), .. } => stdin.flush(),
+            Self::Pager { stdin: None, .. } => Ok(()),
+        }
+    }
+}
+
+/// The user's pager, if it can be started.
+fn start_pager() -> Option<Output> {
+    let given = ["STOCKADE_PAGER", "PAGER"].into_iter().find_map(std::env::var_os);
+    let mut command = match given {
+        Some(given) if given.is_empty() || given == "cat" => return None,
+        // As other programs take it: a line of shell.
+        Some(given) => {
+            let mut command = Command::new("/bin/sh");
+            command.arg("-c").arg(given);
+            command
+        }
+        None => {
+            let mut command = Command::new("less");
+            command.arg("-R");
+            command
+        }
+    };
+    for (name, value) in [("LESS", "FRX"), ("LV", "-c")] {
+        if std::env::var_os(name).is_none_or(|value: OsString| value.is_empty()) {
+            command.env(name, value);
+        }
+    }
+    sys::signal::restore_all_defaults_in(&mut command);
+    let mut child = command.stdin(Stdio::piped()).spawn().ok()?;
+    let stdin = child.stdin.take().map(BufWriter::new);
+    // Ctrl-C is a key of the pager's, which must not be left alone with the terminal.
+    let _ignored = sys::signal::ignore(libc::SIGINT);
+    Some(Output::Pager { child, stdin })
+}
+
+fn unless_the_reader_left(written: std::io::Result<()>) -> Result<(), Failure> {
+    match written {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::new(Exit::No, format!("cannot write to standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}

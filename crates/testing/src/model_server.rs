@@ -1,0 +1,132 @@
+//! A model for tests of agents: a local HTTP server that speaks the interfaces of model providers and plays a
+//! script, with the tools that the agent offers. Never answers by anything but the script, and reaches nothing.
+//!
+//! The server is `model_server/server.py`, which says what a script is. It ends with the value that started it.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::find;
+
+/// A running server.
+#[derive(Debug)]
+pub struct ModelServer {
+    child: Child,
+    directory: TempDir,
+    port: u16,
+}
+
+/// One thing that the model does.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// Reads a file.
+    Read(PathBuf),
+    /// Replaces a text in a file.
+    Edit {
+        /// The file.
+        path: PathBuf,
+        /// What is there.
+        old: String,
+        /// What is there afterwards.
+        new: String,
+    },
+    /// Runs a command of the shell.
+    Run(String),
+    /// Calls a tool by its name.
+    Call {
+        /// The tool.
+        tool: String,
+        /// What it gets.
+        arguments: Value,
+    },
+}
+
+impl ModelServer {
+    /// Starts one on loopback that does the steps, and says the report after the last one.
+    ///
+    /// # Panics
+    /// If it cannot be started. Ask [`crate::has`] for `python3` first.
+    pub fn start(steps: &[Step], report: &str) -> Self {
+        let directory = TempDir::new().expect("a directory");
+        for (name, text) in FILES {
+            fs::write(directory.path().join(name), text).expect("a file of the server");
+        }
+        let steps: Vec<Value> = steps.iter().map(Step::written).collect();
+        let script = directory.path().join("script.json");
+        let text = json!({ "steps": steps, "report": report }).to_string();
+        fs::write(&script, text).expect("a script");
+        let mut command = Command::new(find("python3").expect("python3"));
+        command.arg("-B").arg(directory.path().join("server.py"));
+        command.arg(script).arg(directory.path().join(RECORD));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("a model server");
+        let mut line = String::new();
+        let output = child.stdout.take().expect("its output");
+        BufReader::new(output).read_line(&mut line).expect("its port");
+        let port = line.trim().strip_prefix("listening ").and_then(|port| port.parse().ok());
+        Self { child, directory, port: port.expect("a port") }
+    }
+
+    /// Its port on loopback.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Its address, without a path.
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// Every request, in order, as the server wrote it down: `method`, `path`, `headers`, `body`, `form`, `tools`
+    /// and `results`.
+    ///
+    /// # Panics
+    /// If the record is no JSON.
+    pub fn requests(&self) -> Vec<Value> {
+        let text = fs::read_to_string(self.directory.path().join(RECORD)).unwrap_or_default();
+        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    }
+
+    /// What the tools answered to the steps, as far as the agent came.
+    pub fn results(&self) -> Vec<String> {
+        let of_request = |request: &Value| {
+            let results = request["results"].as_array().into_iter().flatten();
+            results.filter_map(|result| result.as_str().map(str::to_owned)).collect::<Vec<_>>()
+        };
+        self.requests().iter().map(of_request).max_by_key(Vec::len).unwrap_or_default()
+    }
+}
+
+impl Drop for ModelServer {
+    fn drop(&mut self) {
+        let _already_ended = self.child.kill();
+        let _reaped = self.child.wait();
+    }
+}
+
+impl Step {
+    fn written(&self) -> Value {
+        match self {
+            Self::Read(path) => json!({ "read": path }),
+            Self::Edit { path, old, new } => json!({ "edit": path, "old": old, "new": new }),
+            Self::Run(command) => json!({ "run": command }),
+            Self::Call { tool, arguments } => json!({ "call": tool, "arguments": arguments }),
+        }
+    }
+}
+
+const RECORD: &str = "record.jsonl";
+
+const FILES: [(&str, &str); 3] = [
+    ("server.py", include_str!("model_server/server.py")),
+    ("formats.py", include_str!("model_server/formats.py")),
+    ("tools.py", include_str!("model_server/tools.py")),
+];
+
+#[cfg(test)]
+mod tests;
