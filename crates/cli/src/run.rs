@@ -237,7 +237,7 @@ fn try_caged(
     let (prepared, gatekeeper) = ready(selection, arguments)?;
     if tries == 1 {
         start.clock.step("files and plan");
-        tell_notes(selection, &prepared, arguments.backend, start.messages);
+        tell_notes(selection, &prepared, arguments, start.messages);
         said::rules(&selection.policy, &prepared.plan, start.messages);
         said::opening(&prepared.plan, selection.place.home.as_ref(), start.messages);
     }
@@ -298,15 +298,24 @@ fn run_uncaged(uncaged: Uncaged, arguments: &RunArguments, start: &mut Start) ->
 }
 
 /// What is worth knowing before the program runs.
-fn tell_notes(selection: &Selection, prepared: &Prepared, backend: Backend, messages: Messages) {
-    let of_interpreters = advice::interpreters::notes(selection, prepared);
+fn tell_notes(
+    selection: &Selection,
+    prepared: &Prepared,
+    arguments: &RunArguments,
+    messages: Messages,
+) {
+    // Whoever sealed a request chose its interpreter with it, and reads standard error by program.
+    let of_interpreters = match arguments.sealed {
+        Some(_) => Vec::new(),
+        None => advice::interpreters::notes(selection, prepared),
+    };
     for note in advice::notes::of(prepared).into_iter().chain(of_interpreters) {
         messages.note(&note);
     }
     for sentence in &prepared.plan.walls.reduced_isolation {
         messages.note(&format!("reduced isolation: {sentence}"));
     }
-    if backend == Backend::Bwrap {
+    if arguments.backend == Backend::Bwrap {
         messages.note(
             "the bubblewrap backend leaves out walls that the native one has; \
              `stockade check --format bwrap` lists them",

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, BufRead, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
@@ -70,10 +70,21 @@ impl Drop for Litter {
     fn drop(&mut self) {
         // It may not be there yet, or not any more, and there is nobody to tell.
         let _removed = match self.0.is_dir() {
-            true => fs::remove_dir_all(&self.0),
+            true => wipe(&self.0),
             false => fs::remove_file(&self.0),
         };
     }
+}
+
+/// What a kernel keeps below a layer, nobody but root may look into, unless its owner changes that.
+fn wipe(directory: &Path) -> io::Result<()> {
+    let (Some(parent), Some(name)) = (directory.parent(), directory.file_name()) else {
+        return Ok(());
+    };
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let parent = rustix::fs::open(parent, flags, Mode::empty())?;
+    let name = std::ffi::CString::new(name.as_bytes())?;
+    Ok(sys::wipe::wipe(parent.as_fd(), &name)?)
 }
 
 impl HostArena {
