@@ -215,6 +215,8 @@ pub(crate) fn failed(error: ReviewError) -> Failure {
             .help(format!("`stockade diff {session}` shows the changes meanwhile")),
         ReviewError::Outside(_) => Failure::new(exit, text)
             .help("paths are relative to the working directory, or to the workspace where it is elsewhere"),
+        ReviewError::Workspace(WorkspaceError::CannotUndo(_)) => Failure::new(exit, text)
+            .help("`--overwrite PATH` puts back what was there before, and loses what the host has now"),
         ReviewError::Workspace(WorkspaceError::NotAChange(_)) => {
             Failure::new(exit, text).help("`stockade diff --stat` shows what was")
         }

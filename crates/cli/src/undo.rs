@@ -19,6 +19,10 @@ pub(crate) fn undo(arguments: &UndoArguments, messages: Messages) -> Result<Exit
     let review = Review::of_session(session, Purpose::Undo, messages)?.with_progress(&line);
     let words: Vec<_> =
         arguments.workspace.iter().map(|path| path.clone().into_os_string()).collect();
+    let overwritten = match arguments.overwrite.as_slice() {
+        [] => Vec::new(),
+        words => review.named_by(words)?,
+    };
     let mut possible: Vec<&Place> = Vec::new();
     for named in review.named_by(&words)? {
         if named.place.has_undo().map_err(failed)? {
@@ -30,7 +34,9 @@ pub(crate) fn undo(arguments: &UndoArguments, messages: Messages) -> Result<Exit
     }
     let mut reports = Vec::new();
     for place in possible {
-        let done = place.undo(&review.log).map_err(failed)?;
+        let given_up = overwritten.iter().find(|named| std::ptr::eq(named.place, place));
+        let given_up = given_up.map(|named| named.paths.as_slice()).unwrap_or_default();
+        let done = place.undo(given_up, &review.log).map_err(failed)?;
         if let Some(why) = &done.unrecorded {
             messages.error(&format!("what came of it is not on record: {}", with_causes(why)));
         }

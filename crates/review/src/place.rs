@@ -161,8 +161,13 @@ impl Place {
         Ok(self.workspace.has_undo()?)
     }
 
-    /// Takes the last apply back. Returns the paths that are as before it.
-    pub fn undo(&self, log: &Log) -> Result<Done<Vec<TreePath>>, ReviewError> {
+    /// Takes the last apply back, over what the host has made of `overwritten` since. Returns the paths that are as
+    /// before it.
+    pub fn undo(
+        &self,
+        overwritten: &[TreePath],
+        log: &Log,
+    ) -> Result<Done<Vec<TreePath>>, ReviewError> {
         if self.workspace.is_in_use()? {
             return Err(self.in_use());
         }
@@ -170,8 +175,8 @@ impl Place {
         if !self.workspace.has_undo()? {
             return Err(WorkspaceError::NothingToUndo.into());
         }
-        intent(log, self, Action::Undo, &[])?;
-        let undone = self.workspace.undo();
+        intent(log, self, Action::Undo, &overwritten.iter().collect::<Vec<_>>())?;
+        let undone = self.workspace.undo(overwritten);
         self.concluded(log, Action::Undo, undone, |paths| Outcome {
             done: paths.len(),
             ..Outcome::default()

@@ -6,6 +6,8 @@ mod stage;
 use std::collections::{BTreeSet, HashSet};
 use std::os::fd::AsFd as _;
 
+use policy::protected::{self, Object};
+
 use crate::beneath::Root;
 use crate::change::{Change, Changes, Conflict, What};
 use crate::content::{self, MOST_TEXT};
@@ -53,7 +55,8 @@ pub struct Request {
     pub force: Vec<TreePath>,
     /// What is done about the other conflicts.
     pub merging: Merging,
-    /// What runs code on the host by its name alone is applied only where that very name is here.
+    /// What runs code on the host by its name alone is applied only where that very name is here, or a directory
+    /// above it that is nothing but such names.
     pub confirmed: BTreeSet<TreePath>,
 }
 
@@ -208,10 +211,18 @@ fn is_held(change: &Change, request: &Request) -> bool {
     }
     let confirmed = &request.confirmed;
     let names = [Some(&change.path), change.former()];
-    let is_confirmed = names.into_iter().flatten().any(|name| confirmed.contains(name));
+    let mut names = names.into_iter().flatten();
+    let is_confirmed =
+        names.any(|name| confirmed.iter().any(|path| name == path || stands_for(path, name)));
     let is_directory = change.after.is_some_and(|after| after.is_directory());
     let holds_confirmed = || confirmed.iter().any(|path| path.is_within(&change.path));
     !(is_confirmed || is_directory && holds_confirmed())
+}
+
+/// Whether a directory that was named is one of names that run code, and means all that it holds: `.vscode` does,
+/// `.git` and the project do not.
+fn stands_for(named: &TreePath, path: &TreePath) -> bool {
+    path.is_within(named) && protected::matches(named.as_bytes(), Object::Directory).is_some()
 }
 
 /// Whether a directory of the host goes, with everything in it.

@@ -131,11 +131,11 @@ impl Workspace {
     }
 
     /// Takes the last apply back: the host is as before it, and the changes are unapplied again. Refuses where the
-    /// host was changed since.
-    pub fn undo(&self) -> Result<Vec<TreePath>, WorkspaceError> {
+    /// host was changed since, unless in these very paths, where what the host has now is given up.
+    pub fn undo(&self, overwritten: &[TreePath]) -> Result<Vec<TreePath>, WorkspaceError> {
         let _lock = self.lock()?;
         journal::recover(self)?;
-        undo::undo(self)
+        undo::undo(self, overwritten)
     }
 
     /// Throws changes away: those named by the paths, or below them.

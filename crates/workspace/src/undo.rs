@@ -28,8 +28,12 @@ struct Record {
     done: Done,
 }
 
-/// Takes the last apply back; returns the paths that are as before.
-pub(crate) fn undo(workspace: &Workspace) -> Result<Vec<TreePath>, WorkspaceError> {
+/// Takes the last apply back; returns the paths that are as before. Of those in `overwritten` nobody wants what the
+/// host has made of them since.
+pub(crate) fn undo(
+    workspace: &Workspace,
+    overwritten: &[TreePath],
+) -> Result<Vec<TreePath>, WorkspaceError> {
     let applies = kept::directory(workspace.area.as_fd(), UNDO)?;
     let last: Option<String> = kept::read(applies.as_fd(), LAST)?;
     let id = last.ok_or(WorkspaceError::NothingToUndo)?;
@@ -40,7 +44,7 @@ pub(crate) fn undo(workspace: &Workspace) -> Result<Vec<TreePath>, WorkspaceErro
     };
     let record: Record =
         kept::read(kept_there.as_fd(), RECORD)?.ok_or(WorkspaceError::NothingToUndo)?;
-    let there = check_unchanged(workspace, &record)?;
+    let there = check_unchanged(workspace, &record, overwritten)?;
     let old = beneath::open_directory(kept_there.as_fd(), OLD.as_bytes())
         .map_err(WorkspaceError::area("openat2"))?;
     let staging = journal::begin(workspace)?;
@@ -163,6 +167,7 @@ fn move_staging(
 fn check_unchanged(
     workspace: &Workspace,
     record: &Record,
+    overwritten: &[TreePath],
 ) -> Result<Vec<Option<Stamp>>, WorkspaceError> {
     let (mut changed, mut there) = (Vec::new(), Vec::new());
     let puts = record.intent.steps.iter().filter(|step| matches!(step, Step::Put { .. }));
@@ -171,8 +176,9 @@ fn check_unchanged(
         let path = step.path();
         let now = workspace.host.look(path);
         let now = now.map_err(WorkspaceError::kernel("statx", path, Layer::Host))?;
-        let is_same = left.is_unchanged(now.as_ref()) && has_only_ours(workspace, &ours, step)?;
-        if !is_same && changed.last() != Some(path) {
+        let is_same = left.is_unchanged(now.as_ref()) || overwritten.contains(path);
+        // What somebody put into a directory has a name of its own, which is not in the list.
+        if !(is_same && has_only_ours(workspace, &ours, step)?) && changed.last() != Some(path) {
             changed.push(path.clone());
         }
         there.push(now.map(|now| now.stamp));

@@ -81,6 +81,9 @@ pub(crate) struct UndoArguments {
     /// Only in this directory's workspace, where the session has several
     #[arg(long, value_name = "PATH")]
     pub(crate) workspace: Option<PathBuf>,
+    /// Put back what was there before, although the host's was changed since
+    #[arg(long, value_name = "PATH")]
+    pub(crate) overwrite: Vec<OsString>,
     /// Print what was taken back as JSON
     #[arg(long)]
     pub(crate) json: bool,

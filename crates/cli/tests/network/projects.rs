@@ -215,9 +215,40 @@ impl Work {
         self.outside("python3", &["-c", words]).trim() == "True"
     }
 
+    /// Brings everything to the host, which then is what the program saw; and takes it back.
     fn ends(&self) {
-        self.stockade(&["session", "end", "work"]);
+        let seen = self.listing(|script| {
+            let words = ["run", "-p", "code", "--session", "work", "--", "sh", "-ec", script];
+            self.stockade(&words).stdout
+        });
+        let before = tree(&self.project);
+        let applied = self.stockade(&["apply", "--session", "work", "--json"]);
+        let held = held(&applied.stdout);
+        if !held.is_empty() {
+            let names = held.iter().map(String::as_str);
+            let words: Vec<&str> =
+                ["apply", "--session", "work", "--"].into_iter().chain(names).collect();
+            self.stockade(&words).expect_code(0);
+        }
+        let found = self.listing(|script| self.outside("sh", &["-ec", script]));
+        let different: Vec<_> = seen.symmetric_difference(&found).collect();
+        assert!(!seen.is_empty() && different.is_empty(), "{different:?}");
+        assert_ne!(before.len(), tree(&self.project).len());
+        self.stockade(&["session", "end", "work"]).expect_code(0);
     }
+
+    /// Every path with its kind, permissions, link and contents, as somebody sees it.
+    fn listing(&self, run: impl Fn(&str) -> String) -> std::collections::BTreeSet<String> {
+        let script = "find . -printf '%p %y %m %l\\n'; find . -type f -exec sha256sum {} +";
+        run(script).lines().map(str::to_owned).collect()
+    }
+}
+
+/// The names that run code and were left, of an apply's answer.
+fn held(answer: &str) -> Vec<String> {
+    let answer: serde_json::Value = serde_json::from_str(answer).unwrap();
+    let held = answer["workspaces"][0]["held"].as_array().unwrap().iter();
+    held.map(|one| one["path"].as_str().unwrap().to_owned()).collect()
 }
 
 fn quiet(command: &mut Command) -> &mut Command {

@@ -98,8 +98,16 @@ fn conflicts_are_left_and_explained() {
     assert_eq!(reviewed.ask(&["diff", "--name-only"]).stdout, "c\n");
     // An undo does not take away what the host changed since.
     reviewed.change("a", "later\n");
-    reviewed.ask(&["undo"]).expect_code(1).says("changed since on the host: `a`");
+    reviewed
+        .ask(&["undo"])
+        .expect_code(1)
+        .says("changed since on the host: `a`")
+        .says("--overwrite");
     assert_eq!(reviewed.read("a"), "later\n");
+    // Unless somebody gives that up by name.
+    reviewed.ask(&["undo", "--overwrite", "b"]).expect_code(1);
+    reviewed.ask(&["undo", "--overwrite", "a"]).expect_code(0).prints("1 path");
+    assert_eq!(reviewed.read("a"), "host\n");
 }
 
 /// K281: a text that both sides changed is merged if that is asked for and certain.
@@ -145,7 +153,8 @@ fn names_that_run_code_are_applied_one_by_one() {
     let reviewed = Reviewed::new(&[("a", "a\n"), (".git/HEAD", "ref: refs/heads/x\n")]);
     reviewed.cage(
         "mkdir -p .git/hooks .vscode; echo 'touch /tmp/x' > .git/hooks/post-commit
-         echo '{}' > .vscode/tasks.json; echo new > a",
+         echo '{}' > .vscode/tasks.json; echo new > a; mkdir -p .claude/skills
+         echo '{}' > .claude/settings.json; echo x > .claude/skills/x",
     );
     reviewed.ask(&["diff", "--stat"]).expect_code(0).says("runs code: .git/hooks/post-commit");
     let ended = reviewed.ask(&["apply"]);
@@ -161,6 +170,12 @@ fn names_that_run_code_are_applied_one_by_one() {
     let json: Value = serde_json::from_str(&reviewed.ask(&["apply", "--json"]).stdout).unwrap();
     let held = json["workspaces"][0]["held"].as_array().unwrap();
     assert!(held.iter().any(|one| one["path"] == ".git/hooks/post-commit"), "{held:?}");
+    // One that is made of such names alone is.
+    reviewed.ask(&["apply", ".claude"]).expect_code(0);
+    assert!(reviewed.has(".claude/settings.json") && reviewed.has(".claude/skills/x"));
+    assert!(!reviewed.has(".git/hooks/post-commit"));
+    reviewed.ask(&["apply", ".git/hooks"]).expect_code(0);
+    assert!(reviewed.has(".git/hooks/post-commit"));
 }
 
 /// Hunk by hunk; what is left is still a change.

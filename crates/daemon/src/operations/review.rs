@@ -48,6 +48,8 @@ struct Discard {
 #[serde(default, deny_unknown_fields)]
 struct Undo {
     workspace: Option<HostPath>,
+    #[serde(default)]
+    overwrite: Vec<TreePath>,
 }
 
 /// The workspaces of a session, with what they hold.
@@ -184,7 +186,7 @@ pub(super) async fn undo(
     let done = blocking(move || {
         let places = Place::all(daemon.sessions.store(), &id(&name)?)?;
         let place = only(&places, asked.workspace.as_ref())?;
-        let done = place.undo(&daemon.log)?;
+        let done = place.undo(&asked.overwrite, &daemon.log)?;
         told(done.unrecorded.as_ref(), place);
         let report = UndoneReport { path: place.path().clone(), undone: done.value };
         Ok(json!({ "session": name, "workspaces": [to_value(&report)?] }))

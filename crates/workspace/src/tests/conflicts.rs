@@ -93,7 +93,7 @@ fn a_caller_can_insist_by_path_and_undo_it() {
     assert_eq!(fs::read_to_string(fixture.host.join("a")).unwrap(), "cage\n");
     assert!(!fixture.host.join("dir").exists());
     assert_eq!(fs::read_to_string(fixture.host.join("z")).unwrap(), "host");
-    fixture.workspace().undo().unwrap();
+    fixture.workspace().undo(&[]).unwrap();
     assert_same(&fixture.host_tree(), &before);
     // The two still disagree.
     assert_eq!(
@@ -182,7 +182,7 @@ fn text_is_merged_where_the_start_is_known() {
     // The view shows what was merged, and nothing of it is a change any more.
     assert_eq!(summary(&fixture.changes()), ["M clash !"]);
     assert_eq!(fixture.cage("true")[b"text".as_slice()].2, read("text").into_bytes());
-    fixture.workspace().undo().unwrap();
+    fixture.workspace().undo(&[]).unwrap();
     assert_same(&fixture.host_tree(), &before);
     assert_eq!(summary(&fixture.changes()), ["M clash !", "M text !", "M touched !"]);
 }

@@ -52,7 +52,7 @@ impl Saved {
     /// Brings everything back to before the apply, and proves that all is still there by doing so.
     fn restore(&self, what: &str) {
         let workspace = self.fixture.workspace();
-        match workspace.undo() {
+        match workspace.undo(&[]) {
             Ok(_) | Err(WorkspaceError::NothingToUndo) => {}
             Err(error) => panic!("{what}: {error}"),
         }
@@ -131,7 +131,7 @@ fn at_every_point(
 fn by_death_and_failure(saved: &Saved) -> u64 {
     let nothing = |_: &Saved| {};
     let applied = |saved: &Saved| apply(&saved.fixture.workspace()).unwrap();
-    let undo = |workspace: &Workspace| workspace.undo().map(drop);
+    let undo = |workspace: &Workspace| workspace.undo(&[]).map(drop);
     let mut points = 0;
     for event in [Event::Death, Event::Failure(Errno::NOSPC)] {
         points += at_every_point(saved, event, nothing, apply, [&saved.before, &saved.after]);

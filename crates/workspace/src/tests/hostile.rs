@@ -189,7 +189,7 @@ fn odd_names_arrive_as_they_are() {
         assert_eq!(read, name);
     }
     assert!(fixture.changes().is_empty());
-    fixture.workspace().undo().unwrap();
+    fixture.workspace().undo(&[]).unwrap();
     assert_eq!(fixture.changes().list.len(), names.len());
 }
 

@@ -104,7 +104,7 @@ fn an_apply_works_across_file_systems() {
     let changes = summary(&fixture.changes());
     fixture.apply_all();
     assert_same(&fixture.host_tree(), &seen);
-    fixture.workspace().undo().unwrap();
+    fixture.workspace().undo(&[]).unwrap();
     assert_same(&fixture.host_tree(), &before);
     assert_eq!(summary(&fixture.changes()), changes);
 }
@@ -116,12 +116,12 @@ fn an_undo_gives_back_the_host_and_the_changes() {
     let seen = fixture.cage(WORK);
     let changes = summary(&fixture.changes());
     fixture.apply_all();
-    fixture.workspace().undo().unwrap();
+    fixture.workspace().undo(&[]).unwrap();
     assert_same(&fixture.host_tree(), &before);
     assert_eq!(summary(&fixture.changes()), changes);
     assert_eq!(fixture.cage("true").keys().collect::<Vec<_>>(), seen.keys().collect::<Vec<_>>());
     // And again from the beginning.
-    assert!(matches!(fixture.workspace().undo(), Err(crate::WorkspaceError::NothingToUndo)));
+    assert!(matches!(fixture.workspace().undo(&[]), Err(crate::WorkspaceError::NothingToUndo)));
     assert_eq!(fixture.apply_all().left, []);
     assert!(fixture.changes().is_empty());
 }
@@ -134,7 +134,7 @@ fn an_undo_refuses_what_was_changed_since_and_names_it() {
     fs::write(fixture.host.join("kept/file"), "mine").unwrap();
     fs::write(fixture.host.join("fresh/mine"), "mine").unwrap();
     let after = fixture.host_tree();
-    let error = fixture.workspace().undo().unwrap_err().to_string();
+    let error = fixture.workspace().undo(&[]).unwrap_err().to_string();
     assert!(error.contains("`kept/file`") && error.contains("`fresh`"), "{error}");
     assert_same(&fixture.host_tree(), &after);
 }
@@ -239,7 +239,7 @@ fn closed_directories_arrive_closed() {
     fixture.apply_all();
     assert_same(&fixture.host_tree(), &seen);
     assert!(fixture.changes().is_empty());
-    fixture.workspace().undo().unwrap();
+    fixture.workspace().undo(&[]).unwrap();
     assert_same(&fixture.host_tree(), &before);
     assert_eq!(
         summary(&fixture.changes()),

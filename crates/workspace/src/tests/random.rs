@@ -102,7 +102,7 @@ proptest! {
             fixture.apply(Selection::Paths(chosen.into_iter().collect())).unwrap();
             let view = without_dates(fixture.cage("true"));
             prop_assert_eq!(&view, &seen);
-            fixture.workspace().undo().unwrap();
+            fixture.workspace().undo(&[]).unwrap();
             prop_assert_eq!(without_dates(fixture.host_tree()), before.clone());
             prop_assert_eq!(summary(&fixture.changes()), summary(&changes));
         }
@@ -111,7 +111,7 @@ proptest! {
         prop_assert_eq!(without_dates(fixture.host_tree()), seen);
         prop_assert!(fixture.changes().is_empty());
         if !changes.list.is_empty() {
-            fixture.workspace().undo().unwrap();
+            fixture.workspace().undo(&[]).unwrap();
             prop_assert_eq!(without_dates(fixture.host_tree()), before);
             prop_assert_eq!(summary(&fixture.changes()), summary(&changes));
         }

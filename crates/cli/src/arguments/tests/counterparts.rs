@@ -119,6 +119,7 @@ const TABLE: &[(&[&str], &[&str], Counterpart)] = &[
     (&["discard"], &["yes"], Field("DiscardRequest", "all")),
     (&["undo"], &["", "SESSION"], Operation("undoApply")),
     (&["undo"], &["workspace"], Field("UndoRequest", "workspace")),
+    (&["undo"], &["overwrite"], Field("UndoRequest", "overwrite")),
     (&["session list"], &[""], Operation("listSessions")),
     (&["session prune"], SESSION_PRUNE, Nowhere("a person decides what is too old")),
     (&["session end"], &["", "ID"], Operation("endSession")),
