@@ -245,23 +245,23 @@ fn rename(
         Err(Errno::ACCESS) => {}
         other => return other,
     }
-    let above = Object::of(from)?;
     let object = Object::at(from, from_name)?.ok_or(Errno::NOENT)?;
     // To move a directory is to write its `..`.
-    let directory = match object.kind {
+    let moved = match object.kind {
         Kind::Directory => Some(beneath::open_directory(from, from_name)?),
         Kind::File | Kind::Link | Kind::Other => None,
     };
-    let opened = |object: &Object| Mode::from_raw_mode(object.mode | 0o700);
-    rustix::fs::fchmod(from, opened(&above))?;
-    if let Some(directory) = &directory {
-        rustix::fs::fchmod(directory, opened(&object))?;
+    let concerned = [Some(from), Some(to), moved.as_ref().map(|moved| moved.as_fd())];
+    let mut opened = Vec::new();
+    for directory in concerned.into_iter().flatten() {
+        let mode = Object::of(directory)?.mode;
+        rustix::fs::fchmod(directory, Mode::from_raw_mode(mode | 0o700))?;
+        opened.push((directory, mode));
     }
     let renamed = rename();
-    if let Some(directory) = &directory {
-        rustix::fs::fchmod(directory, Mode::from_raw_mode(object.mode))?;
+    for (directory, mode) in opened {
+        rustix::fs::fchmod(directory, Mode::from_raw_mode(mode))?;
     }
-    rustix::fs::fchmod(from, Mode::from_raw_mode(above.mode))?;
     renamed
 }
 

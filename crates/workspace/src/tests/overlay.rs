@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
 use super::support::{Fixture, assert_same, paths, summary};
-use crate::Selection;
+use crate::{Selection, TreePath};
 
 /// One shell session with everything that ordinary work does to files.
 const WORK: &str = "
@@ -124,6 +124,23 @@ fn an_undo_gives_back_the_host_and_the_changes() {
     assert!(matches!(fixture.workspace().undo(&[]), Err(crate::WorkspaceError::NothingToUndo)));
     assert_eq!(fixture.apply_all().left, []);
     assert!(fixture.changes().is_empty());
+}
+
+/// A directory of the view that its owner may not write to: moving something into it is to write it all the same.
+#[test]
+fn an_undo_gives_back_what_lies_in_a_closed_directory() {
+    let fixture = Fixture::new();
+    fixture.host(&[("b/a/x", "x")]).start();
+    fixture.cage(
+        "chmod 555 b; echo 1 > b/a/x; mkdir -p c/d; echo 1 > c/d/e; echo 2 > c/f; chmod 555 c",
+    );
+    let changes = summary(&fixture.changes());
+    for path in ["b/a/x", "c/d/e"] {
+        let path = TreePath::parse(path.as_bytes()).unwrap();
+        fixture.apply(Selection::Paths(vec![path])).unwrap();
+        fixture.workspace().undo(&[]).unwrap();
+        assert_eq!(summary(&fixture.changes()), changes);
+    }
 }
 
 #[test]

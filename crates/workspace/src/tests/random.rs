@@ -40,8 +40,8 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// Many do not work, as in life.
-fn script(operations: &[Operation]) -> String {
+/// Many do not work, as in life. A directory has the modes that are asked for and `open`.
+fn script(operations: &[Operation], open: u32) -> String {
     let lines = operations.iter().map(|operation| match operation {
         Operation::Write(name, text) => {
             format!("mkdir -p $(dirname {name}); printf '{text}\\nx\\n' > {name}")
@@ -51,9 +51,8 @@ fn script(operations: &[Operation]) -> String {
         Operation::Directory(name) => format!("mkdir -p {name}"),
         Operation::Move(from, to) => format!("mv {from} {to}"),
         Operation::Link(from, to) => format!("ln -s {from} {to}"),
-        // A user could not look into a directory without these.
         Operation::Mode(name, mode) => {
-            let of_directory = mode | 0o500;
+            let of_directory = mode | open;
             format!(
                 "if test -d {name}; then chmod {of_directory:o} {name}; else chmod {mode:o} {name}; fi"
             )
@@ -67,6 +66,11 @@ fn without_dates(tree: Tree) -> Tree {
     tree.into_iter().map(|(name, node)| (name, (node.0, node.1, node.2, (0, 0)))).collect()
 }
 
+/// A user can look into such a directory of the view, and the cage, whose root has the view's capabilities, can write.
+const SEEN: u32 = 0o500;
+/// What the user closed on the host is not opened by an apply, which says so instead.
+const WRITTEN: u32 = 0o700;
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
@@ -78,14 +82,14 @@ proptest! {
     ) {
         let fixture = Fixture::new();
         let made = std::process::Command::new("sh")
-            .args(["-c", &script(&host)])
+            .args(["-c", &script(&host, WRITTEN)])
             .current_dir(&fixture.host)
             .status();
         prop_assert!(made.unwrap().success());
         fixture.start();
         let before = without_dates(fixture.host_tree());
-        fixture.cage(&script(&first));
-        let seen = without_dates(fixture.cage(&script(&second)));
+        fixture.cage(&script(&first, SEEN));
+        let seen = without_dates(fixture.cage(&script(&second, SEEN)));
         let changes = fixture.changes();
         prop_assert_eq!(without_dates(fixture.host_tree()), before.clone());
         prop_assert!(changes.list.iter().all(|change| change.conflict.is_none()), "{:?}", summary(&changes));
