@@ -1,6 +1,6 @@
-//! `stockade learn`: runs a program in a cage that shows it much and lets it change little, notes what it used of
-//! that, and proposes the policy that gives it no more. The cage is one of `stockade run`, which this starts;
-//! nothing is granted here, and a file is written only when asked for.
+//! `stockade learn`: runs a program on a copy of the project in a cage that shows it much, notes what it used of that,
+//! and proposes the policy that gives it no more. The cage is one of `stockade run`, which this starts; nothing is
+//! granted here, the copy is thrown away, and a file is written only when asked for.
 
 mod proposal;
 
@@ -13,7 +13,7 @@ use std::process::Command;
 
 use cage::prepare::{Selection, TooBroad};
 use plan::HostPath;
-use policy::secrets;
+use policy::{FsAccess, Kind, secrets};
 use rustix::fs::MemfdFlags;
 use serde::Deserialize;
 
@@ -23,6 +23,7 @@ use crate::failure::Failure;
 use crate::message::Messages;
 use crate::output::print;
 use crate::selection::{FlagArguments, select};
+use crate::session;
 use proposal::{Noted, Proposal};
 
 /// The command. It ends as the program did.
@@ -55,7 +56,8 @@ pub(crate) fn learn(arguments: LearnArguments, messages: Messages) -> Result<Exi
         )
         .help("leave out `--write`, and add what is proposed to it"));
     }
-    let (noted, exit) = observe(&selection, &arguments, messages)?;
+    let noted = on_a_copy(&selection, &arguments, messages)?;
+    let exit = exit_of(&noted, messages);
     let proposal = Proposal::of(&noted, &selection, &|path| path.as_path().is_dir());
     let command = shell_words(&arguments.command);
     let text = proposal.file(&command);
@@ -80,12 +82,42 @@ pub(crate) fn learn(arguments: LearnArguments, messages: Messages) -> Result<Exi
     Ok(exit)
 }
 
+/// Runs the program where it can write everything in the project and changes nothing of it, or, where the kernel can lay
+/// no copy over the project, where it can only read it.
+fn on_a_copy(
+    selection: &Selection,
+    arguments: &LearnArguments,
+    messages: Messages,
+) -> Result<Noted, Failure> {
+    let mut noted = observe(selection, arguments, FsAccess::Cow)?;
+    throw_away(&noted, messages)?;
+    if noted.error.is_some() && noted.reason == Kind::CannotBuild.word() {
+        let read_only = observe(selection, arguments, FsAccess::ReadOnly)?;
+        if read_only.error.is_none() {
+            messages.note(
+                "no copy can be laid over the project here: what the program writes is refused, and \
+                 found one refusal after the other",
+            );
+            noted = read_only;
+        }
+    }
+    let Some(error) = noted.error else { return Ok(noted) };
+    let failure = Failure::new(Exit::CannotBuild, error.message);
+    Err(error.help.into_iter().fold(failure, Failure::help))
+}
+
+/// Ends the session that held the copy.
+fn throw_away(noted: &Noted, messages: Messages) -> Result<(), Failure> {
+    let Some(id) = &noted.session else { return Ok(()) };
+    session::end_unreviewed(id, messages)
+}
+
 /// Runs the program, and reads what was noted of it.
 fn observe(
     selection: &Selection,
     arguments: &LearnArguments,
-    messages: Messages,
-) -> Result<(Noted, Exit), Failure> {
+    project: FsAccess,
+) -> Result<Noted, Failure> {
     let failed = |error: std::io::Error| Failure::new(Exit::CannotBuild, error.to_string());
     // Without CLOEXEC: it is what the cage's supervisor writes its result to.
     let result = rustix::fs::memfd_create("stockade-learn", MemfdFlags::empty());
@@ -94,7 +126,7 @@ fn observe(
     let mut command = Command::new(program);
     command.args(["run", "--explain=uses", "--env", "PATH", "--result-fd"]);
     command.arg(result.as_raw_fd().to_string());
-    for (flag, path) in view(selection, arguments) {
+    for (flag, path) in view(selection, arguments, project) {
         command.arg(flag).arg(path);
     }
     for host in &arguments.network.net {
@@ -114,38 +146,45 @@ fn observe(
     let mut text = Vec::new();
     result.seek(SeekFrom::Start(0)).map_err(failed)?;
     result.read_to_end(&mut text).map_err(failed)?;
-    let noted: Noted = serde_json::from_slice(&text).map_err(|_| {
+    serde_json::from_slice(&text).map_err(|_| {
         let how = status.signal().map_or("", |_| ", and was killed");
         Failure::new(Exit::CannotBuild, format!("the run told nothing{how}"))
-    })?;
-    if let Some(error) = &noted.error {
-        let failure = Failure::new(Exit::CannotBuild, error.message.clone());
-        return Err(error.help.iter().fold(failure, |failure, help| failure.help(help.clone())));
-    }
-    if noted.exit_code != 0 {
-        messages.note(&format!(
-            "the program ended with {}: what it would have done next is not in what follows",
-            noted.exit_code
-        ));
-    }
-    let exit = match noted.exit_code {
-        0 => Exit::Success,
-        code => Exit::Program(code),
-    };
-    Ok((noted, exit))
+    })
 }
 
-/// What the program is shown: the project, and what lies in the home but secrets and caches, all of it read-only
-/// unless something is granted otherwise.
-fn view(selection: &Selection, arguments: &LearnArguments) -> Vec<(&'static str, PathBuf)> {
+fn exit_of(noted: &Noted, messages: Messages) -> Exit {
+    match noted.exit_code {
+        0 => Exit::Success,
+        code => {
+            messages.note(&format!(
+                "the program ended with {code}: what it would have done next is not in what follows"
+            ));
+            Exit::Program(code)
+        }
+    }
+}
+
+/// What the program is shown: the project, as it is asked for, and what lies in the home but secrets and caches,
+/// read-only unless something is granted otherwise.
+fn view(
+    selection: &Selection,
+    arguments: &LearnArguments,
+    project: FsAccess,
+) -> Vec<(&'static str, PathBuf)> {
     let place = &selection.place;
     let mut view: Vec<(&str, PathBuf)> = Vec::new();
     view.extend(arguments.files.ro.iter().map(|path| ("--ro", path.clone())));
     view.extend(arguments.files.rw.iter().map(|path| ("--rw", path.clone())));
     view.extend(arguments.files.hide.iter().map(|path| ("--hide", path.clone())));
     let is_ruled = |path: &HostPath| selection.policy.fs.iter().any(|rule| rule.path == *path);
-    if !is_ruled(&place.project) {
-        view.push(("--ro", place.project.as_path().to_owned()));
+    let rule = selection.policy.fs.iter().find(|rule| rule.path == place.project);
+    match (project, rule.map(|rule| rule.access)) {
+        // A copy in the place of what the program can only read; a rule that gives more is of the user.
+        (FsAccess::Cow, None | Some(FsAccess::ReadOnly)) => {
+            view.push(("--cow", place.project.as_path().to_owned()));
+        }
+        (_, None) => view.push(("--ro", place.project.as_path().to_owned())),
+        (_, Some(_)) => {}
     }
     let Some(home) = &place.home else { return view };
     let Ok(entries) = std::fs::read_dir(home.as_path()) else { return view };

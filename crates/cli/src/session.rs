@@ -26,13 +26,32 @@ pub(crate) fn session(arguments: &SessionArguments, messages: Messages) -> Resul
             return prune::prune(&sessions, arguments, &locations, messages);
         }
         SessionCommand::End { id } => {
-            let id = parse(id)?;
-            let killed = sessions.end(&id).map_err(failed)?;
-            let killed = u64::try_from(killed).unwrap_or(u64::MAX);
-            record_end(&Recording::of_nobody(&locations), &id, killed, messages);
+            end(&sessions, &parse(id)?, &locations, messages)?;
         }
     }
     Ok(Exit::Success)
+}
+
+/// Ends a session whose changes nobody is to see, if it has not ended because there are none.
+pub(crate) fn end_unreviewed(id: &str, messages: Messages) -> Result<(), Failure> {
+    let locations = Locations::of_this_process();
+    let (sessions, id) = (open(&locations)?, parse(id)?);
+    match sessions.areas(&id) {
+        Err(SessionError::NotFound(_)) => Ok(()),
+        _ => end(&sessions, &id, &locations, messages),
+    }
+}
+
+fn end(
+    sessions: &Sessions,
+    id: &SessionId,
+    locations: &Locations,
+    messages: Messages,
+) -> Result<(), Failure> {
+    let killed = sessions.end(id).map_err(failed)?;
+    let killed = u64::try_from(killed).unwrap_or(u64::MAX);
+    record_end(&Recording::of_nobody(locations), id, killed, messages);
+    Ok(())
 }
 
 /// Enters the session that was asked for, or begins one for this run where the policy keeps something. Where neither is

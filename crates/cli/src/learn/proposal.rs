@@ -3,13 +3,14 @@
 //! and decides nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::ffi::OsStrExt as _;
 
 use cage::prepare::Selection;
 use jail::{Observation, Observed};
 use plan::render::for_shell;
 use plan::{ByteString, HostPath};
 use policy::shown::shown;
-use policy::{FsAccess, RuleOrigin, secrets, ungrantable};
+use policy::{FsAccess, RuleOrigin, protected, secrets, ungrantable};
 use serde::Deserialize;
 
 use super::RunError;
@@ -25,6 +26,8 @@ pub(super) const MARK: &str = "# Written by `stockade learn`";
 #[serde(default)]
 pub(super) struct Noted {
     pub(super) exit_code: u8,
+    pub(super) reason: String,
+    pub(super) session: Option<String>,
     pub(super) error: Option<RunError>,
     used: Vec<Observed>,
     paths: Vec<Problem>,
@@ -96,11 +99,14 @@ impl Proposal {
                 proposal.read += 1;
             }
             if in_project {
-                if is_change {
-                    changed.insert(path)
-                } else {
-                    read.insert(path)
-                };
+                match is_change {
+                    // In a copy that may be written; where it is the host's it never is.
+                    true if runs_code(&path, &place.project) => {
+                        proposal.unwritten.push(path.to_string());
+                    }
+                    true => drop(changed.insert(path)),
+                    false => drop(read.insert(path)),
+                }
                 continue;
             }
             if let Some(secret) = secrets::holding(&homes, &path).first() {
@@ -281,6 +287,15 @@ impl Proposal {
         }
         remarks
     }
+}
+
+/// Whether a file of the project runs code on the host with no further act of the user.
+fn runs_code(path: &HostPath, project: &HostPath) -> bool {
+    let relative = path.as_path().strip_prefix(project.as_path());
+    let entry = relative.ok().and_then(|relative| {
+        protected::matches(relative.as_os_str().as_bytes(), protected::Object::File)
+    });
+    entry.is_some_and(|entry| entry.change == protected::Change::Never)
 }
 
 /// A name that stands in `net.allow`.

@@ -41,6 +41,58 @@ fn a_build_runs_under_what_was_learned() {
     assert!(policy.contains("{ ro = \".\" }") && policy.contains("{ rw = \"out\" }"), "{policy}");
 }
 
+/// K294: while it is learned from, a program works on a copy: it goes on past its first write, and nothing of it stays.
+#[test]
+fn a_program_goes_on_past_its_first_write() {
+    let place = Place::new();
+    std::fs::create_dir(place.project.join("one")).unwrap();
+    std::fs::create_dir(place.project.join("two")).unwrap();
+    std::fs::create_dir_all(place.project.join(".git/hooks")).unwrap();
+    let script = "echo x > one/a && echo y > two/b && cat one/a two/b; echo z > .git/hooks/post-commit";
+    let learned = place.ask(["learn", "--", "sh", "-c", script]);
+    learned.expect_code(0).prints("x\ny\n").prints("{ rw = \"one\" }").prints("{ rw = \"two\" }");
+    learned.says("not proposed for writing").says(".git/hooks/post-commit");
+    assert!(!place.project.join("one/a").exists() && !place.project.join("two/b").exists());
+    assert!(!place.project.join(".git/hooks/post-commit").exists());
+    let sessions = place.ask(["session", "list", "--json"]);
+    sessions.expect_code(0);
+    assert!(!sessions.stdout.contains("workspace"), "{}", sessions.stdout);
+}
+
+/// K294: a program of Node's.
+#[test]
+fn a_program_of_node_runs_under_what_was_learned() {
+    if !has("node") {
+        return;
+    }
+    let place = Place::new();
+    std::fs::create_dir(place.project.join("cache")).unwrap();
+    std::fs::write(place.home.join(".webrc"), "colour").unwrap();
+    place.write(
+        "x.js",
+        "const fs = require('fs'), path = require('path'), home = require('os').homedir();\n\
+         fs.writeFileSync('cache/out', fs.readFileSync(path.join(home, '.webrc')));\n\
+         console.log(fs.readFileSync('cache/out', 'utf8'));\n",
+    );
+    learn(&place, &["node", "x.js"]).prints("colour");
+    let policy = std::fs::read_to_string(place.project.join("stockade.toml")).unwrap();
+    assert!(policy.contains("{ rw = \"cache\" }"), "{policy}");
+}
+
+/// K294: an archive of a directory, unpacked in another.
+#[test]
+fn tar_runs_under_what_was_learned() {
+    let place = Place::new();
+    for directory in ["from", "to"] {
+        std::fs::create_dir(place.project.join(directory)).unwrap();
+    }
+    place.write("from/a", "first");
+    let line = "tar -cf to/x.tar from && tar -xf to/x.tar -C to && cat to/from/a";
+    learn(&place, &["sh", "-c", line]).prints("first");
+    let policy = std::fs::read_to_string(place.project.join("stockade.toml")).unwrap();
+    assert!(policy.contains("{ rw = \"to\" }") && !policy.contains("rw = \".\""), "{policy}");
+}
+
 /// K294: what a program reads in the home is proposed file by file; a secret is named and not proposed.
 #[test]
 fn a_script_gets_the_files_that_it_reads() {
