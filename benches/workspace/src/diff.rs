@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use workspace::{Marking, Style, Workspace, mark_run, write_diff};
 
-use crate::Options;
+use crate::{Options, median};
 
 /// Measures, and prints what came of it.
 pub(crate) fn measure(options: &Options) -> Result<(), Box<dyn Error>> {
@@ -73,9 +73,4 @@ fn name(number: usize) -> String {
 
 fn open(path: &Path) -> std::io::Result<OwnedFd> {
     Ok(fs::File::open(path)?.into())
-}
-
-fn median(times: &mut [Duration]) -> Duration {
-    times.sort_unstable();
-    times.get(times.len() / 2).copied().unwrap_or_default()
 }

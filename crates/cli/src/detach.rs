@@ -83,6 +83,7 @@ fn request(arguments: &RunArguments) -> Result<Value, Failure> {
     put("project", project.transpose()?);
     put("cage", choice.cage.as_ref().map(|cage| json!(cage)));
     put("agent", choice.agent.as_ref().map(|agent| json!(agent)));
+    put("profile", choice.profile.as_ref().map(|profile| json!(profile)));
     put(
         "capabilities",
         Some(&choice.capability).filter(|all| !all.is_empty()).map(|all| json!(all)),

@@ -33,6 +33,8 @@ pub(crate) struct Subject {
     policy: Option<String>,
     cage: Option<String>,
     pub(crate) agent: Option<String>,
+    /// A profile of the user's or a built-in one, made from this request's environment.
+    profile: Option<String>,
     /// What a plugin was given, in place of a cage of the policy; nothing is said of a plugin where
     /// there are none.
     #[serde(deserialize_with = "some_capabilities")]
@@ -57,11 +59,12 @@ fn some_capabilities<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<S
 }
 
 /// The names of the fields of a [`Subject`].
-const FIELDS: [&str; 8] = [
+const FIELDS: [&str; 9] = [
     "project",
     "policy",
     "cage",
     "agent",
+    "profile",
     CAPABILITIES,
     "working_directory",
     "environment",
@@ -140,8 +143,19 @@ impl Subject {
             return Err(Failure::new(Kind::Usage, message)
                 .help("give `capabilities` or `policy`, and only one of them"));
         }
+        let named = [&self.cage, &self.agent, &self.policy].into_iter().any(Option::is_some);
+        if self.profile.is_some() && (named || self.is_plugin()) {
+            let message = "`profile` stands in place of a policy, and another one is named";
+            return Err(Failure::new(Kind::Usage, message).help(
+                "give `profile`, `cage`, `agent`, `policy` or `capabilities`, and only one of them",
+            ));
+        }
         let flags = advice::flags::read(&self.rules, caller)?;
-        let mut files = PolicyFiles::read(caller, self.project.as_deref())?;
+        let project = self.project.as_deref();
+        let mut files = match &self.profile {
+            Some(_) => PolicyFiles::read_for_profile(caller, project)?,
+            None => PolicyFiles::read(caller, project)?,
+        };
         if let Some(text) = &self.policy {
             let path = files.project.root.join(PROJECT_FILE_NAME);
             let path = path.map_err(|error| Failure::new(Kind::Usage, error.to_string()))?;
@@ -152,7 +166,7 @@ impl Subject {
             cage: self.cage.clone(),
             agent: self.agent.clone(),
             agents: Agents::Defined,
-            profile: None,
+            profile: self.profile.clone(),
             capabilities: self.capabilities.clone(),
             sandbox,
         };

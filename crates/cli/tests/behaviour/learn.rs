@@ -48,7 +48,8 @@ fn a_program_goes_on_past_its_first_write() {
     std::fs::create_dir(place.project.join("one")).unwrap();
     std::fs::create_dir(place.project.join("two")).unwrap();
     std::fs::create_dir_all(place.project.join(".git/hooks")).unwrap();
-    let script = "echo x > one/a && echo y > two/b && cat one/a two/b; echo z > .git/hooks/post-commit";
+    let script =
+        "echo x > one/a && echo y > two/b && cat one/a two/b; echo z > .git/hooks/post-commit";
     let learned = place.ask(["learn", "--", "sh", "-c", script]);
     learned.expect_code(0).prints("x\ny\n").prints("{ rw = \"one\" }").prints("{ rw = \"two\" }");
     learned.says("not proposed for writing").says(".git/hooks/post-commit");

@@ -70,7 +70,7 @@ fn the_field_that_was_meant_is_named() {
 #[test]
 fn every_field_that_a_body_has_is_listed() {
     let message = read(json!({ "nonsense": 1 })).unwrap_err();
-    let known = "expected one of `argv`, `deeper`, `project`, `policy`, `cage`, `agent`, `capabilities`, \
+    let known = "expected one of `argv`, `deeper`, `project`, `policy`, `cage`, `agent`, `profile`, `capabilities`, \
                  `working_directory`, `environment`, `rules`";
     assert!(message.ends_with(known), "{message}");
     let message = read(json!({ "rules": { "nonsense": 1 } })).unwrap_err();

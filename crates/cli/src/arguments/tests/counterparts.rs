@@ -51,7 +51,7 @@ const TABLE: &[(&[&str], &[&str], Counterpart)] = &[
     (CAGES, &["project"], Field("Subject", "project")),
     (CAGES, &["cage"], Field("Subject", "cage")),
     (CAGES, &["agent"], Field("Subject", "agent")),
-    (CAGES, &["profile"], Nowhere(OF_A_PERSON)),
+    (CAGES, &["profile"], Field("Subject", "profile")),
     (&["init"], &["", "project", "print"], Nowhere(OF_A_PERSON)),
     (&["profile list"], &[""], Nowhere(OF_A_PERSON)),
     (&["profile show"], &["", "NAME", "project"], Nowhere(OF_A_PERSON)),
