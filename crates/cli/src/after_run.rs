@@ -62,8 +62,7 @@ fn ask(review: &Review, count: usize, messages: Messages) -> Result<(), Failure>
             }
             "" | "k" | "keep" => {
                 messages.note(&format!(
-                    "kept as session `{0}`: `stockade diff {0}`, `stockade apply {0}`, \
-                     `stockade discard {0}`",
+                    "kept as session `{0}`; `stockade discard {0}` throws it away",
                     review.session
                 ));
                 return Ok(());

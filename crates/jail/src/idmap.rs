@@ -31,19 +31,20 @@ pub(crate) fn send_binds(
     for operation in &plan.walls.mounts {
         let layers = operation.overlay().map(|overlay| {
             let Overlay { lower, area, at, mapping, .. } = overlay;
-            let layer = |source: &SourceIndex, set| Wanted {
+            let layer = |source: &SourceIndex, set, shows| Wanted {
                 source: *source,
                 at,
                 mapping: *mapping,
                 set,
                 depth: Depth::Single,
+                shows,
             };
-            [layer(lower, LOWER_LAYER), layer(area, LAYER)]
+            [layer(lower, LOWER_LAYER, Shows::Host), layer(area, LAYER, Shows::Kept)]
         });
         let bind = operation.bind().map(|bind| {
             let Bind { source, at, mapping, .. } = bind;
             let (set, depth) = (attributes::attributes(operation), Depth::Recursive);
-            Wanted { source: *source, at, mapping: *mapping, set, depth }
+            Wanted { source: *source, at, mapping: *mapping, set, depth, shows: Shows::Host }
         });
         for wanted in bind.into_iter().chain(layers.into_iter().flatten()) {
             made.push(detach(&wanted, sources, &mut maps)?);
@@ -64,6 +65,16 @@ struct Wanted<'plan> {
     mapping: Mapping,
     set: u64,
     depth: Depth,
+    shows: Shows,
+}
+
+/// Whose files a mount shows.
+#[derive(Clone, Copy)]
+enum Shows {
+    /// Those of a granted path.
+    Host,
+    /// What programs wrote, in the state directory.
+    Kept,
 }
 
 /// Whether there is still somebody to take mounts. A cage that is gone has said why, and its word is
@@ -96,7 +107,7 @@ fn detach(
     sources: &[OwnedFd],
     maps: &mut OwnerMaps,
 ) -> Result<OwnedFd, SetupFailure> {
-    let Wanted { source, at, mapping, set, depth } = *wanted;
+    let Wanted { source, at, mapping, set, depth, shows } = *wanted;
     let mount_failed = |errno| SetupFailure::kernel(Step::Mount, at.to_string(), errno);
     let Some(opened) = sources.get(source.position()) else {
         return Err(SetupFailure::found(Step::Mount, at.to_string(), "its source is missing"));
@@ -115,14 +126,21 @@ fn detach(
         Mapping::Owner { uid, gid } => Some(maps.for_owner(uid, gid)?),
     };
     let change = MountAttributes { set, make_private: true, idmap: map.map(AsFd::as_fd) };
-    sys::mount::set_attributes(tree.as_fd(), change, depth).map_err(|errno| match errno {
-        Errno::INVAL if mapping != Mapping::Plain => SetupFailure::found(
-            Step::Idmap,
-            at.to_string(),
-            "its file system cannot be mounted with mapped owners; start the cage as the \
-             files' owner instead of root",
-        ),
-        _ => mount_failed(errno),
+    sys::mount::set_attributes(tree.as_fd(), change, depth).map_err(|errno| {
+        match (errno, mapping, shows) {
+            (Errno::INVAL, Mapping::Owner { .. }, Shows::Host) => SetupFailure::found(
+                Step::Idmap,
+                at.to_string(),
+                "its file system cannot be mounted with mapped owners; start the cage as the \
+                 files' owner instead of root",
+            ),
+            (Errno::INVAL, Mapping::Owner { .. }, Shows::Kept) => SetupFailure::found(
+                Step::Overlay,
+                at.to_string(),
+                "the file system of the state directory cannot be mounted with mapped owners",
+            ),
+            _ => mount_failed(errno),
+        }
     })?;
     Ok(tree)
 }

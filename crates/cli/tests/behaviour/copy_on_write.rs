@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{Ended, Place, has, is_root, slowly};
+use crate::support::{Ended, Place, has, is_root, skip, slowly, stockade_binary};
 
 /// Everything below a directory: kind and mode, date of change, content.
 fn tree(root: &Path) -> BTreeMap<PathBuf, (u32, i64, Vec<u8>)> {
@@ -249,7 +249,7 @@ fn what_is_written_is_bounded() {
     assert_eq!(result(&ended)["reason"], "workspace_full");
     assert!(!ended.stdout.contains("survived"));
     let refused = place.shell(&flags, "true");
-    refused.expect_code(125).says("--workspace 8M");
+    refused.expect_code(122).says("the file system of the state directory").says("--workspace 8M");
     assert_eq!(result(&refused)["error"]["code"], "workspace_full");
     place.shell(&["--cow", ".", "--session", "work"], "rm large").expect_code(0);
     place.shell(&flags, "true").expect_code(0);
@@ -266,6 +266,39 @@ fn what_cannot_be_a_view_is_refused_with_a_reason() {
         others.expect_code(123).says("belongs to user 1234");
     }
     assert_eq!(sessions(&place), Vec::<String>::new());
+}
+
+/// Where the kernel makes no overlay, here because the state lies on one, it is said with what to do instead, nothing
+/// runs, and `learn` goes on without a copy.
+#[test]
+fn without_overlays_there_is_no_view_and_a_way_on() {
+    if !is_root() {
+        return skip("only root mounts a state directory");
+    }
+    let place = place();
+    let state = place.outside().join("state").display().to_string();
+    let layers = place.outside().join("layers").display().to_string();
+    let on_an_overlay = |words: &str| {
+        let line = format!(
+            "mkdir -p {state} {layers}/lower {layers}/upper {layers}/work && mount -t overlay overlay -o \
+             lowerdir={layers}/lower,upperdir={layers}/upper,workdir={layers}/work {state} && exec '{}' {words}",
+            stockade_binary().display()
+        );
+        let mut command = Command::new("unshare");
+        command.args(["-m", "sh", "-c", &line]).current_dir(&place.project).env_clear();
+        command.env("HOME", &place.home).env("XDG_STATE_HOME", &state).env("PATH", "/usr/bin:/bin");
+        Ended::of(command.output().unwrap())
+    };
+    let refused = on_an_overlay("run --cow . -- touch made");
+    refused
+        .expect_code(122)
+        .says("the file system of the state directory")
+        .says("set XDG_STATE_HOME to a directory on ext4")
+        .says("grant the directory");
+    let learned = on_an_overlay("learn -- sh -c 'echo ran; echo x > made'");
+    learned.prints("ran").prints("{ rw = \".\" }").says("no copy can be laid over the project");
+    assert!(!place.project.join("made").exists());
+    on_an_overlay("run -- echo ran").expect_code(0).prints("ran");
 }
 
 /// A cache shows what the host has, and keeps for the project what is added; nobody else sees it.
