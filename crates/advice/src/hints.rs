@@ -137,7 +137,7 @@ fn not_found(program: &str, plan: &Plan) -> Vec<String> {
         "`{}` is at `{}`, which is not in the cage; show it with {}",
         shown(program),
         shown(place.display()),
-        grants_for(&place).join(" and ")
+        quoted(&grants_for(&place))
     )];
     if !program.contains('/') {
         help.push(format!(
@@ -309,7 +309,11 @@ pub(crate) fn grants_for(program: &Path) -> Vec<String> {
         }
     }
     let words = trees.into_iter().map(|tree| for_shell(&ByteString::from(tree.into_os_string())));
-    words.map(|word| format!("`--ro {word}`")).collect()
+    words.map(|word| format!("--ro {word}")).collect()
+}
+
+fn quoted(flags: &[String]) -> String {
+    flags.iter().map(|flag| format!("`{flag}`")).collect::<Vec<_>>().join(" and ")
 }
 
 /// The directory above `bin` where that is one installation of its own, such as a version of Node

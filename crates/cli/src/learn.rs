@@ -82,6 +82,13 @@ pub(crate) fn learn(arguments: LearnArguments, messages: Messages) -> Result<Exi
     Ok(exit)
 }
 
+/// How the program has the project.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Project {
+    OnACopy,
+    ToRead,
+}
+
 /// Runs the program where it can write everything in the project and changes nothing of it, or, where the kernel can lay
 /// no copy over the project, where it can only read it.
 fn on_a_copy(
@@ -89,10 +96,10 @@ fn on_a_copy(
     arguments: &LearnArguments,
     messages: Messages,
 ) -> Result<Noted, Failure> {
-    let mut noted = observe(selection, arguments, FsAccess::Cow)?;
+    let mut noted = observe(selection, arguments, Project::OnACopy)?;
     throw_away(&noted, messages)?;
     if noted.error.is_some() && noted.reason == Kind::CannotBuild.word() {
-        let read_only = observe(selection, arguments, FsAccess::ReadOnly)?;
+        let read_only = observe(selection, arguments, Project::ToRead)?;
         if read_only.error.is_none() {
             messages.note(
                 "no copy can be laid over the project here: what the program writes is refused, and \
@@ -116,7 +123,7 @@ fn throw_away(noted: &Noted, messages: Messages) -> Result<(), Failure> {
 fn observe(
     selection: &Selection,
     arguments: &LearnArguments,
-    project: FsAccess,
+    project: Project,
 ) -> Result<Noted, Failure> {
     let failed = |error: std::io::Error| Failure::new(Exit::CannotBuild, error.to_string());
     // Without CLOEXEC: it is what the cage's supervisor writes its result to.
@@ -169,7 +176,7 @@ fn exit_of(noted: &Noted, messages: Messages) -> Exit {
 fn view(
     selection: &Selection,
     arguments: &LearnArguments,
-    project: FsAccess,
+    project: Project,
 ) -> Vec<(&'static str, PathBuf)> {
     let place = &selection.place;
     let mut view: Vec<(&str, PathBuf)> = Vec::new();
@@ -178,13 +185,13 @@ fn view(
     view.extend(arguments.files.hide.iter().map(|path| ("--hide", path.clone())));
     let is_ruled = |path: &HostPath| selection.policy.fs.iter().any(|rule| rule.path == *path);
     let rule = selection.policy.fs.iter().find(|rule| rule.path == place.project);
-    match (project, rule.map(|rule| rule.access)) {
-        // A copy in the place of what the program can only read; a rule that gives more is of the user.
-        (FsAccess::Cow, None | Some(FsAccess::ReadOnly)) => {
-            view.push(("--cow", place.project.as_path().to_owned()));
-        }
-        (_, None) => view.push(("--ro", place.project.as_path().to_owned())),
-        (_, Some(_)) => {}
+    let access = rule.map(|rule| rule.access);
+    // A copy in the place of what the program can only read; a rule that gives more is of the user.
+    let is_read_only = access.is_none_or(|access| access == FsAccess::ReadOnly);
+    if project == Project::OnACopy && is_read_only {
+        view.push(("--cow", place.project.as_path().to_owned()));
+    } else if access.is_none() {
+        view.push(("--ro", place.project.as_path().to_owned()));
     }
     let Some(home) = &place.home else { return view };
     let Ok(entries) = std::fs::read_dir(home.as_path()) else { return view };

@@ -127,19 +127,20 @@ fn detach(
     };
     let change = MountAttributes { set, make_private: true, idmap: map.map(AsFd::as_fd) };
     sys::mount::set_attributes(tree.as_fd(), change, depth).map_err(|errno| {
-        match (errno, mapping, shows) {
-            (Errno::INVAL, Mapping::Owner { .. }, Shows::Host) => SetupFailure::found(
+        let cannot_map = errno == Errno::INVAL && mapping != Mapping::Plain;
+        match (cannot_map, shows) {
+            (true, Shows::Host) => SetupFailure::found(
                 Step::Idmap,
                 at.to_string(),
                 "its file system cannot be mounted with mapped owners; start the cage as the \
                  files' owner instead of root",
             ),
-            (Errno::INVAL, Mapping::Owner { .. }, Shows::Kept) => SetupFailure::found(
+            (true, Shows::Kept) => SetupFailure::found(
                 Step::Overlay,
                 at.to_string(),
                 "the file system of the state directory cannot be mounted with mapped owners",
             ),
-            _ => mount_failed(errno),
+            (false, Shows::Host | Shows::Kept) => mount_failed(errno),
         }
     })?;
     Ok(tree)
