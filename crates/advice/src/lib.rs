@@ -13,6 +13,7 @@ pub mod limits;
 pub mod notes;
 pub mod opening;
 pub mod paths;
+pub mod proposal;
 pub mod result;
 pub mod view;
 pub mod why;

@@ -10,6 +10,8 @@ use crate::audit_command::AuditArguments;
 use crate::exit::EXIT_CODES;
 use crate::message::Colour;
 
+pub(crate) mod acknowledge;
+mod answers;
 pub(crate) mod daemon;
 pub(crate) mod examples;
 pub(crate) mod executors;
@@ -137,6 +139,8 @@ pub(crate) enum Command {
     Init(profiles::InitArguments),
     /// Show what runs have left that could run code here and was set aside, put it back or remove it
     Quarantine(quarantine::QuarantineArguments),
+    /// Have notes that you have seen told no more in a project
+    Acknowledge(acknowledge::AcknowledgeArguments),
     /// Show the profiles that there are, or the policy text of one on this host
     Profile(profiles::ProfileArguments),
     /// Show the agents that are built in, or the policy text of one on this host
@@ -163,53 +167,6 @@ pub(crate) enum Command {
     Completions(CompletionsArguments),
     /// Print the manual page of `stockade`, or of one of its commands
     Man(ManArguments),
-}
-
-impl Command {
-    /// Whether standard output is for a program to read, which then finds an error there too. The
-    /// result of `run` has a place of its own, because its standard output is the program's.
-    pub(crate) fn answers_in_json(&self) -> bool {
-        match self {
-            Self::Check(arguments) => arguments.json || arguments.format == CheckFormat::Json,
-            Self::Why(arguments) => arguments.json,
-            Self::Doctor(arguments) => arguments.json,
-            Self::Prove(arguments) => arguments.json,
-            Self::Audit(arguments) => arguments.answers_in_json(),
-            Self::Ps(arguments) => arguments.json,
-            Self::Status(arguments) => arguments.json,
-            Self::Wrap(arguments) => arguments.json,
-            Self::Invoke(_) => true,
-            Self::Grants(arguments) => {
-                matches!(arguments.command, executors::GrantsCommand::List { json: true })
-            }
-            Self::Session(arguments) => match &arguments.command {
-                sessions::SessionCommand::List { json } => *json,
-                sessions::SessionCommand::Prune(arguments) => arguments.json,
-                sessions::SessionCommand::End { .. } => false,
-            },
-            Self::Diff(arguments) => arguments.json,
-            Self::Apply(arguments) => arguments.json,
-            Self::Discard(arguments) => arguments.json,
-            Self::Undo(arguments) => arguments.json,
-            Self::Quarantine(arguments) => {
-                matches!(arguments.command, quarantine::QuarantineCommand::List { json: true })
-            }
-            Self::Run(_)
-            | Self::Learn(_)
-            | Self::Allow(_)
-            | Self::Deny(_)
-            | Self::Init(_)
-            | Self::Profile(_)
-            | Self::AgentProfile(_)
-            | Self::Serve(_)
-            | Self::Logs(_)
-            | Self::Attach(_)
-            | Self::Kill(_)
-            | Self::Schema(_)
-            | Self::Completions(_)
-            | Self::Man(_) => false,
-        }
-    }
 }
 
 #[derive(Debug, Args)]

@@ -2,8 +2,6 @@
 //! and proposes the policy that gives it no more. The cage is one of `stockade run`, which this starts; nothing is
 //! granted here, the copy is thrown away, and a file is written only when asked for.
 
-mod proposal;
-
 use std::ffi::OsString;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::fd::AsRawFd as _;
@@ -11,11 +9,11 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use advice::proposal::{self, Noted, Proposal};
 use cage::prepare::{Selection, TooBroad};
 use plan::HostPath;
 use policy::{FsAccess, Kind, secrets};
 use rustix::fs::MemfdFlags;
-use serde::Deserialize;
 
 use crate::arguments::explain::LearnArguments;
 use crate::exit::Exit;
@@ -24,7 +22,6 @@ use crate::message::Messages;
 use crate::output::print;
 use crate::selection::{FlagArguments, select};
 use crate::session;
-use proposal::{Noted, Proposal};
 
 /// The command. It ends as the program did.
 pub(crate) fn learn(arguments: LearnArguments, messages: Messages) -> Result<Exit, Failure> {
@@ -234,14 +231,6 @@ fn shell_words(words: &[OsString]) -> String {
     let words =
         words.iter().map(|word| plan::render::for_shell(&plan::ByteString::from(word.clone())));
     words.collect::<Vec<_>>().join(" ")
-}
-
-/// The message of a run that did not happen.
-#[derive(Debug, Deserialize)]
-struct RunError {
-    message: String,
-    #[serde(default)]
-    help: Vec<String>,
 }
 
 const POLICY_FILE: &str = "stockade.toml";

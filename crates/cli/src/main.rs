@@ -5,6 +5,7 @@
 //! its own, after the processes that start its cages.
 #![forbid(unsafe_code)]
 
+mod acknowledge;
 mod after_run;
 mod agent_profile;
 mod apply;
@@ -104,6 +105,7 @@ fn main() -> ExitCode {
         Command::Discard(arguments) => discard::discard(&arguments, messages),
         Command::Undo(arguments) => undo::undo(&arguments, messages),
         Command::Session(arguments) => session::session(&arguments, messages),
+        Command::Acknowledge(arguments) => acknowledge::acknowledge(&arguments, messages),
         Command::Quarantine(arguments) => quarantine::quarantine(&arguments, messages),
         Command::Init(arguments) => init::init(&arguments, messages),
         Command::Profile(arguments) => profile::profile(&arguments),

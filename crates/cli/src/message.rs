@@ -5,6 +5,8 @@ use std::io::{IsTerminal as _, Write as _};
 
 use policy::shown::Shown;
 
+use crate::acknowledge;
+
 /// When messages are coloured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Colour {
@@ -77,9 +79,14 @@ impl Messages {
         self.line("warning", YELLOW, text);
     }
 
-    /// Something worth knowing, unless nobody wants to.
+    /// Something worth knowing, unless nobody wants to or the user knows it.
     pub(crate) fn note(self, text: &str) {
-        if matches!(self.volume, Volume::All | Volume::Verbose) {
+        let is_told = match self.volume {
+            Volume::Verbose => true,
+            Volume::All => !acknowledge::covers(text),
+            Volume::Quiet | Volume::Silent => false,
+        };
+        if is_told {
             self.line("note", CYAN, text);
         }
     }

@@ -1,6 +1,6 @@
 //! What `stockade run` says before the program starts.
 
-use super::support::{Place, has};
+use super::support::{Ended, Place, has};
 
 /// A flag that does nothing is not silent; a policy may hide what one day will exist.
 #[test]
@@ -154,4 +154,28 @@ for n in range(3000):
     ended.expect_code(0).says("other targets on the network were refused too");
     let refused = place.records().into_iter().filter(is_look_up).count();
     assert!((1..=32).contains(&refused), "{refused}");
+}
+
+/// K297: what is acknowledged is told no more here, and everywhere else it is; it can be taken back.
+#[test]
+fn a_note_can_be_acknowledged() {
+    let place = Place::new();
+    let looks_up = ["run", "--", "sh", "-c", "getent hosts telemetry.example; echo x > ro"];
+    place.ask(looks_up).says("refused `telemetry.example");
+    place.ask(["acknowledge", "telemetry.example"]).expect_code(0).says("told no more");
+    let told = place.ask(looks_up);
+    assert!(!told.stderr.contains("telemetry.example"), "{}", told.stderr);
+    let result = place.ask(["run", "-q", "--json", "--", "getent", "hosts", "telemetry.example"]);
+    assert!(result.stderr.contains("telemetry.example"), "{}", result.stderr);
+    let verbose = ["run", "-v", "--", "getent", "hosts", "telemetry.example"];
+    place.ask(verbose).says("refused `telemetry.example");
+    place.ask(["acknowledge"]).expect_code(0).prints("telemetry.example\n");
+    let elsewhere = place.outside();
+    let mut command = place.stockade();
+    command.current_dir(&elsewhere).args(["run", "--", "getent", "hosts", "telemetry.example"]);
+    Ended::of(command.output().unwrap()).says("refused `telemetry.example");
+    place.ask(["acknowledge", "--forget", "telemetry.example"]).expect_code(0);
+    place.ask(looks_up).says("refused `telemetry.example");
+    place.ask(["acknowledge", "--forget", "telemetry.example"]).expect_code(1);
+    place.ask(["acknowledge", "a`b"]).expect_code(2).says("between backticks");
 }

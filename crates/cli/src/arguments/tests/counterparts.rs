@@ -123,6 +123,7 @@ const TABLE: &[(&[&str], &[&str], Counterpart)] = &[
     (&["session list"], &[""], Operation("listSessions")),
     (&["session prune"], SESSION_PRUNE, Nowhere("a person decides what is too old")),
     (&["session end"], &["", "ID"], Operation("endSession")),
+    (&["acknowledge"], &["", "WHAT", "forget", "project"], Nowhere(OF_A_PERSON)),
     (&["quarantine list"], &[""], Nowhere(OF_HOST)),
     (&["quarantine restore", "quarantine drop"], &["", "PATH"], Nowhere(OF_HOST)),
     (&["quarantine drop"], &["all"], Nowhere(OF_HOST)),

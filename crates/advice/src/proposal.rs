@@ -13,25 +13,37 @@ use policy::shown::shown;
 use policy::{FsAccess, RuleOrigin, protected, secrets, ungrantable};
 use serde::Deserialize;
 
-use super::RunError;
-
 #[cfg(test)]
 mod tests;
 
 /// How a file of this command begins.
-pub(super) const MARK: &str = "# Written by `stockade learn`";
+pub const MARK: &str = "# Written by `stockade learn`";
 
 /// The result of the run, as far as it is of use here.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Noted {
-    pub(super) exit_code: u8,
-    pub(super) reason: String,
-    pub(super) session: Option<String>,
-    pub(super) error: Option<RunError>,
+pub struct Noted {
+    /// The program's, or that of the failure.
+    pub exit_code: u8,
+    /// In one word.
+    pub reason: String,
+    /// The session that keeps what was changed.
+    pub session: Option<String>,
+    /// Why nothing ran.
+    pub error: Option<RunError>,
     used: Vec<Observed>,
     paths: Vec<Problem>,
     network: Option<Network>,
+}
+
+/// The message of a run that did not happen.
+#[derive(Debug, Deserialize)]
+pub struct RunError {
+    /// What failed.
+    pub message: String,
+    /// What to do about it.
+    #[serde(default)]
+    pub help: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -56,7 +68,7 @@ struct Denied {
 
 /// What a policy would have to give.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Proposal {
+pub struct Proposal {
     /// Of the project, relative to it, with how many paths were used of each.
     project: BTreeMap<String, (FsAccess, usize)>,
     /// Elsewhere.
@@ -79,7 +91,8 @@ struct Used {
 }
 
 impl Proposal {
-    pub(super) fn of(
+    /// From what was noted to what a policy would have to give.
+    pub fn of(
         noted: &Noted,
         selection: &Selection,
         is_directory: &dyn Fn(&HostPath) -> bool,
@@ -225,7 +238,7 @@ impl Proposal {
     }
 
     /// The file that says what a project's file can say.
-    pub(super) fn file(&self, command: &str) -> String {
+    pub fn file(&self, command: &str) -> String {
         let mut text = format!("{MARK} -- {}\nversion = 1\n\n[cage.default]\n", shown(command));
         text.push_str("fs = [\n");
         for (path, (access, used)) in &self.project {
@@ -243,7 +256,7 @@ impl Proposal {
     }
 
     /// The flags for what a project's file cannot name.
-    pub(super) fn flags(&self) -> Vec<String> {
+    pub fn flags(&self) -> Vec<String> {
         let grant = |(path, (access, _)): (&HostPath, &(FsAccess, usize))| {
             let word = for_shell(&ByteString::from(path.as_bytes()));
             format!("--{} {word}", access.word())
@@ -254,12 +267,12 @@ impl Proposal {
     }
 
     /// Whether the user has to approve the file.
-    pub(super) fn needs_approval(&self) -> bool {
+    pub fn needs_approval(&self) -> bool {
         !self.hosts.is_empty()
     }
 
     /// What was seen, beside what is proposed.
-    pub(super) fn observed(&self) -> String {
+    pub fn observed(&self) -> String {
         let granted = self.project.len() + self.elsewhere.len();
         format!(
             "{} paths were read and {} changed; {granted} grants are proposed",
@@ -268,7 +281,7 @@ impl Proposal {
     }
 
     /// What is not proposed.
-    pub(super) fn remarks(&self) -> Vec<String> {
+    pub fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
         if !self.secrets.is_empty() {
             let secrets: Vec<&str> =
