@@ -1,12 +1,12 @@
 //! Ordinary work on a tree of many files: `git status`, a search with `rg` and a build with `make`; on the host, in a
-//! cage with a copy-on-write view of the tree, and in a mount of fuse-overlayfs, in turns. A cage's time includes its
-//! start.
+//! cage with a copy-on-write view of the tree, and in a mount of fuse-overlayfs, in turns. Each turn does it several times
+//! in a new cage: the first time the kernel knows nothing of the view yet.
 
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::Options;
 use crate::median;
@@ -14,7 +14,7 @@ use crate::median;
 /// Each kind of work, as a line for a shell.
 const WORK: [(&str, &str); 3] = [
     ("git status", "git status --porcelain"),
-    ("rg", "rg --no-ignore --threads 2 -c 'line 7[0-9]' ."),
+    ("rg", "rg --no-ignore --threads 2 -c 'line 5[0-9]' . | wc -l"),
     ("make", "make -s -B -j2 -C build"),
 ];
 
@@ -33,29 +33,20 @@ pub(crate) fn measure(options: &Options) -> Result<(), Box<dyn Error>> {
     let stockade = stockade()?;
     println!("\n{} files, median of {}, and its ratio to the host", options.tree, options.rounds);
     for (name, line) in WORK {
-        let mut ways: Vec<(&str, Vec<Duration>)> = vec![("host", vec![]), ("cow cage", vec![])];
-        ways.extend(peer.is_some().then(|| ("fuse-overlayfs", vec![])));
-        // The first round is to warm all of them up.
-        for round in 0..=options.rounds {
-            for (way, times) in &mut ways {
-                let mut command = match (*way, &peer) {
-                    ("cow cage", _) => in_cage(&stockade, place.path(), &tree, line),
-                    ("fuse-overlayfs", Some(peer)) => shell(line, &peer.merged),
-                    _ => shell(line, &tree),
+        let mut ways = vec![Way::new("host"), Way::new("cow cage")];
+        ways.extend(peer.is_some().then(|| Way::new("fuse-overlayfs")));
+        for _ in 0..options.rounds {
+            for way in &mut ways {
+                let line = repeated(line);
+                let mut command = match (way.name, &peer) {
+                    ("cow cage", _) => in_cage(&stockade, place.path(), &tree, &line),
+                    ("fuse-overlayfs", Some(peer)) => shell(&line, &peer.merged),
+                    _ => shell(&line, &tree),
                 };
-                let took = time(&mut command)?;
-                if round > 0 {
-                    times.push(took);
-                }
+                way.note(&times(&mut command)?);
             }
         }
-        let host = ways.first_mut().map(|(_, times)| median(times)).unwrap_or_default();
-        let told = ways.iter_mut().map(|(way, times)| {
-            let median = median(times);
-            let ratio = median.as_secs_f64() / host.as_secs_f64();
-            format!("{way} {:.1} ms ({ratio:.2})", median.as_secs_f64() * 1000.0)
-        });
-        println!("{name:12} {}", told.collect::<Vec<_>>().join("   "));
+        tell(name, &mut ways);
     }
     if peer.is_none() {
         println!("fuse-overlayfs was not measured: it is missing, or cannot mount here");
@@ -111,16 +102,62 @@ fn shell(line: &str, directory: &Path) -> Command {
     command
 }
 
-fn time(command: &mut Command) -> Result<Duration, Box<dyn Error>> {
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let began = Instant::now();
-    let ended = command.output()?;
-    let took = began.elapsed();
+/// The times of one way.
+struct Way {
+    name: &'static str,
+    first: Vec<Duration>,
+    next: Vec<Duration>,
+}
+
+impl Way {
+    fn new(name: &'static str) -> Self {
+        Self { name, first: Vec::new(), next: Vec::new() }
+    }
+
+    fn note(&mut self, times: &[Duration]) {
+        self.first.extend(times.first());
+        self.next.extend(times.iter().skip(1));
+    }
+}
+
+fn tell(work: &str, ways: &mut [Way]) {
+    let medians: Vec<(&str, Duration, Duration)> = ways
+        .iter_mut()
+        .map(|way| (way.name, median(&mut way.first), median(&mut way.next)))
+        .collect();
+    let Some((_, first_on_host, next_on_host)) = medians.first().copied() else { return };
+    let told = |time: Duration, host: Duration| {
+        let ratio = time.as_secs_f64() / host.as_secs_f64();
+        format!("{:7.1} ms ({ratio:.2})", time.as_secs_f64() * 1000.0)
+    };
+    for (way, first, next) in medians {
+        println!(
+            "{work:12} {way:16} first {}   then {}",
+            told(first, first_on_host),
+            told(next, next_on_host)
+        );
+    }
+}
+
+/// The line several times, with the time before and after each on standard output.
+fn repeated(line: &str) -> String {
+    format!(
+        "date +%s%N; for n in {}; do {{ {line}; }} > /dev/null || exit 1; date +%s%N; done",
+        (0..REPEATS).map(|number| number.to_string()).collect::<Vec<_>>().join(" ")
+    )
+}
+
+/// How long each of the repeats took.
+fn times(command: &mut Command) -> Result<Vec<Duration>, Box<dyn Error>> {
+    let ended = command.stdin(Stdio::null()).output()?;
     if !ended.status.success() {
         let said = String::from_utf8_lossy(&ended.stderr).into_owned();
         return Err(format!("{command:?} ended with {}: {said}", ended.status).into());
     }
-    Ok(took)
+    let text = String::from_utf8(ended.stdout)?;
+    let moments: Vec<u64> = text.lines().map(str::parse).collect::<Result<_, _>>()?;
+    let pairs = moments.iter().zip(moments.iter().skip(1));
+    Ok(pairs.map(|(before, after)| Duration::from_nanos(after.saturating_sub(*before))).collect())
 }
 
 /// A mount of fuse-overlayfs; dropping it removes it.
@@ -173,6 +210,9 @@ fn stockade() -> Result<PathBuf, Box<dyn Error>> {
 }
 
 const SOURCES: usize = 60;
+
+/// How often a turn does its work.
+const REPEATS: usize = 4;
 
 const MAKEFILE: &str = "\
 OBJECTS := $(patsubst %.c,%.o,$(wildcard *.c))
