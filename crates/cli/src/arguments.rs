@@ -10,10 +10,12 @@ use crate::audit_command::AuditArguments;
 use crate::exit::EXIT_CODES;
 use crate::message::Colour;
 
+mod answers;
 pub(crate) mod daemon;
 pub(crate) mod examples;
 pub(crate) mod executors;
 pub(crate) mod explain;
+pub(crate) mod filesystem;
 mod pages;
 pub(crate) mod profiles;
 pub(crate) mod quarantine;
@@ -141,6 +143,8 @@ pub(crate) enum Command {
     Profile(profiles::ProfileArguments),
     /// Show the agents that are built in, or the policy text of one on this host
     AgentProfile(profiles::AgentProfileArguments),
+    /// Serve a virtual file system: to this host's kernel, or to others over 9P
+    Fs(filesystem::FsArguments),
     /// Attack a cage with every known escape and show which walls held
     Prove(Box<ProveArguments>),
     /// Show, follow, verify and export the record of what happened to cages
@@ -163,53 +167,6 @@ pub(crate) enum Command {
     Completions(CompletionsArguments),
     /// Print the manual page of `stockade`, or of one of its commands
     Man(ManArguments),
-}
-
-impl Command {
-    /// Whether standard output is for a program to read, which then finds an error there too. The
-    /// result of `run` has a place of its own, because its standard output is the program's.
-    pub(crate) fn answers_in_json(&self) -> bool {
-        match self {
-            Self::Check(arguments) => arguments.json || arguments.format == CheckFormat::Json,
-            Self::Why(arguments) => arguments.json,
-            Self::Doctor(arguments) => arguments.json,
-            Self::Prove(arguments) => arguments.json,
-            Self::Audit(arguments) => arguments.answers_in_json(),
-            Self::Ps(arguments) => arguments.json,
-            Self::Status(arguments) => arguments.json,
-            Self::Wrap(arguments) => arguments.json,
-            Self::Invoke(_) => true,
-            Self::Grants(arguments) => {
-                matches!(arguments.command, executors::GrantsCommand::List { json: true })
-            }
-            Self::Session(arguments) => match &arguments.command {
-                sessions::SessionCommand::List { json } => *json,
-                sessions::SessionCommand::Prune(arguments) => arguments.json,
-                sessions::SessionCommand::End { .. } => false,
-            },
-            Self::Diff(arguments) => arguments.json,
-            Self::Apply(arguments) => arguments.json,
-            Self::Discard(arguments) => arguments.json,
-            Self::Undo(arguments) => arguments.json,
-            Self::Quarantine(arguments) => {
-                matches!(arguments.command, quarantine::QuarantineCommand::List { json: true })
-            }
-            Self::Run(_)
-            | Self::Learn(_)
-            | Self::Allow(_)
-            | Self::Deny(_)
-            | Self::Init(_)
-            | Self::Profile(_)
-            | Self::AgentProfile(_)
-            | Self::Serve(_)
-            | Self::Logs(_)
-            | Self::Attach(_)
-            | Self::Kill(_)
-            | Self::Schema(_)
-            | Self::Completions(_)
-            | Self::Man(_) => false,
-        }
-    }
 }
 
 #[derive(Debug, Args)]

@@ -1,0 +1,51 @@
+//! Which commands print what a program reads.
+
+use super::{CheckFormat, Command, executors, quarantine, sessions};
+
+impl Command {
+    /// Whether standard output is for a program to read, which then finds an error there too. The
+    /// result of `run` has a place of its own, because its standard output is the program's.
+    pub(crate) fn answers_in_json(&self) -> bool {
+        match self {
+            Self::Check(arguments) => arguments.json || arguments.format == CheckFormat::Json,
+            Self::Why(arguments) => arguments.json,
+            Self::Doctor(arguments) => arguments.json,
+            Self::Prove(arguments) => arguments.json,
+            Self::Audit(arguments) => arguments.answers_in_json(),
+            Self::Ps(arguments) => arguments.json,
+            Self::Status(arguments) => arguments.json,
+            Self::Wrap(arguments) => arguments.json,
+            Self::Invoke(_) => true,
+            Self::Grants(arguments) => {
+                matches!(arguments.command, executors::GrantsCommand::List { json: true })
+            }
+            Self::Session(arguments) => match &arguments.command {
+                sessions::SessionCommand::List { json } => *json,
+                sessions::SessionCommand::Prune(arguments) => arguments.json,
+                sessions::SessionCommand::End { .. } => false,
+            },
+            Self::Diff(arguments) => arguments.json,
+            Self::Apply(arguments) => arguments.json,
+            Self::Discard(arguments) => arguments.json,
+            Self::Undo(arguments) => arguments.json,
+            Self::Quarantine(arguments) => {
+                matches!(arguments.command, quarantine::QuarantineCommand::List { json: true })
+            }
+            Self::Run(_)
+            | Self::Learn(_)
+            | Self::Allow(_)
+            | Self::Deny(_)
+            | Self::Init(_)
+            | Self::Profile(_)
+            | Self::AgentProfile(_)
+            | Self::Serve(_)
+            | Self::Fs(_)
+            | Self::Logs(_)
+            | Self::Attach(_)
+            | Self::Kill(_)
+            | Self::Schema(_)
+            | Self::Completions(_)
+            | Self::Man(_) => false,
+        }
+    }
+}
