@@ -16,6 +16,7 @@ pub(crate) mod daemon;
 pub(crate) mod examples;
 pub(crate) mod executors;
 pub(crate) mod explain;
+pub(crate) mod filesystem;
 mod pages;
 pub(crate) mod profiles;
 pub(crate) mod quarantine;
@@ -145,6 +146,8 @@ pub(crate) enum Command {
     Profile(profiles::ProfileArguments),
     /// Show the agents that are built in, or the policy text of one on this host
     AgentProfile(profiles::AgentProfileArguments),
+    /// Serve a virtual file system: to this host's kernel, or to others over 9P
+    Fs(filesystem::FsArguments),
     /// Attack a cage with every known escape and show which walls held
     Prove(Box<ProveArguments>),
     /// Show, follow, verify and export the record of what happened to cages

@@ -6,13 +6,13 @@ use std::io::Write as _;
 use policy::shown::shown;
 use review::{Changes, Looked, Named, Purpose, Report, Style, Text};
 use serde::Serialize;
+use terminal::pager::{Output, Paging};
 
 use crate::arguments::review::DiffArguments;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::message::{Colour, Messages};
-use crate::output::print_json;
-use crate::pager::{Output, Paging};
+use crate::output::{print_json, unless_the_reader_left};
 use crate::progress::ProgressLine;
 use crate::review::{Review, failed, style};
 
@@ -83,7 +83,7 @@ fn show(
     // A reader that has seen enough is no failure.
     let left = matches!(&written, Err(review::WorkspaceError::Output(error))
         if error.kind() == std::io::ErrorKind::BrokenPipe);
-    output.finish()?;
+    unless_the_reader_left(output.finish())?;
     if !left {
         written.map_err(|error| failed(error.into()))?;
     }

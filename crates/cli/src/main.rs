@@ -2,7 +2,7 @@
 //! program what came of it. Holds no mechanism of its own.
 //!
 //! Nothing here starts a thread: a cage is started from a process with a single one. The daemon starts
-//! its own, after the processes that start its cages.
+//! its own, after the processes that start its cages, and `fs`, which starts no cage, starts some too.
 #![forbid(unsafe_code)]
 
 mod acknowledge;
@@ -22,6 +22,7 @@ mod egress;
 mod executors;
 mod exit;
 mod failure;
+mod filesystem;
 mod grants;
 mod init;
 mod inside;
@@ -32,7 +33,6 @@ mod logs;
 mod message;
 mod network;
 mod output;
-mod pager;
 mod pages;
 mod prepare;
 mod profile;
@@ -113,6 +113,7 @@ fn main() -> ExitCode {
         Command::Prove(arguments) => prove::prove(*arguments, messages),
         Command::Audit(arguments) => audit_command::audit(*arguments, messages),
         Command::Serve(arguments) => serve::serve(&arguments),
+        Command::Fs(arguments) => filesystem::fs(&arguments, messages),
         Command::Ps(arguments) => ps::ps(&arguments),
         Command::Logs(arguments) => logs::logs(&arguments, messages),
         Command::Attach(arguments) => attach::attach(&arguments, messages),

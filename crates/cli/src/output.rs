@@ -32,7 +32,8 @@ pub(crate) fn print_usage(answer: &clap::Error) -> ExitCode {
     }
 }
 
-fn unless_the_reader_left(written: std::io::Result<()>) -> Result<(), Failure> {
+/// A reader that goes away has read enough.
+pub(crate) fn unless_the_reader_left(written: std::io::Result<()>) -> Result<(), Failure> {
     match written {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(Failure::new(Exit::No, format!("cannot write to standard output: {error}")))

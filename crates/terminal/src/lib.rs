@@ -12,6 +12,7 @@
 mod changes;
 mod control;
 mod escape;
+pub mod pager;
 mod parser;
 mod string;
 

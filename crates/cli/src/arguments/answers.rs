@@ -40,6 +40,7 @@ impl Command {
             | Self::Profile(_)
             | Self::AgentProfile(_)
             | Self::Serve(_)
+            | Self::Fs(_)
             | Self::Logs(_)
             | Self::Attach(_)
             | Self::Kill(_)

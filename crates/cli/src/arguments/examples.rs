@@ -76,6 +76,11 @@ pub(crate) const EXAMPLES: &[(&[&str], &str)] = &[
     (&["session", "end"], "\
   stockade session end work
 "),
+    (&["fs", "mount"], "\
+  stockade fs mount memory: /mnt
+  stockade fs mount overlay:/usr:/var/tmp/changes /mnt
+  stockade fs mount dir:src --read-only view -- ls view     seen by that program alone
+"),
     (&["prove"], "\
   stockade prove
   stockade prove --seccomp relaxed --json

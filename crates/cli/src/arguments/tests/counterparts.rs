@@ -127,6 +127,7 @@ const TABLE: &[(&[&str], &[&str], Counterpart)] = &[
     (&["quarantine list"], &[""], Nowhere(OF_HOST)),
     (&["quarantine restore", "quarantine drop"], &["", "PATH"], Nowhere(OF_HOST)),
     (&["quarantine drop"], &["all"], Nowhere(OF_HOST)),
+    (&["fs mount"], FS_MOUNT, Nowhere("serves the host that it is typed on")),
     (&["prove"], PROVE, Nowhere("runs attacks without a cage too, which a person decides on")),
     (&["audit show"], &[""], Operation("showAudit")),
     (&["audit follow"], &[""], Operation("followEvents")),
@@ -173,6 +174,18 @@ const CAGES: &[&str] = &["run", "check", "why"];
 const CLIENTS: &[&str] = &["ps", "logs", "attach", "kill", "status"];
 const RECORDS: &[&str] = &["audit show", "audit follow"];
 const PROVE: &[&str] = &["", "project", "cage", "agent", "profile", "capability", "seccomp"];
+const FS_MOUNT: &[&str] = &[
+    "",
+    "SOURCE",
+    "DIRECTORY",
+    "COMMAND",
+    "read-only",
+    "size",
+    "alone",
+    "shared",
+    "gather-writes",
+    "threads",
+];
 const SESSION_PRUNE: &[&str] = &["", "older-than", "dry-run", "yes"];
 const PRUNE: &[&str] = &["", "keep-days", "keep-size", "dry-run", "log"];
 const SERVE: &[&str] = &[

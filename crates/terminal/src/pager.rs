@@ -5,26 +5,32 @@ use std::ffi::OsString;
 use std::io::{BufWriter, IsTerminal as _, StdoutLock, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-use crate::exit::Exit;
-use crate::failure::Failure;
-
 /// Where an answer is written to.
-pub(crate) enum Output {
+#[derive(Debug)]
+pub enum Output {
+    /// Standard output.
     Stdout(BufWriter<StdoutLock<'static>>),
-    Pager { child: Child, stdin: Option<BufWriter<ChildStdin>> },
+    /// The pager.
+    Pager {
+        /// Its process.
+        child: Child,
+        /// What it reads.
+        stdin: Option<BufWriter<ChildStdin>>,
+    },
 }
 
 /// Whether a pager may be started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Paging {
+pub enum Paging {
     /// On a terminal.
     Wanted,
+    /// Nowhere.
     Unwanted,
 }
 
 impl Output {
     /// The pager, where standard output is a terminal and there is one; else standard output.
-    pub(crate) fn open(paging: Paging) -> Self {
+    pub fn open(paging: Paging) -> Self {
         let paged = (paging == Paging::Wanted && std::io::stdout().is_terminal())
             .then(start_pager)
             .flatten();
@@ -32,16 +38,16 @@ impl Output {
     }
 
     /// Writes what is left and waits for the reader.
-    pub(crate) fn finish(mut self) -> Result<(), Failure> {
+    pub fn finish(mut self) -> std::io::Result<()> {
         let flushed = self.flush();
         if let Self::Pager { child, stdin } = &mut self {
             drop(stdin.take());
             // Keys are the pager's as long as it runs.
             let waited = child.wait();
-            let _restored = sys::signal::restore_default(libc::SIGINT);
-            waited.map_err(|error| Failure::new(Exit::No, format!("the pager: {error}")))?;
+            let _restored = sys::signal::restore_default(SIGINT);
+            waited?;
         }
-        unless_the_reader_left(flushed)
+        flushed
     }
 }
 
@@ -89,15 +95,8 @@ fn start_pager() -> Option<Output> {
     let mut child = command.stdin(Stdio::piped()).spawn().ok()?;
     let stdin = child.stdin.take().map(BufWriter::new);
     // Ctrl-C is a key of the pager's, which must not be left alone with the terminal.
-    let _ignored = sys::signal::ignore(libc::SIGINT);
+    let _ignored = sys::signal::ignore(SIGINT);
     Some(Output::Pager { child, stdin })
 }
 
-fn unless_the_reader_left(written: std::io::Result<()>) -> Result<(), Failure> {
-    match written {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Failure::new(Exit::No, format!("cannot write to standard output: {error}")))
-        }
-        _ => Ok(()),
-    }
-}
+const SIGINT: i32 = 2;

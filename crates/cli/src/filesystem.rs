@@ -1,0 +1,77 @@
+//! `stockade fs`: virtual file systems for others than cages. Starts no cage.
+
+use std::sync::Arc;
+
+use fileserver::{
+    Access, Ended, Foreground, ForegroundError, MountError, Settings, Sharing, Source,
+};
+use vfs::{Engine, Limits, ReadOnly};
+
+use crate::arguments::filesystem::{FsArguments, FsCommand, FsMountArguments, SourceArguments};
+use crate::exit::Exit;
+use crate::failure::{Failure, with_causes};
+use crate::message::Messages;
+
+/// The command.
+pub(crate) fn fs(arguments: &FsArguments, messages: Messages) -> Result<Exit, Failure> {
+    match &arguments.command {
+        FsCommand::Mount(arguments) => mount(arguments, messages),
+    }
+}
+
+fn mount(arguments: &FsMountArguments, messages: Messages) -> Result<Exit, Failure> {
+    let (source, engine) = open(&arguments.source)?;
+    let sharing = match (arguments.alone, arguments.shared) {
+        (true, _) => Sharing::Alone,
+        (_, true) => Sharing::Shared,
+        _ => source.sharing(),
+    };
+    let name = arguments.source.source.to_string_lossy().into_owned();
+    let wanted = Foreground {
+        name: name.clone(),
+        directory: arguments.directory.clone(),
+        access: if arguments.source.read_only { Access::Read } else { Access::Write },
+        settings: Settings {
+            sharing,
+            gather_writes: arguments.gather_writes && sharing == Sharing::Alone,
+            threads: usize::from(arguments.threads),
+        },
+        program: arguments.command.clone(),
+    };
+    let ended = fileserver::serve_in_foreground(engine, &wanted, |directory| {
+        if wanted.program.is_empty() {
+            let directory = directory.display();
+            messages.note(&format!("`{name}` is on `{directory}` until this is interrupted"));
+        }
+    });
+    match ended.map_err(|error| not_served(&error))? {
+        Ended::Unmounted => Ok(Exit::Success),
+        Ended::Program(status) => Ok(Exit::Program(status)),
+    }
+}
+
+/// Opens what is to be served.
+fn open(arguments: &SourceArguments) -> Result<(Source, Arc<dyn Engine>), Failure> {
+    let source = Source::parse(&arguments.source).map_err(|error| {
+        Failure::new(Exit::Usage, with_causes(&error))
+            .help("write `memory:`, `dir:PATH` or `overlay:LOWER:UPPER`")
+    })?;
+    let max_bytes = arguments.size.saturating_mul(1 << 20);
+    let engine = source
+        .open(&Limits { max_bytes, ..Limits::default() })
+        .map_err(|error| Failure::new(Exit::CannotBuild, with_causes(&error)))?;
+    let engine = if arguments.read_only { Arc::new(ReadOnly::new(engine)) } else { engine };
+    Ok((source, engine))
+}
+
+fn not_served(error: &ForegroundError) -> Failure {
+    let failure = |exit| Failure::new(exit, with_causes(error));
+    match error {
+        ForegroundError::Program { .. } => failure(Exit::NotFound),
+        ForegroundError::Mount(MountError::NotAllowed) => failure(Exit::CannotBuild)
+            .help("install Debian's package `fuse3`, or name a program, which then sees the mount"),
+        ForegroundError::Namespace(_) => failure(Exit::CannotBuild)
+            .help("`stockade doctor` says how this host allows user namespaces"),
+        _ => failure(Exit::CannotBuild),
+    }
+}

@@ -1,0 +1,77 @@
+//! What the kernel holds of an engine: inodes that it was told of, and what it has open. All of it is given back when the
+//! connection ends, which the kernel does not do.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use vfs::{Engine, Handle, Inode};
+
+#[derive(Debug)]
+pub(super) struct Held {
+    shards: Box<[Mutex<Shard>]>,
+    rest: Mutex<Shard>,
+}
+
+#[derive(Debug, Default)]
+struct Shard {
+    inodes: HashMap<u64, u64>,
+    handles: HashSet<u64>,
+}
+
+impl Held {
+    pub(super) fn new() -> Self {
+        Self { shards: (0..SHARDS).map(|_| Mutex::default()).collect(), rest: Mutex::default() }
+    }
+
+    fn shard(&self, number: u64) -> MutexGuard<'_, Shard> {
+        let index = usize::try_from(number % SHARDS).unwrap_or(usize::MAX);
+        self.shards.get(index).unwrap_or(&self.rest).lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The kernel is told of an inode once more.
+    pub(super) fn hold(&self, inode: Inode) {
+        *self.shard(inode.0).inodes.entry(inode.0).or_default() += 1;
+    }
+
+    /// It gives back so many, or as many as it has.
+    pub(super) fn forget(&self, engine: &dyn Engine, inode: Inode, count: u64) {
+        let given = {
+            let mut shard = self.shard(inode.0);
+            let Some(held) = shard.inodes.get_mut(&inode.0) else { return };
+            let given = count.min(*held);
+            *held -= given;
+            if *held == 0 {
+                shard.inodes.remove(&inode.0);
+            }
+            given
+        };
+        if given > 0 {
+            engine.forget(inode, given);
+        }
+    }
+
+    pub(super) fn open(&self, handle: Handle) {
+        self.shard(handle.0).handles.insert(handle.0);
+    }
+
+    pub(super) fn close(&self, engine: &dyn Engine, handle: Handle) {
+        if self.shard(handle.0).handles.remove(&handle.0) {
+            engine.release(handle);
+        }
+    }
+
+    /// Gives everything back.
+    pub(super) fn end(&self, engine: &dyn Engine) {
+        for shard in self.shards.iter().chain([&self.rest]) {
+            let all = std::mem::take(&mut *shard.lock().unwrap_or_else(PoisonError::into_inner));
+            for handle in all.handles {
+                engine.release(Handle(handle));
+            }
+            for (inode, count) in all.inodes {
+                engine.forget(Inode(inode), count);
+            }
+        }
+    }
+}
+
+const SHARDS: u64 = 64;

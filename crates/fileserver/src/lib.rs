@@ -1,0 +1,20 @@
+//! Serves a virtual file system to those who are not in this process: to the kernel by FUSE, to others by 9P.
+//!
+//! - [`Fuse`] answers the kernel's requests on a descriptor of `/dev/fuse`, with any engine behind it.
+//! - [`mount()`] makes such a descriptor and a mount of it.
+//! - [`serve_in_foreground`] does both for a command.
+//! - [`Source`] is what a file system is made of, as a user writes it.
+//!
+//! Judges nobody: who may do what is decided by the kernel, from the modes and owners that it is told, and by the
+//! engine's own rules. Knows no policy, and starts no program but one that a user has named.
+#![forbid(unsafe_code)]
+
+mod foreground;
+mod fuse;
+mod mount;
+mod source;
+
+pub use foreground::{Ended, Foreground, ForegroundError, serve_in_foreground};
+pub use fuse::{Fuse, Kernel, Settings, Sharing};
+pub use mount::{Access, MountError, Mounted, Others, mount};
+pub use source::{Source, SourceError};
