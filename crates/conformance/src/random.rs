@@ -160,6 +160,12 @@ impl Random {
         Self { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1, seeks: seed.is_multiple_of(2) }
     }
 
+    /// Without looking for data and holes, which some serve in part only.
+    #[must_use]
+    pub fn without_seeks(self) -> Self {
+        Self { seeks: false, ..self }
+    }
+
     fn next(&mut self) -> u64 {
         self.state ^= self.state << 13;
         self.state ^= self.state >> 7;

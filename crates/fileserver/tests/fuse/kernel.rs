@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use conformance::compare;
 use conformance::exerciser::{self, Mounted};
-use conformance::through::{Task, compare_with_tmpfs};
+use conformance::through::{Holes, Task, compare_with_tmpfs};
 use fileserver::Settings;
 use vfs::Engine;
 
@@ -16,10 +16,12 @@ const SEQUENCE: u64 = 1500;
 
 fn compared(what: &str, engine: Arc<dyn Engine>, settings: Settings) {
     let served = Served::new(engine, settings);
-    compare_with_tmpfs(what, served.path(), Task::Families);
+    let holes = if settings.gather_writes { Holes::Untold } else { Holes::Told };
+    compare_with_tmpfs(what, served.path(), Task::Families, holes);
     let sequences = compare::operations(USUAL).div_ceil(SEQUENCE);
-    let task = Task::Random { first_seed: compare::first_seed(), sequences, length: SEQUENCE };
-    compare_with_tmpfs(what, served.path(), task);
+    let first_seed = compare::first_seed();
+    let task = Task::Random { first_seed, sequences, length: SEQUENCE, holes };
+    compare_with_tmpfs(what, served.path(), task, holes);
     let file = served.path().join("exercised");
     let operations = compare::operations(2000);
     exerciser::run(what, compare::first_seed(), operations, &mut Mounted::new(&file));

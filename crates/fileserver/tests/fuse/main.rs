@@ -5,6 +5,7 @@
 mod kernel;
 mod programs;
 mod served;
+mod sharing;
 
 /// Does the work of the others in a process that has its root in what is mounted.
 #[test]
