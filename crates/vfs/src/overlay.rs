@@ -8,7 +8,7 @@
 //! Names of one directory are changed by one at a time; what is in files and directories is read by all at once.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use rustix::io::Errno;
 
@@ -69,6 +69,8 @@ struct Node {
     held: AtomicU64,
     /// It must be remembered though nobody holds it.
     is_pinned: AtomicBool,
+    /// The number that programs were shown first: a copy is the same file to them.
+    shown: OnceLock<u64>,
 }
 
 /// Where a file lies. Each of these is held.
@@ -117,6 +119,7 @@ impl Overlay {
             is_gone: AtomicBool::new(false),
             held: AtomicU64::new(1),
             is_pinned: AtomicBool::new(true),
+            shown: OnceLock::new(),
         });
         nodes.put(number, Arc::clone(&node));
         let overlay = Self {
@@ -176,12 +179,12 @@ impl Overlay {
             _ if place.upper.is_some() => found.links + below,
             _ => below,
         };
-        // Those of different layers may be the same there.
         let layer = match (place.upper, place.lowers.first()) {
-            (None, Some((layer, _))) => *layer as u64 + 1,
-            _ => 0,
+            (None, Some((layer, _))) => Some(*layer),
+            _ => None,
         };
-        Ok(Attributes { number: found.number << LAYER_BITS | layer, links, ..found })
+        let number = *node.shown.get_or_init(|| shown_number(found.number, layer));
+        Ok(Attributes { number, links, ..found })
     }
 
     /// Whether nothing is in a directory.
@@ -478,6 +481,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// The bits by which numbers that programs see differ between layers.
 const LAYER_BITS: u32 = 8;
+
+/// The number that programs see of a file of a layer, the upper one being none: those of two layers may be the same.
+fn shown_number(number: u64, layer: Option<usize>) -> u64 {
+    number << LAYER_BITS | layer.map_or(0, |layer| layer as u64 + 1)
+}
 
 /// The mark of a directory that hides what lies below it. No name is empty, so it is no name's.
 const OPAQUE: &[u8] = b"";

@@ -14,6 +14,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("audit", &[]),
     ("testing", &[]),
     ("vfs", &[]),
+    ("conformance", &["testing", "vfs"]),
     ("fileserver", &["sys", "vfs"]),
     ("policy", &["plan", "walls"]),
     ("manifest", &["plan", "policy"]),

@@ -152,6 +152,10 @@ impl Fuse {
     }
 
     pub(super) fn seek(&self, request: &Request<'_>, reply: &mut Reply) -> Result<Done, Errno> {
+        if self.settings.gather_writes {
+            // The kernel does not hand over first what it has gathered. It now takes every file as without holes.
+            return Err(Errno::NOSYS);
+        }
         let mut body = request.body;
         let (handle, offset) = (Handle(body.u64()?), body.u64()?);
         let what = match body.u32()? {

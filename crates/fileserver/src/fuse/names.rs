@@ -70,9 +70,17 @@ impl Fuse {
         let (mut changes, valid) = read_changes(request)?;
         let drops = valid & change::DROP_PRIVILEGES != 0;
         let gives = valid & (change::UID | change::GID) != 0;
-        if (drops || gives) && changes.mode.is_none() {
+        // A `chown` to nobody takes setuid and setgid away too. The kernel does not ask whether the caller may, and
+        // sends the same before a write, which says by itself what goes.
+        let is_empty = changes == Changes::default();
+        if (drops || gives || is_empty) && changes.mode.is_none() {
             let found = self.engine.attributes(&caller, inode).map_err(errno)?;
-            changes.mode = without_privileges(&found);
+            let owns = caller.is_root() || caller.uid == found.uid;
+            changes.mode = without_privileges(&found).filter(|_| owns || !is_empty);
+            if changes == Changes::default() {
+                reply.known(&found, self.valid());
+                return Ok(Done::Reply(Gained::default()));
+            }
         }
         let found = self.engine.change(&caller, inode, &changes).map_err(errno)?;
         reply.known(&found, self.valid());
@@ -296,7 +304,7 @@ fn read_changes(request: &Request<'_>) -> Result<(Changes, u32), Errno> {
 pub(super) fn without_privileges(file: &Attributes) -> Option<u32> {
     let group = if file.mode & 0o010 == 0 { 0 } else { SET_GID };
     let mode = file.mode & !(SET_UID | group);
-    (mode != file.mode && file.kind == Kind::File).then_some(mode)
+    (mode != file.mode && file.kind != Kind::Directory).then_some(mode)
 }
 
 /// Tries again while what was found is replaced meanwhile.

@@ -2,11 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
 use rustix::io::Errno;
 
-use super::{Node, OPAQUE, Overlay, Place, Seat, lock};
+use super::{Node, OPAQUE, Overlay, Place, Seat, lock, shown_number};
 use crate::attributes::Kind;
 use crate::caller::Caller;
 use crate::engine::{Engine, Entry, Inode};
@@ -131,6 +131,7 @@ impl Overlay {
             is_gone: AtomicBool::new(false),
             held: AtomicU64::new(1),
             is_pinned: AtomicBool::new(false),
+            shown: OnceLock::new(),
         });
         self.nodes.put(number, Arc::clone(&node));
         if let Some(key) = key {
@@ -212,7 +213,7 @@ impl Overlay {
         let mut seen: HashSet<Box<[u8]>> = HashSet::new();
         let has_below = !place.lowers.is_empty();
         if let Some(upper) = place.upper {
-            list(&*self.upper, upper, |merged| {
+            list(&*self.upper, upper, None, |merged| {
                 if has_below {
                     seen.insert(merged.name.clone());
                 }
@@ -223,7 +224,7 @@ impl Overlay {
             place.upper.map(|upper| self.marks().map(|marks| (marks, upper))).transpose()?;
         for (layer, inode) in &place.lowers {
             let mut below = Vec::new();
-            list(self.lower(*layer)?, *inode, |merged| below.push(merged))?;
+            list(self.lower(*layer)?, *inode, Some(*layer), |merged| below.push(merged))?;
             for merged in below {
                 let is_hidden =
                     marks.map_or(Ok(false), |(marks, upper)| marks.has(upper, &merged.name))?;
@@ -253,11 +254,17 @@ impl RetainNot for HashMap<(Option<usize>, Inode), u64> {
     }
 }
 
-fn list(engine: &dyn Engine, directory: Inode, mut see: impl FnMut(Merged)) -> Result<()> {
+fn list(
+    engine: &dyn Engine,
+    directory: Inode,
+    layer: Option<usize>,
+    mut see: impl FnMut(Merged),
+) -> Result<()> {
     let handle = engine.open_directory(&Caller::root(), directory)?;
     let listed = engine.read_directory(handle, 0, &mut |listed| {
         if !matches!(listed.name, b"." | b"..") {
-            see(Merged { name: listed.name.into(), number: listed.number, kind: listed.kind });
+            let number = shown_number(listed.number, layer);
+            see(Merged { name: listed.name.into(), number, kind: listed.kind });
         }
         true
     });

@@ -10,15 +10,9 @@
     reason = "tests"
 )]
 
-mod guest;
-mod kernel;
-mod operation;
-
 use std::sync::Arc;
 
-use guest::Guest;
-use kernel::{Kernel, World};
-use operation::{Operation, Outcome, Random, System};
+use conformance::{Guest, Kernel, World, compare};
 use rustix::fs::{Mode, OFlags};
 use vfs::{Caller, Engine, Host, HostMode, Limits, Memory, Overlay};
 
@@ -35,7 +29,7 @@ fn memory() -> Arc<dyn Engine> {
 #[test]
 fn memory_answers_as_tmpfs() {
     let Some(world) = World::enter() else { return };
-    compare("memory", &world, &mut |_| memory());
+    compare_all("memory", &world, &mut |_| memory());
 }
 
 /// A18, A19: an upper layer answers as it does by itself. A directory with others below it does not count its
@@ -44,7 +38,7 @@ fn memory_answers_as_tmpfs() {
 fn overlay_answers_as_tmpfs() {
     let Some(world) = World::enter() else { return };
     let limits = Limits::default();
-    compare("overlay", &world, &mut |_| {
+    compare_all("overlay", &world, &mut |_| {
         Arc::new(Overlay::new(Vec::new(), memory(), &limits).unwrap())
     });
 }
@@ -58,7 +52,7 @@ fn host_answers_as_tmpfs() {
     let opened = rustix::fs::open(directory.path(), flags, Mode::empty()).unwrap();
     let Some(world) = World::enter_with_proc("host_answers_as_tmpfs") else { return };
     let mut number = 0;
-    compare("host", &world, &mut |_| {
+    compare_all("host", &world, &mut |_| {
         number += 1;
         let name = format!("{number}");
         rustix::fs::mkdirat(&opened, &name, Mode::from_raw_mode(0o755)).unwrap();
@@ -69,46 +63,12 @@ fn host_answers_as_tmpfs() {
 }
 
 /// Compares an engine, made anew for each sequence, with tmpfs. `make` gets the kernel's side, to fill it likewise.
-fn compare(what: &str, world: &World, make: &mut dyn FnMut(&mut Kernel) -> Arc<dyn Engine>) {
-    let operations = std::env::var("STOCKADE_VFS_OPERATIONS")
-        .map_or(USUAL, |text| text.parse().expect("STOCKADE_VFS_OPERATIONS is a number"));
-    let first_seed: u64 =
-        std::env::var("STOCKADE_VFS_SEED").map_or(1, |text| text.parse().unwrap());
-    for number in 0..operations.div_ceil(SEQUENCE) {
-        let seed = first_seed + number;
+fn compare_all(what: &str, world: &World, make: &mut dyn FnMut(&mut Kernel) -> Arc<dyn Engine>) {
+    let first = compare::first_seed();
+    for number in 0..compare::operations(USUAL).div_ceil(SEQUENCE) {
         let mut kernel = world.empty_kernel();
         let engine = make(&mut kernel);
         let mut guest = Guest::new(engine, &Limits::default());
-        let mut random = Random::new(seed);
-        let mut history: Vec<(Operation, Outcome)> = Vec::new();
-        for _ in 0..SEQUENCE {
-            let operation = Operation::random(&mut random);
-            let expected = kernel.run(&operation);
-            let found = guest.run(&operation);
-            if expected != found {
-                tell(&history);
-                panic!(
-                    "{what}, seed {seed}: {operation:?}\n  tmpfs {expected:?}\n  ours  {found:?}"
-                );
-            }
-            history.push((operation, expected));
-        }
-        let (expected, found) =
-            (operation::everything(&mut kernel), operation::everything(&mut guest));
-        for (one, other) in expected.iter().zip(&found) {
-            if one != other {
-                tell(&history);
-                panic!("{what}, seed {seed}, in the end:\n  tmpfs {one:?}\n  ours  {other:?}");
-            }
-        }
-        assert_eq!(expected.len(), found.len(), "{what}, seed {seed}");
-    }
-}
-
-fn tell(history: &[(Operation, Outcome)]) {
-    let last: usize =
-        std::env::var("STOCKADE_VFS_HISTORY").map_or(25, |text| text.parse().unwrap());
-    for (operation, outcome) in &history[history.len().saturating_sub(last)..] {
-        eprintln!("{operation:?} -> {outcome:?}");
+        compare::sequence(what, first + number, SEQUENCE, &mut kernel, &mut guest);
     }
 }

@@ -19,11 +19,11 @@ use crate::operation::{Answer, Call, Operation, Outcome, SLOTS, Stat, System};
 const INSIDE: &str = "STOCKADE_VFS_INSIDE";
 
 /// A process whose root is a directory of a tmpfs.
-pub(crate) struct World(());
+pub struct World(());
 
 impl World {
     /// Enters it for good: each test has a process of its own.
-    pub(crate) fn enter() -> Option<Self> {
+    pub fn enter() -> Option<Self> {
         if !rustix::process::geteuid().is_root() {
             testing::skip("only root can have another root directory");
             return None;
@@ -39,7 +39,7 @@ impl World {
 
     /// The same with a `/proc`, for an engine that needs one, in a mount namespace that this process has to itself.
     /// None for the process that starts the one that has.
-    pub(crate) fn enter_with_proc(test: &str) -> Option<Self> {
+    pub fn enter_with_proc(test: &str) -> Option<Self> {
         if std::env::var_os(INSIDE).is_none() {
             if rustix::process::geteuid().is_root() && testing::has("unshare") {
                 let mut command = std::process::Command::new("unshare");
@@ -61,7 +61,7 @@ impl World {
         Some(Self::enter_at(&directory))
     }
 
-    fn enter_at(directory: &Path) -> Self {
+    pub(crate) fn enter_at(directory: &Path) -> Self {
         rustix::process::chroot(directory).unwrap();
         rustix::process::chdir("/").unwrap();
         rustix::process::umask(Mode::from_raw_mode(0o022));
@@ -69,7 +69,7 @@ impl World {
     }
 
     /// Nothing but an empty root directory.
-    pub(crate) fn empty_kernel(&self) -> Kernel {
+    pub fn empty_kernel(&self) -> Kernel {
         for entry in std::fs::read_dir("/").unwrap() {
             let path = entry.unwrap().path();
             if path == Path::new("/proc") {
@@ -95,7 +95,7 @@ impl Drop for World {
     }
 }
 
-pub(crate) struct Kernel {
+pub struct Kernel {
     open: Vec<Option<OwnedFd>>,
 }
 

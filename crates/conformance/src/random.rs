@@ -1,141 +1,11 @@
-//! Operations, how they are made at random, and what can come of one.
+//! Operations at random: a seed decides them all, so that what goes wrong can be had again.
 
-use vfs::{Allocate, Kind, Replace, Seek, SetXattr};
+use vfs::{Allocate, Replace, Seek, SetXattr};
 
-/// One operation of one user.
-#[derive(Clone, Debug)]
-pub(crate) struct Operation {
-    /// 0 is root, 1 to 3 are users.
-    pub(crate) who: usize,
-    pub(crate) call: Call,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) enum Call {
-    MakeDirectory(Vec<u8>, u32),
-    MakeFifo(Vec<u8>, u32),
-    Open { slot: usize, path: Vec<u8>, flags: Flags, mode: u32 },
-    Close(usize),
-    Read { slot: usize, offset: u64, count: usize },
-    ReadOn { slot: usize, count: usize },
-    Write { slot: usize, offset: u64, bytes: Vec<u8> },
-    WriteOn { slot: usize, bytes: Vec<u8> },
-    SetSize(Vec<u8>, u64),
-    SetSizeOpen(usize, u64),
-    Allocate { slot: usize, how: Allocate, offset: u64, length: u64 },
-    Seek { slot: usize, what: Seek, offset: u64 },
-    StatOpen(usize),
-    Stat(Vec<u8>, bool),
-    Unlink(Vec<u8>),
-    RemoveDirectory(Vec<u8>),
-    Rename(Vec<u8>, Vec<u8>, Replace),
-    Link(Vec<u8>, Vec<u8>),
-    Symlink(Vec<u8>, Vec<u8>),
-    ReadLink(Vec<u8>),
-    SetMode(Vec<u8>, u32),
-    SetModeOpen(usize, u32),
-    SetOwner(Vec<u8>, Option<u32>, Option<u32>, bool),
-    SetTimes(Vec<u8>, Option<i64>, Option<i64>, bool),
-    TouchNow(Vec<u8>),
-    List(Vec<u8>),
-    SetXattr(Vec<u8>, Vec<u8>, Vec<u8>, SetXattr),
-    Xattr(Vec<u8>, Vec<u8>),
-    Xattrs(Vec<u8>),
-    RemoveXattr(Vec<u8>, Vec<u8>),
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Flags {
-    pub(crate) read: bool,
-    pub(crate) write: bool,
-    pub(crate) append: bool,
-    pub(crate) create: bool,
-    pub(crate) exclusive: bool,
-    pub(crate) truncate: bool,
-    pub(crate) directory: bool,
-    pub(crate) no_follow: bool,
-}
-
-/// What came of an operation: an answer, or the number of an error.
-pub(crate) type Outcome = Result<Answer, i32>;
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
-    Nothing,
-    Bytes(Vec<u8>),
-    Number(u64),
-    Names(Vec<Vec<u8>>),
-    Stat(Stat),
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Stat {
-    pub(crate) kind: Kind,
-    pub(crate) mode: u32,
-    pub(crate) links: u32,
-    pub(crate) uid: u32,
-    pub(crate) gid: u32,
-    /// Not of directories.
-    pub(crate) size: u64,
-    /// Of files.
-    pub(crate) blocks: u64,
-    /// Where a test has set it. When it was read is not noted by ours.
-    pub(crate) modified: Option<i64>,
-}
-
-impl Stat {
-    /// A time that a test has set; others depend on when it ran.
-    pub(crate) fn known(seconds: i64) -> Option<i64> {
-        (seconds < 1_000_000_000).then_some(seconds)
-    }
-}
-
-/// Something that operations are done to.
-pub(crate) trait System {
-    fn run(&mut self, operation: &Operation) -> Outcome;
-}
-
-/// Everything that is there, as root sees it.
-pub(crate) fn everything(system: &mut dyn System) -> Vec<(Vec<u8>, &'static str, Outcome)> {
-    let mut found = Vec::new();
-    let mut left = vec![b"/".to_vec()];
-    while let Some(path) = left.pop() {
-        let mut ask = |what: &'static str, call: Call| {
-            let outcome = system.run(&Operation { who: 0, call });
-            found.push((path.clone(), what, outcome.clone()));
-            outcome
-        };
-        let Ok(Answer::Stat(stat)) = ask("stat", Call::Stat(path.clone(), false)) else { continue };
-        match stat.kind {
-            Kind::Directory => {
-                let _xattrs = ask("xattrs", Call::Xattrs(path.clone()));
-                if let Ok(Answer::Names(names)) = ask("list", Call::List(path.clone())) {
-                    let others = |name: &Vec<u8>| !matches!(&name[..], b"." | b".." | b"proc");
-                    for name in names.into_iter().filter(others) {
-                        left.push(
-                            [&path[..], if path == b"/" { b"" } else { b"/" }, &name].concat(),
-                        );
-                    }
-                }
-            }
-            Kind::File => {
-                let _xattrs = ask("xattrs", Call::Xattrs(path.clone()));
-                let flags = Flags { read: true, ..Flags::default() };
-                let _opened =
-                    ask("open", Call::Open { slot: 0, path: path.clone(), flags, mode: 0 });
-                for offset in [0, 1 << 12, 1 << 16, 1 << 20] {
-                    let _read = ask("read", Call::Read { slot: 0, offset, count: 1 << 14 });
-                }
-            }
-            Kind::Link => drop(ask("link", Call::ReadLink(path.clone()))),
-            _ => {}
-        }
-    }
-    found
-}
+use crate::operation::{Call, Flags, Operation, SLOTS};
 
 impl Operation {
-    pub(crate) fn random(random: &mut Random) -> Self {
+    pub fn random(random: &mut Random) -> Self {
         let who = if random.one_in(2) { 0 } else { random.below(4) };
         Self { who, call: call(random) }
     }
@@ -278,19 +148,22 @@ fn xattr(random: &mut Random) -> Vec<u8> {
     names[name].as_bytes().to_vec()
 }
 
-/// How many files are open at most.
-pub(crate) const SLOTS: usize = 6;
-
 /// Numbers that a seed decides.
-pub(crate) struct Random {
+pub struct Random {
     state: u64,
     /// Whether data and holes are looked for in this sequence.
     seeks: bool,
 }
 
 impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
+    pub fn new(seed: u64) -> Self {
         Self { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1, seeks: seed.is_multiple_of(2) }
+    }
+
+    /// Without looking for data and holes, which some serve in part only.
+    #[must_use]
+    pub fn without_seeks(self) -> Self {
+        Self { seeks: false, ..self }
     }
 
     fn next(&mut self) -> u64 {
@@ -300,11 +173,11 @@ impl Random {
         self.state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16
     }
 
-    pub(crate) fn below(&mut self, bound: usize) -> usize {
+    pub fn below(&mut self, bound: usize) -> usize {
         usize::try_from(self.next() % bound as u64).unwrap()
     }
 
-    pub(crate) fn one_in(&mut self, bound: usize) -> bool {
+    pub fn one_in(&mut self, bound: usize) -> bool {
         self.below(bound) == 0
     }
 }

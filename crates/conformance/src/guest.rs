@@ -9,14 +9,14 @@ use vfs::{
 
 use crate::operation::{Answer, Call, Operation, Outcome, SLOTS, Stat, System};
 
-pub(crate) struct Guest {
+pub struct Guest {
     files: FileSystem,
     open: Vec<Option<OpenFile>>,
     callers: [Caller; 4],
 }
 
 impl Guest {
-    pub(crate) fn new(engine: Arc<dyn Engine>, limits: &Limits) -> Self {
+    pub fn new(engine: Arc<dyn Engine>, limits: &Limits) -> Self {
         let member = Caller { groups: Arc::new([1000]), ..Caller::of(1002, 1002) };
         let callers = [Caller::root(), Caller::of(1000, 1000), Caller::of(1001, 1001), member];
         let open = (0..SLOTS).map(|_| None).collect();

@@ -1,0 +1,11 @@
+import fs from 'node:fs';
+fs.mkdirSync('a/b/c', { recursive: true });
+for (let n = 0; n < 100; n++) fs.writeFileSync(`a/b/${n}.txt`, String(n));
+fs.renameSync('a/b', 'a/d');
+fs.symlinkSync('d/7.txt', 'a/link');
+console.log(fs.readdirSync('a/d').length, fs.readFileSync('a/link', 'utf8'));
+fs.appendFileSync('a/d/7.txt', 'more');
+fs.copyFileSync('a/link', 'copy');
+console.log(fs.readFileSync('copy', 'utf8'), fs.statSync('copy').size);
+fs.rmSync('a', { recursive: true });
+console.log(fs.existsSync('a'));
