@@ -114,7 +114,7 @@ pub(crate) fn after_write(caller: &Caller, file: &Attributes) -> Option<u32> {
 }
 
 /// The mode and group of something new in a directory.
-pub(crate) fn inherit(
+pub fn inherit(
     caller: &Caller,
     directory: &Attributes,
     kind: Kind,
