@@ -11,7 +11,6 @@ use crate::chunks::{Chunks, Hash, hash};
 use crate::database::{Change, all, one};
 use crate::node::Node;
 use crate::rows;
-use crate::schema::LIVE;
 use crate::store::Store;
 
 pub(crate) mod pages;
@@ -179,7 +178,7 @@ impl Store {
         let text = "SELECT chunk, written, taken FROM extent
                     WHERE tree = ?1 AND inode = ?2 AND position = ?3";
         let found = self.database.read(|reader| {
-            one(reader, text, rusqlite::params![LIVE, number, position], |row| {
+            one(reader, text, rusqlite::params![self.tree, number, position], |row| {
                 Ok((row.get(0)?, Map { written: row.get(1)?, taken: row.get(2)? }))
             })
         })?;
@@ -198,7 +197,7 @@ impl Store {
         let text = "SELECT position, written, taken FROM extent
                     WHERE tree = ?1 AND inode = ?2 AND position >= ?3 AND position < ?4
                     ORDER BY position LIMIT ?5";
-        let values = rusqlite::params![LIVE, node.number, from, end, LOOKED_AT];
+        let values = rusqlite::params![self.tree, node.number, from, end, LOOKED_AT];
         let rows = self.database.read(|reader| {
             all(reader, text, values, |row| {
                 Ok((row.get::<_, u64>(0)?, Map { written: row.get(1)?, taken: row.get(2)? }))
@@ -232,9 +231,9 @@ impl Store {
             for (position, piece, hash) in &pieces {
                 self.put_extent(change, node.number, *position, piece, hash.as_ref())?;
             }
-            rows::update(change, node.number, &node.facts())?;
+            rows::update(change, self.tree, node.number, &node.facts())?;
             let text = "UPDATE inode SET size = ?3, pages = ?4 WHERE tree = ?1 AND number = ?2";
-            let values = rusqlite::params![LIVE, node.number, contents.size, contents.pages];
+            let values = rusqlite::params![self.tree, node.number, contents.size, contents.pages];
             change.run(text, values).map(drop)
         })?;
         self.late.fetch_sub(contents.late.len() as u64, Ordering::Relaxed);
@@ -253,7 +252,7 @@ impl Store {
         hash: Option<&Hash>,
     ) -> Result<()> {
         let text = "SELECT chunk FROM extent WHERE tree = ?1 AND inode = ?2 AND position = ?3";
-        let key = rusqlite::params![LIVE, number, position];
+        let key = rusqlite::params![self.tree, number, position];
         let before: Option<Option<i64>> = change.one(text, key, |row| row.get(0))?;
         // What is kept is taken before what is given, as it may be the same.
         let chunk = match hash {
@@ -270,14 +269,16 @@ impl Store {
         let text = "INSERT OR REPLACE INTO extent (tree, inode, position, chunk, written, taken)
                     VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
         let Map { written, taken } = piece.map;
-        change.run(text, rusqlite::params![LIVE, number, position, chunk, written, taken]).map(drop)
+        change
+            .run(text, rusqlite::params![self.tree, number, position, chunk, written, taken])
+            .map(drop)
     }
 
     /// Removes what the database has of a file from a piece on.
     pub(crate) fn cut_extents(&self, change: &Change<'_>, number: u64, from: u64) -> Result<()> {
         let text = "DELETE FROM extent WHERE tree = ?1 AND inode = ?2 AND position >= ?3
                     RETURNING chunk";
-        let values = rusqlite::params![LIVE, number, from];
+        let values = rusqlite::params![self.tree, number, from];
         for chunk in
             change.all(text, values, |row| row.get::<_, Option<i64>>(0))?.into_iter().flatten()
         {

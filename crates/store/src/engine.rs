@@ -1,5 +1,7 @@
 //! The engine's operations. What they do to names, contents and attributes is in the files of those.
 
+use std::sync::atomic::Ordering;
+
 use rustix::io::Errno;
 use vfs::{
     ALL_MODE_BITS, Abilities, Allocate, Attributes, Caller, Changes, Counter, Engine, Entry,
@@ -11,7 +13,7 @@ use crate::contents::pages::PAGE;
 use crate::database::all;
 use crate::node::{Facts, Node};
 use crate::rows;
-use crate::schema::{LIVE, ROOT};
+use crate::schema::ROOT;
 use crate::store::Store;
 
 impl Engine for Store {
@@ -269,7 +271,7 @@ impl Store {
             modified: changes.modified.map_or(before.modified, |time| time.or_now(now)),
             ..touched
         };
-        writer.change(|change| rows::update(change, node.number, &after))?;
+        writer.change(|change| rows::update(change, self.tree, node.number, &after))?;
         node.set_facts(&before, after);
         Ok(())
     }
@@ -277,12 +279,18 @@ impl Store {
     fn names_after(&self, node: &Node, cookie: u64) -> Result<Vec<NameRow>> {
         let text = "SELECT name, child, kind, cookie FROM name
                     WHERE tree = ?1 AND parent = ?2 AND cookie > ?3 ORDER BY cookie LIMIT ?4";
-        let values = rusqlite::params![LIVE, node.number, cookie, LISTED];
+        let values = rusqlite::params![self.tree, node.number, cookie, LISTED];
         self.database.read(|reader| {
             all(reader, text, values, |row| {
                 Ok((row.get(0)?, row.get(1)?, rows::kind(row.get(2)?)?, row.get(3)?))
             })
         })
+    }
+
+    /// Whether anybody holds anything but the root, or has anything open.
+    pub(crate) fn is_used(&self) -> bool {
+        let is_held = |number: u64, held: u64| held > u64::from(number == ROOT);
+        self.nodes.all().iter().any(|node| is_held(node.number, node.held.load(Ordering::SeqCst)))
     }
 }
 

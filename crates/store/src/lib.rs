@@ -16,6 +16,7 @@ mod contents;
 mod database;
 mod engine;
 mod error;
+mod fork;
 mod marks;
 mod names;
 mod node;
@@ -23,8 +24,10 @@ mod open;
 mod rename;
 mod rows;
 mod schema;
+mod snapshots;
 mod store;
 mod xattrs;
 
 pub use error::{Fault, StoreError};
+pub use snapshots::{Snapshot, Unfinished};
 pub use store::Store;

@@ -8,7 +8,6 @@ use vfs::{Caller, Entry, Error, Kind, Name, New, Result, Setting, inherit};
 use crate::database::{Change, one};
 use crate::node::{Facts, Node};
 use crate::rows;
-use crate::schema::LIVE;
 use crate::store::{Store, Taken};
 
 /// What a name leads to.
@@ -23,7 +22,7 @@ impl Store {
     pub(crate) fn look_up(&self, parent: &Node, name: Name<'_>) -> Result<Entry> {
         parent.directory()?;
         let text = "SELECT child FROM name WHERE tree = ?1 AND parent = ?2 AND name = ?3";
-        let values = rusqlite::params![LIVE, parent.number, name.as_bytes()];
+        let values = rusqlite::params![self.tree, parent.number, name.as_bytes()];
         for _ in 0..MOST_TRIES {
             let child = self.database.read(|reader| one(reader, text, values, |row| row.get(0)))?;
             let child: u64 = child.ok_or(Errno::NOENT)?;
@@ -65,9 +64,9 @@ impl Store {
                 pages: 0,
                 target: target.into(),
             };
-            rows::insert(change, number, &made)?;
+            rows::insert(change, self.tree, number, &made)?;
             self.put_name(change, parent.number, name, number, new.kind())?;
-            rows::update_directory(change, parent.number, &after)?;
+            rows::update_directory(change, self.tree, parent.number, &after)?;
             Ok((inode, text))
         })?;
         taken.0.keep();
@@ -96,8 +95,8 @@ impl Store {
                 _ => {}
             }
             self.put_name(change, parent.number, name, node.number, node.kind)?;
-            rows::update(change, node.number, &linked)?;
-            rows::update_directory(change, parent.number, &after)?;
+            rows::update(change, self.tree, node.number, &linked)?;
+            rows::update_directory(change, self.tree, parent.number, &after)?;
             Ok(inode)
         })?;
         taken.keep();
@@ -126,8 +125,8 @@ impl Store {
                 return Err(Errno::NOTEMPTY.into());
             }
             self.drop_name(change, parent.number, name)?;
-            rows::update(change, node.number, &removed)?;
-            rows::update_directory(change, parent.number, &after)
+            rows::update(change, self.tree, node.number, &removed)?;
+            rows::update_directory(change, self.tree, parent.number, &after)
         })?;
         if removed.links > 0 {
             self.inodes.give(1);
@@ -169,7 +168,7 @@ impl Store {
     ) -> Result<Option<Led>> {
         let text =
             "SELECT child, kind, cookie FROM name WHERE tree = ?1 AND parent = ?2 AND name = ?3";
-        change.one(text, rusqlite::params![LIVE, parent, name.as_bytes()], |row| {
+        change.one(text, rusqlite::params![self.tree, parent, name.as_bytes()], |row| {
             Ok(Led { child: row.get(0)?, kind: rows::kind(row.get(1)?)?, cookie: row.get(2)? })
         })
     }
@@ -186,7 +185,7 @@ impl Store {
         let text = "INSERT INTO name (tree, parent, name, child, kind, cookie)
                     VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
         let kind = rows::number_of(kind);
-        let values = rusqlite::params![LIVE, parent, name.as_bytes(), child, kind, cookie];
+        let values = rusqlite::params![self.tree, parent, name.as_bytes(), child, kind, cookie];
         change.run(text, values).map(drop)
     }
 
@@ -202,18 +201,20 @@ impl Store {
         let text = "UPDATE name SET child = ?4, kind = ?5
                     WHERE tree = ?1 AND parent = ?2 AND name = ?3";
         let kind = rows::number_of(kind);
-        change.run(text, rusqlite::params![LIVE, parent, name.as_bytes(), child, kind]).map(drop)
+        change
+            .run(text, rusqlite::params![self.tree, parent, name.as_bytes(), child, kind])
+            .map(drop)
     }
 
     pub(crate) fn drop_name(&self, change: &Change<'_>, parent: u64, name: Name<'_>) -> Result<()> {
         let text = "DELETE FROM name WHERE tree = ?1 AND parent = ?2 AND name = ?3";
-        change.run(text, rusqlite::params![LIVE, parent, name.as_bytes()]).map(drop)
+        change.run(text, rusqlite::params![self.tree, parent, name.as_bytes()]).map(drop)
     }
 
     /// Removes all rows of a file that has no name. Returns what its extended attributes took.
     pub(crate) fn remove_rows(&self, change: &Change<'_>, number: u64) -> Result<u64> {
         self.cut_extents(change, number, 0)?;
-        let key = rusqlite::params![LIVE, number];
+        let key = rusqlite::params![self.tree, number];
         let text = "DELETE FROM xattr WHERE tree = ?1 AND inode = ?2
                     RETURNING length(name) + length(value)";
         let xattrs = change.all(text, key, |row| row.get::<_, u64>(0))?.into_iter().sum();

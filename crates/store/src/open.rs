@@ -3,12 +3,13 @@
 use std::fs::File;
 use std::io::Error as IoError;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use rusqlite::Connection;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
-use vfs::{Caller, Counter, Limits, LockTable, Setting, Table};
+use vfs::{Caller, Counter, Limits, LockTable, Setting, Table, Timestamp};
 
 use crate::chunks::Chunks;
 use crate::contents::pages::PAGE;
@@ -26,24 +27,7 @@ impl Store {
     /// # Errors
     /// There is something of this name, or it cannot be written.
     pub fn create(path: &Path, owner: &Caller, mode: u32) -> Result<(), StoreError> {
-        let path = place(path)?;
-        if path.symlink_metadata().is_ok() {
-            return Err(StoreError::Exists(path));
-        }
-        let mut unfinished = path.clone().into_os_string();
-        unfinished.push(format!(".new-{}", std::process::id()));
-        let unfinished = PathBuf::from(unfinished);
-        let made = make_file(&unfinished, owner, mode).and_then(|()| {
-            // A link fails where a name is taken meanwhile; a rename would replace it.
-            std::fs::hard_link(&unfinished, &path).map_err(|error| match error.kind() {
-                std::io::ErrorKind::AlreadyExists => StoreError::Exists(path.clone()),
-                _ => of_file("make", &path)(error),
-            })
-        });
-        let _gone = std::fs::remove_file(&unfinished);
-        made?;
-        let directory = path.parent().unwrap_or(Path::new("/"));
-        File::open(directory).and_then(|it| it.sync_all()).map_err(of_file("make", &path))
+        finish_file(path, |unfinished| make_file(unfinished, owner, mode))
     }
 
     /// Opens a store, for this process alone.
@@ -72,9 +56,17 @@ impl Store {
             |what: &str| StoreError::Damaged { path: path.clone(), what: what.to_owned() };
         let generation = generation.ok_or_else(|| damaged("it has no file system"))?;
         let database = Database::new(path.clone(), connection).map_err(of_file("open", &path))?;
-        let store = Self::with(database, lock, limits, generation).map_err(|error| {
-            let source = error;
-            StoreError::Operation { action: "open", subject: path.display().to_string(), source }
+        let next_chunk = database.read(|reader| {
+            reader.query_row("SELECT coalesce(max(number), 0) + 1 FROM chunk", [], |row| row.get(0))
+        });
+        let store = next_chunk.and_then(|next| {
+            let (database, chunks) = (Arc::new(database), Arc::new(Chunks::new(next)));
+            Self::of_tree(LIVE, database, chunks, Arc::new(lock), limits, generation)
+        });
+        let store = store.map_err(|source| StoreError::Operation {
+            action: "open",
+            subject: path.display().to_string(),
+            source,
         })?;
         let swept = store.sweep();
         swept.map_err(|_| damaged(&store.fault().map_or_else(String::new, |fault| fault.text)))?;
@@ -84,28 +76,35 @@ impl Store {
         }
     }
 
-    fn with(database: Database, lock: File, limits: Limits, generation: u64) -> vfs::Result<Self> {
-        let (inodes, bytes, next_inode, next_chunk) = database.read(|reader| {
+    /// One of the file systems in a store that is open.
+    pub(crate) fn of_tree(
+        tree: i64,
+        database: Arc<Database>,
+        chunks: Arc<Chunks>,
+        lock: Arc<File>,
+        limits: Limits,
+        generation: u64,
+    ) -> vfs::Result<Self> {
+        let (inodes, bytes, next_inode) = database.read(|reader| {
             let text =
                 "SELECT count(*) - 1 + coalesce(sum(iif(kind = 2, 0, max(links, 1) - 1)), 0),
                             coalesce(sum(pages), 0), coalesce(sum(length(target)), 0),
                             coalesce(max(number), 0) + 1
                         FROM inode WHERE tree = ?1";
             let (inodes, pages, targets, next): (u64, u64, u64, u64) =
-                reader.query_row(text, [LIVE], |row| {
+                reader.query_row(text, [tree], |row| {
                     Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
                 })?;
             let text =
                 "SELECT coalesce(sum(length(name) + length(value)), 0) FROM xattr WHERE tree = ?1";
-            let xattrs: u64 = reader.query_row(text, [LIVE], |row| row.get(0))?;
-            let text = "SELECT coalesce(max(number), 0) + 1 FROM chunk";
-            let chunk: i64 = reader.query_row(text, [], |row| row.get(0))?;
-            Ok((inodes, pages * PAGE + targets + xattrs, next, chunk))
+            let xattrs: u64 = reader.query_row(text, [tree], |row| row.get(0))?;
+            Ok((inodes, pages * PAGE + targets + xattrs, next))
         })?;
         Ok(Self {
+            tree,
             nodes: Nodes::new(),
             open: Table::new(),
-            chunks: Chunks::new(next_chunk),
+            chunks,
             bytes: Counter::new(limits.max_bytes, Errno::NOSPC, Setting::Bytes).starting(bytes),
             inodes: Counter::new(limits.max_inodes, Errno::NOSPC, Setting::Inodes).starting(inodes),
             handles: Counter::new(limits.max_open_files, Errno::NFILE, Setting::OpenFiles),
@@ -116,7 +115,7 @@ impl Store {
             generation,
             locks: LockTable::default(),
             database,
-            _lock: lock,
+            lock,
         })
     }
 
@@ -137,11 +136,38 @@ impl Store {
                 Ok(orphans.len())
             })?;
             if left == 0 {
+                self.remove_unfinished()?;
                 let shrunk = self.database.writer().connection().execute_batch(SHRINK);
                 return self.database.note(shrunk);
             }
         }
     }
+}
+
+/// Makes a file under a name that nobody looks for, and gives it its own when it is finished.
+pub(crate) fn finish_file(
+    path: &Path,
+    make: impl FnOnce(&Path) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let path = place(path)?;
+    if path.symlink_metadata().is_ok() {
+        return Err(StoreError::Exists(path));
+    }
+    let mut unfinished = path.clone().into_os_string();
+    unfinished.push(format!(".new-{}", std::process::id()));
+    let unfinished = PathBuf::from(unfinished);
+    let made = make(&unfinished).and_then(|()| {
+        File::open(&unfinished).and_then(|file| file.sync_all()).map_err(of_file("make", &path))?;
+        // A link fails where a name is taken meanwhile; a rename would replace it.
+        std::fs::hard_link(&unfinished, &path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::AlreadyExists => StoreError::Exists(path.clone()),
+            _ => of_file("make", &path)(error),
+        })
+    });
+    let _gone = std::fs::remove_file(&unfinished);
+    made?;
+    let directory = path.parent().unwrap_or(Path::new("/"));
+    File::open(directory).and_then(|it| it.sync_all()).map_err(of_file("make", &path))
 }
 
 /// Where a store lies, without links above it.
@@ -190,7 +216,7 @@ fn check_format(connection: &Connection, path: &Path) -> Result<(), StoreError> 
 /// Writes a whole store under a name that nobody looks for.
 fn make_file(path: &Path, owner: &Caller, mode: u32) -> Result<(), StoreError> {
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
-    let file = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)
+    rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)
         .map_err(|errno| of_file("make", path)(errno.into()))?;
     let failed = |error| of_database(path, error);
     let mut connection = connect(path).map_err(failed)?;
@@ -208,22 +234,32 @@ fn make_file(path: &Path, owner: &Caller, mode: u32) -> Result<(), StoreError> {
         source,
     };
     let database = Database::unlogged(path.to_owned(), connection);
-    database.writer().change(|change| root(change, owner, mode)).map_err(database_failed)?;
-    drop(database);
-    rustix::fs::fsync(&file).map_err(|errno| of_file("make", path)(errno.into()))
+    database.writer().change(|change| root(change, owner, mode)).map_err(database_failed)
 }
 
 fn root(change: &Change<'_>, owner: &Caller, mode: u32) -> vfs::Result<()> {
-    let facts = Facts::new(mode, 2, owner.uid, owner.gid, ROOT);
-    let text = "INSERT INTO tree (number, name, made_seconds, generation) VALUES (?1, x'', ?2, 0)";
-    change.run(text, rusqlite::params![LIVE, facts.changed.seconds])?;
-    let kind = vfs::Kind::Directory;
-    let target = Box::default();
-    rows::insert(
-        change,
-        ROOT,
-        &rows::Inode { kind, generation: 0, facts, size: 0, pages: 0, target },
-    )
+    let text = "INSERT INTO tree (number, name, made_seconds, generation, is_whole)
+                VALUES (?1, x'', ?2, 0, 1)";
+    change.run(text, rusqlite::params![LIVE, Timestamp::now().seconds])?;
+    root_of(change, LIVE, owner, mode)
+}
+
+/// The first directory of a tree.
+pub(crate) fn root_of(
+    change: &Change<'_>,
+    tree: i64,
+    owner: &Caller,
+    mode: u32,
+) -> vfs::Result<()> {
+    let root = rows::Inode {
+        kind: vfs::Kind::Directory,
+        generation: 0,
+        facts: Facts::new(mode, 2, owner.uid, owner.gid, ROOT),
+        size: 0,
+        pages: 0,
+        target: Box::default(),
+    };
+    rows::insert(change, tree, ROOT, &root)
 }
 
 fn of_file<'a>(action: &'static str, path: &'a Path) -> impl Fn(IoError) -> StoreError + 'a {

@@ -9,7 +9,7 @@ use crate::database::Change;
 use crate::names::Led;
 use crate::node::{Facts, Node};
 use crate::rows;
-use crate::schema::{LIVE, ROOT};
+use crate::schema::ROOT;
 use crate::store::Store;
 
 /// What a rename is about.
@@ -99,8 +99,8 @@ impl Store {
         let after = facts_after(rename, parts);
         for (node, _, facts) in &after.all {
             match node.kind {
-                Kind::Directory => rows::update_directory(change, node.number, facts)?,
-                _ => rows::update(change, node.number, facts)?,
+                Kind::Directory => rows::update_directory(change, self.tree, node.number, facts)?,
+                _ => rows::update(change, self.tree, node.number, facts)?,
             }
         }
         Ok(after)
@@ -118,7 +118,7 @@ impl Store {
             if at == ROOT {
                 return Ok(false);
             }
-            let parent = change.one(text, rusqlite::params![LIVE, at], |row| row.get(0))?;
+            let parent = change.one(text, rusqlite::params![self.tree, at], |row| row.get(0))?;
             at = parent.ok_or(Errno::NOENT)?;
         }
         Err(change.database().damaged("a directory is below itself"))

@@ -5,7 +5,6 @@ use vfs::{Kind, Result, Timestamp};
 
 use crate::database::Change;
 use crate::node::Facts;
-use crate::schema::LIVE;
 
 /// What is known of a file, as it is in the database.
 pub(crate) struct Inode {
@@ -48,14 +47,14 @@ pub(crate) fn inode(row: &Row<'_>) -> rusqlite::Result<Inode> {
 }
 
 /// Adds a row.
-pub(crate) fn insert(change: &Change<'_>, number: u64, inode: &Inode) -> Result<()> {
+pub(crate) fn insert(change: &Change<'_>, tree: i64, number: u64, inode: &Inode) -> Result<()> {
     let facts = &inode.facts;
     change.run(
         "INSERT INTO inode (tree, number, kind, generation, mode, links, uid, gid, size, pages, parent, target,
             accessed, accessed_rest, modified, modified_rest, changed, changed_rest)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
         rusqlite::params![
-            LIVE,
+            tree,
             number,
             number_of(inode.kind),
             inode.generation,
@@ -79,7 +78,7 @@ pub(crate) fn insert(change: &Change<'_>, number: u64, inode: &Inode) -> Result<
 }
 
 /// Changes what is known of a file beside its length.
-pub(crate) fn update(change: &Change<'_>, number: u64, facts: &Facts) -> Result<()> {
+pub(crate) fn update(change: &Change<'_>, tree: i64, number: u64, facts: &Facts) -> Result<()> {
     change
         .run(
             "UPDATE inode SET mode = ?3, links = ?4, uid = ?5, gid = ?6, parent = ?7,
@@ -87,7 +86,7 @@ pub(crate) fn update(change: &Change<'_>, number: u64, facts: &Facts) -> Result<
                 changed = ?12, changed_rest = ?13
              WHERE tree = ?1 AND number = ?2",
             rusqlite::params![
-                LIVE,
+                tree,
                 number,
                 facts.mode,
                 facts.links,
@@ -106,10 +105,15 @@ pub(crate) fn update(change: &Change<'_>, number: u64, facts: &Facts) -> Result<
 }
 
 /// Changes what is known of a directory whose names have changed.
-pub(crate) fn update_directory(change: &Change<'_>, number: u64, facts: &Facts) -> Result<()> {
-    update(change, number, facts)?;
+pub(crate) fn update_directory(
+    change: &Change<'_>,
+    tree: i64,
+    number: u64,
+    facts: &Facts,
+) -> Result<()> {
+    update(change, tree, number, facts)?;
     let text = "UPDATE inode SET size = ?3 WHERE tree = ?1 AND number = ?2";
-    change.run(text, rusqlite::params![LIVE, number, facts.names]).map(drop)
+    change.run(text, rusqlite::params![tree, number, facts.names]).map(drop)
 }
 
 pub(crate) const fn number_of(kind: Kind) -> i64 {

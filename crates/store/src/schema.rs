@@ -20,7 +20,9 @@ CREATE TABLE tree (
     number INTEGER PRIMARY KEY,
     name BLOB NOT NULL UNIQUE,
     made_seconds INTEGER NOT NULL,
-    generation INTEGER NOT NULL
+    generation INTEGER NOT NULL,
+    -- It was finished; one that was not is removed when the store is opened.
+    is_whole INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE inode (
     tree INTEGER NOT NULL,
@@ -83,8 +85,22 @@ CREATE TABLE chunk (
     -- How many extents have it.
     uses INTEGER NOT NULL
 ) STRICT;
+CREATE INDEX unused ON chunk (number) WHERE uses = 0;
 CREATE TABLE bytes (
     chunk INTEGER PRIMARY KEY,
     bytes BLOB NOT NULL
 ) STRICT;
 ";
+
+/// The tables whose rows belong to a tree, and their columns after that.
+pub(crate) const OF_A_TREE: &[(&str, &str)] = &[
+    (
+        "inode",
+        "number, kind, generation, mode, links, uid, gid, size, pages, parent, target, accessed, accessed_rest, \
+         modified, modified_rest, changed, changed_rest",
+    ),
+    ("name", "parent, name, child, kind, cookie"),
+    ("xattr", "inode, name, value"),
+    ("mark", "directory, mark"),
+    ("extent", "inode, position, chunk, written, taken"),
+];

@@ -20,9 +20,11 @@ use crate::schema::{LIVE, ROOT};
 /// It is this process's alone while it is open. When it is dropped, what is late goes to the database.
 #[derive(Debug)]
 pub struct Store {
+    /// Which tree it is.
+    pub(crate) tree: i64,
     pub(crate) nodes: Nodes,
     pub(crate) open: Table<Open>,
-    pub(crate) chunks: Chunks,
+    pub(crate) chunks: Arc<Chunks>,
     pub(crate) limits: Limits,
     pub(crate) bytes: Counter,
     pub(crate) inodes: Counter,
@@ -34,9 +36,9 @@ pub struct Store {
     /// How often the store was opened: a number that is given out again is another file's.
     pub(crate) generation: u64,
     pub(crate) locks: LockTable,
-    pub(crate) database: Database,
+    pub(crate) database: Arc<Database>,
     /// Locked. Closed after all connections: closing it gives up the locks that they have on the same file.
-    pub(crate) _lock: File,
+    pub(crate) lock: Arc<File>,
 }
 
 /// An open file or directory.
@@ -87,7 +89,7 @@ impl Store {
             return Ok(node);
         }
         let found = self.database.read(|reader| {
-            one(reader, rows::SELECT, rusqlite::params![LIVE, number], rows::inode)
+            one(reader, rows::SELECT, rusqlite::params![self.tree, number], rows::inode)
         })?;
         let found = found.filter(|found| found.facts.links > 0).ok_or(Errno::NOENT)?;
         let node = Arc::new(Node {
@@ -160,7 +162,9 @@ impl Drop for Store {
     fn drop(&mut self) {
         // Nobody is left to be told.
         let _lost = self.flush_all();
-        let _unemptied = self.database.writer().empty_log();
+        if self.tree == LIVE {
+            let _unemptied = self.database.writer().empty_log();
+        }
     }
 }
 
