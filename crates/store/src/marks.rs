@@ -2,7 +2,7 @@
 
 use vfs::{Inode, Marks, Result};
 
-use crate::database::one;
+use crate::database::{all, one};
 use crate::store::Store;
 
 impl Marks for Store {
@@ -28,6 +28,12 @@ impl Marks for Store {
         let text = "DELETE FROM mark WHERE tree = ?1 AND directory = ?2 AND mark = ?3";
         let values = rusqlite::params![self.tree, directory.0, mark];
         self.database.writer().change(|change| change.run(text, values).map(drop))
+    }
+
+    fn all(&self, directory: Inode) -> Result<Vec<Vec<u8>>> {
+        let text = "SELECT mark FROM mark WHERE tree = ?1 AND directory = ?2";
+        let values = rusqlite::params![self.tree, directory.0];
+        self.database.read(|reader| all(reader, text, values, |row| row.get(0)))
     }
 
     fn any(&self, directory: Inode) -> Result<bool> {

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use rustix::io::Errno;
-use vfs::{Caller, Entry, Error, Kind, Name, New, Result, Setting, inherit};
+use vfs::{Caller, Entry, Error, Inode, Kind, Name, New, Result, Setting, inherit};
 
 use crate::database::{Change, one};
 use crate::node::{Facts, Node};
@@ -43,10 +43,32 @@ impl Store {
         new: New<'_>,
         mode: u32,
     ) -> Result<Entry> {
+        let target = if let New::Link(target) = new { target } else { &[] };
+        self.make_kind(caller, parent, name, new.kind(), target, mode)
+    }
+
+    /// Makes what a layer of overlayfs has for a name that is removed, for whoever keeps such layers. No guest has a way
+    /// to it: to guests it is a device that does not exist.
+    ///
+    /// # Errors
+    /// As [`vfs::Engine::make`].
+    pub fn make_whiteout(&self, caller: &Caller, parent: Inode, name: Name<'_>) -> Result<Entry> {
+        let parent = self.node(parent)?;
+        self.make_kind(caller, &parent, name, Kind::CharacterDevice, &[], 0)
+    }
+
+    fn make_kind(
+        &self,
+        caller: &Caller,
+        parent: &Node,
+        name: Name<'_>,
+        kind: Kind,
+        target: &[u8],
+        mode: u32,
+    ) -> Result<Entry> {
         parent.directory()?;
         let number = self.next_inode.fetch_add(1, Ordering::Relaxed);
-        let is_directory = new == New::Directory;
-        let target = if let New::Link(target) = new { target } else { &[] };
+        let is_directory = kind == Kind::Directory;
         let mut writer = self.database.writer();
         let before = parent.facts();
         let after = before.names_changed(1, i32::from(is_directory));
@@ -54,10 +76,10 @@ impl Store {
             self.check_new_name(change, parent, &before, name)?;
             let inode = Taken::new(&self.inodes, 1)?;
             let text = Taken::new(&self.bytes, target.len() as u64)?;
-            let (mode, gid) = inherit(caller, &parent.attributes(), new.kind(), mode);
+            let (mode, gid) = inherit(caller, &parent.attributes(), kind, mode);
             let links = if is_directory { 2 } else { 1 };
             let made = rows::Inode {
-                kind: new.kind(),
+                kind,
                 generation: self.generation,
                 facts: Facts::new(mode, links, caller.uid, gid, parent.number),
                 size: 0,
@@ -65,7 +87,7 @@ impl Store {
                 target: target.into(),
             };
             rows::insert(change, self.tree, number, &made)?;
-            self.put_name(change, parent.number, name, number, new.kind())?;
+            self.put_name(change, parent.number, name, number, kind)?;
             rows::update_directory(change, self.tree, parent.number, &after)?;
             Ok((inode, text))
         })?;

@@ -15,6 +15,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("testing", &[]),
     ("vfs", &[]),
     ("store", &["vfs"]),
+    ("snapshot", &["store", "vfs"]),
     ("policy", &["plan", "walls"]),
     ("manifest", &["plan", "policy"]),
     ("jail", &["plan", "sys", "walls"]),
