@@ -184,6 +184,8 @@ pub trait Marks: Send + Sync {
     fn set(&self, directory: Inode, mark: &[u8]) -> Result<()>;
     /// Removes it, if it is there.
     fn clear(&self, directory: Inode, mark: &[u8]) -> Result<()>;
+    /// All of them, in any order.
+    fn all(&self, directory: Inode) -> Result<Vec<Vec<u8>>>;
     /// Whether there is any.
     fn any(&self, directory: Inode) -> Result<bool>;
 }

@@ -42,13 +42,14 @@ pub use filesystem::{
     Times,
 };
 pub use host::{Host, HostMode};
-pub use limits::{Limits, Setting};
+pub use limits::{Counter, Limits, Setting};
 pub use locks::{Held as HeldLock, LockKind, LockTable, Patience, Range};
 pub use memory::Memory;
 pub use mounts::{Mounts, Placement};
 pub use name::{LONGEST_NAME, LONGEST_PATH, Name};
 pub use overlay::Overlay;
 pub use read_only::ReadOnly;
-pub use rules::Wish;
+pub use rules::{Wish, inherit};
 pub use scope::{Grant, Scoped};
+pub use table::{Table, read, write};
 pub use walker::Follow;

@@ -76,19 +76,26 @@ impl Setting {
 
 /// A count that may not go beyond a limit.
 #[derive(Debug)]
-pub(crate) struct Counter {
+pub struct Counter {
     used: AtomicU64,
     most: u64,
     refusal: Error,
 }
 
 impl Counter {
-    pub(crate) const fn new(most: u64, errno: Errno, setting: Setting) -> Self {
+    /// Nothing is used yet; beyond `most` it is this error.
+    pub const fn new(most: u64, errno: Errno, setting: Setting) -> Self {
         Self { used: AtomicU64::new(0), most, refusal: Error::of_setting(errno, setting) }
     }
 
+    /// So much is used already, be that more than may be.
+    #[must_use]
+    pub const fn starting(self, used: u64) -> Self {
+        Self { used: AtomicU64::new(used), ..self }
+    }
+
     /// Takes some, or none.
-    pub(crate) fn take(&self, count: u64) -> Result<()> {
+    pub fn take(&self, count: u64) -> Result<()> {
         let before = self.used.fetch_add(count, Ordering::Relaxed);
         if before.checked_add(count).is_some_and(|after| after <= self.most) {
             return Ok(());
@@ -97,15 +104,18 @@ impl Counter {
         Err(self.refusal)
     }
 
-    pub(crate) fn give(&self, count: u64) {
+    /// Gives some back.
+    pub fn give(&self, count: u64) {
         self.used.fetch_sub(count, Ordering::Relaxed);
     }
 
-    pub(crate) fn used(&self) -> u64 {
+    /// How much is taken.
+    pub fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed).min(self.most)
     }
 
-    pub(crate) const fn most(&self) -> u64 {
+    /// How much can be taken at most.
+    pub const fn most(&self) -> u64 {
         self.most
     }
 }

@@ -8,8 +8,8 @@ use rustix::io::Errno;
 use crate::attributes::{Attributes, Changes, Space};
 use crate::caller::Caller;
 use crate::engine::{
-    Abilities, Allocate, Engine, Entry, Handle, Inode, Listed, New, Rename, Seek, SetXattr, Use,
-    WriteAt, Written,
+    Abilities, Allocate, Engine, Entry, Handle, Inode, Listed, Marks, New, Rename, Seek, SetXattr,
+    Use, WriteAt, Written,
 };
 use crate::error::Result;
 use crate::locks::LockTable;
@@ -150,5 +150,37 @@ impl Engine for ReadOnly {
 
     fn are_together(&self, one: Inode, other: Inode) -> bool {
         self.0.are_together(one, other)
+    }
+
+    fn marks(&self) -> Option<&dyn Marks> {
+        self.0.marks().map(|_| self as &dyn Marks)
+    }
+}
+
+impl ReadOnly {
+    fn below(&self) -> Result<&dyn Marks> {
+        self.0.marks().ok_or(Errno::OPNOTSUPP.into())
+    }
+}
+
+impl Marks for ReadOnly {
+    fn has(&self, directory: Inode, mark: &[u8]) -> Result<bool> {
+        self.below()?.has(directory, mark)
+    }
+
+    fn set(&self, _: Inode, _: &[u8]) -> Result<()> {
+        Err(Errno::ROFS.into())
+    }
+
+    fn clear(&self, _: Inode, _: &[u8]) -> Result<()> {
+        Err(Errno::ROFS.into())
+    }
+
+    fn all(&self, directory: Inode) -> Result<Vec<Vec<u8>>> {
+        self.below()?.all(directory)
+    }
+
+    fn any(&self, directory: Inode) -> Result<bool> {
+        self.below()?.any(directory)
     }
 }

@@ -114,12 +114,7 @@ pub(crate) fn after_write(caller: &Caller, file: &Attributes) -> Option<u32> {
 }
 
 /// The mode and group of something new in a directory.
-pub(crate) fn inherit(
-    caller: &Caller,
-    directory: &Attributes,
-    kind: Kind,
-    mode: u32,
-) -> (u32, u32) {
+pub fn inherit(caller: &Caller, directory: &Attributes, kind: Kind, mode: u32) -> (u32, u32) {
     if directory.mode & SET_GID == 0 {
         return (mode, caller.gid);
     }

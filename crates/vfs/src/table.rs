@@ -10,46 +10,55 @@ type Shard<T> = RwLock<HashMap<u64, Arc<T>, BuildHasherDefault<Spread>>>;
 
 /// Values by number.
 #[derive(Debug)]
-pub(crate) struct Table<T> {
+pub struct Table<T> {
     shards: Box<[Shard<T>]>,
     next: AtomicU64,
 }
 
+impl<T> Default for Table<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<T> Table<T> {
-    pub(crate) fn new() -> Self {
+    /// An empty one.
+    pub fn new() -> Self {
         let shards = (0..SHARDS).map(|_| RwLock::default()).collect();
         Self { shards, next: AtomicU64::new(1) }
     }
 
     /// A number that nothing had before.
-    pub(crate) fn next(&self) -> u64 {
+    pub fn next(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    pub(crate) fn get(&self, number: u64) -> Option<Arc<T>> {
+    /// The value of a number.
+    pub fn get(&self, number: u64) -> Option<Arc<T>> {
         read(self.shard(number)?).get(&number).cloned()
     }
 
-    pub(crate) fn put(&self, number: u64, value: Arc<T>) {
+    /// Gives a number a value.
+    pub fn put(&self, number: u64, value: Arc<T>) {
         if let Some(shard) = self.shard(number) {
             write(shard).insert(number, value);
         }
     }
 
     /// Takes it out; none if somebody else has.
-    pub(crate) fn take(&self, number: u64) -> Option<Arc<T>> {
+    pub fn take(&self, number: u64) -> Option<Arc<T>> {
         write(self.shard(number)?).remove(&number)
     }
 
     /// Takes it out if it is so while nobody can get it.
-    pub(crate) fn take_if(&self, number: u64, is_so: impl FnOnce(&T) -> bool) -> Option<Arc<T>> {
+    pub fn take_if(&self, number: u64, is_so: impl FnOnce(&T) -> bool) -> Option<Arc<T>> {
         let mut shard = write(self.shard(number)?);
         let is_so = shard.get(&number).is_some_and(|value| is_so(value));
         if is_so { shard.remove(&number) } else { None }
     }
 
     /// All that are there, shard by shard.
-    pub(crate) fn for_each(&self, mut see: impl FnMut(&Arc<T>)) {
+    pub fn for_each(&self, mut see: impl FnMut(&Arc<T>)) {
         for shard in &self.shards {
             for value in read(shard).values() {
                 see(value);
@@ -65,12 +74,12 @@ impl<T> Table<T> {
 }
 
 /// Reads what a lock holds; whoever panicked while it held the lock was about to be killed.
-pub(crate) fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+pub fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
     lock.read().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// As [`read`], alone.
-pub(crate) fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
+pub fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
     lock.write().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -16,6 +16,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("vfs", &[]),
     ("conformance", &["testing", "vfs"]),
     ("fileserver", &["sys", "vfs"]),
+    ("store", &["vfs"]),
+    ("snapshot", &["store", "vfs"]),
     ("policy", &["plan", "walls"]),
     ("manifest", &["plan", "policy"]),
     ("jail", &["plan", "sys", "walls"]),

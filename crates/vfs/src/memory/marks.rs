@@ -25,6 +25,12 @@ impl Marks for Memory {
         Ok(())
     }
 
+    fn all(&self, directory: Inode) -> Result<Vec<Vec<u8>>> {
+        let node = self.node(directory)?;
+        let names = read(&node.directory()?.names);
+        Ok(names.marks.iter().map(|mark| mark.to_vec()).collect())
+    }
+
     fn any(&self, directory: Inode) -> Result<bool> {
         Ok(!read(&self.node(directory)?.directory()?.names).marks.is_empty())
     }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use rustix::io::Errno;
 use vfs::{
-    At, Caller, Engine, FileSystem, Follow, Limits, Memory, New, NewTime, OpenFlags, Overlay,
-    Owner, ReadOnly, Replace, SetXattr, Setting, Times, Timestamp,
+    At, Caller, Engine, FileSystem, Follow, Limits, New, NewTime, OpenFlags, Overlay, Owner,
+    ReadOnly, Replace, SetXattr, Setting, Times, Timestamp,
 };
 
 use crate::engines;
@@ -19,7 +19,7 @@ fn file_system(engine: &Arc<dyn Engine>) -> FileSystem {
 fn layers(fill: impl Fn(&Shell<'_>), upper: Limits) -> (FileSystem, FileSystem, FileSystem) {
     let lower = engines::memory(Limits::default());
     fill(&Shell::new(&file_system(&lower), 0));
-    let top: Arc<dyn Engine> = Arc::new(Memory::new(&Caller::root(), 0o755, upper));
+    let top = engines::memory(upper);
     let frozen: Arc<dyn Engine> = Arc::new(ReadOnly::new(Arc::clone(&lower)));
     let overlay = Overlay::new(vec![frozen], Arc::clone(&top), &Limits::default()).unwrap();
     (file_system(&lower), file_system(&top), FileSystem::new(Arc::new(overlay), &Limits::default()))
