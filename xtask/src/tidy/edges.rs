@@ -14,6 +14,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("audit", &[]),
     ("testing", &[]),
     ("vfs", &[]),
+    ("model", &[]),
     ("policy", &["plan", "walls"]),
     ("manifest", &["plan", "policy"]),
     ("jail", &["plan", "sys", "walls"]),
