@@ -15,6 +15,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("testing", &[]),
     ("vfs", &[]),
     ("model", &[]),
+    ("tools", &["plan", "policy"]),
     ("policy", &["plan", "walls"]),
     ("manifest", &["plan", "policy"]),
     ("jail", &["plan", "sys", "walls"]),
