@@ -44,6 +44,36 @@ pub enum Step {
         /// What it gets.
         arguments: Value,
     },
+    /// Several in one answer.
+    Together(Vec<Step>),
+    /// One again and again, without end.
+    Forever(Box<Step>),
+}
+
+/// What a server does wrong at one request.
+#[derive(Clone, Debug)]
+pub enum Fault {
+    /// Nothing.
+    None,
+    /// Answers by an error. `KEY` in the message or a field stands for the key that the client sent.
+    Status {
+        /// Such as 429.
+        status: u16,
+        /// Fields beside it.
+        headers: Vec<(&'static str, String)>,
+        /// What it says.
+        message: String,
+    },
+    /// Sends this as its whole stream.
+    Raw(String),
+    /// Closes the connection after so many events.
+    Cut(usize),
+    /// Sends nothing for so many seconds, then answers.
+    Silent(f64),
+    /// Waits so many seconds between events.
+    Slow(f64),
+    /// Says that its stream is of another kind.
+    Kind(&'static str),
 }
 
 impl ModelServer {
@@ -52,13 +82,22 @@ impl ModelServer {
     /// # Panics
     /// If it cannot be started. Ask [`crate::has`] for `python3` first.
     pub fn start(steps: &[Step], report: &str) -> Self {
+        Self::start_faulty(steps, report, &[])
+    }
+
+    /// As [`start`](Self::start), with what goes wrong at the first request, the second, and so on.
+    ///
+    /// # Panics
+    /// As `start`.
+    pub fn start_faulty(steps: &[Step], report: &str, faults: &[Fault]) -> Self {
         let directory = TempDir::new().expect("a directory");
         for (name, text) in FILES {
             fs::write(directory.path().join(name), text).expect("a file of the server");
         }
         let steps: Vec<Value> = steps.iter().map(Step::written).collect();
         let script = directory.path().join("script.json");
-        let text = json!({ "steps": steps, "report": report }).to_string();
+        let faults: Vec<Value> = faults.iter().map(Fault::written).collect();
+        let text = json!({ "steps": steps, "report": report, "faults": faults }).to_string();
         fs::write(&script, text).expect("a script");
         let mut command = Command::new(find("python3").expect("python3"));
         command.arg("-B").arg(directory.path().join("server.py"));
@@ -116,6 +155,30 @@ impl Step {
             Self::Edit { path, old, new } => json!({ "edit": path, "old": old, "new": new }),
             Self::Run(command) => json!({ "run": command }),
             Self::Call { tool, arguments } => json!({ "call": tool, "arguments": arguments }),
+            Self::Together(steps) => {
+                json!({ "together": steps.iter().map(Step::written).collect::<Vec<_>>() })
+            }
+            Self::Forever(step) => json!({ "forever": step.written() }),
+        }
+    }
+}
+
+impl Fault {
+    fn written(&self) -> Value {
+        match self {
+            Self::None => Value::Null,
+            Self::Status { status, headers, message } => {
+                let headers: serde_json::Map<String, Value> = headers
+                    .iter()
+                    .map(|(name, value)| ((*name).to_owned(), json!(value)))
+                    .collect();
+                json!({ "status": status, "headers": headers, "message": message })
+            }
+            Self::Raw(text) => json!({ "raw": text }),
+            Self::Cut(events) => json!({ "cut": events }),
+            Self::Silent(seconds) => json!({ "silent": seconds }),
+            Self::Slow(seconds) => json!({ "slow": seconds }),
+            Self::Kind(kind) => json!({ "kind": kind }),
         }
     }
 }

@@ -18,6 +18,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("fileserver", &["sys", "vfs"]),
     ("store", &["vfs"]),
     ("snapshot", &["store", "vfs"]),
+    ("model", &[]),
+    ("tools", &["plan", "policy"]),
     ("policy", &["plan", "walls"]),
     ("manifest", &["plan", "policy"]),
     ("jail", &["plan", "sys", "walls"]),

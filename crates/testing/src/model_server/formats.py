@@ -1,7 +1,7 @@
 """The interfaces of model providers: how each asks, and how each is answered, whole and as a stream.
 
-One class for each, with `read`, `whole` and `stream`. What a model says is ("text", words) or ("call", tool, arguments,
-number). Never decides what is said.
+One class for each, with `read`, `whole` and `stream`. What a model says is ("text", words) or ("calls", [(tool,
+arguments, number)…]). Never decides what is said.
 """
 
 import json
@@ -93,26 +93,30 @@ class Messages:
         if said[0] == "text":
             message |= {"content": [{"type": "text", "text": said[1]}], "stop_reason": "end_turn"}
         else:
-            _, tool, arguments, number = said
-            block = {"type": "tool_use", "id": f"toolu_{number}", "name": tool, "input": arguments}
-            message |= {"content": [block], "stop_reason": "tool_use"}
+            blocks = [
+                {"type": "tool_use", "id": f"toolu_{number}", "name": tool, "input": arguments}
+                for tool, arguments, number in said[1]
+            ]
+            message |= {"content": blocks, "stop_reason": "tool_use"}
         return message
 
     @classmethod
     def stream(cls, asked, said):
         message = cls.whole(asked, said)
-        (block,) = message["content"]
-        if block["type"] == "text":
-            start = {"type": "text", "text": ""}
-            delta = {"type": "text_delta", "text": block["text"]}
-        else:
-            start = block | {"input": {}}
-            delta = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
-        events = [
-            {"type": "message_start", "message": cls.message(asked)},
-            {"type": "content_block_start", "index": 0, "content_block": start},
-            {"type": "content_block_delta", "index": 0, "delta": delta},
-            {"type": "content_block_stop", "index": 0},
+        events = [{"type": "message_start", "message": cls.message(asked)}]
+        for index, block in enumerate(message["content"]):
+            if block["type"] == "text":
+                start = {"type": "text", "text": ""}
+                delta = {"type": "text_delta", "text": block["text"]}
+            else:
+                start = block | {"input": {}}
+                delta = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+            events += [
+                {"type": "content_block_start", "index": index, "content_block": start},
+                {"type": "content_block_delta", "index": index, "delta": delta},
+                {"type": "content_block_stop", "index": index},
+            ]
+        events += [
             {
                 "type": "message_delta",
                 "delta": {"stop_reason": message["stop_reason"], "stop_sequence": None},
@@ -141,9 +145,15 @@ class Completions:
     def said(said):
         if said[0] == "text":
             return {"role": "assistant", "content": said[1]}, "stop"
-        _, tool, arguments, number = said
-        function = {"name": tool, "arguments": json.dumps(arguments)}
-        calls = [{"index": 0, "id": f"call_{number}", "type": "function", "function": function}]
+        calls = [
+            {
+                "index": index,
+                "id": f"call_{number}",
+                "type": "function",
+                "function": {"name": tool, "arguments": json.dumps(arguments)},
+            }
+            for index, (tool, arguments, number) in enumerate(said[1])
+        ]
         return {"role": "assistant", "content": None, "tool_calls": calls}, "tool_calls"
 
     @classmethod
@@ -195,11 +205,14 @@ class Responses:
         return Request("responses", body.get("model", ""), bool(body.get("stream")), False, offered, results, schema)
 
     @classmethod
-    def item(cls, said):
+    def items(cls, said):
         if said[0] == "text":
             content = [{"type": "output_text", "text": said[1], "annotations": []}]
-            return {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": content}
-        _, tool, arguments, number = said
+            return [{"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": content}]
+        return [cls.item(*call) for call in said[1]]
+
+    @classmethod
+    def item(cls, tool, arguments, number):
         call = {"id": f"item_{number}", "call_id": f"call_{number}", "name": tool, "status": "completed"}
         if isinstance(arguments, str):
             return call | {"type": "custom_tool_call", "input": arguments}
@@ -214,23 +227,19 @@ class Responses:
             "output_tokens_details": {"reasoning_tokens": 0},
             "total_tokens": 2,
         }
-        return cls.begun(asked) | {"status": "completed", "output": [cls.item(said)], "usage": usage}
+        return cls.begun(asked) | {"status": "completed", "output": cls.items(said), "usage": usage}
 
     @classmethod
     def stream(cls, asked, said):
-        item = cls.item(said)
-        begun = item | {"status": "in_progress"}
-        events = [
-            {"type": "response.created", "response": cls.begun(asked)},
-            {"type": "response.output_item.added", "output_index": 0, "item": begun | cls.empty(item)},
-        ]
-        if item["type"] == "message":
-            place = {"item_id": item["id"], "output_index": 0, "content_index": 0}
-            events.append({"type": "response.output_text.delta", "delta": said[1]} | place)
-        events += [
-            {"type": "response.output_item.done", "output_index": 0, "item": item},
-            {"type": "response.completed", "response": cls.whole(asked, said)},
-        ]
+        events = [{"type": "response.created", "response": cls.begun(asked)}]
+        for index, item in enumerate(cls.items(said)):
+            begun = item | {"status": "in_progress"} | cls.empty(item)
+            events.append({"type": "response.output_item.added", "output_index": index, "item": begun})
+            if item["type"] == "message":
+                place = {"item_id": item["id"], "output_index": index, "content_index": 0}
+                events.append({"type": "response.output_text.delta", "delta": said[1]} | place)
+            events.append({"type": "response.output_item.done", "output_index": index, "item": item})
+        events.append({"type": "response.completed", "response": cls.whole(asked, said)})
         return [(event["type"], event | {"sequence_number": at}) for at, event in enumerate(events)]
 
     @staticmethod
@@ -281,11 +290,13 @@ class Gemini:
     @staticmethod
     def whole(asked, said):
         if said[0] == "text":
-            part = {"text": said[1]}
+            parts = [{"text": said[1]}]
         else:
-            _, tool, arguments, number = said
-            part = {"functionCall": {"id": f"call_{number}", "name": tool, "args": arguments}}
-        candidate = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}
+            parts = [
+                {"functionCall": {"id": f"call_{number}", "name": tool, "args": arguments}}
+                for tool, arguments, number in said[1]
+            ]
+        candidate = {"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}
         usage = {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2}
         return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": asked.model}
 

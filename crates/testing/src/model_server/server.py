@@ -12,8 +12,20 @@ that the agent sends back. So agents may retry, and may hold several conversatio
 SCRIPT is a JSON file: {"steps": [STEP…], "report": TEXT}. A step is one of
 
     {"read": PATH}    {"edit": PATH, "old": TEXT, "new": TEXT}    {"run": COMMAND}    {"call": TOOL, "arguments": {…}}
+    {"together": [STEP…]}    {"forever": STEP}
 
-and after the last one the report is said. RECORD receives one line of JSON for each request. The first line on standard
+and after the last one the report is said. Those of `together` are called in one answer; `forever` is the last step, and
+never ends. "faults" is a list: the server does wrong what it says at the first request, the second, and so on; null is
+no fault. A fault is one of
+
+    {"status": NUMBER, "headers": {…}, "message": TEXT}    an error; "KEY" in the message stands for the client's key
+    {"raw": TEXT}         these bytes as the whole stream
+    {"cut": NUMBER}       the connection ends after so many events
+    {"silent": SECONDS}   nothing for so long, before the answer
+    {"slow": SECONDS}     so long between events
+    {"kind": TEXT}        another content type
+
+RECORD receives one line of JSON for each request. The first line on standard
 output is `listening PORT`. The server ends when its standard input does.
 """
 
@@ -36,19 +48,30 @@ class Script:
         written = json.loads(text)
         self.steps = written["steps"]
         self.report = written.get("report", "done")
+        self.faults = written.get("faults", [])
+
+    def fault(self):
+        """What is done wrong now."""
+        return (self.faults.pop(0) if self.faults else None) or {}
 
     def answer(self, request):
-        """What the model says now: ("call", tool, arguments, number) or ("text", words)."""
+        """What the model says now: ("calls", [(tool, arguments, number)…]) or ("text", words)."""
         if request.schema is not None:
             return ("text", json.dumps(tools.value_of(request.schema)))
         if not request.tools:
             # Titles, summaries, checks whether a key is valid.
             return ("text", "ok")
-        done = len(request.results)
-        if done >= len(self.steps):
-            return ("text", self.report)
-        tool, arguments = tools.call(self.steps[done], request.tools)
-        return ("call", tool, arguments, done)
+        number = done = len(request.results)
+        for step in self.steps:
+            together = step["together"] if "together" in step else [step]
+            if "forever" in step:
+                together = [step["forever"]]
+            elif done >= len(together):
+                done -= len(together)
+                continue
+            calls = [tools.call(one, request.tools) for one in together]
+            return ("calls", [(tool, arguments, number + at) for at, (tool, arguments) in enumerate(calls)])
+        return ("text", self.report)
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -88,12 +111,17 @@ class Handler(BaseHTTPRequestHandler):
         if asked.counts_tokens:
             self.reply(200, {"input_tokens": 1, "totalTokens": 1})
             return
+        fault = self.server.fault()
+        if "status" in fault:
+            self.refuse(fault)
+            return
+        time.sleep(fault.get("silent", 0))
         try:
             said = self.server.script.answer(asked)
         except tools.NoTool as error:
             said = ("text", f"the script cannot go on: {error}")
         if asked.streams:
-            self.stream(form.stream(asked, said))
+            self.stream(form.stream(asked, said), fault)
         else:
             self.reply(200, form.whole(asked, said))
 
@@ -133,18 +161,38 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(text)
 
-    def stream(self, events):
+    def refuse(self, fault):
+        key = self.headers.get("x-api-key") or self.headers.get("authorization", "").removeprefix("Bearer ")
+        message = fault.get("message", "refused").replace("KEY", key)
+        text = json.dumps({"type": "error", "error": {"type": "error", "message": message}}).encode()
+        self.send_response(fault["status"])
+        for name, value in fault.get("headers", {}).items():
+            self.send_header(name, value.replace("KEY", key))
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def stream(self, events, fault):
         self.send_response(200)
-        self.send_header("content-type", "text/event-stream")
+        self.send_header("content-type", fault.get("kind", "text/event-stream"))
         self.send_header("cache-control", "no-cache")
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
-        for name, data in events:
+        for number, (name, data) in enumerate(events):
+            if number == fault.get("cut"):
+                self.close_connection = True
+                return
             text = f"event: {name}\n" if name else ""
             text += f"data: {data if isinstance(data, str) else json.dumps(data)}\n\n"
+            if "raw" in fault:
+                text = fault["raw"]
             piece = text.encode()
             self.wfile.write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
             self.wfile.flush()
+            time.sleep(fault.get("slow", 0))
+            if "raw" in fault:
+                break
         self.wfile.write(b"0\r\n\r\n")
 
     def log_message(self, *_):
@@ -162,6 +210,10 @@ class Server(ThreadingHTTPServer):
         self.script = script
         self.lock = threading.Lock()
         self.file = open(record, "a", encoding="utf-8")
+
+    def fault(self):
+        with self.lock:
+            return self.script.fault()
 
     def write(self, line):
         with self.lock:
