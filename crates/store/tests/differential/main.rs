@@ -9,17 +9,10 @@
     clippy::expect_used,
     reason = "tests"
 )]
-#![allow(dead_code, reason = "shared with the engines of `vfs`")]
-
-#[path = "../../../vfs/tests/differential/guest.rs"]
-mod guest;
-#[path = "../../../vfs/tests/differential/operation.rs"]
-mod operation;
-
 use std::sync::Arc;
 
-use guest::Guest;
-use operation::{Operation, Outcome, Random, System};
+use conformance::random::Random;
+use conformance::{Guest, Operation, Outcome, System as _, compare, everything};
 use rustix::fs::{Mode, OFlags};
 use store::Store;
 use vfs::{Caller, Engine, Host, HostMode, Limits, Memory};
@@ -37,7 +30,7 @@ fn store_answers_as_tmpfs() {
     }
     let directory = tempfile::tempdir_in("/dev/shm").unwrap();
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    compare(|number| {
+    compare_with(|number| {
         let path = directory.path().join(number.to_string());
         std::fs::create_dir(&path).unwrap();
         let opened = rustix::fs::open(path, flags, Mode::empty()).unwrap();
@@ -48,14 +41,11 @@ fn store_answers_as_tmpfs() {
 /// A15, A18: and as memory does, for whoever is not root.
 #[test]
 fn store_answers_as_memory() {
-    compare(|_| Arc::new(Memory::new(&Caller::root(), 0o755, Limits::default())));
+    compare_with(|_| Arc::new(Memory::new(&Caller::root(), 0o755, Limits::default())));
 }
 
-fn compare(mut other: impl FnMut(u64) -> Arc<dyn Engine>) {
-    let operations = std::env::var("STOCKADE_VFS_OPERATIONS")
-        .map_or(USUAL, |text| text.parse().expect("STOCKADE_VFS_OPERATIONS is a number"));
-    let first_seed: u64 =
-        std::env::var("STOCKADE_VFS_SEED").map_or(1, |text| text.parse().unwrap());
+fn compare_with(mut other: impl FnMut(u64) -> Arc<dyn Engine>) {
+    let (operations, first_seed) = (compare::operations(USUAL), compare::first_seed());
     let limits = Limits::default();
     let directory = tempfile::tempdir().unwrap();
     for number in 0..operations.div_ceil(SEQUENCE) {
@@ -71,17 +61,17 @@ fn compare(mut other: impl FnMut(u64) -> Arc<dyn Engine>) {
             let expected = kernel.run(&operation);
             let found = guest.run(&operation);
             if expected != found {
-                tell(&history);
+                compare::tell(&history);
                 panic!("seed {seed}: {operation:?}\n  expected {expected:?}\n  found  {found:?}");
             }
             history.push((operation, expected));
         }
-        let expected = operation::everything(&mut kernel);
+        let expected = everything(&mut kernel);
         for when in ["in the end", "after it was opened again"] {
-            let found = operation::everything(&mut guest);
+            let found = everything(&mut guest);
             for (one, other) in expected.iter().zip(&found) {
                 if one != other {
-                    tell(&history);
+                    compare::tell(&history);
                     panic!("seed {seed}, {when}:\n  expected {one:?}\n  found {other:?}");
                 }
             }
@@ -93,13 +83,5 @@ fn compare(mut other: impl FnMut(u64) -> Arc<dyn Engine>) {
         }
         drop(guest);
         std::fs::remove_file(&path).unwrap();
-    }
-}
-
-fn tell(history: &[(Operation, Outcome)]) {
-    let last: usize =
-        std::env::var("STOCKADE_VFS_HISTORY").map_or(25, |text| text.parse().unwrap());
-    for (operation, outcome) in &history[history.len().saturating_sub(last)..] {
-        eprintln!("{operation:?} -> {outcome:?}");
     }
 }
