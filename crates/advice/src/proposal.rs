@@ -240,13 +240,18 @@ impl Proposal {
     /// The file that says what a project's file can say.
     pub fn file(&self, command: &str) -> String {
         let mut text = format!("{MARK} -- {}\nversion = 1\n\n[cage.default]\n", shown(command));
-        text.push_str("fs = [\n");
+        // Without a path there is no list: an empty one would read like a grant.
+        if !self.project.is_empty() {
+            text.push_str("fs = [\n");
+        }
         for (path, (access, used)) in &self.project {
             let path = path.replace('\\', "\\\\").replace('"', "\\\"");
             let count = if *used > 0 { format!(" # {used} paths") } else { String::new() };
             text.push_str(&format!("    {{ {} = \"{}\" }},{count}\n", access.word(), shown(path)));
         }
-        text.push_str("]\n");
+        if !self.project.is_empty() {
+            text.push_str("]\n");
+        }
         if !self.hosts.is_empty() {
             let hosts: Vec<String> =
                 self.hosts.iter().map(|host| format!("\"{}\"", shown(host))).collect();

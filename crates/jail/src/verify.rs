@@ -161,11 +161,16 @@ impl<'a> Entry<'a> {
         if kind == Kind::Any {
             return Ok(());
         }
-        let is_safe = self.all_options.split(|byte| *byte == b',').any(|word| word == b"userxattr");
-        if self.file_system == b"overlay" && is_safe {
-            return Ok(());
+        let has =
+            |name: &[u8]| self.all_options.split(|byte| *byte == b',').any(|word| word == name);
+        if self.file_system != b"overlay" || !has(b"userxattr") {
+            return Err(self.differs("it is not the view with a layer that was granted"));
         }
-        Err(self.differs("it is not the view with a layer that was granted"))
+        // What overlayfs makes of one whose directory it cannot use, and says to nobody.
+        if !has(b"rw") {
+            return Err(self.differs("the kernel cannot write to its layer, and made it read-only"));
+        }
+        Ok(())
     }
 
     fn check(&self, attributes: u64) -> Result<(), SetupFailure> {

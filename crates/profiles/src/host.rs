@@ -71,9 +71,14 @@ impl Host {
             let home = self.home.as_ref()?;
             rustix::fs::stat(home.as_path()).ok().map(|home| home.st_uid)
         };
+        let in_home = || self.home.as_ref().is_some_and(|home| path.is_within(home));
         let is_own = match caller.is_root() {
-            true => of_home() == Some(status.st_uid),
-            false => status.st_uid == caller.as_raw(),
+            // Root's cages are one user in the project and the home, and nobody's elsewhere.
+            true => in_home() && of_home() == Some(status.st_uid),
+            false => {
+                let group = rustix::process::getegid();
+                status.st_uid == caller.as_raw() && status.st_gid == group.as_raw()
+            }
         };
         is_own && FileType::from_raw_mode(status.st_mode) == FileType::Directory
     }

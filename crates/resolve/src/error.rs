@@ -160,6 +160,13 @@ pub enum PathProblem {
     },
     /// It is a file, and only a directory can have a layer above it.
     FileWithLayer,
+    /// For root, it lies neither in the project nor in the home, where alone files are the cage's own.
+    LayerOutside,
+    /// It belongs to another group than the first of this user, who can make no file of that group in a layer.
+    LayerOfOtherGroup {
+        /// The group.
+        group: u32,
+    },
     /// It belongs to somebody else, so that nothing of it could be changed in a layer.
     LayerOverOthers {
         /// Its owner.
@@ -240,6 +247,15 @@ impl fmt::Display for PathProblem {
             Self::FileWithLayer => formatter.write_str(
                 "it is a file, and only a directory can be copied on write; name the directory that it \
                  lies in",
+            ),
+            Self::LayerOutside => formatter.write_str(
+                "for root only the project and what lies in the home can have a layer; grant it `ro`, or \
+                 start the cage as the user whom it belongs to",
+            ),
+            Self::LayerOfOtherGroup { group } => write!(
+                formatter,
+                "it belongs to group {group}, and in a layer you can only have files of your own first one; \
+                 start the cage with that group (`sg GROUP -c 'stockade …'`), or grant it `rw`"
             ),
             Self::LayerOverOthers { owner } => write!(
                 formatter,

@@ -59,13 +59,18 @@ pub(super) fn check_layered(opened: &Opened, ownership: &Ownership) -> Result<()
     if !opened.status.is_directory() {
         return Err(PathProblem::FileWithLayer);
     }
-    let own = rustix::process::geteuid();
-    let is_own = match own.is_root() {
-        true => ownership.caller_owned && ownership.owner.0 == opened.status.owner.0,
-        false => opened.status.owner.0 == own.as_raw(),
-    };
-    if !is_own {
-        return Err(PathProblem::LayerOverOthers { owner: opened.status.owner.0 });
+    let (own, own_group) = (rustix::process::geteuid(), rustix::process::getegid());
+    let (owner, group) = opened.status.owner;
+    if own.is_root() && !ownership.caller_owned {
+        return Err(PathProblem::LayerOutside);
+    }
+    let as_whom = if own.is_root() { ownership.owner.0 } else { own.as_raw() };
+    if owner != as_whom {
+        return Err(PathProblem::LayerOverOthers { owner });
+    }
+    // A user can have no other group in a namespace, so that nothing of another one could be copied up.
+    if !own.is_root() && group != own_group.as_raw() {
+        return Err(PathProblem::LayerOfOtherGroup { group });
     }
     match mounted_below(&opened.path) {
         Some(place) => Err(PathProblem::MountedBelow { place }),

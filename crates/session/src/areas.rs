@@ -228,6 +228,7 @@ impl Area {
     /// Sees to it that the directories are there that overlayfs needs, for a view of a directory like this.
     pub fn make_layers(&self, like: Roots) -> Result<(), SessionError> {
         make_directory(&self.directory, WORK).map_err(self.failed("mkdir"))?;
+        let work = open_below(&self.directory, WORK).map_err(self.failed("open"))?;
         // The root of a layer is what the root of a view looks like: made whole before it has its name.
         if rustix::fs::statat(&self.directory, UPPER, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
             return Ok(());
@@ -236,7 +237,7 @@ impl Area {
         let new = open_below(&self.directory, NEW_UPPER).map_err(self.failed("open"))?;
         let (uid, gid) = (Uid::from_raw(like.owner.0), Gid::from_raw(like.owner.1));
         let is_root = rustix::process::geteuid().is_root();
-        for directory in [&new, &self.directory] {
+        for directory in [&new, &work, &self.directory] {
             // A cage of root reaches the layer as the owner of what is below it.
             match rustix::fs::fchown(directory, Some(uid), Some(gid)) {
                 Err(errno) if is_root => return Err(self.failed("chown")(errno)),

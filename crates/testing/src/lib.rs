@@ -4,6 +4,7 @@
 #![allow(clippy::panic, clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::fmt::Display;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -44,7 +45,11 @@ pub fn has_python_module(module: &str) -> bool {
 /// have none of the caller's own directories.
 pub fn find(program: &str) -> Option<PathBuf> {
     let paths = DIRECTORIES.iter().map(|directory| Path::new(directory).join(program));
-    paths.into_iter().find(|path| path.is_file())
+    paths.into_iter().find(|path| is_executable(path))
+}
+
+fn is_executable(path: &Path) -> bool {
+    path.metadata().is_ok_and(|status| status.is_file() && status.permissions().mode() & 0o111 != 0)
 }
 
 /// Whether the system's Python has a module.

@@ -107,6 +107,10 @@ impl Writer<'_> {
         let from = change.former().unwrap_or(&change.path);
         let (a, b) = (shown::quoted(b"a/", from), shown::quoted(b"b/", &change.path));
         let style = self.style;
+        if is_of_directory(change) {
+            style.directory(&mut text, change);
+            return text;
+        }
         style.header(&mut text, &format!("diff --git {a} {b}"));
         style.modes(&mut text, change);
         if let Some(from) = change.former() {
@@ -141,16 +145,41 @@ impl Writer<'_> {
     }
 }
 
+/// Whether a directory is all that comes, goes or has other permissions.
+fn is_of_directory(change: &Change) -> bool {
+    let mut sides = change.before.iter().chain(&change.after);
+    sides.all(Object::is_directory)
+}
+
 impl Style {
+    /// Git's patches have no directories, and what reads one skips such a line.
+    fn directory(self, text: &mut Vec<u8>, change: &Change) {
+        let path = shown::quoted(b"", &change.path);
+        let from =
+            change.former().map(|from| format!(", renamed from {}", shown::quoted(b"", from)));
+        let from = from.unwrap_or_default();
+        let line = match (&change.before, &change.after) {
+            (None, Some(after)) => format!("new directory {path}, mode {}", mode(after)),
+            (Some(_), None) => format!("deleted directory {path}"),
+            (Some(before), Some(after)) if mode(before) != mode(after) => {
+                format!(
+                    "directory {path}, old mode {}, new mode {}{from}",
+                    mode(before),
+                    mode(after)
+                )
+            }
+            (Some(_) | None, Some(_) | None) => format!("directory {path}{from}"),
+        };
+        self.header(text, &line);
+    }
+
     fn modes(self, text: &mut Vec<u8>, change: &Change) {
         match (&change.before, &change.after) {
             (None, Some(after)) => {
-                let kind = if after.is_directory() { "directory" } else { "file" };
-                self.header(text, &format!("new {kind} mode {}", mode(after)));
+                self.header(text, &format!("new file mode {}", mode(after)));
             }
             (Some(before), None) => {
-                let kind = if before.is_directory() { "directory" } else { "file" };
-                self.header(text, &format!("deleted {kind} mode {}", mode(before)));
+                self.header(text, &format!("deleted file mode {}", mode(before)));
             }
             (Some(before), Some(after)) if mode(before) != mode(after) => {
                 self.header(text, &format!("old mode {}", mode(before)));

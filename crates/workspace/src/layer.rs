@@ -94,6 +94,8 @@ pub(crate) fn tidy(
                 match move_out(&upper, &path, kept) {
                     // It is the same as on the host: it does no harm where it is.
                     Ok(()) | Err(Errno::ACCESS | Errno::PERM | Errno::NOENT) => continue,
+                    // A part of the directory was taken out before: the rest follows it.
+                    Err(Errno::EXIST | Errno::NOTEMPTY) => {}
                     Err(errno) => {
                         return Err(WorkspaceError::kernel("renameat2", &path, Layer::Upper)(
                             errno,

@@ -40,6 +40,15 @@ pub(crate) enum Step {
 pub(crate) enum Expected {
     /// An object in exactly this state.
     Exactly(Stamp),
+    /// A file of several names, in this state but for what the kernel changes when one of them goes.
+    Linked {
+        /// Which one.
+        stamp: Stamp,
+        /// Of its content.
+        modified: Moment,
+        /// In bytes.
+        size: u64,
+    },
     /// A directory with nothing in it any more.
     Emptied(Stamp),
 }
@@ -217,7 +226,7 @@ impl Step {
 impl Expected {
     pub(crate) fn stamp(&self) -> &Stamp {
         match self {
-            Self::Exactly(stamp) | Self::Emptied(stamp) => stamp,
+            Self::Exactly(stamp) | Self::Emptied(stamp) | Self::Linked { stamp, .. } => stamp,
         }
     }
 }
@@ -357,6 +366,10 @@ impl Place<'_> {
         let Some(now) = self.current()? else { return Ok(false) };
         match expected {
             Expected::Exactly(stamp) => Ok(now.stamp == *stamp),
+            Expected::Linked { stamp, modified, size } => {
+                let is_same = now.stamp.is_same_object(stamp);
+                Ok(is_same && (now.modified, now.size) == (*modified, *size))
+            }
             Expected::Emptied(stamp) => Ok(now.stamp.is_same_object(stamp) && self.is_empty()?),
         }
     }

@@ -28,7 +28,7 @@ pub(crate) enum QuarantineCommand {
         /// Which file or directory, by the path that it had or that it has now
         #[arg(required_unless_present = "all")]
         path: Option<PathBuf>,
-        /// All that was set aside
+        /// All that was set aside, in every project
         #[arg(long, conflicts_with = "path")]
         all: bool,
     },

@@ -249,7 +249,7 @@ fn what_is_written_is_bounded() {
     assert_eq!(result(&ended)["reason"], "workspace_full");
     assert!(!ended.stdout.contains("survived"));
     let refused = place.shell(&flags, "true");
-    refused.expect_code(122).says("the file system of the state directory").says("--workspace 8M");
+    refused.expect_code(125).says("--workspace 8M");
     assert_eq!(result(&refused)["error"]["code"], "workspace_full");
     place.shell(&["--cow", ".", "--session", "work"], "rm large").expect_code(0);
     place.shell(&flags, "true").expect_code(0);
@@ -299,6 +299,30 @@ fn without_overlays_there_is_no_view_and_a_way_on() {
     learned.prints("ran").prints("{ rw = \".\" }").says("no copy can be laid over the project");
     assert!(!place.project.join("made").exists());
     on_an_overlay("run -- echo ran").expect_code(0).prints("ran");
+}
+
+/// Root in somebody's project: the layer is that user's, as the project is, and so is what is applied.
+#[test]
+fn root_works_on_a_copy_of_somebodys_project() {
+    if !is_root() {
+        return skip("only root can work in somebody's project");
+    }
+    let place = place();
+    for (owner, group) in [(40_000, 40_000), (0, 5_000)] {
+        let chown =
+            |path: &Path| std::os::unix::fs::lchown(path, Some(owner), Some(group)).unwrap();
+        chown(&place.project);
+        for path in tree(&place.project).keys() {
+            chown(&place.project.join(path));
+        }
+        let ended = place.shell(&["--cow", ".", "--session", "s"], "mkdir d && echo x > d/new");
+        ended.expect_code(0);
+        place.ask(["apply", "s"]).expect_code(0);
+        let made = fs::metadata(place.project.join("d/new")).unwrap();
+        assert_eq!((made.uid(), made.gid()), (owner, group));
+        fs::remove_dir_all(place.project.join("d")).unwrap();
+        place.ask(["session", "end", "s"]);
+    }
 }
 
 /// A cache shows what the host has, and keeps for the project what is added; nobody else sees it.

@@ -117,7 +117,7 @@ fn texts_are_merged_when_asked_for() {
         return;
     }
     let text: String = (1..=20).map(|line| format!("{line}\n")).collect();
-    let reviewed = Reviewed::new(&[("text", &text), ("clash", &text)]);
+    let reviewed = Reviewed::new(&[("src/text", &text), ("clash", &text)]);
     let git = |words: &[&str]| {
         let mut command = Command::new("git");
         command.args(words).current_dir(&reviewed.place.project).env("HOME", &reviewed.place.home);
@@ -131,17 +131,22 @@ fn texts_are_merged_when_asked_for() {
     let open = |path: &std::path::Path| fs::File::open(path).unwrap();
     let (area, host) = (open(&reviewed.area), open(&reviewed.place.project));
     workspace::note_commit(area.as_fd(), host.as_fd()).unwrap();
-    reviewed.cage("sed -i s/^3$/cage/ text clash");
+    reviewed.cage("sed -i s/^3$/cage/ src/text clash");
     let host = |line: &str| text.replace(&format!("\n{line}\n"), "\nhost\n");
-    reviewed.change("text", &host("17")).change("clash", &host("3"));
+    reviewed.change("src/text", &host("17")).change("clash", &host("3"));
     let ended = reviewed.ask(&["apply"]);
-    ended.expect_code(1).says("text: changed on the host").says("can be merged");
+    ended.expect_code(1).says("src/text: changed on the host").says("can be merged");
     ended.says("`stockade apply work --merge`");
-    assert_eq!(reviewed.read("text"), host("17"));
+    assert_eq!(reviewed.read("src/text"), host("17"));
     let merged = reviewed.ask(&["apply", "--merge"]);
-    merged.expect_code(1).prints("both sides merged in `text`").says("clash: changed on the host");
-    assert_eq!(reviewed.read("text"), host("17").replace("\n3\n", "\ncage\n"));
+    merged
+        .expect_code(1)
+        .prints("both sides merged in `src/text`")
+        .says("clash: changed on the host");
+    assert_eq!(reviewed.read("src/text"), host("17").replace("\n3\n", "\ncage\n"));
     assert_eq!(reviewed.read("clash"), host("3"));
+    // Nothing of the directory is left in the layer, and the session goes on.
+    reviewed.ask(&["diff", "--name-only"]).expect_code(0).prints("clash");
 }
 
 /// K282, T12, T13: a name that runs code on the host is applied only by somebody who names it.

@@ -37,6 +37,7 @@ fn a_view_is_what_was_granted() {
     for (rest, is_right) in [
         ("overlay overlay rw,lowerdir=a,upperdir=b/upper,workdir=b/work,userxattr", true),
         ("overlay overlay rw,lowerdir=a,upperdir=b/upper,workdir=b/work", false),
+        ("overlay overlay ro,lowerdir=a,upperdir=b/upper,workdir=b/work,userxattr", false),
         ("ext4 /dev/root rw,userxattr", false),
     ] {
         let line = line(rest);

@@ -48,9 +48,13 @@ pub(super) fn workspace(written: &str) -> Option<u64> {
     WORKSPACE_MB.hold(mebibytes(written)?)
 }
 
+/// Nobody means thousandths of a byte by `8m`.
+const SIZES: &[(&str, i64)] =
+    &[("M", 1), ("m", 1), ("G", 1024), ("g", 1024), ("T", 1024 * 1024), ("t", 1024 * 1024)];
+
 fn mebibytes(written: &str) -> Option<i64> {
-    let digits = written.trim_end_matches('B').trim_end_matches('i');
-    with_unit(digits, &[("M", 1), ("G", 1024), ("T", 1024 * 1024)])
+    let digits = written.trim_end_matches(['B', 'b']).trim_end_matches('i');
+    with_unit(digits, SIZES)
 }
 
 /// `90` or `10m`, in seconds.

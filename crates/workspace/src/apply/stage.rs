@@ -1,6 +1,7 @@
 //! Staging: every new object is made complete before the host changes at all, so that a full disk or a file that
 //! cannot be read stops an apply while there is nothing to take back.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::os::fd::AsFd as _;
 
@@ -40,6 +41,8 @@ pub(super) struct Stage<'apply> {
     staging: &'apply Staging,
     /// Whose new objects are, if the caller may choose: those of the directory that is worked on.
     owner: Owner,
+    /// Objects of the host that several of the changes are about: their names are links to one file.
+    linked: HashSet<(u64, u64)>,
 }
 
 impl<'apply> Stage<'apply> {
@@ -50,17 +53,19 @@ impl<'apply> Stage<'apply> {
     ) -> Result<Self, WorkspaceError> {
         let root = Object::of(&workspace.host).map_err(WorkspaceError::area("statx"))?;
         let owner = rustix::process::geteuid().is_root().then_some(root.owner);
-        Ok(Self { workspace, upper, staging, owner })
+        Ok(Self { workspace, upper, staging, owner, linked: HashSet::new() })
     }
 
     /// The steps for everything, in the order in which they work: permissions that are given come first, those that
     /// are taken away last.
     pub(super) fn all(
-        &self,
+        mut self,
         puts: &[Put<'_>],
         takes: &[(TreePath, &Change)],
         attributes: &[&Change],
     ) -> Result<Vec<Step>, WorkspaceError> {
+        self.linked =
+            linked(puts.iter().map(|put| put.change).chain(takes.iter().map(|take| take.1)));
         let (mut first, mut last) = (Vec::new(), Vec::new());
         for change in attributes {
             let is_open = change.after.is_some_and(|after| after.mode & 0o300 == 0o300);
@@ -70,8 +75,8 @@ impl<'apply> Stage<'apply> {
         let mut slot = 0;
         let mut steps = first;
         for (path, change) in takes {
-            let old = change.before.ok_or_else(|| unreviewed(change))?.stamp;
-            steps.push(Step::Take { path: path.clone(), slot, old: Expected::Exactly(old) });
+            let old = self.expected(&change.before.ok_or_else(|| unreviewed(change))?);
+            steps.push(Step::Take { path: path.clone(), slot, old });
             slot += 1;
         }
         for (number, put) in puts.iter().enumerate() {
@@ -113,10 +118,19 @@ impl<'apply> Stage<'apply> {
             _ => change.before,
         };
         // By force: whatever the host has there now.
-        let old = old.map(|old| Expected::Exactly(old.stamp));
+        let old = old.map(|old| self.expected(&old));
         let holds = if new.is_directory() { Holds::Nothing } else { Holds::Content };
         let (new, modified, path) = (new.stamp, new.modified, path.clone());
         Ok((Step::Put { path, slot, new, modified, old, holds }, attributes))
+    }
+
+    /// What the host has now. Where one name of a file has gone, the kernel has changed the others.
+    fn expected(&self, object: &Object) -> Expected {
+        let (stamp, modified, size) = (object.stamp, object.modified, object.size);
+        match self.linked.contains(&(stamp.device, stamp.inode)) {
+            true => Expected::Linked { stamp, modified, size },
+            false => Expected::Exactly(stamp),
+        }
     }
 
     /// What the host has where something is renamed to; nothing, or it would not be a new name.
@@ -210,6 +224,14 @@ impl<'apply> Stage<'apply> {
         let mode = reviewed.permissions() | before.mode & 0o7000;
         Ok(Step::SetAttributes { before, after: Attributes { mode, ..after }, path })
     }
+}
+
+/// What more than one change is about.
+fn linked<'a>(changes: impl Iterator<Item = &'a Change>) -> HashSet<(u64, u64)> {
+    let mut seen = HashSet::new();
+    let before = changes.filter_map(|change| change.before);
+    let named = before.map(|object| (object.stamp.device, object.stamp.inode));
+    named.filter(|object| !seen.insert(*object)).collect()
 }
 
 fn unreviewed(change: &Change) -> WorkspaceError {

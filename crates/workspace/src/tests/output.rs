@@ -31,8 +31,7 @@ diff --git a/a b/a
 \\ No newline at end of file
 diff --git a/bin b/bin
 Binary files a/bin and b/bin differ (2 -> 2 bytes)
-diff --git a/e b/e
-new directory mode 40755
+new directory e, mode 40755
 diff --git a/gone b/gone
 deleted file mode 100644
 --- a/gone
@@ -95,7 +94,7 @@ fn git_can_apply_a_plain_diff() {
     let seen = fixture.cage(
         "sed -i 's/line 7$/seven/; s/line 100$/hundred/; /line 150/d' many; sed 's/line 3$/three/' named > renamed
          rm named; printf 'y\\n' >> \"$(printf 'odd \"name\\\\\\n')x\" || true
-         printf 'new\\nfile' > new; rm t; ln -s many t; rm u/v; printf 'a\\r\\n\\033[31m\\n' > control; chmod 755 new",
+         printf 'new\\nfile' > new; rm t; ln -s many t; rm u/v; mkdir -p d/e; echo x > d/e/f; printf 'a\\r\\n\\033[31m\\n' > control; chmod 755 new",
     );
     let patch = diff(&fixture, Style::Plain);
     assert!(String::from_utf8_lossy(&patch).contains("rename from named\nrename to renamed\n"));

@@ -143,6 +143,22 @@ fn an_undo_gives_back_what_lies_in_a_closed_directory() {
     }
 }
 
+/// Two names of one file: the kernel changes the second when the first goes.
+#[test]
+fn names_of_one_file_are_applied_together() {
+    let fixture = Fixture::new();
+    fixture.host(&[("a", "x\n"), ("c", "x\n"), ("gone", "x\n")]);
+    fs::hard_link(fixture.host.join("a"), fixture.host.join("b")).unwrap();
+    fs::hard_link(fixture.host.join("gone"), fixture.host.join("too")).unwrap();
+    fixture.start();
+    let seen = fixture.cage("echo 1 >> a; echo 2 >> b; echo 3 >> c; rm gone too");
+    let before = fixture.host_tree();
+    assert_eq!(fixture.apply_all().left, vec![]);
+    assert_same(&fixture.host_tree(), &seen);
+    fixture.workspace().undo(&[]).unwrap();
+    assert_same(&fixture.host_tree(), &before);
+}
+
 #[test]
 fn an_undo_refuses_what_was_changed_since_and_names_it() {
     let fixture = ordinary();
