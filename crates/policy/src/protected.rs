@@ -81,6 +81,16 @@ pub fn matches_inside(rule: &FsRule, path: &HostPath, object: Object) -> Option<
     TABLE.iter().find(|entry| entry.covers(&components, first_end, object))
 }
 
+/// An entry for something below a path, if the path were a directory: a link there leads to what counts as that.
+pub fn beginning(relative: &[u8]) -> Option<&'static Entry> {
+    let components: Vec<&[u8]> =
+        relative.split(|byte| *byte == b'/').filter(|part| !part.is_empty()).collect();
+    let begins = |entry: &&Entry| {
+        (0..components.len()).any(|start| begins_at(entry.pattern, &components, start))
+    };
+    TABLE.iter().find(begins)
+}
+
 /// The entry that a path is or lies in, wherever it is. Of a path in the home only what follows the home counts.
 pub fn holding(home: Option<&HostPath>, path: &HostPath, object: Object) -> Option<&'static Entry> {
     let above = home.filter(|home| path.is_within(home)).map_or(0, |home| home.as_bytes().len());
@@ -169,6 +179,16 @@ fn ends_at(
     } else {
         component_matches(component, wanted.as_bytes()) && goes_on(at + 1)
     }
+}
+
+/// Whether all components from a position on are the beginning of the pattern, and something of it is left.
+fn begins_at(pattern: &str, components: &[&[u8]], at: usize) -> bool {
+    let Some(component) = components.get(at) else { return true };
+    let Some((wanted, later)) = pattern.split_once('/') else { return false };
+    if wanted == "**" {
+        return (at + 1..=components.len()).any(|next| begins_at(later, components, next));
+    }
+    component_matches(component, wanted.as_bytes()) && begins_at(later, components, at + 1)
 }
 
 fn component_matches(component: &[u8], wanted: &[u8]) -> bool {

@@ -14,6 +14,7 @@ mod commands;
 mod elf;
 mod error;
 mod kept;
+mod led_to;
 mod libraries;
 mod library_cache;
 mod open;
@@ -30,6 +31,8 @@ mod traversal;
 pub mod commits;
 pub mod progress;
 pub mod protected_names;
+
+pub use led_to::led_to;
 
 pub use at_start::{AtStart, Index, Link, Listed};
 pub use caller::require_power_of_root;

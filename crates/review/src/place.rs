@@ -1,11 +1,13 @@
 //! One directory of the host and what one session changed in its view of it: looked at freely, changed on record.
 
+use std::os::unix::ffi::OsStrExt as _;
+
 use audit::{AuditError, Log};
 use plan::HostPath;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use session::{Area, AreaKind, SessionId, Sessions};
 use workspace::{
-    Applied, Changes, Marking, Progress, Request, TreePath, Workspace, WorkspaceError,
+    Applied, Changes, Guarded, Marking, Progress, Request, TreePath, Workspace, WorkspaceError,
 };
 
 use crate::error::ReviewError;
@@ -69,6 +71,7 @@ impl Place {
             source,
         })?;
         let workspace = Workspace::new(host, area.into_descriptor(), MARKING);
+        let workspace = workspace.with_guarded(guarded(&path));
         Ok(Self { session: session.clone(), path, processes: processes.to_vec(), workspace })
     }
 
@@ -231,3 +234,16 @@ impl Place {
 
 /// Cages mount overlayfs with `userxattr`, whoever starts them.
 const MARKING: Marking = Marking::User;
+
+/// What of the host's directory runs code although no name says so.
+fn guarded(directory: &HostPath) -> Guarded {
+    let home = std::env::home_dir().and_then(|home| HostPath::new(home.into_os_string()).ok());
+    let relative = |path: HostPath| {
+        let below = path.as_path().strip_prefix(directory.as_path()).ok()?;
+        TreePath::parse(below.as_os_str().as_bytes()).ok()
+    };
+    let paths =
+        resolve::led_to(directory, home.as_ref()).into_iter().filter_map(relative).collect();
+    let program = rustix::fs::stat("/proc/self/exe").ok();
+    Guarded { paths, program: program.map(|status| (status.st_dev, status.st_ino)) }
+}

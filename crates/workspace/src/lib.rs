@@ -19,6 +19,7 @@ mod copy;
 mod diff;
 mod error;
 mod failpoint;
+mod guard;
 mod journal;
 mod kept;
 mod layer;
@@ -57,6 +58,7 @@ pub use diff::{
     write_hunk, write_json, write_names, write_notes, write_stat,
 };
 pub use error::{Advice, Layer, WorkspaceError};
+pub use guard::Guarded;
 pub use meter::{Amount, Meter, Reading};
 pub use object::{Kind, Moment, Object as ObjectInfo, Stamp};
 pub use path::{TreePath, TreePathError};
@@ -72,6 +74,7 @@ pub struct Workspace {
     marking: Marking,
     most_names: usize,
     listener: Listener,
+    guarded: Guarded,
 }
 
 /// Holds other commands off. Dropping it lets them go on.
@@ -82,12 +85,18 @@ impl Workspace {
     /// else; it holds the layer `upper` and the mark `start`.
     pub fn new(host: OwnedFd, area: OwnedFd, marking: Marking) -> Self {
         let (host, area) = (Root::new(host), Root::new(area));
-        Self { host, area, marking, most_names: MOST_NAMES, listener: Listener::default() }
+        let (listener, guarded) = (Listener::default(), Guarded::default());
+        Self { host, area, marking, most_names: MOST_NAMES, listener, guarded }
     }
 
     /// Looks at no more than so many names.
     pub fn with_most_names(self, most_names: usize) -> Self {
         Self { most_names, ..self }
+    }
+
+    /// Knows what the host has that makes code run.
+    pub fn with_guarded(self, guarded: Guarded) -> Self {
+        Self { guarded, ..self }
     }
 
     /// Says how far long work has come to this function, often.
@@ -207,6 +216,7 @@ impl Workspace {
         };
         let mut changes = scan.run()?;
         rename::find(&mut changes, &self.host, &upper);
+        guard::mark(&mut changes, &self.host, &self.guarded);
         Ok(changes)
     }
 

@@ -3,6 +3,7 @@
 mod conflicts;
 mod crash;
 mod discard;
+mod guard;
 mod hostile;
 mod output;
 mod overlay;

@@ -29,7 +29,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("state", &["plan"]),
     ("session", &["plan", "policy", "sys"]),
     ("workspace", &["plan", "policy", "sys"]),
-    ("review", &["audit", "plan", "policy", "session", "workspace"]),
+    ("review", &["audit", "plan", "policy", "resolve", "session", "workspace"]),
     ("resolve", &["plan", "policy", "walls"]),
     ("profiles", &["plan", "policy"]),
     ("prepare", &["audit", "plan", "policy", "profiles", "resolve", "state", "walls"]),

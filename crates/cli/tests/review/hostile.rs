@@ -136,3 +136,34 @@ fn many_names_and_huge_files_are_bounded() {
     reviewed.ask(&["discard", "--yes"]).expect_code(0);
     reviewed.ask(&["diff"]).expect_code(0).says("has changed nothing");
 }
+
+/// T12, T67: what the project's own Git configuration names, a link where a directory of such names would be, and what
+/// makes a repository of a directory are held like names that run code.
+#[test]
+fn what_runs_code_under_another_name_is_held() {
+    if !has("unshare") || !has("git") {
+        return;
+    }
+    let reviewed = Reviewed::new(&[("hk/pre-commit", "#!/bin/sh\n"), ("s/config", "[core]\n")]);
+    let project = &reviewed.place.project;
+    for words in [&["init", "-q"][..], &["config", "core.hooksPath", "hk"]] {
+        let mut git = std::process::Command::new("git");
+        git.args(words).current_dir(project).env("HOME", &reviewed.place.home);
+        assert!(git.status().unwrap().success());
+    }
+    reviewed.cage(
+        "echo touch pwned >> hk/pre-commit; mkdir ca; echo x > ca/config.toml; ln -s ca .cargo; \
+         mkdir -p s/objects s/refs; echo 'ref: refs/heads/main' > s/HEAD; echo fine > fine",
+    );
+    reviewed.ask(&["diff"]).says("runs code");
+    let applied = reviewed.ask(&["apply"]);
+    applied.expect_code(1);
+    for path in ["hk/pre-commit", ".cargo", "s/HEAD"] {
+        applied.says(path);
+    }
+    assert_eq!(reviewed.read("hk/pre-commit"), "#!/bin/sh\n");
+    assert!(!project.join("s/HEAD").exists() && !project.join(".cargo").exists());
+    assert!(project.join("fine").exists() && project.join("ca/config.toml").exists());
+    reviewed.ask(&["apply", "hk/pre-commit"]).expect_code(0);
+    assert!(reviewed.read("hk/pre-commit").contains("pwned"));
+}
