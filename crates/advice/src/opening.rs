@@ -1,7 +1,7 @@
 //! What a program may do, in one sentence for whoever starts it. Read from the compiled cage; leaves out what
 //! every cage has.
 
-use plan::{Access, HostPath, NetworkPlan, Plan};
+use plan::{Access, HostPath, NetworkPlan, OverlayPurpose, Plan};
 use policy::shown::shown;
 
 /// What the program may read, change and reach. A path in the home is written as people write it.
@@ -11,12 +11,21 @@ pub fn sentence(plan: &Plan, home: Option<&HostPath>) -> String {
         let paths = grants.filter(|bind| bind.access == access);
         paths.map(|bind| short(bind.at.as_bytes(), home)).collect::<Vec<_>>()
     };
+    let overlays = plan.walls.mounts.iter().filter_map(|operation| operation.overlay());
+    let copies = overlays.filter(|overlay| overlay.purpose == OverlayPurpose::Workspace);
+    let copies: Vec<String> = copies.map(|overlay| short(overlay.at.as_bytes(), home)).collect();
     let (read, change) = (granted(Access::ReadOnly), granted(Access::ReadWrite));
+    let works = match copies.as_slice() {
+        [] => "the program".to_owned(),
+        copies => format!("the program works on a copy of {},", listed(copies, "")),
+    };
+    let own = if copies.is_empty() { "of yours" } else { "else of yours" };
+    let nothing = format!("nothing {own}");
     format!(
-        "cage `{}`: the program may read {}, change {} and reach {}",
+        "cage `{}`: {works} may read {}, change {} and reach {}",
         shown(&plan.walls.cage),
-        listed(&read, if change.is_empty() { "nothing of yours" } else { "what it may change" }),
-        listed(&change, "nothing of yours"),
+        listed(&read, if change.is_empty() { &nothing } else { "what it may change" }),
+        listed(&change, &nothing),
         listed(&reached(&plan.walls.network), "no host"),
     )
 }

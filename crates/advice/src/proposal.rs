@@ -307,13 +307,13 @@ impl Proposal {
     }
 }
 
-/// Whether a file of the project runs code on the host with no further act of the user.
+/// Whether a file of the project runs code on the host.
 fn runs_code(path: &HostPath, project: &HostPath) -> bool {
     let relative = path.as_path().strip_prefix(project.as_path());
     let entry = relative.ok().and_then(|relative| {
         protected::matches(relative.as_os_str().as_bytes(), protected::Object::File)
     });
-    entry.is_some_and(|entry| entry.change == protected::Change::Never)
+    entry.is_some()
 }
 
 /// A name that stands in `net.allow`.

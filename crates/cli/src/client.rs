@@ -61,6 +61,8 @@ impl From<ClientError> for Failure {
                     "bad_policy" => Exit::BadPolicy,
                     "refused" | "wrong_peer" => Exit::Refused,
                     "cannot_build" => Exit::CannotBuild,
+                    "program_not_found" => Exit::NotFound,
+                    "program_not_executable" => Exit::NotExecutable,
                     _ => Exit::No,
                 };
                 let help = help.iter().map(shown);

@@ -242,6 +242,9 @@ fn try_caged(
         tell_notes(selection, &prepared, arguments, start.messages);
         said::rules(&selection.policy, &prepared.plan, start.messages);
         said::opening(&prepared.plan, selection.place.home.as_ref(), start.messages);
+        if let (None, Some(own)) = (&arguments.session, &start.session_id) {
+            said::kept_beside(&prepared.plan, own, start.messages);
+        }
     }
     let (plan, session) = (Arc::clone(&prepared.plan), start.session.take());
     let (notice, recording) = (&|notice: Notice<'_>| start.tell_notice(notice), &start.recording);

@@ -5,10 +5,11 @@ mod list;
 mod prune;
 
 use audit::Event;
-use cage::session::{Session, SessionError, SessionId, Sessions};
+use cage::session::{AreaKind, Session, SessionError, SessionId, Sessions};
 use cage::state::Locations;
 use cage::state::{Directory, StateError};
 use cage::{Purpose, Recording, Swept};
+use plan::HostPath;
 
 use crate::arguments::sessions::{SessionArguments, SessionCommand};
 use crate::exit::Exit;
@@ -30,6 +31,17 @@ pub(crate) fn session(arguments: &SessionArguments, messages: Messages) -> Resul
         }
     }
     Ok(Exit::Success)
+}
+
+/// Other sessions that keep changes of this directory. Nothing is looked for in them: one without changes ends.
+pub(crate) fn beside(own: &SessionId, directory: &HostPath) -> Vec<SessionId> {
+    let Ok(sessions) = open(&Locations::of_this_process()) else { return Vec::new() };
+    let listed = sessions.list().unwrap_or_default().into_iter().map(|listed| listed.id);
+    let keeps = |id: &SessionId| {
+        let areas = sessions.areas(id).unwrap_or_default();
+        areas.iter().any(|area| area.kind() == AreaKind::Workspace && area.of() == directory)
+    };
+    listed.filter(|id| id != own && keeps(id)).collect()
 }
 
 /// Ends a session whose changes nobody is to see, if it has not ended because there are none.

@@ -7,12 +7,14 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use cage::session::SessionId;
 use cage::{DeniedCall, Ended};
-use plan::{HostPath, LimitsPlan, Plan};
+use plan::{HostPath, LimitsPlan, OverlayPurpose, Plan};
 use policy::shown::shown;
 use policy::{Policy, RuleOrigin};
 
 use crate::message::Messages;
+use crate::session;
 
 /// How long the steps of a run took.
 #[derive(Debug)]
@@ -38,6 +40,24 @@ impl Clock {
 pub(super) fn opening(plan: &Plan, home: Option<&HostPath>, messages: Messages) {
     if std::io::stderr().is_terminal() {
         messages.note(&advice::opening::sentence(plan, home));
+    }
+}
+
+/// Says of a new copy that others have changes which it does not show.
+pub(super) fn kept_beside(plan: &Plan, own: &SessionId, messages: Messages) {
+    let overlays = plan.walls.mounts.iter().filter_map(|operation| operation.overlay());
+    let copies = overlays.filter(|overlay| overlay.purpose == OverlayPurpose::Workspace);
+    for source in copies.filter_map(|overlay| plan.source(overlay.lower)) {
+        let beside = session::beside(own, &source.path);
+        let Some(newest) = beside.last() else { continue };
+        let more = match beside.len() {
+            1 => String::new(),
+            count => format!(" and {} more", count - 1),
+        };
+        messages.note(&format!(
+            "`{}` is a new copy: what session `{newest}`{more} changed is not in it; `--session {newest}` goes on there",
+            shown(&source.path)
+        ));
     }
 }
 

@@ -114,6 +114,7 @@ fn a_detached_run_is_the_daemons() {
     place.ask(["attach", "--no-stdin", id]).expect_code(0).prints("here");
     assert!(!place.project.join("only-in-the-copy").exists());
     place.ask(["diff", "copy", "--name-only"]).expect_code(0).prints("only-in-the-copy");
+    place.ask(["run", "-d", "--", "no-such-program"]).expect_code(127);
     drop(daemon);
     place.ask(["run", "--detach", "--no-sandbox", "--", "true"]).expect_code(2);
 }

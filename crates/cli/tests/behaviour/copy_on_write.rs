@@ -96,6 +96,19 @@ fn a_program_changes_its_view_and_not_the_host() {
     assert_eq!(changed.len(), 2, "{changed:?}");
 }
 
+/// A second copy does not show what was changed in the first, and says so.
+#[test]
+fn a_second_copy_names_the_first() {
+    let place = place();
+    place.shell(&["--cow", "."], "echo 1 > first").expect_code(0);
+    let kept = sessions(&place).remove(0);
+    let second = place.shell(&["--cow", "."], "ls first");
+    second.says(&format!("what session `{kept}` changed is not in it")).expect_code(2);
+    let on = place.shell(&["--cow", ".", "--session", &kept], "cat first");
+    on.expect_code(0).prints("1");
+    assert!(!on.stderr.contains("is a new copy"), "{}", on.stderr);
+}
+
 /// A run without a session of its own leaves one only where it changed something.
 #[test]
 fn what_was_not_changed_is_not_kept() {
