@@ -195,6 +195,9 @@ fn told(
     for report in reports {
         tell_conflicts(review, report, messages);
         tell_held(review, report, messages);
+        if verb == "applied" {
+            tell_stale_index(report, messages);
+        }
     }
     if verb == "applied" && reports.iter().any(AppliedReport::has_done_something) {
         messages.note(&format!("{} takes it back", review.command("undo", "")));
@@ -235,6 +238,17 @@ fn tell_conflicts(review: &Review, report: &AppliedReport, messages: Messages) {
         review.command("apply", &format!("--overwrite {word}")),
         review.command("discard", &format!("-- {word}"))
     ));
+}
+
+/// `git status` on the host writes the index anew, whoever asks for it.
+fn tell_stale_index(report: &AppliedReport, messages: Messages) {
+    if report.has_stale_index() {
+        messages.warning(&format!(
+            "`{}` has new commits, and Git's index is still of before them: a commit now would take them back",
+            shown(&report.path)
+        ));
+        messages.help("`git reset` has the index follow, and leaves every file as it is");
+    }
 }
 
 fn tell_held(review: &Review, report: &AppliedReport, messages: Messages) {

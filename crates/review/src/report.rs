@@ -22,6 +22,10 @@ pub struct AppliedReport {
     pub held: Vec<HeldReport>,
 }
 
+fn is_index(path: &[u8]) -> bool {
+    path == b".git/index" || path.ends_with(b"/.git/index")
+}
+
 /// A path about which host and cage disagree.
 #[derive(Clone, Debug, Serialize)]
 pub struct ConflictReport {
@@ -45,6 +49,20 @@ pub struct HeldReport {
 }
 
 impl AppliedReport {
+    /// Whether commits came to the host and the index did not: what it holds is older than they are, and the next
+    /// commit would take back what is in them.
+    pub fn has_stale_index(&self) -> bool {
+        let index =
+            self.conflicts.iter().map(|left| left.path.as_bytes()).find(|path| is_index(path));
+        let Some(repository) = index.and_then(|path| path.strip_suffix(b"index")) else {
+            return false;
+        };
+        let inside =
+            self.applied.iter().filter_map(|path| path.as_bytes().strip_prefix(repository));
+        let moves = |name: &[u8]| name == b"HEAD" || name.starts_with(b"refs/heads/");
+        inside.into_iter().any(moves)
+    }
+
     /// The report of an apply of these changes.
     pub fn new(path: &HostPath, changes: &Changes, applied: Applied) -> Self {
         let mergeable: HashSet<TreePath> = applied.mergeable.into_iter().collect();

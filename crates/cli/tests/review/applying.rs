@@ -219,3 +219,29 @@ fn hunks_are_chosen_one_by_one() {
     assert_eq!(reviewed.read("text"), all);
     reviewed.ask(&["diff"]).says("has changed nothing");
 }
+
+/// K281: an index that the host has written anew is left, and what that means for the next commit is said.
+#[test]
+fn a_stale_index_is_told() {
+    if !has("unshare") || !has("git") {
+        return;
+    }
+    let reviewed = Reviewed::new(&[("a", "1\n")]);
+    let commit = "git -c user.name=n -c user.email=e commit -qam m";
+    let host = |line: &str| {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", line]).current_dir(&reviewed.place.project);
+        shell.env("HOME", &reviewed.place.home).env("GIT_CONFIG_NOSYSTEM", "1");
+        let output = shell.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    host(&format!("git init -q; git add .; {commit}"));
+    workspace::mark_run(fs::File::open(&reviewed.area).unwrap().as_fd()).unwrap();
+    reviewed.cage(&format!("echo 2 > a; {commit}"));
+    host("touch new; git add new");
+    let applied = reviewed.ask(&["apply"]);
+    applied.expect_code(1).says("index is still of before them").says("`git reset`");
+    host("git reset -q");
+    assert_eq!(host("git status --porcelain"), "?? new\n");
+}
