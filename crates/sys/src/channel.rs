@@ -106,8 +106,8 @@ fn receive_once(
         return Err(Errno::MSGSIZE);
     }
     let mut bytes = vec![0_u8; length];
-    let mut space = [MaybeUninit::uninit();
-        rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS), ScmCredentials(1))];
+    let mut space =
+        [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS), ScmCredentials(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let buffers = &mut [IoSliceMut::new(&mut bytes)];
     let received = rustix::net::recvmsg(socket, buffers, &mut ancillary, flags)?;

@@ -30,6 +30,8 @@ use crate::sealed::Sealed;
 
 /// The life of a host, whose socket is its standard input. To be called while this process has a single thread.
 pub fn serve() -> ExitCode {
+    // Whoever reads from a pipe of the caller's would wait for this process as well.
+    let _kept = sys::descriptors::leave_all_from(FIRST_BEYOND_STREAMS);
     let socket = std::io::stdin().as_fd().try_clone_to_owned().ok();
     // A caller that hears no greeting starts its programs in another way, which tells what is wrong here.
     match socket.and_then(Host::new) {
@@ -256,6 +258,8 @@ fn streams_of([stdin, stdout, stderr]: &[OwnedFd; 3]) -> Result<Streams, Failure
         stderr: Output::Descriptor(copy(stderr)?),
     })
 }
+
+const FIRST_BEYOND_STREAMS: u32 = 3;
 
 const AGAIN: &str = "wrap the command again";
 
