@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use invoke::{Backend, Executor, Filter, Grants, InvokeError, Options, Unsandboxed};
+use invoke::{Backend, Calls, Executor, Filter, Grants, InvokeError, Options, Unsandboxed};
 use policy::Autonomy;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -248,6 +248,7 @@ impl Decided {
                     filter: &self.filter,
                     timeout: self.timeout,
                     stockade: Some(&self.stockade),
+                    calls: Calls::Many,
                     is_cancelled: Some(&is_cancelled),
                     ..Options::new()
                 },

@@ -1,8 +1,8 @@
 //! The `stockade` command: reads the command line, asks the crates below, and tells a person or a
 //! program what came of it. Holds no mechanism of its own.
 //!
-//! Nothing here starts a thread: a cage is started from a process with a single one. The daemon starts
-//! its own, after the processes that start its cages, and `fs`, which starts no cage, starts some too.
+//! Nothing here starts a thread: a cage is started from a process with a single one. The daemon and the
+//! host of calls start their own, after the processes that start their cages, and `fs`, which starts no cage, starts some too.
 #![forbid(unsafe_code)]
 
 mod acknowledge;
@@ -70,6 +70,12 @@ fn main() -> ExitCode {
         && first == ATTACK
     {
         return attacks::child_main(rest);
+    }
+    // Started by the library, with one end of a socket.
+    if let [_, only] = words.as_slice()
+        && only == invoke::host::COMMAND
+    {
+        return invoke::host::serve();
     }
     // First of all: making namespaces takes longer than finding out what goes into them.
     let premade = words.get(1).is_some_and(|word| word == RUN).then(Premade::begin);

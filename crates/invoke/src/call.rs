@@ -12,12 +12,13 @@ use serde_json::{Map, Value, json};
 use crate::decide::{Decided, decide};
 use crate::error::{Failure, InvokeError, Stream};
 use crate::executor::Executor;
-use crate::options::{Options, Unsandboxed};
+use crate::host;
+use crate::options::{Calls, Options, Unsandboxed};
 use crate::process::{self, End, EndedFor, Job, Kind, REPORT_DESCRIPTOR, Ran};
 use crate::report::{Exited, Left, Report};
 use crate::sandbox::{Level, Sandbox};
 use crate::status::{self, Availability};
-use crate::wrap::{Enclosure, Wrapped, enclose, enclosure};
+use crate::wrap::{Enclosure, Start, enclose, enclosure};
 
 #[cfg(test)]
 mod tests;
@@ -119,15 +120,16 @@ impl Call<'_> {
 
     fn run(&self, enclosure: Enclosure) -> Result<Invoked, InvokeError> {
         let before = |failure: Failure| failure.before_start(self.options.autonomy);
-        let wrapped =
-            enclose(self.executor, self.command, self.decided, self.options, enclosure, &flags());
+        let wrapped = enclose(self.executor, self.command, self.decided, self.options, enclosure);
         let wrapped = wrapped.map_err(before)?;
-        let ran = self.start(&wrapped).map_err(|error| before(Failure::unavailable(error)))?;
-        let report = match wrapped.sandbox.level {
+        let level = wrapped.sandbox.level;
+        let ran = self.start(wrapped.start, level);
+        let ran = ran.map_err(|error| before(Failure::unavailable(error)))?;
+        let report = match level {
             Level::Native => Report::read(&ran.report),
             Level::Bwrap | Level::None => None,
         };
-        let outcome = self.outcome(&ran, report.as_ref(), wrapped.sandbox.level);
+        let outcome = self.outcome(&ran, report.as_ref(), level);
         let answer = outcome.and_then(|exited| answer(&ran.stdout, exited));
         let layers = report.as_ref().and_then(|report| report.layers.clone());
         let sandbox = Sandbox { layers, ..wrapped.sandbox };
@@ -160,9 +162,9 @@ impl Call<'_> {
         }
     }
 
-    fn start(&self, wrapped: &Wrapped) -> Result<Ran, process::RunFailure> {
+    fn start(&self, start: Start, level: Level) -> Result<Ran, process::RunFailure> {
         let time = Duration::from_secs(self.decided.seconds);
-        let (kind, deadline) = match wrapped.sandbox.level {
+        let (kind, deadline) = match level {
             // It keeps the time itself, from the program's first instruction on.
             Level::Native => (Kind::Supervisor, time + cage::GRACE + LONGEST_START),
             Level::Bwrap | Level::None => {
@@ -170,9 +172,10 @@ impl Call<'_> {
             }
         };
         let arguments = self.decided.arguments.as_ref().map(CheckedArguments::as_map);
-        let input = json!(arguments).to_string();
-        process::run(&Job {
-            argv: &wrapped.argv,
+        // An object of JSON's own values is always text.
+        let input = serde_json::to_string(&arguments).unwrap_or_default();
+        let job = Job {
+            argv: self.command,
             working_directory: self.executor.code_directory.as_path(),
             input: input.as_bytes(),
             most_output: usize::try_from(self.executor.manifest.limits.max_output)
@@ -180,7 +183,19 @@ impl Call<'_> {
             deadline,
             kind,
             is_cancelled: self.options.is_cancelled,
-        })
+        };
+        if let Start::Sealed(program, sealed) = &start
+            && self.is_for_host()
+            && let Some(ran) = host::run(program, sealed, &self.decided.caller, &job)?
+        {
+            return Ok(ran);
+        }
+        process::run(&Job { argv: &start.into_argv(self.command, &flags()), ..job })
+    }
+
+    /// How connections leave this machine is read anew for each cage with a network, and a host knows one way.
+    fn is_for_host(&self) -> bool {
+        self.options.calls == Calls::Many && self.decided.derived.policy.net.asks_for_nothing()
     }
 
     /// How the program ended. What this process ended it for comes first.

@@ -29,6 +29,8 @@ pub(crate) struct Decided {
     pub(crate) files: Vec<Pinned>,
     /// The time that it has, in whole seconds.
     pub(crate) seconds: u64,
+    /// This process, as it was at the call.
+    pub(crate) caller: Caller,
 }
 
 /// Decides about a call with this around it.
@@ -103,7 +105,7 @@ pub(crate) fn derive(
     };
     let seconds = seconds.min(manifest::model::MAX_TIMEOUT_SEC);
     derived.policy.limits.walltime_sec = Some(seconds);
-    Ok(Decided { derived, arguments: checked, files, seconds })
+    Ok(Decided { derived, arguments: checked, files, seconds, caller: caller.clone() })
 }
 
 /// This process, as the caller.

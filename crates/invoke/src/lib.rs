@@ -25,6 +25,7 @@ mod wrap;
 pub mod approval;
 pub mod examine;
 pub mod grants;
+pub mod host;
 pub mod sealed;
 
 pub use approval::{Answer, Approver, Callback, Nobody, Question, Terminal};
@@ -33,7 +34,7 @@ pub use error::{Failure, InvokeError, Stream};
 pub use examine::{Examined, examine};
 pub use executor::{Executor, LoadError};
 pub use files::{FileError, Pinned};
-pub use options::{Options, Unsandboxed};
+pub use options::{Calls, Options, Unsandboxed};
 pub use report::Left;
 pub use sandbox::{Level, Sandbox};
 pub use status::{

@@ -34,6 +34,8 @@ pub struct Options<'a> {
     pub timeout: Option<Duration>,
     /// The `stockade` program; none where this process is one.
     pub stockade: Option<&'a std::path::Path>,
+    /// Whether this process is to keep a host for its calls.
+    pub calls: Calls,
     /// Asked now and then while the executor runs; it is ended once this says yes.
     pub is_cancelled: Option<&'a dyn Fn() -> bool>,
 }
@@ -46,6 +48,16 @@ pub enum Unsandboxed {
     Refuse,
     /// It runs with everything that the caller has, and the result says so.
     Allow,
+}
+
+/// How many calls a process makes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Calls {
+    /// One, or a few: each starts a process for its cage.
+    #[default]
+    Few,
+    /// Many: one process is started for the cages of all of them, and goes with this one.
+    Many,
 }
 
 impl Options<'static> {
@@ -65,6 +77,7 @@ impl Options<'static> {
             filter: &FILTER,
             timeout: None,
             stockade: None,
+            calls: Calls::Few,
             is_cancelled: None,
         }
     }

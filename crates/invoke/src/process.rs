@@ -2,19 +2,21 @@
 //! watched. Works in a process with any number of threads, and leaves neither a process nor a descriptor
 //! behind. Knows nothing of cages.
 
+mod attend;
+
 use std::ffi::{CString, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::fs::{MemfdFlags, OFlags, SealFlags, SeekFrom};
+use rustix::fs::{MemfdFlags, SealFlags, SeekFrom};
 use rustix::io::Errno;
-use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions, WaitOptions};
 use sys::exec::CStringArray;
 use sys::spawn::Program;
+
+pub(crate) use attend::{Insistence, Outputs, Running, pipe};
 
 #[cfg(test)]
 mod tests;
@@ -90,27 +92,17 @@ pub(crate) fn run(job: &Job<'_>) -> Result<Ran, RunFailure> {
     let begun = Instant::now();
     let input = sealed_input(job.input).map_err(failed("memfd_create"))?;
     let [stdout, stderr, report] = [pipe()?, pipe()?, pipe()?];
-    let given = [&input, &stdout.write, &stderr.write, &report.write];
-    let given: Vec<OwnedFd> = given
-        .iter()
-        .map(|end| out_of_the_way(end))
-        .collect::<Result<_, _>>()
-        .map_err(failed("dup"))?;
-    let mut child = Child::start(job, &given)?;
-    drop(given);
-    let mut outputs = [
-        Output::new(stdout, job.most_output, Some(EndedFor::Stdout)),
-        Output::new(stderr, job.most_output, Some(EndedFor::Stderr)),
-        Output::new(report, MOST_REPORT, None),
-    ];
-    let ended_for = child.attend(job, begun, &mut outputs)?;
-    let end = child.reap();
-    let [stdout, stderr, report] = outputs.map(|output| output.kept);
+    let child = Child::start(job, [input, stdout.1, stderr.1, report.1])?;
+    let mut outputs = Outputs::new(stdout.0, stderr.0, report.0, job.most_output);
+    let ended_for = outputs.attend(&child, job, begun)?;
+    let end = child.into_end();
+    let [stdout, stderr, report] = outputs.into_kept();
     Ok(Ran { end, stdout, stderr, report, ended_for, duration: begun.elapsed() })
 }
 
 /// A started command. Dropping it ends it.
-struct Child {
+#[derive(Debug)]
+pub(crate) struct Child {
     pid: Pid,
     pidfd: OwnedFd,
     kind: Kind,
@@ -118,7 +110,13 @@ struct Child {
 }
 
 impl Child {
-    fn start(job: &Job<'_>, given: &[OwnedFd]) -> Result<Self, RunFailure> {
+    /// Starts a command with these descriptors, from 0 on; of one of a group the streams alone.
+    pub(crate) fn start<const COUNT: usize>(
+        job: &Job<'_>,
+        given: [OwnedFd; COUNT],
+    ) -> Result<Self, RunFailure> {
+        let given: Vec<OwnedFd> =
+            given.iter().map(out_of_the_way).collect::<Result<_, _>>().map_err(failed("dup"))?;
         let words = |words: &[OsString]| -> Result<Vec<CString>, Errno> {
             words.iter().map(|word| c_string(word.as_bytes())).collect()
         };
@@ -154,59 +152,13 @@ impl Child {
         }
     }
 
-    /// Reads until the command is gone and nobody holds its outputs, and ends it where it must be.
-    fn attend(
-        &mut self,
-        job: &Job<'_>,
-        begun: Instant,
-        outputs: &mut [Output; 3],
-    ) -> Result<Option<EndedFor>, RunFailure> {
-        let mut ending: Option<Ending> = None;
-        let mut gone_since: Option<Instant> = None;
-        loop {
-            let is_open = outputs.iter().any(|output| output.source.is_some());
-            let waited_long = gone_since.is_some_and(|gone| gone.elapsed() >= LONGEST_DRAIN);
-            if gone_since.is_some() && (!is_open || waited_long) {
-                return Ok(ending.map(|ending| ending.why));
-            }
-            let next = match (&ending, gone_since) {
-                (_, Some(gone)) => gone + LONGEST_DRAIN,
-                (Some(ending), None) => ending.next,
-                (None, None) => begun + job.deadline,
-            };
-            let is_gone = wait(&self.pidfd, gone_since.is_some(), outputs, next, job.is_cancelled)?;
-            if is_gone && gone_since.is_none() {
-                gone_since = Some(Instant::now());
-                if self.kind == Kind::Group {
-                    // What it left in its group: nobody else can have that number before it is reaped.
-                    let _gone = sys::signal::send_to_group(self.pid, libc::SIGKILL);
-                }
-            }
-            let over = outputs.iter().find(|output| output.is_over).and_then(|output| output.means);
-            let late = (begun.elapsed() >= job.deadline).then_some(EndedFor::Deadline);
-            let cancelled = job.is_cancelled.is_some_and(|asked| asked());
-            let why = over.or(late).or(cancelled.then_some(EndedFor::Cancelled));
-            match (&mut ending, why) {
-                (Some(ending), _) if Instant::now() >= ending.next => self.end_harder(ending),
-                (None, Some(why)) if gone_since.is_none() || over.is_some() => {
-                    let mut begun = Ending { why, step: 0, next: Instant::now() };
-                    self.end_harder(&mut begun);
-                    ending = Some(begun);
-                }
-                _ => {}
-            }
-        }
+    /// Kills it at once. It is gone soon.
+    pub(crate) fn kill(&self) {
+        let _gone = sys::signal::send_by_handle(self.pidfd.as_fd(), libc::SIGKILL);
     }
 
-    /// Asks first; asked a second time a supervisor ends its cage by force. What does not hear that is killed.
-    fn end_harder(&self, ending: &mut Ending) {
-        let signal = if ending.step < POLITE_STEPS { libc::SIGTERM } else { libc::SIGKILL };
-        let _gone = match self.kind {
-            Kind::Supervisor => sys::signal::send_by_handle(self.pidfd.as_fd(), signal),
-            Kind::Group => sys::signal::send_to_group(self.pid, signal),
-        };
-        ending.step = ending.step.saturating_add(1);
-        ending.next = Instant::now() + cage::GRACE;
+    fn into_end(mut self) -> End {
+        self.reap()
     }
 
     fn reap(&mut self) -> End {
@@ -226,103 +178,42 @@ impl Child {
     }
 }
 
+impl Running for Child {
+    fn gone(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.pidfd.as_fd())
+    }
+
+    fn is_gone(&self) {
+        if self.kind == Kind::Group {
+            // What it left in its group: nobody else can have that number before it is reaped.
+            let _gone = sys::signal::send_to_group(self.pid, libc::SIGKILL);
+        }
+    }
+
+    /// A supervisor that is asked a second time ends its cage by force.
+    fn end(&self, how: Insistence) {
+        let signal = match how {
+            Insistence::Ask => libc::SIGTERM,
+            Insistence::Kill => libc::SIGKILL,
+        };
+        let _gone = match self.kind {
+            Kind::Supervisor => sys::signal::send_by_handle(self.pidfd.as_fd(), signal),
+            Kind::Group => sys::signal::send_to_group(self.pid, signal),
+        };
+    }
+}
+
 impl Drop for Child {
     fn drop(&mut self) {
         if !self.is_reaped {
-            let _gone = sys::signal::send_by_handle(self.pidfd.as_fd(), libc::SIGKILL);
+            self.kill();
             let _how = self.reap();
         }
     }
 }
 
-/// How far a command is from being ended by force.
-struct Ending {
-    why: EndedFor,
-    step: u32,
-    next: Instant,
-}
-
-struct Pipe {
-    read: OwnedFd,
-    write: OwnedFd,
-}
-
-/// One output, as far as it was read.
-struct Output {
-    /// None once nobody holds the other end.
-    source: Option<OwnedFd>,
-    kept: Vec<u8>,
-    most: usize,
-    is_over: bool,
-    /// What it means if it is too long.
-    means: Option<EndedFor>,
-}
-
-impl Output {
-    /// Closes this process's own copy of the other end.
-    fn new(pipe: Pipe, most: usize, means: Option<EndedFor>) -> Self {
-        Self { source: Some(pipe.read), kept: Vec::new(), most, is_over: false, means }
-    }
-
-    /// Reads what is there. What is over the bound is dropped: a command that waits for a reader could
-    /// not be asked to end.
-    fn read(&mut self) -> Result<(), RunFailure> {
-        let Some(source) = &self.source else { return Ok(()) };
-        let mut buffer = [0; 64 << 10];
-        match rustix::io::read(source, &mut buffer) {
-            Ok(0) => self.source = None,
-            Ok(count) => {
-                let room = self.most.saturating_sub(self.kept.len());
-                let read = buffer.get(..count).unwrap_or_default();
-                self.kept.extend_from_slice(read.get(..count.min(room)).unwrap_or_default());
-                self.is_over |= count > room;
-            }
-            Err(Errno::AGAIN | Errno::INTR) => {}
-            Err(errno) => return Err(failed("read")(errno)),
-        }
-        Ok(())
-    }
-}
-
-/// Waits until there is something to read, the command is gone or a moment has come. Returns whether
-/// it is gone.
-fn wait(
-    pidfd: &OwnedFd,
-    was_gone: bool,
-    outputs: &mut [Output; 3],
-    until: Instant,
-    is_cancelled: Option<&dyn Fn() -> bool>,
-) -> Result<bool, RunFailure> {
-    let mut left = until.saturating_duration_since(Instant::now());
-    if is_cancelled.is_some() {
-        left = left.min(BETWEEN_QUESTIONS);
-    }
-    let left =
-        Timespec::try_from(left.min(LONGEST_POLL)).map_err(|_| failed("poll")(Errno::INVAL))?;
-    let mut polled = Vec::with_capacity(outputs.len() + 1);
-    let open = |output: &&Output| output.source.is_some();
-    for source in outputs.iter().filter(open).filter_map(|output| output.source.as_ref()) {
-        polled.push(PollFd::new(source, PollFlags::IN));
-    }
-    if !was_gone {
-        polled.push(PollFd::new(pidfd, PollFlags::IN));
-    }
-    match rustix::event::poll(&mut polled, Some(&left)) {
-        Ok(_) | Err(Errno::INTR) => {}
-        Err(errno) => return Err(failed("poll")(errno)),
-    }
-    let ready: Vec<bool> = polled.iter().map(|one| !one.revents().is_empty()).collect();
-    let mut ready = ready.into_iter();
-    for output in outputs.iter_mut().filter(|output| output.source.is_some()) {
-        if ready.next().unwrap_or_default() {
-            output.read()?;
-        }
-    }
-    Ok(was_gone || ready.next().unwrap_or_default())
-}
-
 /// A file in memory that nobody can change any more.
-fn sealed_input(contents: &[u8]) -> Result<OwnedFd, Errno> {
+pub(crate) fn sealed_input(contents: &[u8]) -> Result<OwnedFd, Errno> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let file = rustix::fs::memfd_create(c"stockade-input", flags)?;
     let mut rest = contents;
@@ -336,14 +227,7 @@ fn sealed_input(contents: &[u8]) -> Result<OwnedFd, Errno> {
     Ok(file)
 }
 
-/// A pipe whose reading end never waits.
-fn pipe() -> Result<Pipe, RunFailure> {
-    let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(failed("pipe"))?;
-    rustix::fs::fcntl_setfl(&read, OFlags::NONBLOCK).map_err(failed("fcntl"))?;
-    Ok(Pipe { read, write })
-}
-
-/// The same at a number that putting descriptors into place cannot overwrite.
+/// A descriptor at a number that putting descriptors into place cannot overwrite.
 fn out_of_the_way(descriptor: &OwnedFd) -> Result<OwnedFd, Errno> {
     rustix::io::fcntl_dupfd_cloexec(descriptor, FIRST_FREE)
 }
@@ -352,7 +236,7 @@ fn c_string(bytes: &[u8]) -> Result<CString, Errno> {
     CString::new(bytes).map_err(|_| Errno::INVAL)
 }
 
-fn failed(call: &'static str) -> impl Fn(Errno) -> RunFailure {
+pub(crate) fn failed(call: &'static str) -> impl Fn(Errno) -> RunFailure {
     move |errno| RunFailure { call, errno }
 }
 
@@ -361,17 +245,3 @@ pub(crate) const REPORT_DESCRIPTOR: i32 = 3;
 
 const STREAMS: usize = 3;
 const FIRST_FREE: i32 = REPORT_DESCRIPTOR + 1;
-
-/// A report has bounded lists in it.
-const MOST_REPORT: usize = 4 << 20;
-
-/// How often a command is asked to end before it is killed.
-const POLITE_STEPS: u32 = 2;
-
-/// How long outputs are read that somebody holds after the command is gone.
-const LONGEST_DRAIN: Duration = Duration::from_secs(5);
-
-const BETWEEN_QUESTIONS: Duration = Duration::from_millis(50);
-
-/// More than this is not one wait.
-const LONGEST_POLL: Duration = Duration::from_secs(3600);

@@ -1,7 +1,9 @@
-//! What `stockade run` says about a run, on a descriptor that no program in a cage has: read and judged.
+//! What `stockade run` and a host of calls say about a run, on a descriptor that no program in a cage has: made by the
+//! host, read and judged by the caller.
 
 use std::time::Duration;
 
+use cage::Ended;
 use policy::{Fault, Kind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,9 +14,10 @@ use crate::error::Failure;
 mod tests;
 
 /// The parts of the result that a call needs; see `stockade run --json`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Report {
     pub(crate) invocation: Option<String>,
+    /// Of a program that ended by itself.
     exit_code: i32,
     signal: Option<i32>,
     reason: String,
@@ -38,7 +41,7 @@ pub struct Left {
     pub what: String,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 struct ErrorReport {
     code: String,
     message: String,
@@ -51,6 +54,42 @@ struct ErrorReport {
 pub(crate) struct Exited(pub(crate) i32);
 
 impl Report {
+    /// A program that ran, by its name in the record.
+    pub(crate) fn of_run(name: &str, ended: &Ended) -> Self {
+        let left = ended.findings.found.iter().map(|finding| {
+            let (path, moved_to) = finding.place();
+            let moved_to = moved_to.map(ToString::to_string);
+            Left { path: path.to_string(), moved_to, what: finding.to_string() }
+        });
+        Self {
+            invocation: Some(name.to_owned()),
+            exit_code: ended.exit_code(),
+            signal: ended.signal(),
+            reason: ended.reason.word().to_owned(),
+            layers: ended.layers.and_then(|layers| serde_json::to_value(layers).ok()),
+            quarantined: left.collect(),
+            notes: ended.findings.notes.iter().map(|note| note.text().to_owned()).collect(),
+            duration_ms: u64::try_from(ended.duration.as_millis()).ok(),
+            error: None,
+        }
+    }
+
+    /// A program that did not run, or of which it is not known.
+    pub(crate) fn of_failure(name: Option<String>, failure: &advice::Failure) -> Self {
+        let code = failure.kind.word().to_owned();
+        Self {
+            invocation: name,
+            exit_code: 0,
+            signal: None,
+            reason: code.clone(),
+            layers: None,
+            quarantined: Vec::new(),
+            notes: Vec::new(),
+            duration_ms: None,
+            error: Some(ErrorReport { code, message: failure.text(), help: failure.help.clone() }),
+        }
+    }
+
     /// None where nothing was written, or nothing whole.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         serde_json::from_slice(bytes).ok()

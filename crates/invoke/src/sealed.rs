@@ -6,17 +6,19 @@
 
 use std::collections::BTreeMap;
 
+use advice::Failure;
+use cage::Labels;
 use cage::prepare::{Caller, Confined, PolicyFiles, Selection, SelectionError};
 use plan::{ByteString, HostPath};
 use policy::net::Destination;
 use policy::{
-    Autonomy, Commands, EnvironmentRule, FsAccess, FsRule, Home, Limits, Network, NetworkSettings,
-    Place, Policy, Reach, RuleOrigin, Seccomp, State,
+    Autonomy, Commands, EnvironmentRule, FsAccess, FsRule, Home, Kind, Limits, Network,
+    NetworkSettings, Place, Policy, Reach, RuleOrigin, Seccomp, State,
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::files::{self, FileError, Pinned, hexadecimal};
+use crate::files::{self, Pinned, hexadecimal};
 
 #[cfg(test)]
 mod tests;
@@ -89,9 +91,21 @@ impl Sealed {
         Ok(wire.into_sealed())
     }
 
-    /// Whether the executor's files are what its manifest says, which is asked before every start.
-    pub fn verify_files(&self) -> Result<(), FileError> {
+    /// Whom its start is recorded for.
+    pub fn labels(&self) -> Labels {
+        Labels {
+            project_id: self.directory.to_string(),
+            session_id: None,
+            subagent_name: Some(self.executor.clone()),
+        }
+    }
+
+    /// What the request asks for, if its executor's files are what they were. No file of a project and no
+    /// ceiling has a say: whoever has a request could pass flags as well.
+    pub fn select(&self, caller: &Caller) -> Result<Selection, Failure> {
         files::verify(&self.files)
+            .map_err(|error| Failure::new(Kind::NotApproved, error.to_string()).help(CHANGED))?;
+        Ok(self.selection(caller)?)
     }
 
     /// What `stockade` prepares a cage from. Of the user's configuration only `[network]` counts, and is
@@ -353,6 +367,9 @@ fn checksum(body: &str) -> String {
 }
 
 const VERSION: &str = "1";
+
+const CHANGED: &str =
+    "if you changed it, write the new digest into a manifest that has one, and wrap it again";
 
 /// Below the kernel's bound for one argument, which is 128 KiB with its end.
 const MOST_BYTES: usize = 120 << 10;

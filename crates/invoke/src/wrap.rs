@@ -1,9 +1,12 @@
 //! A command line with its cage around it, complete in itself: any process API can start it.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use manifest::Backend;
 use policy::Autonomy;
+use rustix::process::Uid;
 use serde_json::{Map, Value};
 
 use crate::decide::{Decided, caller, decide, derive};
@@ -57,7 +60,9 @@ fn wrap(
         other => other,
     };
     let decided = decide(executor, command, arguments, options, enclosure.level())?;
-    enclose(executor, command, &decided, options, enclosure, &[])
+    let Enclosed { start, sandbox, autonomy, narrowed, notes } =
+        enclose(executor, command, &decided, options, enclosure)?;
+    Ok(Wrapped { argv: start.into_argv(command, &[]), sandbox, autonomy, narrowed, notes })
 }
 
 /// The flags that bubblewrap would get for an executor, whether or not it is installed: nobody is asked,
@@ -119,10 +124,23 @@ pub(crate) fn backend(executor: &Executor, options: &Options<'_>) -> Result<Back
     }
 }
 
-/// Tries whether a cage can be built before a command line is handed out that needs one.
+/// Tries whether a cage can be built before a command line is handed out that needs one. Where one could be built
+/// before, another one can: a cage that cannot after all is a failure of the command, which then runs nothing.
 pub(crate) fn native_or_none(options: &Options<'_>) -> Result<Enclosure, Failure> {
+    /// The program that built one, and for whom.
+    static BUILT: OnceLock<(PathBuf, Uid)> = OnceLock::new();
+    let asked = status::program(options.stockade).map(|path| (path, rustix::process::geteuid()));
+    if let (Ok(asked), Some(built)) = (&asked, BUILT.get())
+        && asked == built
+    {
+        return Ok(Enclosure::Native);
+    }
     match status::available(options.stockade) {
-        Ok(Availability::Available) => Ok(Enclosure::Native),
+        Ok(Availability::Available) => {
+            // The first one stays: a process has one such program.
+            let _kept = asked.map(|asked| BUILT.set(asked));
+            Ok(Enclosure::Native)
+        }
         Ok(Availability::Unavailable { reason }) => match options.unsandboxed {
             Unsandboxed::Allow => Ok(Enclosure::None(reason)),
             Unsandboxed::Refuse => Err(Failure::Unavailable { reason }),
@@ -131,43 +149,71 @@ pub(crate) fn native_or_none(options: &Options<'_>) -> Result<Enclosure, Failure
     }
 }
 
-/// The command line, with these flags for a `stockade` of ours.
+/// A command with what will be around it.
+pub(crate) struct Enclosed {
+    pub(crate) start: Start,
+    pub(crate) sandbox: Sandbox,
+    pub(crate) autonomy: Autonomy,
+    pub(crate) narrowed: Vec<String>,
+    pub(crate) notes: Vec<String>,
+}
+
+/// How it is started.
+pub(crate) enum Start {
+    /// As this command line.
+    Command(Vec<OsString>),
+    /// By this `stockade`, which builds the cage that was sealed.
+    Sealed(PathBuf, String),
+}
+
+impl Start {
+    /// The whole command line, with these flags for a `stockade` of ours.
+    pub(crate) fn into_argv(self, command: &[OsString], flags: &[OsString]) -> Vec<OsString> {
+        match self {
+            Self::Command(argv) => argv,
+            Self::Sealed(program, sealed) => {
+                let mut argv = vec![program.into_os_string(), "run".into()];
+                argv.extend_from_slice(flags);
+                argv.extend(["--sealed".into(), sealed.into(), "--".into()]);
+                argv.extend_from_slice(command);
+                argv
+            }
+        }
+    }
+}
+
+/// Puts something around a command.
 pub(crate) fn enclose(
     executor: &Executor,
     command: &[OsString],
     decided: &Decided,
     options: &Options<'_>,
     enclosure: Enclosure,
-    flags: &[OsString],
-) -> Result<Wrapped, Failure> {
+) -> Result<Enclosed, Failure> {
     let mut notes = decided.derived.notes.clone();
     // A `stockade` of ours compares them itself when it starts.
     if enclosure.level() != Level::Native {
         files::verify(&decided.files).map_err(|error| Failure::refused("code", error))?;
     }
-    let (argv, sandbox) = match enclosure {
+    let (start, sandbox) = match enclosure {
         Enclosure::None(reason) => {
             notes.push("there is no cage: the program has everything that you have".to_owned());
-            (command.to_vec(), Sandbox::none(reason))
+            (Start::Command(command.to_vec()), Sandbox::none(reason))
         }
         Enclosure::Native => {
             let program = status::program(options.stockade).map_err(Failure::unavailable)?;
             let sealed = decided.sealed(executor, options).encode();
             let sealed = sealed.map_err(|error| Failure::refused("sealed", error))?;
-            let mut argv = vec![program.into_os_string(), "run".into()];
-            argv.extend_from_slice(flags);
-            argv.extend(["--sealed".into(), sealed.into(), "--".into()]);
-            argv.extend_from_slice(command);
-            (argv, Sandbox::native())
+            (Start::Sealed(program, sealed), Sandbox::native())
         }
         Enclosure::Bwrap => {
             let (argv, gaps) = bubblewrap::command_line(executor, command, decided, options)?;
             notes.extend(gaps);
-            (argv, Sandbox::bwrap())
+            (Start::Command(argv), Sandbox::bwrap())
         }
     };
     let (autonomy, narrowed) = (options.autonomy, decided.derived.narrowed.clone());
-    Ok(Wrapped { argv, sandbox, autonomy, narrowed, notes })
+    Ok(Enclosed { start, sandbox, autonomy, narrowed, notes })
 }
 
 const UNAGREED_BWRAP: &str = "the manifest asks for bubblewrap, whose cages have fewer walls, and nobody but the \

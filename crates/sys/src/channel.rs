@@ -11,12 +11,22 @@ use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
     SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
 };
+use rustix::process::{Pid, Uid};
 
 #[cfg(test)]
 mod tests;
 
 /// The bytes of a packet, of which there is at least one, and the descriptors that came with them.
 pub type Packet = (Vec<u8>, Vec<OwnedFd>);
+
+/// Who sent a packet, by the kernel's word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sender {
+    /// The process.
+    pub pid: Pid,
+    /// Its real user.
+    pub uid: Uid,
+}
 
 /// Whether to wait until the other side has sent or taken something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,16 +69,34 @@ pub fn receive(
     most: usize,
     waiting: Waiting,
 ) -> Result<Option<Packet>, Errno> {
+    Ok(receive_from(socket, most, waiting)?.map(|(packet, _)| packet))
+}
+
+/// Has the kernel say of every packet that comes from now on who sent it.
+pub fn name_senders(socket: BorrowedFd<'_>) -> Result<(), Errno> {
+    rustix::net::sockopt::set_socket_passcred(socket, true)
+}
+
+/// The same as [`receive`], with the sender where the kernel was asked to name senders.
+pub fn receive_from(
+    socket: BorrowedFd<'_>,
+    most: usize,
+    waiting: Waiting,
+) -> Result<Option<(Packet, Option<Sender>)>, Errno> {
     let received = match receive_once(socket, most, waiting) {
         // The other side ended without reading all that it was sent. The kernel says so once, ahead of
         // what the other side had still sent.
         Err(Errno::CONNRESET) => receive_once(socket, most, waiting),
         other => other,
     };
-    received.map(|packet| Some(packet).filter(|(bytes, _)| !bytes.is_empty()))
+    received.map(|received| Some(received).filter(|((bytes, _), _)| !bytes.is_empty()))
 }
 
-fn receive_once(socket: BorrowedFd<'_>, most: usize, waiting: Waiting) -> Result<Packet, Errno> {
+fn receive_once(
+    socket: BorrowedFd<'_>,
+    most: usize,
+    waiting: Waiting,
+) -> Result<(Packet, Option<Sender>), Errno> {
     let mut flags = RecvFlags::CMSG_CLOEXEC;
     flags.set(RecvFlags::DONTWAIT, waiting == Waiting::Refused);
     // Almost all packets are small, and every page of a buffer for the largest would be cleared.
@@ -78,14 +106,19 @@ fn receive_once(socket: BorrowedFd<'_>, most: usize, waiting: Waiting) -> Result
         return Err(Errno::MSGSIZE);
     }
     let mut bytes = vec![0_u8; length];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
+    let mut space =
+        [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS), ScmCredentials(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let buffers = &mut [IoSliceMut::new(&mut bytes)];
     let received = rustix::net::recvmsg(socket, buffers, &mut ancillary, flags)?;
-    let mut descriptors = Vec::new();
+    let (mut descriptors, mut sender) = (Vec::new(), None);
     for message in ancillary.drain() {
-        if let RecvAncillaryMessage::ScmRights(rights) = message {
-            descriptors.extend(rights);
+        match message {
+            RecvAncillaryMessage::ScmRights(rights) => descriptors.extend(rights),
+            RecvAncillaryMessage::ScmCredentials(of) => {
+                sender = Some(Sender { pid: of.pid, uid: of.uid });
+            }
+            _ => {}
         }
     }
     if received.flags.contains(ReturnFlags::TRUNC) {
@@ -98,7 +131,7 @@ fn receive_once(socket: BorrowedFd<'_>, most: usize, waiting: Waiting) -> Result
         return Err(Errno::MFILE);
     }
     bytes.truncate(received.bytes);
-    Ok((bytes, descriptors))
+    Ok(((bytes, descriptors), sender))
 }
 
 /// Most file descriptors in one packet; the kernel's own bound is 253.

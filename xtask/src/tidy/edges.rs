@@ -58,7 +58,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "workspace",
         ],
     ),
-    ("invoke", &["audit", "cage", "manifest", "plan", "policy", "sys"]),
+    ("invoke", &["advice", "audit", "cage", "manifest", "plan", "policy", "sys"]),
     ("attacks", &["sys"]),
     ("prove", &["attacks", "sys"]),
     ("advice", &["aftermath", "cage", "gate", "jail", "plan", "policy"]),

@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::{Errno, FdFlags};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 
-use super::{MAX_DESCRIPTORS, Waiting, pair, receive, send};
+use super::{MAX_DESCRIPTORS, Sender, Waiting, name_senders, pair, receive, receive_from, send};
 
 const MOST: usize = 1024;
 
@@ -154,4 +154,23 @@ fn neither_side_waits_where_waiting_is_refused() {
     let received = std::iter::from_fn(|| bytes_of_next(&other, Waiting::Allowed).unwrap()).last();
     assert_eq!(received, Some(b"late".to_vec()));
     assert_eq!(sender.join().unwrap(), Ok(()));
+}
+
+#[test]
+fn the_kernel_names_the_sender_where_it_is_asked_to() {
+    let (one, other) = pair().unwrap();
+    let (reader, _writer) = rustix::pipe::pipe().unwrap();
+    let sent = || {
+        send(one.as_fd(), b"who", &[reader.as_fd()], Waiting::Allowed).unwrap();
+        let (packet, sender) =
+            receive_from(other.as_fd(), MOST, Waiting::Allowed).unwrap().unwrap();
+        assert_eq!((packet.0.as_slice(), packet.1.len()), (&b"who"[..], 1));
+        sender
+    };
+    assert_eq!(sent(), None);
+    name_senders(other.as_fd()).unwrap();
+    let own = Sender { pid: rustix::process::getpid(), uid: rustix::process::getuid() };
+    assert_eq!(sent(), Some(own));
+    send(one.as_fd(), b"who", &[], Waiting::Allowed).unwrap();
+    assert_eq!(bytes_of_next(&other, Waiting::Allowed), Ok(Some(b"who".to_vec())));
 }
