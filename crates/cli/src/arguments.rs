@@ -102,6 +102,11 @@ pub(crate) enum Command {
     /// Run a program in a cage
     #[command(after_long_help = EXIT_CODES)]
     Run(Box<RunArguments>),
+    /// Let a model do a task with tools in a cage, on a copy of the project that you review
+    #[command(after_long_help = EXIT_CODES)]
+    Agent(Box<harness::AgentArguments>),
+    /// Talk with a model that works with tools in a cage
+    Repl(Box<harness::ReplArguments>),
     /// Show the compiled cage: everything that the program would see, reach and use
     Check(Box<CheckArguments>),
     /// Say what the cage makes of a path, a host, a system call or a variable, and which rule says so
@@ -170,6 +175,7 @@ impl Command {
     /// result of `run` has a place of its own, because its standard output is the program's.
     pub(crate) fn answers_in_json(&self) -> bool {
         match self {
+            Self::Agent(arguments) => arguments.answers_in_json(),
             Self::Check(arguments) => arguments.json || arguments.format == CheckFormat::Json,
             Self::Why(arguments) => arguments.json,
             Self::Doctor(arguments) => arguments.json,
@@ -195,6 +201,7 @@ impl Command {
                 matches!(arguments.command, quarantine::QuarantineCommand::List { json: true })
             }
             Self::Run(_)
+            | Self::Repl(_)
             | Self::Learn(_)
             | Self::Allow(_)
             | Self::Deny(_)

@@ -2,10 +2,11 @@
 //! program what came of it. Holds no mechanism of its own.
 //!
 //! Nothing here starts a thread: a cage is started from a process with a single one. The daemon starts
-//! its own, after the processes that start its cages.
+//! its own, after the processes that start its cages; so does an agent.
 #![forbid(unsafe_code)]
 
 mod after_run;
+mod agent;
 mod agent_profile;
 mod apply;
 mod arguments;
@@ -70,6 +71,10 @@ fn main() -> ExitCode {
     {
         return attacks::child_main(rest);
     }
+    // So is the part of an agent that is in a cage.
+    if let Some(exit) = words.get(1..).and_then(harness::inside) {
+        return exit;
+    }
     // First of all: making namespaces takes longer than finding out what goes into them.
     let premade = words.get(1).is_some_and(|word| word == RUN).then(Premade::begin);
     let arguments = match Arguments::read(&words) {
@@ -90,6 +95,8 @@ fn main() -> ExitCode {
     let answers_in_json = arguments.command.answers_in_json();
     let ended = match arguments.command {
         Command::Run(arguments) => run::run(*arguments, premade, messages),
+        Command::Agent(arguments) => agent::agent(&arguments, messages),
+        Command::Repl(arguments) => agent::repl(&arguments, messages),
         Command::Check(arguments) => check::check(*arguments, messages),
         Command::Why(arguments) => why::why(*arguments, messages),
         Command::Learn(arguments) => learn::learn(*arguments, messages),
