@@ -207,4 +207,3 @@ pub(crate) fn end(caged: Caged, tell: &dyn Tell) {
         tell.warning(&format!("the end of the cage is not on record: {why}"));
     }
 }
-}
