@@ -6,9 +6,9 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::schema::declare_events;
 use crate::text::{LongText, Name, Text};
 
+mod agents;
 mod values;
 
 #[cfg(test)]
@@ -19,7 +19,7 @@ pub(crate) use tests::samples;
 pub(crate) use values::USAGE;
 pub use values::{DaemonMode, Limit, LimitValue, Reason, UncagedReason, Usage};
 
-declare_events! {
+agents::declare_events_with_agents! {
     /// a program is about to be started; durable before its first instruction
     "subagent.intent" SubagentIntent {
         /// the start
@@ -328,64 +328,6 @@ declare_events! {
         capability: Name,
         /// what it was limited to; empty if nothing
         target: Text,
-    }
-    /// a model is about to be asked for an agent or a program in a cage
-    "model.call" ModelCall {
-        /// the start of its cage
-        invocation_id: Name,
-        /// counted from one for each start
-        call: u64,
-        /// the model, as it was asked for
-        model: Text,
-        /// how many bytes the request has
-        bytes: u64,
-        /// their SHA-256
-        sha256: Name,
-    }
-    /// a model has answered, or not
-    "model.answer" ModelAnswer {
-        /// the start of its cage
-        invocation_id: Name,
-        /// as in `model.call`
-        call: u64,
-        /// why there was no whole answer; null where there was one
-        failure: Option<Text>,
-        /// how many bytes the answer has
-        bytes: u64,
-        /// their SHA-256
-        sha256: Name,
-        /// tokens that were read, from the provider's cache too
-        tokens_in: u64,
-        /// tokens that were written
-        tokens_out: u64,
-        /// millionths of a dollar; 0 where no prices are configured
-        cost_micros: u64,
-    }
-    /// a model calls a tool, or a client one of a wrapped server
-    "tool.call" ToolCall {
-        /// the start of the cage that the tool runs in
-        invocation_id: Name,
-        /// counted from one for each start
-        call: u64,
-        /// the tool
-        tool: Name,
-        /// how many bytes its arguments have
-        bytes: u64,
-        /// their SHA-256
-        sha256: Name,
-    }
-    /// the call has ended
-    "tool.result" ToolResult {
-        /// the start of the cage that the tool runs in
-        invocation_id: Name,
-        /// as in `tool.call`
-        call: u64,
-        /// whether it failed
-        failed: bool,
-        /// how many bytes the result has
-        bytes: u64,
-        /// their SHA-256
-        sha256: Name,
     }
     /// a session began
     "session.begun" SessionBegun {

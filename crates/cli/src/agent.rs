@@ -1,6 +1,6 @@
-//! `stockade agent` and `stockade repl`: exit codes and messages around what `harness` does.
+//! `stockade agent`, `repl` and `mcp`: exit codes and messages around what `harness` does.
 
-use harness::{AgentArguments, Finish, ReplArguments, Tell};
+use harness::{AgentArguments, Finish, McpArguments, ReplArguments, Tell};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -14,6 +14,11 @@ pub(crate) fn agent(arguments: &AgentArguments, messages: Messages) -> Result<Ex
 /// A conversation.
 pub(crate) fn repl(arguments: &ReplArguments, messages: Messages) -> Result<Exit, Failure> {
     Ok(exit(harness::repl(arguments, &Told(messages))?))
+}
+
+/// Tools for agents of others, or servers of others.
+pub(crate) fn mcp(arguments: &McpArguments, messages: Messages) -> Result<Exit, Failure> {
+    Ok(exit(harness::mcp(arguments, &Told(messages))?))
 }
 
 fn exit(finish: Finish) -> Exit {

@@ -22,7 +22,8 @@ pub(crate) mod sessions;
 mod words;
 
 pub(crate) use pages::{
-    AllowArguments, CompletionsArguments, DenyArguments, ManArguments, SchemaArguments,
+    AllowArguments, CompletionsArguments, DenyArguments, DoctorArguments, ManArguments,
+    SchemaArguments,
 };
 pub(crate) use words::{Backend, CheckFormat, CommandSet, Seccomp, State};
 
@@ -103,10 +104,11 @@ pub(crate) enum Command {
     #[command(after_long_help = EXIT_CODES)]
     Run(Box<RunArguments>),
     /// Let a model do a task with tools in a cage, on a copy of the project that you review
-    #[command(after_long_help = EXIT_CODES)]
     Agent(Box<harness::AgentArguments>),
     /// Talk with a model that works with tools in a cage
     Repl(Box<harness::ReplArguments>),
+    /// Tools in a cage for other agents, and other servers of tools in a cage
+    Mcp(Box<harness::McpArguments>),
     /// Show the compiled cage: everything that the program would see, reach and use
     Check(Box<CheckArguments>),
     /// Say what the cage makes of a path, a host, a system call or a variable, and which rule says so
@@ -202,6 +204,7 @@ impl Command {
             }
             Self::Run(_)
             | Self::Repl(_)
+            | Self::Mcp(_)
             | Self::Learn(_)
             | Self::Allow(_)
             | Self::Deny(_)
@@ -336,16 +339,6 @@ pub(crate) struct WhyArguments {
     /// Print the answer as JSON
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct DoctorArguments {
-    /// Print the findings as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Only build the cage, and look at nothing else
-    #[arg(long)]
-    pub(crate) only_cage: bool,
 }
 
 #[derive(Debug, Args)]

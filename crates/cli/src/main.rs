@@ -97,6 +97,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(*arguments, premade, messages),
         Command::Agent(arguments) => agent::agent(&arguments, messages),
         Command::Repl(arguments) => agent::repl(&arguments, messages),
+        Command::Mcp(arguments) => agent::mcp(&arguments, messages),
         Command::Check(arguments) => check::check(*arguments, messages),
         Command::Why(arguments) => why::why(*arguments, messages),
         Command::Learn(arguments) => learn::learn(*arguments, messages),

@@ -1,9 +1,10 @@
-//! The words of `agent` and `repl`. Reads them; looks at nothing.
+//! The words of `agent`, `repl` and `mcp`. Reads them; looks at nothing.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use model::{Cost, Prices, Protocol, Thinking};
 
 /// `stockade agent`.
@@ -26,18 +27,18 @@ pub struct ReplArguments {
     pub(crate) common: CommonArguments,
 }
 
-/// What both have.
+/// Which cage it is, and what is added to it.
 #[derive(Debug, Args)]
-pub(crate) struct CommonArguments {
+pub(crate) struct CageArguments {
     /// The project's directory; without it the nearest one upward that has a `stockade.toml`, else the working
     /// directory
     #[arg(long, value_name = "DIR", help_heading = "Cage")]
     pub(crate) project: Option<PathBuf>,
     /// A cage of the policy file; `default` without it
-    #[arg(long, value_name = "NAME", help_heading = "Cage")]
-    pub(crate) cage: Option<String>,
+    #[arg(long = "cage", value_name = "NAME", help_heading = "Cage")]
+    pub(crate) name: Option<String>,
     /// A profile, such as `code`: `stockade profile list` names all
-    #[arg(long, short, value_name = "NAME", help_heading = "Cage", conflicts_with = "cage")]
+    #[arg(long, short, value_name = "NAME", help_heading = "Cage", conflicts_with = "name")]
     pub(crate) profile: Option<String>,
     /// Show a file or directory read-only, at its own path
     #[arg(long, value_name = "PATH", help_heading = "Cage")]
@@ -54,6 +55,54 @@ pub(crate) struct CommonArguments {
     /// The session that keeps what the agent changes, and its transcript: one of that name goes on
     #[arg(long, value_name = "ID", help_heading = "Cage")]
     pub(crate) session: Option<String>,
+}
+
+/// `stockade mcp`.
+#[derive(Debug, Args)]
+pub struct McpArguments {
+    #[command(subcommand)]
+    pub(crate) command: McpCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum McpCommand {
+    /// Offer tools that run in a cage to a client of the Model Context Protocol, on standard streams
+    Serve(ServeArguments),
+    /// Run somebody else's server in a cage: the named tools pass, as they were approved, and nothing else does
+    Wrap(WrapArguments),
+}
+
+/// `stockade mcp serve`.
+#[derive(Debug, Args)]
+pub(crate) struct ServeArguments {
+    #[command(flatten)]
+    pub(crate) cage: CageArguments,
+    /// The tools, with commas between them; all without it
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) tools: Vec<String>,
+}
+
+/// `stockade mcp wrap`.
+#[derive(Debug, Args)]
+pub(crate) struct WrapArguments {
+    #[command(flatten)]
+    pub(crate) cage: CageArguments,
+    /// The tools of the server that pass, with commas between them
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', required = true)]
+    pub(crate) tools: Vec<String>,
+    /// Approve tools that have changed since they were seen first
+    #[arg(long)]
+    pub(crate) approve: bool,
+    /// The server and its arguments
+    #[arg(value_name = "SERVER", trailing_var_arg = true, required = true)]
+    pub(crate) server: Vec<OsString>,
+}
+
+/// What both have.
+#[derive(Debug, Args)]
+pub(crate) struct CommonArguments {
+    #[command(flatten)]
+    pub(crate) cage: CageArguments,
     /// The kind of agent: `default`, `explore`, `plan`, `task`, or a file `agents/NAME.md` beside your configuration
     #[arg(long = "type", value_name = "TYPE", default_value = "default", help_heading = "Agent")]
     pub(crate) kind: String,

@@ -101,7 +101,7 @@ impl Caged {
     }
 }
 
-fn enter(
+pub(crate) fn enter(
     selection: &mut Selection,
     wanted: Option<&str>,
     locations: &Locations,
@@ -130,7 +130,7 @@ fn not_ready(error: &HandsError, handle: &Handle) -> Failure {
     }
 }
 
-fn last_words(reader: OutputReader) -> String {
+pub(crate) fn last_words(reader: OutputReader) -> String {
     let mut text = Vec::new();
     let _as_far_as_it_goes = reader.take(2000).read_to_end(&mut text);
     String::from_utf8_lossy(&text).trim().to_owned()

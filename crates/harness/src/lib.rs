@@ -1,4 +1,4 @@
-//! Puts an agent to work: the commands `agent` and `repl`. The agent itself runs in this process, outside; everything
+//! Puts an agent to work: the commands `agent` and `repl`; and `mcp`, for agents of others. The agent itself runs in this process, outside; everything
 //! that it does with tools happens in a cage, by a worker that the cage's program is. The model's key is read here, after
 //! the processes that start cages were forked, and goes into requests alone.
 //!
@@ -8,6 +8,8 @@
 mod arguments;
 mod ask;
 mod caged;
+mod mcp_serve;
+mod mcp_wrap;
 mod provider;
 mod record;
 mod repl;
@@ -17,13 +19,24 @@ mod single;
 mod stop;
 mod work;
 
-pub use arguments::{AgentArguments, ReplArguments};
+pub use arguments::{AgentArguments, McpArguments, ReplArguments};
 pub use repl::repl;
 pub use single::agent;
 pub use work::Finish;
 
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
+
+/// `stockade mcp`. Before the first thread of the process.
+///
+/// # Errors
+/// If nothing could be begun.
+pub fn mcp(arguments: &McpArguments, tell: &dyn Tell) -> Result<Finish, advice::Failure> {
+    match &arguments.command {
+        arguments::McpCommand::Serve(arguments) => mcp_serve::serve(arguments, tell),
+        arguments::McpCommand::Wrap(arguments) => mcp_wrap::wrap(arguments, tell),
+    }
+}
 
 /// What a person is told beside what the agent says.
 pub trait Tell: Sync {

@@ -14,7 +14,7 @@ use rustyline::history::FileHistory;
 use rustyline::{Config, Editor};
 
 use crate::Tell;
-use crate::arguments::{CommonArguments, ReplArguments};
+use crate::arguments::{CageArguments, CommonArguments, ReplArguments};
 use crate::caged::Caged;
 use crate::record::Record;
 use crate::show::{Form, Show};
@@ -41,7 +41,7 @@ enum Wanted {
 pub fn repl(arguments: &ReplArguments, tell: &dyn Tell) -> Result<Finish, Failure> {
     let common = &arguments.common;
     let mut work = Work::begin(common, tell)?;
-    let mut session = common.session.clone();
+    let mut session = common.cage.session.clone();
     let mut editor = Lines::new(&work)?;
     loop {
         let caged = work.cage(session.as_deref(), tell)?;
@@ -108,7 +108,7 @@ fn converse(
                 tell.note(&format!("`{}` means nothing here; {HELP}", shown(word)))
             }
             Wanted::Why(words) => {
-                ourselves(&[vec!["why".into()], flags(common), words].concat(), tell)
+                ourselves(&[vec!["why".into()], flags(&common.cage), words].concat(), tell)
             }
             Wanted::Diff => match &caged.session {
                 Some(session) => ourselves(&["diff".into(), session.into()], tell),
@@ -136,11 +136,11 @@ fn usage(agent: &Agent<'_>) -> String {
 }
 
 /// The flags that say which cage it is, for our own commands.
-fn flags(common: &CommonArguments) -> Vec<OsString> {
+fn flags(common: &CageArguments) -> Vec<OsString> {
     let mut words: Vec<OsString> = Vec::new();
     let mut add = |flag: &str, value: OsString| words.extend([flag.into(), value]);
     common.project.iter().for_each(|path| add("--project", path.into()));
-    common.cage.iter().for_each(|name| add("--cage", name.into()));
+    common.name.iter().for_each(|name| add("--cage", name.into()));
     common.profile.iter().for_each(|name| add("--profile", name.into()));
     for (flag, paths) in [("--ro", &common.ro), ("--rw", &common.rw), ("--cow", &common.cow)] {
         paths.iter().for_each(|path| add(flag, path.into()));

@@ -13,23 +13,17 @@ use policy::shown::shown;
 use policy::text::WrittenRules;
 use policy::{FsAccess, State};
 
-use crate::arguments::CommonArguments;
+use crate::arguments::CageArguments;
 
 /// Finds the policy.
 pub(crate) fn find(
-    arguments: &CommonArguments,
+    arguments: &CageArguments,
     needs_write: bool,
     key_variable: Option<&str>,
 ) -> Result<Selection, Failure> {
     let caller = Caller::of_this_process()?;
     let own = advice::doctor::own_executable()?;
-    let mut rules = WrittenRules {
-        ro: arguments.ro.clone(),
-        rw: arguments.rw.clone(),
-        cow: arguments.cow.clone(),
-        net: arguments.net.clone(),
-        ..WrittenRules::default()
-    };
+    let mut rules = rules(arguments);
     if !own.as_bytes().starts_with(b"/usr/") {
         rules.ro.push(own.as_path().to_owned());
     }
@@ -66,15 +60,34 @@ pub(crate) fn find(
     Ok(selection)
 }
 
+/// Finds the policy for somebody else's program.
+pub(crate) fn for_server(arguments: &CageArguments) -> Result<Selection, Failure> {
+    let mut selection = selected(arguments, &Caller::of_this_process()?, &rules(arguments))?;
+    if arguments.session.is_some() {
+        selection.policy.state = State::Scratch;
+    }
+    Ok(selection)
+}
+
+fn rules(arguments: &CageArguments) -> WrittenRules {
+    WrittenRules {
+        ro: arguments.ro.clone(),
+        rw: arguments.rw.clone(),
+        cow: arguments.cow.clone(),
+        net: arguments.net.clone(),
+        ..WrittenRules::default()
+    }
+}
+
 fn selected(
-    arguments: &CommonArguments,
+    arguments: &CageArguments,
     caller: &Caller,
     rules: &WrittenRules,
 ) -> Result<Selection, Failure> {
     let flags = advice::flags::read(rules, caller)?;
     let choice = Choice {
         project: arguments.project.clone(),
-        cage: arguments.cage.clone(),
+        cage: arguments.name.clone(),
         profile: arguments.profile.clone(),
         agents: Agents::DefinedAndBuiltIn,
         ..Choice::default()

@@ -16,7 +16,7 @@ use crate::work::{Finish, Work, end};
 pub fn agent(arguments: &AgentArguments, tell: &dyn Tell) -> Result<Finish, Failure> {
     let common = &arguments.common;
     let mut work = Work::begin(common, tell)?;
-    let caged = work.cage(common.session.as_deref(), tell)?;
+    let caged = work.cage(common.cage.session.as_deref(), tell)?;
     let begun = begin(arguments, &work, &caged);
     let (client, settings, story) = match begun {
         Ok(begun) => begun,

@@ -87,7 +87,7 @@ impl Work {
         let needs_write = granted
             .iter()
             .any(|tool| matches!(tool.needs(), tools::Needs::Write | tools::Needs::Run));
-        let selection = selection::find(arguments, needs_write, provider.key_variable())?;
+        let selection = selection::find(&arguments.cage, needs_write, provider.key_variable())?;
         for warning in tools::warnings(&selection.policy, &selection.place, &granted) {
             tell.warning(&warning.to_string());
         }

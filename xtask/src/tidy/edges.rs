@@ -20,7 +20,10 @@ const EDGES: &[(&str, &[&str])] = &[
     ("agent", &["model", "tools"]),
     (
         "harness",
-        &["advice", "agent", "audit", "cage", "model", "plan", "policy", "sys", "terminal", "tools"],
+        &[
+            "advice", "agent", "audit", "cage", "mcp", "model", "plan", "policy", "sys", "terminal",
+            "tools",
+        ],
     ),
     ("policy", &["plan", "walls"]),
     ("manifest", &["plan", "policy"]),

@@ -49,6 +49,14 @@ pub(crate) const EXAMPLES: &[(&[&str], &str)] = &[
   stockade repl --model claude-sonnet-4-5 --key file:key
   stockade repl -p code --session mend           with your tool chains, and to go on later
 "),
+    (&["mcp", "serve"], "\
+  stockade mcp serve                             all tools, on a copy of the project
+  stockade mcp serve --tools read,grep,list      to look alone
+"),
+    (&["mcp", "wrap"], "\
+  stockade mcp wrap --tools read_file,list_directory -- mcp-server-filesystem .
+  stockade mcp wrap --tools fetch --net '**.example.com' -- mcp-server-fetch
+"),
     (&["check"], "\
   stockade check                                 the cage of this project
   stockade check --rw . -- make                  the one that `run` would build with these flags

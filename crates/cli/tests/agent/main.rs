@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod mcp;
 mod place;
 
 use std::fs;
@@ -24,9 +25,12 @@ const PROTOCOLS: [&str; 3] = ["anthropic", "completions", "responses"];
 fn mends(place: &Place) -> Vec<Step> {
     let path = place.project.join("sum.py");
     vec![
-        Step::Together(vec![Step::Read(path.clone()), Step::Run("python3 test_sum.py".to_owned())]),
+        Step::Together(vec![
+            Step::Read(path.clone()),
+            Step::Run("python3 -B test_sum.py".to_owned()),
+        ]),
         Step::Edit { path, old: "a - b".to_owned(), new: "a + b".to_owned() },
-        Step::Run("python3 test_sum.py".to_owned()),
+        Step::Run("python3 -B test_sum.py".to_owned()),
     ]
 }
 
@@ -233,7 +237,7 @@ fn commands_end_with_all_they_started_and_results_are_bounded() {
             tool: "exec".to_owned(),
             arguments: json!({ "command": escape, "timeout": 1 }),
         },
-        Step::Run("grep -la 'sleep.77' /proc/[0-9]*/cmdline; echo left over".to_owned()),
+        Step::Run("grep -la 'sleep.7[7]' /proc/[0-9]*/cmdline; echo left over".to_owned()),
         Step::Run("seq 100000".to_owned()),
         Step::Run(
             "tail -n 1 /scratch/results/exec-1.txt /tmp/results/exec-1.txt 2>/dev/null".to_owned(),

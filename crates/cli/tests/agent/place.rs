@@ -60,6 +60,13 @@ impl Place {
         command
     }
 
+    /// `stockade` with these words, and a key in its environment.
+    pub(crate) fn stockade_with(&self, words: &[&str]) -> Command {
+        let mut command = self.stockade();
+        command.env("STOCKADE_TEST_KEY", KEY).args(words);
+        command
+    }
+
     /// `stockade agent` with a model, and a key in its environment.
     pub(crate) fn command(&self, server: &ModelServer, words: &[&str]) -> Command {
         self.command_of(server, "agent", words)

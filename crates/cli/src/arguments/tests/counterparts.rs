@@ -84,6 +84,8 @@ const TABLE: &[(&[&str], &[&str], Counterpart)] = &[
     (&["run"], &["detach"], Nowhere("every start of the API is in the background")),
     (&["agent"], &["", "TASK"], Nowhere(OF_AGENTS)),
     (&["repl"], &[""], Nowhere(OF_AGENTS)),
+    (&["mcp serve", "mcp wrap"], MCP, Nowhere("speaks with a client on standard streams")),
+    (&["mcp wrap"], &["approve", "SERVER"], Nowhere("speaks with a client on standard streams")),
     (&["agent", "repl"], AGENTS, Nowhere(OF_AGENTS)),
     (&["learn"], LEARN, Nowhere("asks a person what to keep of what it saw")),
     (&["why"], &["self"], Nowhere("asks the cage that it runs in")),
@@ -218,6 +220,8 @@ const INVOKE: &[&str] = &[
 ];
 
 const OF_AGENTS: &str = "works with the model and the key of the person who asks";
+const MCP: &[&str] =
+    &["", "project", "cage", "profile", "ro", "rw", "cow", "net", "session", "tools"];
 const AGENTS: &[&str] = &[
     "project",
     "cage",
