@@ -6,9 +6,9 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::schema::declare_events;
 use crate::text::{LongText, Name, Text};
 
+mod agents;
 mod values;
 
 #[cfg(test)]
@@ -19,7 +19,7 @@ pub(crate) use tests::samples;
 pub(crate) use values::USAGE;
 pub use values::{DaemonMode, Limit, LimitValue, Reason, UncagedReason, Usage};
 
-declare_events! {
+agents::declare_events_with_agents! {
     /// a program is about to be started; durable before its first instruction
     "subagent.intent" SubagentIntent {
         /// the start

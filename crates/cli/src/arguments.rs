@@ -25,7 +25,8 @@ pub(crate) mod sessions;
 mod words;
 
 pub(crate) use pages::{
-    AllowArguments, CompletionsArguments, DenyArguments, ManArguments, SchemaArguments,
+    AllowArguments, CompletionsArguments, DenyArguments, DoctorArguments, ManArguments,
+    SchemaArguments,
 };
 pub(crate) use words::{Backend, CheckFormat, CommandSet, Seccomp, State};
 
@@ -105,6 +106,12 @@ pub(crate) enum Command {
     /// Run a program in a cage
     #[command(after_long_help = EXIT_CODES)]
     Run(Box<RunArguments>),
+    /// Let a model do a task with tools in a cage, on a copy of the project that you review
+    Agent(Box<harness::AgentArguments>),
+    /// Talk with a model that works with tools in a cage
+    Repl(Box<harness::ReplArguments>),
+    /// Tools in a cage for other agents, and other servers of tools in a cage
+    Mcp(Box<harness::McpArguments>),
     /// Show the compiled cage: everything that the program would see, reach and use
     Check(Box<CheckArguments>),
     /// Say what the cage makes of a path, a host, a system call or a variable, and which rule says so
@@ -289,16 +296,6 @@ pub(crate) struct WhyArguments {
     /// Print the answer as JSON
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct DoctorArguments {
-    /// Print the findings as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Only build the cage, and look at nothing else
-    #[arg(long)]
-    pub(crate) only_cage: bool,
 }
 
 #[derive(Debug, Args)]

@@ -1,12 +1,13 @@
 //! The `stockade` command: reads the command line, asks the crates below, and tells a person or a
 //! program what came of it. Holds no mechanism of its own.
 //!
-//! Nothing here starts a thread: a cage is started from a process with a single one. The daemon and the
-//! host of calls start their own, after the processes that start their cages, and `fs`, which starts no cage, starts some too.
+//! Nothing here starts a thread: a cage is started from a process with a single one. The daemon, the host of calls and an
+//! agent start their own, after the processes that start their cages, and `fs`, which starts no cage, starts some too.
 #![forbid(unsafe_code)]
 
 mod acknowledge;
 mod after_run;
+mod agent;
 mod agent_profile;
 mod apply;
 mod arguments;
@@ -77,6 +78,10 @@ fn main() -> ExitCode {
     {
         return invoke::host::serve();
     }
+    // So is the part of an agent that is in a cage.
+    if let Some(exit) = words.get(1..).and_then(harness::inside) {
+        return exit;
+    }
     // First of all: making namespaces takes longer than finding out what goes into them.
     let premade = words.get(1).is_some_and(|word| word == RUN).then(Premade::begin);
     let arguments = match Arguments::read(&words) {
@@ -97,6 +102,9 @@ fn main() -> ExitCode {
     let answers_in_json = arguments.command.answers_in_json();
     let ended = match arguments.command {
         Command::Run(arguments) => run::run(*arguments, premade, messages),
+        Command::Agent(arguments) => agent::agent(&arguments, messages),
+        Command::Repl(arguments) => agent::repl(&arguments, messages),
+        Command::Mcp(arguments) => agent::mcp(&arguments, messages),
         Command::Check(arguments) => check::check(*arguments, messages),
         Command::Why(arguments) => why::why(*arguments, messages),
         Command::Learn(arguments) => learn::learn(*arguments, messages),

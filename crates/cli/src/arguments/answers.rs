@@ -7,6 +7,7 @@ impl Command {
     /// result of `run` has a place of its own, because its standard output is the program's.
     pub(crate) fn answers_in_json(&self) -> bool {
         match self {
+            Self::Agent(arguments) => arguments.answers_in_json(),
             Self::Check(arguments) => arguments.json || arguments.format == CheckFormat::Json,
             Self::Why(arguments) => arguments.json,
             Self::Doctor(arguments) => arguments.json,
@@ -32,6 +33,8 @@ impl Command {
                 matches!(arguments.command, quarantine::QuarantineCommand::List { json: true })
             }
             Self::Run(_)
+            | Self::Repl(_)
+            | Self::Mcp(_)
             | Self::Learn(_)
             | Self::Allow(_)
             | Self::Deny(_)

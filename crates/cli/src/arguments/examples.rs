@@ -39,6 +39,24 @@ pub(crate) const EXAMPLES: &[(&[&str], &str)] = &[
   stockade run --session work -- ./step          /scratch is kept for the next one
   stockade run --detach -- ./server              in the background; see `stockade ps`
 "),
+    (&["agent"], "\
+  stockade agent 'make the tests pass'           on a copy of the project; then `stockade diff`
+  stockade agent --type explore 'where are cookies parsed?'
+  stockade agent --url http://127.0.0.1:11434 --model qwen3 'fix the typo in README.md'
+  stockade agent --session mend --steps 20 'go on with the parser'
+"),
+    (&["repl"], "\
+  stockade repl --model claude-sonnet-4-5 --key file:key
+  stockade repl -p code --session mend           with your tool chains, and to go on later
+"),
+    (&["mcp", "serve"], "\
+  stockade mcp serve                             all tools, on a copy of the project
+  stockade mcp serve --tools read,grep,list      to look alone
+"),
+    (&["mcp", "wrap"], "\
+  stockade mcp wrap --tools read_file,list_directory -- mcp-server-filesystem .
+  stockade mcp wrap --tools fetch --net '**.example.com' -- mcp-server-fetch
+"),
     (&["check"], "\
   stockade check                                 the cage of this project
   stockade check --rw . -- make                  the one that `run` would build with these flags

@@ -41,3 +41,13 @@ pub(crate) struct DenyArguments {
     /// The policy file, or its directory; without it the one that `run` would find
     pub(crate) file: Option<PathBuf>,
 }
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArguments {
+    /// Print the findings as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Only build the cage, and look at nothing else
+    #[arg(long)]
+    pub(crate) only_cage: bool,
+}

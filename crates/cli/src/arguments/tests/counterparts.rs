@@ -82,6 +82,11 @@ const TABLE: &[(&[&str], &[&str], Counterpart)] = &[
     (&["run"], &["COMMAND"], Field("SpawnRequest", "argv")),
     (&["run"], &["degraded-limits"], Field("SpawnRequest", "degraded_limits")),
     (&["run"], &["detach"], Nowhere("every start of the API is in the background")),
+    (&["agent"], &["", "TASK"], Nowhere(OF_AGENTS)),
+    (&["repl"], &[""], Nowhere(OF_AGENTS)),
+    (&["mcp serve", "mcp wrap"], MCP, Nowhere("speaks with a client on standard streams")),
+    (&["mcp wrap"], &["approve", "SERVER"], Nowhere("speaks with a client on standard streams")),
+    (&["agent", "repl"], AGENTS, Nowhere(OF_AGENTS)),
     (&["learn"], LEARN, Nowhere("asks a person what to keep of what it saw")),
     (&["why"], &["self"], Nowhere("asks the cage that it runs in")),
     (&["run"], &["explain"], Field("SpawnRequest", "explain")),
@@ -228,6 +233,35 @@ const INVOKE: &[&str] = &[
     "timeout",
 ];
 
+const OF_AGENTS: &str = "works with the model and the key of the person who asks";
+const MCP: &[&str] =
+    &["", "project", "cage", "profile", "ro", "rw", "cow", "net", "session", "tools"];
+const AGENTS: &[&str] = &[
+    "project",
+    "cage",
+    "profile",
+    "ro",
+    "rw",
+    "cow",
+    "net",
+    "session",
+    "type",
+    "tools",
+    "system",
+    "steps",
+    "tokens",
+    "money",
+    "time",
+    "model",
+    "url",
+    "protocol",
+    "key",
+    "price",
+    "thinking",
+    "temperature",
+    "context",
+    "max-tokens",
+];
 const OF_HOST: &str = "changes files of the host, which is for whoever sits at it";
 const OF_EXECUTORS: &str = "executors are called by a library, which needs no daemon";
 const OWN_RECORD: &str = "the daemon reads its own record, and no file that a client names";

@@ -1,0 +1,68 @@
+//! Puts an agent to work: the commands `agent` and `repl`; and `mcp`, for agents of others. The agent itself runs in this process, outside; everything
+//! that it does with tools happens in a cage, by a worker that the cage's program is. The model's key is read here, after
+//! the processes that start cages were forked, and goes into requests alone.
+//!
+//! Decides nothing about what a cage may do: the policy says that, as for every other run.
+#![forbid(unsafe_code)]
+
+mod arguments;
+mod ask;
+mod caged;
+mod mcp_serve;
+mod mcp_wrap;
+mod provider;
+mod record;
+mod repl;
+mod selection;
+mod show;
+mod single;
+mod stop;
+mod work;
+
+pub use arguments::{AgentArguments, McpArguments, ReplArguments};
+pub use repl::repl;
+pub use single::agent;
+pub use work::Finish;
+
+use std::ffi::{OsStr, OsString};
+use std::process::ExitCode;
+
+/// `stockade mcp`. Before the first thread of the process.
+///
+/// # Errors
+/// If nothing could be begun.
+pub fn mcp(arguments: &McpArguments, tell: &dyn Tell) -> Result<Finish, advice::Failure> {
+    match &arguments.command {
+        arguments::McpCommand::Serve(arguments) => mcp_serve::serve(arguments, tell),
+        arguments::McpCommand::Wrap(arguments) => mcp_wrap::wrap(arguments, tell),
+    }
+}
+
+/// What a person is told beside what the agent says.
+pub trait Tell: Sync {
+    /// Something worth knowing.
+    fn note(&self, text: &str);
+    /// Something that may be wrong.
+    fn warning(&self, text: &str);
+}
+
+/// Runs the part of an agent that is in a cage, if these words of a command line ask for it: no person types them.
+pub fn inside(words: &[OsString]) -> Option<ExitCode> {
+    let (first, rest) = words.split_first()?;
+    if first == OsStr::new(REAPER) {
+        return Some(tools::reaper::main(rest));
+    }
+    if first != OsStr::new(WORKER) {
+        return None;
+    }
+    let program = rest.first().cloned().unwrap_or_else(|| "/proc/self/exe".into());
+    let reaper = vec![program, REAPER.into()];
+    let stdin = std::io::BufReader::new(std::io::stdin());
+    Some(match tools::worker::run(stdin, std::io::stdout(), reaper) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    })
+}
+
+const WORKER: &str = "__tools";
+const REAPER: &str = "__reap";

@@ -1,0 +1,147 @@
+//! `stockade mcp serve`: the tools of a cage for a client of the Model Context Protocol, which is on standard streams.
+//! Each call is on record before it runs. Whatever the client is, it has what the cage has.
+
+use std::collections::HashMap;
+use std::io::{BufRead as _, Read as _, Write as _};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use advice::Failure;
+use agent::Hands;
+use cage::Kind;
+use cage::state::Locations;
+use mcp::serve::{Asked, Offered, Server, result};
+use mcp::{Id, MOST_LINE, Message, failure};
+use model::Cancel;
+use serde_json::{Map, Value};
+use tools::Needs;
+
+use crate::Tell;
+use crate::arguments::ServeArguments;
+use crate::caged::{self, Caged};
+use crate::record::Record;
+use crate::selection;
+use crate::work::{Finish, end};
+
+/// What all calls share.
+struct Shared<'a> {
+    hands: &'a Hands,
+    record: Record,
+    calls: AtomicU64,
+    open: Mutex<HashMap<Id, Cancel>>,
+}
+
+pub(crate) fn serve(arguments: &ServeArguments, tell: &dyn Tell) -> Result<Finish, Failure> {
+    let names: Vec<String> = match arguments.tools.is_empty() {
+        true => tools::NAMES.iter().map(|name| (*name).to_owned()).collect(),
+        false => arguments.tools.clone(),
+    };
+    let granted = tools::granted(&names).map_err(|error| Failure::new(Kind::Usage, error.text))?;
+    let changes = |needs: Needs| matches!(needs, Needs::Write | Needs::Run);
+    let needs_write = granted.iter().any(|tool| changes(tool.needs()));
+    let mut selection = selection::find(&arguments.cage, needs_write, None)?;
+    for warning in tools::warnings(&selection.policy, &selection.place, &granted) {
+        tell.warning(&warning.to_string());
+    }
+    let locations = Locations::of_this_process();
+    let runner = caged::runner(&selection, &locations)?;
+    let session = arguments.cage.session.as_deref();
+    let caged = Caged::start(&runner, &mut selection, session, (&names, &locations, tell))?;
+    let offered = granted.iter().map(|tool| Offered {
+        name: tool.name().to_owned(),
+        description: tool.doc().to_owned(),
+        schema: tool.schema(),
+        is_read_only: !changes(tool.needs()),
+    });
+    let server = Server::new(offered.collect());
+    let shared = Shared {
+        hands: &caged.hands,
+        record: Record::new(runner.log(), caged.invocation()),
+        calls: AtomicU64::new(0),
+        open: Mutex::default(),
+    };
+    // Every call has ended before the cage does.
+    std::thread::scope(|scope| {
+        let mut input = std::io::stdin().lock();
+        while let Some(line) = next_line(&mut input) {
+            let asked = match Message::read(&line) {
+                Ok(message) => server.take(message),
+                Err(error) => Asked::Answer(failure(None, PARSE, error.to_string())),
+            };
+            match asked {
+                Asked::Answer(message) => say(&message),
+                Asked::Cancel(id) => {
+                    lock(&shared.open).get(&id).into_iter().for_each(Cancel::cancel)
+                }
+                Asked::Nothing => {}
+                Asked::Call { id, tool, arguments } => {
+                    let cancel = Cancel::new();
+                    let mut open = lock(&shared.open);
+                    if open.len() >= MOST_OPEN || open.contains_key(&id) {
+                        say(&failure(
+                            Some(id),
+                            BUSY,
+                            format!("at most {MOST_OPEN} calls at one time"),
+                        ));
+                        continue;
+                    }
+                    open.insert(id.clone(), cancel.clone());
+                    drop(open);
+                    let shared = &shared;
+                    scope.spawn(move || {
+                        let answer = call(shared, &id, &tool, &arguments, &cancel);
+                        lock(&shared.open).remove(&id);
+                        say(&answer);
+                    });
+                }
+            }
+        }
+        lock(&shared.open).values().for_each(Cancel::cancel);
+    });
+    end(caged, tell);
+    Ok(Finish::Done)
+}
+
+fn call(
+    shared: &Shared<'_>,
+    id: &Id,
+    tool: &str,
+    arguments: &Map<String, Value>,
+    cancel: &Cancel,
+) -> Message {
+    let number = shared.calls.fetch_add(1, Ordering::Relaxed) + 1;
+    let text = serde_json::to_vec(arguments).unwrap_or_default();
+    if let Err(error) = shared.record.calls(number, tool, &text) {
+        return failure(Some(id.clone()), BUSY, format!("the call cannot be recorded: {error}"));
+    }
+    let mut ran = shared.hands.run(&[(tool, arguments)], CALL_TIME, cancel, &mut |_, _| {});
+    let (text, is_error) = ran.pop().map_or_else(
+        || ("error: nothing came of it".to_owned(), true),
+        |ran| (ran.text, ran.is_error),
+    );
+    shared.record.called(number, text.as_bytes(), is_error);
+    result(id.clone(), &text, is_error)
+}
+
+/// A line without its end; none when the other side is gone, or sends more than any message has.
+pub(crate) fn next_line(input: &mut impl std::io::BufRead) -> Option<Vec<u8>> {
+    let mut line = Vec::new();
+    let count = input.take(MOST_LINE as u64 + 1).read_until(b'\n', &mut line).ok()?;
+    (count > 0 && count <= MOST_LINE).then_some(line)
+}
+
+/// To the client. One that is gone is heard of by the end of its input.
+pub(crate) fn say(message: &Message) {
+    let mut output = std::io::stdout().lock();
+    let _gone = writeln!(output, "{}", message.to_line()).and_then(|()| output.flush());
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+const CALL_TIME: Duration = Duration::from_secs(1200);
+const MOST_OPEN: usize = 32;
+const PARSE: i32 = -32700;
+const BUSY: i32 = -32000;

@@ -1,0 +1,83 @@
+//! What an agent does, on record: each question to the model and each call of a tool before it happens, by the hash of
+//! its content. The content itself is in the transcript alone.
+
+use std::io;
+use std::sync::Arc;
+
+use audit::{Event, Log};
+use model::{Cost, Usage};
+use sha2::{Digest as _, Sha256};
+
+/// Writes about one start.
+#[derive(Clone)]
+pub(crate) struct Record {
+    log: Arc<Log>,
+    invocation: String,
+}
+
+impl Record {
+    pub(crate) fn new(log: &Arc<Log>, invocation: &str) -> Self {
+        Self { log: Arc::clone(log), invocation: invocation.to_owned() }
+    }
+
+    pub(crate) fn asks(&self, call: u64, model: &str, request: &[u8]) -> io::Result<()> {
+        self.write(&Event::ModelCall {
+            invocation_id: self.invocation.as_str().into(),
+            call,
+            model: model.into(),
+            bytes: request.len() as u64,
+            sha256: hash(request).into(),
+        })
+    }
+
+    pub(crate) fn answered(
+        &self,
+        call: u64,
+        answer: &[u8],
+        usage: &Usage,
+        cost: Option<Cost>,
+        failure: Option<&str>,
+    ) {
+        let event = Event::ModelAnswer {
+            invocation_id: self.invocation.as_str().into(),
+            call,
+            failure: failure.map(Into::into),
+            bytes: answer.len() as u64,
+            sha256: hash(answer).into(),
+            tokens_in: usage.total().saturating_sub(usage.output),
+            tokens_out: usage.output,
+            cost_micros: cost.unwrap_or_default().0,
+        };
+        // The next call is refused where the record cannot be written.
+        let _unwritten = self.write(&event);
+    }
+
+    pub(crate) fn calls(&self, call: u64, tool: &str, arguments: &[u8]) -> io::Result<()> {
+        self.write(&Event::ToolCall {
+            invocation_id: self.invocation.as_str().into(),
+            call,
+            tool: tool.into(),
+            bytes: arguments.len() as u64,
+            sha256: hash(arguments).into(),
+        })
+    }
+
+    pub(crate) fn called(&self, call: u64, result: &[u8], failed: bool) {
+        let event = Event::ToolResult {
+            invocation_id: self.invocation.as_str().into(),
+            call,
+            failed,
+            bytes: result.len() as u64,
+            sha256: hash(result).into(),
+        };
+        let _unwritten = self.write(&event);
+    }
+
+    fn write(&self, event: &Event) -> io::Result<()> {
+        self.log.append(event).map(drop).map_err(io::Error::other)
+    }
+}
+
+fn hash(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}

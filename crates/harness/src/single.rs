@@ -1,0 +1,63 @@
+//! `stockade agent`: one task, to its end.
+
+use advice::Failure;
+use agent::{Event, Watch as _};
+
+use crate::Tell;
+use crate::arguments::AgentArguments;
+use crate::record::Record;
+use crate::show::{Form, Show};
+use crate::work::{Finish, Work, end};
+
+/// The command. Before the first thread of the process.
+///
+/// # Errors
+/// If nothing could be begun.
+pub fn agent(arguments: &AgentArguments, tell: &dyn Tell) -> Result<Finish, Failure> {
+    let common = &arguments.common;
+    let mut work = Work::begin(common, tell)?;
+    let caged = work.cage(common.cage.session.as_deref(), tell)?;
+    let begun = begin(arguments, &work, &caged);
+    let (client, settings, story) = match begun {
+        Ok(begun) => begun,
+        Err(failure) => {
+            end(caged, tell);
+            return Err(failure);
+        }
+    };
+    let form = if arguments.json { Form::Json } else { Form::Person };
+    let show = Show::new(form, Record::new(work.runner.log(), caged.invocation()));
+    let (name, model) = (story.name.clone(), settings.model.clone());
+    show.saw(&Event::Begun { session: name.clone(), model, tools: work.tools.clone() });
+    let outcome =
+        work.agent((settings, client), &caged, story, &show).run(arguments.task.as_deref());
+    let has_session = caged.session.is_some();
+    end(caged, tell);
+    let finish = Finish::of(&outcome);
+    if finish != Finish::Done && has_session {
+        tell.note(&format!(
+            "it can go on: `stockade agent --session {name}`, with another task or without"
+        ));
+    }
+    Ok(finish)
+}
+
+type Begun = (model::Client, agent::Settings, crate::work::Story);
+
+fn begin(
+    arguments: &AgentArguments,
+    work: &Work,
+    caged: &crate::caged::Caged,
+) -> Result<Begun, Failure> {
+    let client = work.client()?;
+    let asks = !arguments.json && crate::ask::can_be_asked();
+    let story = work.story(caged.session.as_deref())?;
+    if arguments.task.is_none() && story.messages.is_empty() {
+        return Err(Failure::new(
+            cage::Kind::Usage,
+            format!("session `{}` has no task that could go on", story.name),
+        )
+        .help("give a task"));
+    }
+    Ok((client, work.settings(&arguments.common, asks), story))
+}
