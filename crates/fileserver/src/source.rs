@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use vfs::{Caller, Engine, Host, HostMode, Limits, Memory, Overlay, ReadOnly};
 
 use crate::fuse::Sharing;
@@ -25,7 +26,7 @@ pub enum Source {
     Overlay {
         /// What is read.
         lowers: Vec<PathBuf>,
-        /// What is written to; none is memory.
+        /// What is written to, in a directory `tree` beside one of notes, `marks`; none is memory.
         upper: Option<PathBuf>,
     },
 }
@@ -97,7 +98,7 @@ impl Source {
                 }
                 let (upper, named): (Arc<dyn Engine>, _) = match upper {
                     None => (Arc::new(memory(limits)), Path::new("memory:")),
-                    Some(path) => (Arc::new(directory(path, writable(), limits)?), path.as_path()),
+                    Some(path) => (Arc::new(upper_layer(path, limits)?), path.as_path()),
                 };
                 let overlay = Overlay::new(below, upper, limits)
                     .map_err(|error| SourceError::Engine(named.to_owned(), error))?;
@@ -117,6 +118,24 @@ fn directory(path: &Path, mode: HostMode, limits: &Limits) -> Result<Host, Sourc
     let opened = rustix::fs::open(path, flags, Mode::empty());
     let opened = opened.map_err(|errno| SourceError::Directory(path.to_owned(), errno.into()))?;
     Host::new(opened, mode, limits).map_err(|error| SourceError::Engine(path.to_owned(), error))
+}
+
+/// A directory that is written to, with what an overlay notes beside it: `tree` and `marks` in the one that is named.
+fn upper_layer(path: &Path, limits: &Limits) -> Result<Host, SourceError> {
+    let failed = |errno: Errno| SourceError::Directory(path.to_owned(), errno.into());
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let above = rustix::fs::open(path, flags, Mode::empty()).map_err(failed)?;
+    let [tree, marks] = ["tree", "marks"].map(|name| {
+        match rustix::fs::mkdirat(&above, name, Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(failed(errno)),
+        }
+        rustix::fs::openat(&above, name, flags | OFlags::NOFOLLOW, Mode::empty()).map_err(failed)
+    });
+    let (tree, marks) = (tree?, marks?);
+    Host::new(tree, writable(), limits)
+        .and_then(|host| host.with_marks(marks))
+        .map_err(|error| SourceError::Engine(path.to_owned(), error))
 }
 
 /// What root makes for somebody is that one's; a user can make only what is the user's own.

@@ -1,13 +1,15 @@
 //! What a guest holds of a directory of the host: found by name, known by device and inode, given back.
 
+use std::collections::HashMap;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{AtFlags, Gid, OFlags, Uid};
 use rustix::io::Errno;
 
 use super::calls::{self, attributes, kind_of};
+use super::marks::Marked;
 use super::{Host, HostMode, Node, Open};
 use crate::attributes::{Attributes, Kind};
 use crate::caller::Caller;
@@ -15,6 +17,27 @@ use crate::engine::{Engine as _, Entry, Handle, Inode, New, Use};
 use crate::error::Result;
 use crate::name::Name;
 use crate::rules;
+
+/// Which number a file has that is held: by its device and inode, in shards by inode.
+#[derive(Debug)]
+pub(super) struct Known {
+    shards: Box<[Mutex<Numbers>]>,
+    rest: Mutex<Numbers>,
+}
+
+type Numbers = HashMap<(u64, u64), u64>;
+
+impl Known {
+    pub(super) fn new() -> Self {
+        let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
+        Self { shards, rest: Mutex::default() }
+    }
+
+    pub(super) fn of(&self, identity: (u64, u64)) -> MutexGuard<'_, Numbers> {
+        let index = usize::try_from(identity.1).map_or(SHARDS, |inode| inode % SHARDS);
+        self.shards.get(index).unwrap_or(&self.rest).lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 impl Host {
     /// Finds what a name leads to, and holds it.
@@ -48,6 +71,7 @@ impl Host {
                         kind,
                         parent: AtomicU64::new(parent_number),
                         held: AtomicU64::new(1),
+                        marks: Marked::default(),
                     });
                     self.nodes.put(number, Arc::clone(&node));
                     known.insert(identity, number);
@@ -127,3 +151,5 @@ impl Host {
         Handle(number)
     }
 }
+
+const SHARDS: usize = 64;
