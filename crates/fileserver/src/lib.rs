@@ -12,9 +12,11 @@
 mod foreground;
 mod fuse;
 mod mount;
+mod ninep;
 mod source;
 
 pub use foreground::{Ended, Foreground, ForegroundError, serve_in_foreground};
 pub use fuse::{Fuse, Kernel, Settings, Sharing};
 pub use mount::{Access, MountError, Mounted, Others, mount};
+pub use ninep::{Dialect, Identity, Malformed, NinepServer, Request, ServeError, Session};
 pub use source::{Source, SourceError};
