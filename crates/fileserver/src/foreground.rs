@@ -17,6 +17,7 @@ use vfs::Engine;
 
 use crate::fuse::{Fuse, Settings};
 use crate::mount::{Access, MountError, Mounted, Others, mount};
+use crate::ninep::{NinepServer, ServeError};
 
 /// What is mounted where, and how it is served.
 #[derive(Debug)]
@@ -48,6 +49,9 @@ pub enum ForegroundError {
     /// It was not mounted.
     #[error(transparent)]
     Mount(#[from] MountError),
+    /// Nobody could connect.
+    #[error(transparent)]
+    Ninep(#[from] ServeError),
     /// This user may not have namespaces.
     #[error("cannot make a user namespace to mount in")]
     Namespace(#[source] std::io::Error),
@@ -110,6 +114,14 @@ pub fn serve_in_foreground(
         Ok(Err(source)) => Err(ForegroundError::Kernel { call: "answer the kernel", source }),
         Err(_) => Err(ForegroundError::Panicked),
     }
+}
+
+/// Serves over 9P until a signal comes.
+pub fn serve_9p_in_foreground(server: &NinepServer) -> Result<(), ForegroundError> {
+    let set = SignalSet::of(&[SIGHUP, SIGINT, SIGTERM]);
+    sys::signal::block(&set).map_err(|errno| failed("take signals", errno))?;
+    let signals = sys::signal::descriptor(&set).map_err(|errno| failed("take signals", errno))?;
+    Ok(server.serve_until(&signals)?)
 }
 
 fn follow(
