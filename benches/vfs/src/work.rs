@@ -108,7 +108,7 @@ fn large(path: &Path) -> io::Result<Vec<Duration>> {
     let mut state = 1_u64;
     let mut offset = move || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        (state >> 33) % (MEGABYTES << 8) << 12
+        ((state >> 33) % (MEGABYTES << 8)) << 12
     };
     let mut page = [b'y'; 4096];
     let random_write = timed(|| {
