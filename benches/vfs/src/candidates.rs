@@ -23,7 +23,7 @@ enum Kind {
     Native,
     Tmpfs,
     Memory(&'static str),
-    Overlay,
+    Overlay(&'static str),
     Directory,
     FuseOverlayfs,
     Bindfs,
@@ -35,7 +35,8 @@ pub(crate) fn all() -> Vec<Candidate> {
         Candidate { name: "tmpfs", kind: Kind::Tmpfs },
         Candidate { name: "memory", kind: Kind::Memory("alone") },
         Candidate { name: "memory, gathering", kind: Kind::Memory("gathering") },
-        Candidate { name: "overlay", kind: Kind::Overlay },
+        Candidate { name: "overlay", kind: Kind::Overlay("alone") },
+        Candidate { name: "overlay, gathering", kind: Kind::Overlay("gathering") },
         Candidate { name: "directory", kind: Kind::Directory },
     ];
     for (name, path, kind) in [
@@ -93,8 +94,8 @@ impl Candidate {
                 return Ok(Mounted { path, server: None, _place: place });
             }
             Kind::Memory(settings) => ours("memory:".to_owned(), settings)?,
-            Kind::Overlay => ours(format!("overlay:{lower}:{upper}"), "alone")?,
-            Kind::Directory => ours(format!("dir:{upper}"), "shared")?,
+            Kind::Overlay(settings) => ours(format!("overlay:{lower}:{upper}"), settings)?,
+            Kind::Directory => ours(format!("dir:{upper}"), "alone")?,
             Kind::FuseOverlayfs => {
                 let mut command = Command::new("/usr/bin/fuse-overlayfs");
                 let work = text(at("work"));

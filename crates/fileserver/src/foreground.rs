@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
+use rustix::process::{Resource, Rlimit};
 use sys::clone::Namespaces;
 use sys::signal::SignalSet;
 use vfs::Engine;
@@ -82,6 +83,7 @@ pub fn serve_in_foreground(
     wanted: &Foreground,
     begun: impl FnOnce(&Path),
 ) -> Result<Ended, ForegroundError> {
+    hold_as_many_as_may_be();
     let is_root = rustix::process::geteuid().is_root();
     if !is_root && !wanted.program.is_empty() {
         enter_own_namespaces().map_err(ForegroundError::Namespace)?;
@@ -118,6 +120,7 @@ pub fn serve_in_foreground(
 
 /// Serves over 9P until a signal comes.
 pub fn serve_9p_in_foreground(server: &NinepServer) -> Result<(), ForegroundError> {
+    hold_as_many_as_may_be();
     let set = SignalSet::of(&[SIGHUP, SIGINT, SIGTERM]);
     sys::signal::block(&set).map_err(|errno| failed("take signals", errno))?;
     let signals = sys::signal::descriptor(&set).map_err(|errno| failed("take signals", errno))?;
@@ -136,6 +139,14 @@ fn follow(
         .spawn()
         .map_err(|source| ForegroundError::Program { program: program.into(), source })?;
     wait(signals, ended, Some(child))
+}
+
+/// Each file of the host that the kernel remembers is a descriptor here.
+fn hold_as_many_as_may_be() {
+    let limit = rustix::process::getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, ..limit };
+    // Without it fewer are remembered: nothing that must hold depends on it.
+    let _refused = rustix::process::setrlimit(Resource::Nofile, raised);
 }
 
 /// Where this user may mount: nobody else sees what is mounted there.

@@ -96,7 +96,8 @@ impl Fuse {
         device: OwnedFd,
         settings: Settings,
     ) -> std::io::Result<Arc<Self>> {
-        let flushes = engine.abilities().persistent || settings.sharing == Sharing::Shared;
+        // Where others lock too, a process loses its locks when it closes the file.
+        let flushes = engine.flushes() || settings.sharing == Sharing::Shared;
         let (held, waiting) = (Held::new(), Mutex::default());
         let fuse = Self { engine, settings, device, held, flushes, waiting };
         fuse.agree()?;

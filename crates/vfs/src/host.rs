@@ -12,9 +12,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rustix::fs::{
-    AtFlags, FallocateFlags, FileType, Gid, Mode, OFlags, RenameFlags, ResolveFlags, SeekFrom, Uid,
-};
+use rustix::fs::{AtFlags, FallocateFlags, FileType, Gid, OFlags, RenameFlags, SeekFrom, Uid};
 use rustix::io::Errno;
 
 use crate::attributes::{Attributes, Changes, Kind, Space};
@@ -248,8 +246,7 @@ impl Engine for Host {
         self.writable()?;
         let directory = self.directory(parent)?;
         let (at, path) = (&directory.descriptor, name.as_bytes());
-        // Nobody but the owner has anything of it before it is given to the caller.
-        let first = Mode::RUSR | Mode::WUSR | Mode::XUSR;
+        let first = self.first_mode(caller, mode);
         match new {
             New::File => rustix::fs::mknodat(at, path, FileType::RegularFile, first, 0),
             New::Directory => rustix::fs::mkdirat(at, path, first),
@@ -426,6 +423,10 @@ impl Engine for Host {
         self.opened(handle).map(drop)
     }
 
+    fn flushes(&self) -> bool {
+        false
+    }
+
     fn sync(&self, handle: Handle) -> Result<()> {
         Ok(rustix::fs::fsync(&self.opened(handle)?.descriptor)?)
     }
@@ -492,10 +493,3 @@ impl Engine for Host {
         self.marks.as_ref().map(|_| -> &dyn Marks { self })
     }
 }
-
-/// How names of one directory are found: without leaving it, and not in what is mounted in it, which is somebody
-/// else's.
-const BENEATH: ResolveFlags = ResolveFlags::BENEATH
-    .union(ResolveFlags::NO_MAGICLINKS)
-    .union(ResolveFlags::NO_SYMLINKS)
-    .union(ResolveFlags::NO_XDEV);

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rustix::fs::{AtFlags, Gid, OFlags, Uid};
+use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
 
 use super::calls::{self, attributes, kind_of};
@@ -118,6 +118,15 @@ impl Host {
         }
     }
 
+    /// The mode with which something is made: nobody but the owner has anything of it before it is given to the caller.
+    pub(super) fn first_mode(&self, caller: &Caller, mode: u32) -> Mode {
+        let is_own = self.mode == HostMode::WritableAsCaller
+            && caller.uid == rustix::process::geteuid().as_raw()
+            && caller.gid == rustix::process::getegid().as_raw();
+        let alone = Mode::RUSR | Mode::WUSR | Mode::XUSR;
+        if is_own { Mode::from_raw_mode(mode & 0o777) } else { alone }
+    }
+
     /// Gives something new to its caller, where that is wanted.
     pub(super) fn settle(
         &self,
@@ -128,18 +137,23 @@ impl Host {
         mode: u32,
     ) -> Result<Entry> {
         let node = self.node(entry.inode)?;
-        if self.mode == HostMode::WritableAsCaller {
+        let found = entry.attributes;
+        // The umask of this process is not the guest's.
+        let wanted = if self.mode == HostMode::WritableAsCaller {
             let directory = Self::attributes_of(parent)?;
             let (mode, gid) = rules::inherit(caller, &directory, new.kind(), mode);
-            let (uid, gid) = (Uid::from_raw(caller.uid), Gid::from_raw(gid));
-            calls::chown(&node.descriptor, Some(uid), Some(gid))?;
-            if new.kind() != Kind::Link {
-                calls::chmod(&node.descriptor, mode)?;
+            if (found.uid, found.gid) != (caller.uid, gid) {
+                let (uid, gid) = (Uid::from_raw(caller.uid), Gid::from_raw(gid));
+                calls::chown(&node.descriptor, Some(uid), Some(gid))?;
+            } else if found.mode == mode || new.kind() == Kind::Link {
+                return Ok(entry);
             }
-        } else if !matches!(new, New::Link(_)) {
-            // The umask of this process is not the guest's.
-            let inherited = Self::attributes_of(&node)?.mode & crate::attributes::SET_GID;
-            calls::chmod(&node.descriptor, mode | inherited)?;
+            mode
+        } else {
+            mode | (found.mode & crate::attributes::SET_GID)
+        };
+        if new.kind() != Kind::Link {
+            calls::chmod(&node.descriptor, wanted)?;
         }
         Ok(Entry { attributes: Self::attributes_of(&node)?, ..entry })
     }
