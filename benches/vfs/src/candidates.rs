@@ -132,6 +132,7 @@ fn wait_for_mount(path: &Path) -> io::Result<()> {
 
 /// Serves one of ours, in a process of its own.
 pub(crate) fn serve(source: &str, directory: &str, settings: &str) -> io::Result<()> {
+    fileserver::hold_as_many_as_may_be();
     let source = Source::parse(OsStr::new(source)).map_err(io::Error::other)?;
     let limits = Limits { max_bytes: 4 << 30, ..Limits::default() };
     let engine = source.open(&limits).map_err(io::Error::other)?;
@@ -140,7 +141,12 @@ pub(crate) fn serve(source: &str, directory: &str, settings: &str) -> io::Result
         name: "bench".to_owned(),
         directory: directory.into(),
         access: Access::Write,
-        settings: Settings { sharing, gather_writes: settings == "gathering", threads: 4 },
+        settings: Settings {
+            sharing,
+            gather_writes: settings == "gathering",
+            threads: 4,
+            most_remembered: source.most_remembered(),
+        },
         program: Vec::new(),
     };
     let ended = fileserver::serve_in_foreground(engine, &wanted, |_| {});

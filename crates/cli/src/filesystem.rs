@@ -18,6 +18,7 @@ use crate::message::Messages;
 
 /// The command.
 pub(crate) fn fs(arguments: &FsArguments, messages: Messages) -> Result<Exit, Failure> {
+    fileserver::hold_as_many_as_may_be();
     match &arguments.command {
         FsCommand::Mount(arguments) => mount(arguments, messages),
         FsCommand::Serve(arguments) => serve(arguments, messages),
@@ -40,6 +41,7 @@ fn mount(arguments: &FsMountArguments, messages: Messages) -> Result<Exit, Failu
             sharing,
             gather_writes: arguments.gather_writes && sharing == Sharing::Alone,
             threads: usize::from(arguments.threads),
+            most_remembered: source.most_remembered(),
         },
         program: arguments.command.clone(),
     };

@@ -83,7 +83,6 @@ pub fn serve_in_foreground(
     wanted: &Foreground,
     begun: impl FnOnce(&Path),
 ) -> Result<Ended, ForegroundError> {
-    hold_as_many_as_may_be();
     let is_root = rustix::process::geteuid().is_root();
     if !is_root && !wanted.program.is_empty() {
         enter_own_namespaces().map_err(ForegroundError::Namespace)?;
@@ -120,7 +119,6 @@ pub fn serve_in_foreground(
 
 /// Serves over 9P until a signal comes.
 pub fn serve_9p_in_foreground(server: &NinepServer) -> Result<(), ForegroundError> {
-    hold_as_many_as_may_be();
     let set = SignalSet::of(&[SIGHUP, SIGINT, SIGTERM]);
     sys::signal::block(&set).map_err(|errno| failed("take signals", errno))?;
     let signals = sys::signal::descriptor(&set).map_err(|errno| failed("take signals", errno))?;
@@ -141,8 +139,8 @@ fn follow(
     wait(signals, ended, Some(child))
 }
 
-/// Each file of the host that the kernel remembers is a descriptor here.
-fn hold_as_many_as_may_be() {
+/// Lets this process have as many descriptors as it may: each file of the host that a guest holds is one.
+pub fn hold_as_many_as_may_be() {
     let limit = rustix::process::getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, ..limit };
     // Without it fewer are remembered: nothing that must hold depends on it.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
+use rustix::process::Resource;
 use vfs::{Caller, Engine, Host, HostMode, Limits, Memory, Overlay, ReadOnly};
 
 use crate::fuse::Sharing;
@@ -83,6 +84,18 @@ impl Source {
             Self::Memory | Self::Overlay { .. } => Sharing::Alone,
             Self::Directory(_) => Sharing::Shared,
         }
+    }
+
+    /// How many files of it the kernel may remember: those of the host take a descriptor each, some several, of as many
+    /// as this process may have now.
+    pub fn most_remembered(&self) -> Option<usize> {
+        let share = match self {
+            Self::Memory => return None,
+            Self::Directory(_) => 2,
+            Self::Overlay { .. } => 4,
+        };
+        let most = rustix::process::getrlimit(Resource::Nofile).current?;
+        Some(usize::try_from(most / share).unwrap_or(usize::MAX))
     }
 
     /// Opens it.
