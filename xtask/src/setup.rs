@@ -171,6 +171,7 @@ const NEEDS: &[Need] = &[
     program("curl", "curl"),
     program("dbus-daemon", "dbus-daemon"),
     program("dig", "bind9-dnsutils"),
+    program("flock", "util-linux"),
     program("getent", "libc-bin"),
     program("git", "git"),
     program("gpg", "gnupg"),
@@ -204,5 +205,6 @@ const NEEDS: &[Need] = &[
     Need { what: What::Module("ensurepip"), package: "python3-venv" },
     Need { what: What::Module("pip"), package: "python3-pip" },
     Need { what: What::Module("requests"), package: "python3-requests" },
+    Need { what: What::Server("diodls"), package: "diod" },
     Need { what: What::Server("sshd"), package: "openssh-server" },
 ];

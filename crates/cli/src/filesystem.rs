@@ -1,21 +1,27 @@
 //! `stockade fs`: virtual file systems for others than cages. Starts no cage.
 
+use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 
 use fileserver::{
-    Access, Ended, Foreground, ForegroundError, MountError, Settings, Sharing, Source,
+    Access, Ended, Foreground, ForegroundError, MountError, NinepServer, Settings, Sharing, Source,
 };
-use vfs::{Engine, Limits, ReadOnly};
+use vfs::{Caller, Engine, FileSystem, Limits, ReadOnly};
 
-use crate::arguments::filesystem::{FsArguments, FsCommand, FsMountArguments, SourceArguments};
+use crate::arguments::filesystem::{
+    FsArguments, FsCommand, FsMountArguments, FsServeArguments, SourceArguments,
+};
 use crate::exit::Exit;
 use crate::failure::{Failure, with_causes};
 use crate::message::Messages;
 
 /// The command.
 pub(crate) fn fs(arguments: &FsArguments, messages: Messages) -> Result<Exit, Failure> {
+    fileserver::hold_as_many_as_may_be();
     match &arguments.command {
         FsCommand::Mount(arguments) => mount(arguments, messages),
+        FsCommand::Serve(arguments) => serve(arguments, messages),
     }
 }
 
@@ -35,6 +41,7 @@ fn mount(arguments: &FsMountArguments, messages: Messages) -> Result<Exit, Failu
             sharing,
             gather_writes: arguments.gather_writes && sharing == Sharing::Alone,
             threads: usize::from(arguments.threads),
+            most_remembered: source.most_remembered(),
         },
         program: arguments.command.clone(),
     };
@@ -48,6 +55,29 @@ fn mount(arguments: &FsMountArguments, messages: Messages) -> Result<Exit, Failu
         Ended::Unmounted => Ok(Exit::Success),
         Ended::Program(status) => Ok(Exit::Program(status)),
     }
+}
+
+fn serve(arguments: &FsServeArguments, messages: Messages) -> Result<Exit, Failure> {
+    let (_, engine) = open(&arguments.source)?;
+    let files = FileSystem::new(engine, &Limits::default());
+    let address = &arguments.ninep;
+    let server = match address.parse::<SocketAddr>() {
+        Ok(tcp) if !tcp.ip().is_loopback() && !arguments.allow_remote => {
+            let message = format!("`{address}` can be reached from other machines");
+            return Err(Failure::new(Exit::Refused, message)
+                .help("listen on 127.0.0.1 or on a unix socket, or pass `--allow-remote`"));
+        }
+        Ok(tcp) => {
+            let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
+            NinepServer::on_tcp(files, tcp, Caller::of(uid.as_raw(), gid.as_raw()))
+        }
+        Err(_) => NinepServer::on_unix(files, Path::new(address)),
+    };
+    let server = server.map_err(|error| not_served(&error.into()))?;
+    let shown = server.tcp_address().map_or_else(|| address.clone(), |tcp| tcp.to_string());
+    messages.note(&format!("9P is on `{shown}` until this is interrupted"));
+    fileserver::serve_9p_in_foreground(&server).map_err(|error| not_served(&error))?;
+    Ok(Exit::Success)
 }
 
 /// Opens what is to be served.

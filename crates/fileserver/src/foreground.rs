@@ -11,12 +11,14 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
+use rustix::process::{Resource, Rlimit};
 use sys::clone::Namespaces;
 use sys::signal::SignalSet;
 use vfs::Engine;
 
 use crate::fuse::{Fuse, Settings};
 use crate::mount::{Access, MountError, Mounted, Others, mount};
+use crate::ninep::{NinepServer, ServeError};
 
 /// What is mounted where, and how it is served.
 #[derive(Debug)]
@@ -48,6 +50,9 @@ pub enum ForegroundError {
     /// It was not mounted.
     #[error(transparent)]
     Mount(#[from] MountError),
+    /// Nobody could connect.
+    #[error(transparent)]
+    Ninep(#[from] ServeError),
     /// This user may not have namespaces.
     #[error("cannot make a user namespace to mount in")]
     Namespace(#[source] std::io::Error),
@@ -112,6 +117,14 @@ pub fn serve_in_foreground(
     }
 }
 
+/// Serves over 9P until a signal comes.
+pub fn serve_9p_in_foreground(server: &NinepServer) -> Result<(), ForegroundError> {
+    let set = SignalSet::of(&[SIGHUP, SIGINT, SIGTERM]);
+    sys::signal::block(&set).map_err(|errno| failed("take signals", errno))?;
+    let signals = sys::signal::descriptor(&set).map_err(|errno| failed("take signals", errno))?;
+    Ok(server.serve_until(&signals)?)
+}
+
 fn follow(
     program: &[OsString],
     signals: &OwnedFd,
@@ -124,6 +137,14 @@ fn follow(
         .spawn()
         .map_err(|source| ForegroundError::Program { program: program.into(), source })?;
     wait(signals, ended, Some(child))
+}
+
+/// Lets this process have as many descriptors as it may: each file of the host that a guest holds is one.
+pub fn hold_as_many_as_may_be() {
+    let limit = rustix::process::getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, ..limit };
+    // Without it fewer are remembered: nothing that must hold depends on it.
+    let _refused = rustix::process::setrlimit(Resource::Nofile, raised);
 }
 
 /// Where this user may mount: nobody else sees what is mounted there.

@@ -21,11 +21,13 @@ mod listing;
 mod locking;
 mod names;
 mod reply;
+mod trim;
 mod wire;
 mod xattrs;
 
 use held::Held;
 use reply::{Reply, Valid};
+use trim::Told;
 use wire::{Request, operation};
 
 /// Who else changes what is served.
@@ -47,11 +49,13 @@ pub struct Settings {
     pub gather_writes: bool,
     /// How many requests are served at once.
     pub threads: usize,
+    /// How many files the kernel may remember, where each takes a descriptor here: beyond that it is told to forget some.
+    pub most_remembered: Option<usize>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { sharing: Sharing::Shared, gather_writes: false, threads: 4 }
+        Self { sharing: Sharing::Shared, gather_writes: false, threads: 4, most_remembered: None }
     }
 }
 
@@ -62,6 +66,7 @@ pub struct Fuse {
     settings: Settings,
     device: OwnedFd,
     held: Held,
+    told: Told,
     /// Closing a file must reach the engine.
     flushes: bool,
     /// Requests that wait for a lock, by their number; true when they are no longer wanted.
@@ -96,9 +101,10 @@ impl Fuse {
         device: OwnedFd,
         settings: Settings,
     ) -> std::io::Result<Arc<Self>> {
-        let flushes = engine.abilities().persistent || settings.sharing == Sharing::Shared;
-        let (held, waiting) = (Held::new(), Mutex::default());
-        let fuse = Self { engine, settings, device, held, flushes, waiting };
+        // Where others lock too, a process loses its locks when it closes the file.
+        let flushes = engine.flushes() || settings.sharing == Sharing::Shared;
+        let (held, told, waiting) = (Held::new(), Told::default(), Mutex::default());
+        let fuse = Self { engine, settings, device, held, told, flushes, waiting };
         fuse.agree()?;
         Ok(Arc::new(fuse))
     }
@@ -106,15 +112,20 @@ impl Fuse {
     /// Serves until the file system is unmounted, and gives everything back.
     pub fn serve(self: &Arc<Self>) -> std::io::Result<()> {
         let served = std::thread::scope(|scope| {
+            let trimming = std::thread::Builder::new().spawn_scoped(scope, || self.trim());
             let mut others = Vec::new();
             for _ in 1..self.settings.threads {
-                others.push(std::thread::Builder::new().spawn_scoped(scope, || self.answer_all())?);
+                // Fewer serve as well.
+                let thread = std::thread::Builder::new().spawn_scoped(scope, || self.answer_all());
+                others.extend(thread);
             }
             let first = self.answer_all();
             let ended = others.into_iter().map(|thread| {
                 thread.join().unwrap_or_else(|_| Err(std::io::Error::other("a thread panicked")))
             });
-            ended.fold(first, Result::and)
+            let all = ended.fold(first, Result::and);
+            self.stop_trimming();
+            trimming.map_or_else(Err, |_| all)
         });
         self.stop_waiting();
         self.held.end(&*self.engine);

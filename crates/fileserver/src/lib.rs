@@ -3,18 +3,24 @@
 //! - [`Fuse`] answers the kernel's requests on a descriptor of `/dev/fuse`, with any engine behind it.
 //! - [`mount()`] makes such a descriptor and a mount of it.
 //! - [`serve_in_foreground`] does both for a command.
+//! - [`NinepServer`] has a socket, with a [`Session`] for each client.
 //! - [`Source`] is what a file system is made of, as a user writes it.
 //!
-//! Judges nobody: who may do what is decided by the kernel, from the modes and owners that it is told, and by the
-//! engine's own rules. Knows no policy, and starts no program but one that a user has named.
+//! Through FUSE the kernel decides who may do what, from the modes and owners that it is told; over 9P the rules of the
+//! file system do. Knows no policy, and starts no program but one that a user has named.
 #![forbid(unsafe_code)]
 
 mod foreground;
 mod fuse;
 mod mount;
+mod ninep;
 mod source;
 
-pub use foreground::{Ended, Foreground, ForegroundError, serve_in_foreground};
+pub use foreground::{
+    Ended, Foreground, ForegroundError, hold_as_many_as_may_be, serve_9p_in_foreground,
+    serve_in_foreground,
+};
 pub use fuse::{Fuse, Kernel, Settings, Sharing};
 pub use mount::{Access, MountError, Mounted, Others, mount};
+pub use ninep::{Dialect, Identity, Malformed, NinepServer, Request, ServeError, Session};
 pub use source::{Source, SourceError};

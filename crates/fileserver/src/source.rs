@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::process::Resource;
 use vfs::{Caller, Engine, Host, HostMode, Limits, Memory, Overlay, ReadOnly};
 
 use crate::fuse::Sharing;
@@ -25,7 +27,7 @@ pub enum Source {
     Overlay {
         /// What is read.
         lowers: Vec<PathBuf>,
-        /// What is written to; none is memory.
+        /// What is written to, in a directory `tree` beside one of notes, `marks`; none is memory.
         upper: Option<PathBuf>,
     },
 }
@@ -84,6 +86,18 @@ impl Source {
         }
     }
 
+    /// How many files of it the kernel may remember: those of the host take a descriptor each, some several, of as many
+    /// as this process may have now.
+    pub fn most_remembered(&self) -> Option<usize> {
+        let share = match self {
+            Self::Memory => return None,
+            Self::Directory(_) => 2,
+            Self::Overlay { .. } => 4,
+        };
+        let most = rustix::process::getrlimit(Resource::Nofile).current?;
+        Some(usize::try_from(most / share).unwrap_or(usize::MAX))
+    }
+
     /// Opens it.
     pub fn open(&self, limits: &Limits) -> Result<Arc<dyn Engine>, SourceError> {
         match self {
@@ -97,7 +111,7 @@ impl Source {
                 }
                 let (upper, named): (Arc<dyn Engine>, _) = match upper {
                     None => (Arc::new(memory(limits)), Path::new("memory:")),
-                    Some(path) => (Arc::new(directory(path, writable(), limits)?), path.as_path()),
+                    Some(path) => (Arc::new(upper_layer(path, limits)?), path.as_path()),
                 };
                 let overlay = Overlay::new(below, upper, limits)
                     .map_err(|error| SourceError::Engine(named.to_owned(), error))?;
@@ -117,6 +131,24 @@ fn directory(path: &Path, mode: HostMode, limits: &Limits) -> Result<Host, Sourc
     let opened = rustix::fs::open(path, flags, Mode::empty());
     let opened = opened.map_err(|errno| SourceError::Directory(path.to_owned(), errno.into()))?;
     Host::new(opened, mode, limits).map_err(|error| SourceError::Engine(path.to_owned(), error))
+}
+
+/// A directory that is written to, with what an overlay notes beside it: `tree` and `marks` in the one that is named.
+fn upper_layer(path: &Path, limits: &Limits) -> Result<Host, SourceError> {
+    let failed = |errno: Errno| SourceError::Directory(path.to_owned(), errno.into());
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let above = rustix::fs::open(path, flags, Mode::empty()).map_err(failed)?;
+    let [tree, marks] = ["tree", "marks"].map(|name| {
+        match rustix::fs::mkdirat(&above, name, Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(failed(errno)),
+        }
+        rustix::fs::openat(&above, name, flags | OFlags::NOFOLLOW, Mode::empty()).map_err(failed)
+    });
+    let (tree, marks) = (tree?, marks?);
+    Host::new(tree, writable(), limits)
+        .and_then(|host| host.with_marks(marks))
+        .map_err(|error| SourceError::Engine(path.to_owned(), error))
 }
 
 /// What root makes for somebody is that one's; a user can make only what is the user's own.

@@ -263,6 +263,11 @@ pub trait Engine: Send + Sync + fmt::Debug {
     /// What has been written is safe with the engine when this returns; an error of a write that was put off is told.
     fn flush(&self, handle: Handle) -> Result<()>;
 
+    /// Whether [`Engine::flush`] does anything. If not, nobody has to ask for it at every `close`.
+    fn flushes(&self) -> bool {
+        true
+    }
+
     /// As far as the engine is persistent, what has been written is there after a crash.
     fn sync(&self, handle: Handle) -> Result<()>;
 

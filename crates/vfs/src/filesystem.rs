@@ -40,6 +40,8 @@ pub enum At<'a> {
     Root,
     /// An open directory.
     Directory(&'a OpenFile),
+    /// An open file or directory is what is meant, as with `AT_EMPTY_PATH`: the path is not looked at.
+    Itself(&'a OpenFile),
 }
 
 impl FileSystem {
@@ -88,7 +90,7 @@ impl FileSystem {
     fn walker<'a>(&'a self, caller: &'a Caller, at: At<'_>, path: &'a [u8]) -> Result<Walker<'a>> {
         let start = match at {
             At::Root => self.root,
-            At::Directory(directory) => directory.inode(),
+            At::Directory(directory) | At::Itself(directory) => directory.inode(),
         };
         let engine = &*self.engine;
         let ground = Ground { engine, caller, root: self.root, start, most_names: self.max_depth };
@@ -102,6 +104,9 @@ impl FileSystem {
         path: &'a [u8],
         follow: Follow,
     ) -> Result<Held<'a>> {
+        if let At::Itself(file) = at {
+            return Held::borrowed(&*self.engine, caller, file.inode());
+        }
         self.walker(caller, at, path)?.end(follow)
     }
 }

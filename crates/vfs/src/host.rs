@@ -8,20 +8,17 @@
 //! The kernel judges with the rights of this process, beside what [`crate::rules`] says. A file of the host is opened for
 //! reading or writing only if it is a regular one: no device, pipe or socket is ever opened.
 
-use std::collections::HashMap;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use rustix::fs::{
-    AtFlags, FallocateFlags, FileType, Gid, Mode, OFlags, RenameFlags, ResolveFlags, SeekFrom, Uid,
-};
+use rustix::fs::{AtFlags, FallocateFlags, FileType, Gid, OFlags, RenameFlags, SeekFrom, Uid};
 use rustix::io::Errno;
 
 use crate::attributes::{Attributes, Changes, Kind, Space};
 use crate::caller::Caller;
 use crate::engine::{
-    Abilities, Allocate, Engine, Entry, Handle, Inode, Listed, New, Rename, Replace, Seek,
+    Abilities, Allocate, Engine, Entry, Handle, Inode, Listed, Marks, New, Rename, Replace, Seek,
     SetXattr, Use, WriteAt, Written,
 };
 use crate::error::{Error, Result};
@@ -32,6 +29,10 @@ use crate::table::Table;
 
 mod calls;
 mod held;
+mod marks;
+
+use held::Known;
+use marks::{MarkStore, Marked};
 
 /// What a guest may do with a directory of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +56,7 @@ pub struct Host {
     inodes: Counter,
     handles: Counter,
     locks: LockTable,
+    marks: Option<MarkStore>,
 }
 
 /// A file that somebody holds.
@@ -67,22 +69,8 @@ struct Node {
     /// The number of the directory that it was last found in, if it is a directory; that one is held.
     parent: AtomicU64,
     held: AtomicU64,
-}
-
-/// Which number a file has that is held: by its device and inode, in shards by inode.
-#[derive(Debug)]
-struct Known {
-    shards: Box<[Mutex<Numbers>]>,
-    rest: Mutex<Numbers>,
-}
-
-type Numbers = HashMap<(u64, u64), u64>;
-
-impl Known {
-    fn of(&self, identity: (u64, u64)) -> MutexGuard<'_, Numbers> {
-        let index = usize::try_from(identity.1).map_or(SHARDS, |inode| inode % SHARDS);
-        self.shards.get(index).unwrap_or(&self.rest).lock().unwrap_or_else(PoisonError::into_inner)
-    }
+    /// An overlay's facts about it, if it is a directory.
+    marks: Marked,
 }
 
 #[derive(Debug)]
@@ -95,8 +83,8 @@ struct Open {
 }
 
 impl Host {
-    /// What is below an open directory. Of the limits, `max_inodes` is how many files a guest may hold at once (each takes
-    /// a descriptor), and `max_open_files` how many it may have open.
+    /// What is below an open directory. Of the limits, `max_inodes` is how many files may be held at once (each takes a
+    /// descriptor), and `max_open_files` how many may be open.
     pub fn new(directory: OwnedFd, mode: HostMode, limits: &Limits) -> Result<Self> {
         let held = calls::open_beneath(directory.as_fd(), b".", OFlags::PATH | OFlags::DIRECTORY)?;
         let found = rustix::fs::fstat(&held)?;
@@ -114,23 +102,29 @@ impl Host {
             kind: Kind::Directory,
             parent: AtomicU64::new(number),
             held: AtomicU64::new(1),
+            marks: Marked::default(),
         });
         nodes.put(number, Arc::clone(&root));
         let host = Self {
             nodes,
-            known: Known {
-                shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
-                rest: Mutex::default(),
-            },
+            known: Known::new(),
             open: Table::new(),
             root,
             mode,
             inodes: Counter::new(limits.max_inodes, Errno::NFILE, Setting::Inodes),
             handles: Counter::new(limits.max_open_files, Errno::NFILE, Setting::OpenFiles),
             locks: LockTable::default(),
+            marks: None,
         };
         host.known.of(host.root.identity).insert(host.root.identity, number);
         Ok(host)
+    }
+
+    /// The same as an upper layer: what an overlay notes is kept in another directory, out of reach of every guest.
+    /// `EOPNOTSUPP` where the host does not tell directories apart by when they were made.
+    pub fn with_marks(self, directory: OwnedFd) -> Result<Self> {
+        let marks = MarkStore::new(directory, &self.root)?;
+        Ok(Self { marks: Some(marks), ..self })
     }
 
     fn node(&self, inode: Inode) -> Result<Arc<Node>> {
@@ -252,8 +246,7 @@ impl Engine for Host {
         self.writable()?;
         let directory = self.directory(parent)?;
         let (at, path) = (&directory.descriptor, name.as_bytes());
-        // Nobody but the owner has anything of it before it is given to the caller.
-        let first = Mode::RUSR | Mode::WUSR | Mode::XUSR;
+        let first = self.first_mode(caller, mode);
         match new {
             New::File => rustix::fs::mknodat(at, path, FileType::RegularFile, first, 0),
             New::Directory => rustix::fs::mkdirat(at, path, first),
@@ -287,7 +280,9 @@ impl Engine for Host {
         let node = self.check(&directory, name, judged)?;
         let flags =
             if node.kind == Kind::Directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
-        Ok(rustix::fs::unlinkat(&directory.descriptor, name.as_bytes(), flags)?)
+        rustix::fs::unlinkat(&directory.descriptor, name.as_bytes(), flags)?;
+        self.lose_marks(&node);
+        Ok(())
     }
 
     fn rename(&self, _caller: &Caller, rename: &Rename<'_>) -> Result<()> {
@@ -307,6 +302,9 @@ impl Engine for Host {
         match done {
             Err(Errno::EXIST) if rename.replace == Replace::Yes => return Err(Errno::STALE.into()),
             done => done?,
+        }
+        if let Some(other) = other.as_ref().filter(|_| rename.replace == Replace::Yes) {
+            self.lose_marks(other);
         }
         if moved.kind == Kind::Directory {
             self.adopt(&moved, &to);
@@ -425,6 +423,10 @@ impl Engine for Host {
         self.opened(handle).map(drop)
     }
 
+    fn flushes(&self) -> bool {
+        false
+    }
+
     fn sync(&self, handle: Handle) -> Result<()> {
         Ok(rustix::fs::fsync(&self.opened(handle)?.descriptor)?)
     }
@@ -486,13 +488,8 @@ impl Engine for Host {
     fn locks(&self, inode: Inode) -> Result<(&LockTable, u64)> {
         Ok((&self.locks, inode.0))
     }
+
+    fn marks(&self) -> Option<&dyn Marks> {
+        self.marks.as_ref().map(|_| -> &dyn Marks { self })
+    }
 }
-
-/// How names of one directory are found: without leaving it, and not in what is mounted in it, which is somebody
-/// else's.
-const BENEATH: ResolveFlags = ResolveFlags::BENEATH
-    .union(ResolveFlags::NO_MAGICLINKS)
-    .union(ResolveFlags::NO_SYMLINKS)
-    .union(ResolveFlags::NO_XDEV);
-
-const SHARDS: usize = 64;

@@ -406,6 +406,10 @@ impl Engine for Memory {
         self.opened(handle).map(drop)
     }
 
+    fn flushes(&self) -> bool {
+        false
+    }
+
     fn sync(&self, handle: Handle) -> Result<()> {
         self.opened(handle).map(drop)
     }

@@ -319,6 +319,10 @@ impl Engine for Mounts {
         engine.flush(handle)
     }
 
+    fn flushes(&self) -> bool {
+        self.mounts.iter().filter_map(OnceLock::get).any(|mount| mount.engine.flushes())
+    }
+
     fn sync(&self, handle: Handle) -> Result<()> {
         let (engine, handle) = self.handle(handle)?;
         engine.sync(handle)

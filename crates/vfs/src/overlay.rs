@@ -299,12 +299,12 @@ impl Engine for Overlay {
                 Err(error) => return Err(error),
             }
             let made = self.upper.make(caller, upper, name, new, mode)?;
-            if new == New::Directory {
+            if new == New::Directory && self.is_below(&parent, name)? {
                 // Whatever a lower layer has of this name is not in it.
-                self.marks()?.set(made.inode, OPAQUE)?;
+                let marked = self.marks().and_then(|marks| marks.set(made.inode, OPAQUE));
+                marked.inspect_err(|_| self.upper.forget(made.inode, 1))?;
             }
-            self.upper.forget(made.inode, 1);
-            self.find(&parent, name)?.0
+            self.made(&parent, name, &made)
         };
         self.entry(caller, node)
     }
@@ -404,6 +404,10 @@ impl Engine for Overlay {
 
     fn flush(&self, handle: Handle) -> Result<()> {
         of_directory(self.with(handle, |engine, handle| engine.flush(handle)))
+    }
+
+    fn flushes(&self) -> bool {
+        self.upper.flushes()
     }
 
     fn sync(&self, handle: Handle) -> Result<()> {

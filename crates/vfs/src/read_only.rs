@@ -107,6 +107,10 @@ impl Engine for ReadOnly {
         self.0.flush(handle)
     }
 
+    fn flushes(&self) -> bool {
+        self.0.flushes()
+    }
+
     fn sync(&self, handle: Handle) -> Result<()> {
         self.0.sync(handle)
     }

@@ -302,6 +302,10 @@ impl Engine for Scoped {
         self.engine.flush(inner_handle(handle))
     }
 
+    fn flushes(&self) -> bool {
+        self.engine.flushes()
+    }
+
     fn sync(&self, handle: Handle) -> Result<()> {
         self.engine.sync(inner_handle(handle))
     }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use conformance::exerciser::{self, InProcess};
 use conformance::{Guest, World, compare, families};
 use rustix::fs::{Mode, OFlags};
-use vfs::{Caller, Engine, Host, HostMode, Limits, Memory, Mounts, Overlay};
+use vfs::{
+    At, Caller, Engine, FileSystem, Host, HostMode, Limits, Memory, Mounts, Overlay, Replace,
+};
 
 fn memory() -> Arc<dyn Engine> {
     Arc::new(Memory::new(&Caller::root(), 0o755, Limits::default()))
@@ -61,6 +63,79 @@ fn host_holds_to_the_tables() {
         let host = Host::new(directory, HostMode::WritableAsCaller, &Limits::default()).unwrap();
         Guest::new(Arc::new(host), &Limits::default())
     });
+}
+
+fn opened(path: &std::path::Path) -> std::os::fd::OwnedFd {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::empty()).unwrap()
+}
+
+/// A layer over another one, with what it notes, in a directory of the host.
+fn upper_on_host(place: &std::path::Path, lowers: Vec<Arc<dyn Engine>>) -> Arc<dyn Engine> {
+    for name in ["tree", "marks"] {
+        let _there = std::fs::create_dir(place.join(name));
+    }
+    let limits = Limits::default();
+    let host = Host::new(opened(&place.join("tree")), HostMode::WritableAsCaller, &limits).unwrap();
+    let host = host.with_marks(opened(&place.join("marks"))).unwrap();
+    Arc::new(Overlay::new(lowers, Arc::new(host), &limits).unwrap())
+}
+
+/// A12, A18, A19
+#[test]
+fn overlay_on_a_directory_holds_to_the_tables() {
+    if !testing::is_root() {
+        testing::skip("only root can give files to others");
+        return;
+    }
+    let above = tempfile::tempdir().unwrap();
+    families::check("overlay on a directory", &mut || {
+        let place = tempfile::tempdir_in(above.path()).unwrap().keep();
+        Guest::new(upper_on_host(&place, Vec::new()), &Limits::default())
+    });
+}
+
+/// A19: what an upper layer hides stays hidden when it is used again; a directory of the same name hides what was below.
+#[test]
+fn marks_of_a_directory_outlive_the_process() {
+    let lower = memory();
+    let (root, limits) = (Caller::root(), Limits::default());
+    let below = FileSystem::new(Arc::clone(&lower), &limits);
+    let long = [b"/d/".to_vec(), vec![b'x'; 255]].concat();
+    for path in [&b"/d/e"[..], b"/m/n"] {
+        below.make_directories(&root, path).unwrap();
+    }
+    for path in [&b"/d/f"[..], b"/d/e/g", b"/m/n/o", &long] {
+        below.write_file(&root, path, b"below").unwrap();
+    }
+    let place = tempfile::tempdir().unwrap();
+    if !testing::is_root() {
+        testing::skip("only root can give files to others");
+        return;
+    }
+    let open = || FileSystem::new(upper_on_host(place.path(), vec![Arc::clone(&lower)]), &limits);
+    let files = open();
+    for path in [&b"/d/f"[..], &long, b"/d/e"] {
+        files.remove_tree(&root, path).unwrap();
+    }
+    files.make_directories(&root, b"/d/e").unwrap();
+    files.rename(&root, (At::Root, b"/m"), (At::Root, b"/moved"), Replace::Yes).unwrap();
+    files.remove_tree(&root, b"/moved/n/o").unwrap();
+    drop(files);
+    let files = open();
+    let names = |path: &[u8]| -> Vec<String> {
+        let mut names: Vec<_> = files.list(&root, path).unwrap().into_iter().collect();
+        names.sort_by(|one, other| one.name.cmp(&other.name));
+        names.iter().map(|one| String::from_utf8_lossy(&one.name).into_owned()).collect()
+    };
+    assert_eq!((names(b"/"), names(b"/d")), (vec!["d".into(), "moved".into()], vec!["e".into()]));
+    assert_eq!((names(b"/d/e"), names(b"/moved/n")), (Vec::new(), Vec::new()));
+    // Nothing is left of what was noted of a directory that is gone.
+    files.remove_tree(&root, b"/moved").unwrap();
+    files.remove_tree(&root, b"/d").unwrap();
+    let marked = std::fs::read_dir(place.path().join("marks")).unwrap();
+    let left: Vec<_> = marked.map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left.len(), 1, "{left:?}");
 }
 
 /// A18, A20: what is read is what was written, whatever came between. `STOCKADE_VFS_OPERATIONS` makes it a long run.

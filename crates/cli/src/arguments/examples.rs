@@ -99,6 +99,9 @@ pub(crate) const EXAMPLES: &[(&[&str], &str)] = &[
   stockade fs mount overlay:/usr:/var/tmp/changes /mnt
   stockade fs mount dir:src --read-only view -- ls view     seen by that program alone
 "),
+    (&["fs", "serve"], "\
+  stockade fs serve --9p ./tree.sock dir:src --read-only
+"),
     (&["prove"], "\
   stockade prove
   stockade prove --seccomp relaxed --json

@@ -15,6 +15,8 @@ pub(crate) struct FsArguments {
 pub(crate) enum FsCommand {
     /// Mount a file system on a directory and serve it until it is unmounted or this command is interrupted
     Mount(FsMountArguments),
+    /// Serve a file system over 9P until this command is interrupted
+    Serve(FsServeArguments),
 }
 
 /// What is served, and how.
@@ -55,4 +57,17 @@ pub(crate) struct FsMountArguments {
     /// A program to run instead of waiting: the mount ends with it, and unless root mounts, it alone sees the mount
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FsServeArguments {
+    #[command(flatten)]
+    pub(crate) source: SourceArguments,
+    /// Where to listen: the path of a unix socket, or `IP:PORT`. Clients of a socket are who the kernel says they are; on
+    /// TCP everybody is you
+    #[arg(long = "9p", value_name = "ADDRESS", required = true)]
+    pub(crate) ninep: String,
+    /// Listen on an address that is not loopback: whoever reaches it can do all that you can, and nothing is encrypted
+    #[arg(long)]
+    pub(crate) allow_remote: bool,
 }

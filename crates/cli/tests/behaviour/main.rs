@@ -23,6 +23,7 @@ mod environment;
 mod exit_codes;
 mod explain;
 mod files;
+mod filesystem;
 mod floods;
 mod git;
 mod identity;

@@ -59,7 +59,7 @@ impl Fuse {
             Err(Errno::STALE)
         };
         let handle = handle.inspect_err(|_| self.engine.forget(entry.inode, 1))?;
-        self.tell(entry, reply);
+        self.tell(request.node, name.as_bytes(), entry, reply);
         reply.opened(handle.0, self.kept(flags));
         Ok(Done::Reply(Gained { inode: Some(entry.inode), handle: Some(handle) }))
     }

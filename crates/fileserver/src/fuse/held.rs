@@ -2,6 +2,7 @@
 //! connection ends, which the kernel does not do.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use vfs::{Engine, Handle, Inode};
@@ -10,6 +11,8 @@ use vfs::{Engine, Handle, Inode};
 pub(super) struct Held {
     shards: Box<[Mutex<Shard>]>,
     rest: Mutex<Shard>,
+    /// How many inodes.
+    count: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
@@ -20,7 +23,8 @@ struct Shard {
 
 impl Held {
     pub(super) fn new() -> Self {
-        Self { shards: (0..SHARDS).map(|_| Mutex::default()).collect(), rest: Mutex::default() }
+        let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
+        Self { shards, rest: Mutex::default(), count: AtomicUsize::new(0) }
     }
 
     fn shard(&self, number: u64) -> MutexGuard<'_, Shard> {
@@ -30,7 +34,17 @@ impl Held {
 
     /// The kernel is told of an inode once more.
     pub(super) fn hold(&self, inode: Inode) {
-        *self.shard(inode.0).inodes.entry(inode.0).or_default() += 1;
+        let mut shard = self.shard(inode.0);
+        let held = shard.inodes.entry(inode.0).or_default();
+        if *held == 0 {
+            self.count.fetch_add(1, Ordering::Relaxed);
+        }
+        *held += 1;
+    }
+
+    /// How many inodes the kernel has.
+    pub(super) fn count(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
     }
 
     /// It gives back so many, or as many as it has.
@@ -42,6 +56,7 @@ impl Held {
             *held -= given;
             if *held == 0 {
                 shard.inodes.remove(&inode.0);
+                self.count.fetch_sub(1, Ordering::Relaxed);
             }
             given
         };

@@ -71,7 +71,7 @@ impl Fuse {
             };
             match found {
                 Some(entry) => {
-                    self.tell(entry, reply);
+                    self.tell(request.node, &name, entry, reply);
                     let kind = entry.attributes.kind;
                     reply.listed(entry.attributes.number, cookie, kind, &name);
                 }

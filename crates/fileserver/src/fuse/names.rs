@@ -21,7 +21,7 @@ impl Fuse {
             text => Name::new(text).and_then(|name| self.engine.lookup(&caller, parent, name)),
         };
         match found {
-            Ok(entry) => Ok(self.tell(entry, reply)),
+            Ok(entry) => Ok(self.tell(request.node, text, entry, reply)),
             Err(error) if error.errno == Errno::NOENT && self.is_alone() => {
                 reply.nothing(self.valid());
                 Ok(Done::Reply(Gained::default()))
@@ -31,8 +31,9 @@ impl Fuse {
     }
 
     /// Tells the kernel of an entry, which it holds from then on.
-    pub(super) fn tell(&self, entry: Entry, reply: &mut Reply) -> Done {
+    pub(super) fn tell(&self, parent: u64, name: &[u8], entry: Entry, reply: &mut Reply) -> Done {
         self.held.hold(entry.inode);
+        self.note(parent, name);
         let node = self.node(entry.inode);
         reply.entry(node, entry.generation, &entry.attributes, self.valid());
         Done::Reply(Gained { inode: Some(entry.inode), handle: None })
@@ -145,7 +146,7 @@ impl Fuse {
         reply: &mut Reply,
     ) -> Result<Done, Errno> {
         let made = self.make_as(request, name, new, mode)?;
-        Ok(self.tell(made, reply))
+        Ok(self.tell(request.node, name.as_bytes(), made, reply))
     }
 
     pub(super) fn make_as(
@@ -173,7 +174,7 @@ impl Fuse {
             return Err(Errno::XDEV);
         }
         let linked = self.engine.link(&self.caller(request), file, parent, name);
-        Ok(self.tell(linked.map_err(errno)?, reply))
+        Ok(self.tell(request.node, name.as_bytes(), linked.map_err(errno)?, reply))
     }
 
     pub(super) fn remove(&self, request: &Request<'_>) -> Result<Done, Errno> {

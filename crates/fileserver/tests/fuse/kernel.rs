@@ -5,8 +5,8 @@ use std::sync::Arc;
 use conformance::compare;
 use conformance::exerciser::{self, Mounted};
 use conformance::through::{Holes, Task, compare_with_tmpfs};
-use fileserver::Settings;
-use vfs::Engine;
+use fileserver::{Settings, Source};
+use vfs::{Engine, Limits};
 
 use crate::served::{Served, alone, can_mount, gathering, host, memory, mounts, overlay, shared};
 
@@ -56,6 +56,18 @@ fn memory_shared() {
 fn overlay_alone() {
     if can_mount() {
         compared("overlay, alone", overlay(), alone());
+    }
+}
+
+/// A12, A18, A19, A20
+#[test]
+fn overlay_on_a_directory() {
+    if can_mount() {
+        let place = tempfile::tempdir().unwrap();
+        let upper = Some(place.path().to_owned());
+        let source = Source::Overlay { lowers: Vec::new(), upper };
+        let engine = source.open(&Limits::default()).unwrap();
+        compared("overlay on a directory", engine, alone());
     }
 }
 

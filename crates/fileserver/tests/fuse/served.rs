@@ -56,7 +56,7 @@ impl Drop for Served {
 
 /// Each way to keep and to share.
 pub(crate) fn alone() -> Settings {
-    Settings { sharing: Sharing::Alone, gather_writes: false, threads: 3 }
+    Settings { sharing: Sharing::Alone, gather_writes: false, threads: 3, most_remembered: None }
 }
 
 pub(crate) fn gathering() -> Settings {

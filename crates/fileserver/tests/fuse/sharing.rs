@@ -122,6 +122,35 @@ fn everything_is_given_back() {
     assert_eq!((space.blocks - space.free_blocks, space.inodes - space.free_inodes), (0, 0));
 }
 
+/// A12, A21: a tree of more files than may be remembered is served; what is in use stays usable.
+#[test]
+fn the_kernel_is_told_to_forget() {
+    if !can_mount() {
+        return;
+    }
+    let place = tempfile::tempdir_in("/dev/shm").unwrap();
+    let limits = Limits { max_inodes: 1000, ..Limits::default() };
+    let flags = rustix::fs::OFlags::PATH | rustix::fs::OFlags::DIRECTORY;
+    let directory = rustix::fs::open(place.path(), flags, rustix::fs::Mode::empty()).unwrap();
+    let host = vfs::Host::new(directory, vfs::HostMode::WritableAsCaller, &limits).unwrap();
+    let settings = fileserver::Settings { most_remembered: Some(300), ..alone() };
+    let served = Served::new(Arc::new(host), settings);
+    fs::create_dir(served.path().join("d")).unwrap();
+    let path = |number: usize| served.path().join(format!("d/{number}"));
+    let mut first = File::create_new(path(0)).unwrap();
+    for number in 1..5000 {
+        fs::write(path(number), number.to_string()).unwrap();
+    }
+    for number in (1..5000).rev() {
+        assert_eq!(fs::read_to_string(path(number)).unwrap(), number.to_string());
+    }
+    assert_eq!(fs::read_dir(served.path().join("d")).unwrap().count(), 5000);
+    std::io::Write::write_all(&mut first, b"still").unwrap();
+    assert_eq!(fs::read_to_string(path(0)).unwrap(), "still");
+    fs::remove_dir_all(served.path().join("d")).unwrap();
+    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+}
+
 /// A19: layers with something in them, as programs have them.
 #[test]
 fn lower_layers_stay_as_they_are() {

@@ -11,7 +11,7 @@ use crate::engine::{Allocate, Engine, Handle, Inode, Listed, New, Seek, Use, Wri
 use crate::error::Result;
 use crate::locks::{Held as HeldLock, LockKind, Patience, Range};
 use crate::rules::{self, Wish};
-use crate::walker::{Held, Last, Walker};
+use crate::walker::{Follow, Held, Last, Walker};
 
 /// How a file is opened, as the flags of `open`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -114,6 +114,9 @@ impl FileSystem {
             return Err(Errno::INVAL.into());
         }
         let flags = if flags.path { without_effects(flags) } else { flags };
+        if let At::Itself(_) = at {
+            return self.open_found(caller, self.find(caller, at, path, Follow::No)?, flags);
+        }
         let mut walker = self.walker(caller, at, path)?;
         loop {
             let name = match walker.last()? {

@@ -4,12 +4,11 @@
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, Gid, Mode, OFlags, RawDir, SeekFrom, Stat, Timespec, Timestamps,
-    UTIME_NOW, UTIME_OMIT, Uid, XattrFlags,
+    AtFlags, CWD, FileType, Gid, Mode, OFlags, RawDir, ResolveFlags, SeekFrom, Stat, Timespec,
+    Timestamps, UTIME_NOW, UTIME_OMIT, Uid, XattrFlags,
 };
 use rustix::io::Errno;
 
-use super::BENEATH;
 use crate::attributes::{ALL_MODE_BITS, Attributes, Kind, NewTime, Timestamp};
 use crate::engine::{Listed, SetXattr};
 use crate::error::Result;
@@ -175,3 +174,10 @@ fn grown(ask: impl Fn(&mut [u8]) -> rustix::io::Result<usize>) -> Result<Vec<u8>
 const LISTING_BYTES: usize = 32 << 10;
 const MOST_XATTR_BYTES: usize = 128 << 10;
 const MOST_TRIES: u32 = 1000;
+
+/// How names of one directory are found: without leaving it, and not in what is mounted in it, which is somebody
+/// else's.
+const BENEATH: ResolveFlags = ResolveFlags::BENEATH
+    .union(ResolveFlags::NO_MAGICLINKS)
+    .union(ResolveFlags::NO_SYMLINKS)
+    .union(ResolveFlags::NO_XDEV);

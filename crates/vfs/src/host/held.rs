@@ -1,13 +1,15 @@
 //! What a guest holds of a directory of the host: found by name, known by device and inode, given back.
 
+use std::collections::HashMap;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rustix::fs::{AtFlags, Gid, OFlags, Uid};
+use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
 
 use super::calls::{self, attributes, kind_of};
+use super::marks::Marked;
 use super::{Host, HostMode, Node, Open};
 use crate::attributes::{Attributes, Kind};
 use crate::caller::Caller;
@@ -15,6 +17,27 @@ use crate::engine::{Engine as _, Entry, Handle, Inode, New, Use};
 use crate::error::Result;
 use crate::name::Name;
 use crate::rules;
+
+/// Which number a file has that is held: by its device and inode, in shards by inode.
+#[derive(Debug)]
+pub(super) struct Known {
+    shards: Box<[Mutex<Numbers>]>,
+    rest: Mutex<Numbers>,
+}
+
+type Numbers = HashMap<(u64, u64), u64>;
+
+impl Known {
+    pub(super) fn new() -> Self {
+        let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
+        Self { shards, rest: Mutex::default() }
+    }
+
+    pub(super) fn of(&self, identity: (u64, u64)) -> MutexGuard<'_, Numbers> {
+        let index = usize::try_from(identity.1).map_or(SHARDS, |inode| inode % SHARDS);
+        self.shards.get(index).unwrap_or(&self.rest).lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 impl Host {
     /// Finds what a name leads to, and holds it.
@@ -48,6 +71,7 @@ impl Host {
                         kind,
                         parent: AtomicU64::new(parent_number),
                         held: AtomicU64::new(1),
+                        marks: Marked::default(),
                     });
                     self.nodes.put(number, Arc::clone(&node));
                     known.insert(identity, number);
@@ -94,6 +118,15 @@ impl Host {
         }
     }
 
+    /// The mode with which something is made: nobody but the owner has anything of it before it is given to the caller.
+    pub(super) fn first_mode(&self, caller: &Caller, mode: u32) -> Mode {
+        let is_own = self.mode == HostMode::WritableAsCaller
+            && caller.uid == rustix::process::geteuid().as_raw()
+            && caller.gid == rustix::process::getegid().as_raw();
+        let alone = Mode::RUSR | Mode::WUSR | Mode::XUSR;
+        if is_own { Mode::from_raw_mode(mode & 0o777) } else { alone }
+    }
+
     /// Gives something new to its caller, where that is wanted.
     pub(super) fn settle(
         &self,
@@ -104,18 +137,23 @@ impl Host {
         mode: u32,
     ) -> Result<Entry> {
         let node = self.node(entry.inode)?;
-        if self.mode == HostMode::WritableAsCaller {
+        let found = entry.attributes;
+        // The umask of this process is not the guest's.
+        let wanted = if self.mode == HostMode::WritableAsCaller {
             let directory = Self::attributes_of(parent)?;
             let (mode, gid) = rules::inherit(caller, &directory, new.kind(), mode);
-            let (uid, gid) = (Uid::from_raw(caller.uid), Gid::from_raw(gid));
-            calls::chown(&node.descriptor, Some(uid), Some(gid))?;
-            if new.kind() != Kind::Link {
-                calls::chmod(&node.descriptor, mode)?;
+            if (found.uid, found.gid) != (caller.uid, gid) {
+                let (uid, gid) = (Uid::from_raw(caller.uid), Gid::from_raw(gid));
+                calls::chown(&node.descriptor, Some(uid), Some(gid))?;
+            } else if found.mode == mode || new.kind() == Kind::Link {
+                return Ok(entry);
             }
-        } else if !matches!(new, New::Link(_)) {
-            // The umask of this process is not the guest's.
-            let inherited = Self::attributes_of(&node)?.mode & crate::attributes::SET_GID;
-            calls::chmod(&node.descriptor, mode | inherited)?;
+            mode
+        } else {
+            mode | (found.mode & crate::attributes::SET_GID)
+        };
+        if new.kind() != Kind::Link {
+            calls::chmod(&node.descriptor, wanted)?;
         }
         Ok(Entry { attributes: Self::attributes_of(&node)?, ..entry })
     }
@@ -127,3 +165,5 @@ impl Host {
         Handle(number)
     }
 }
+
+const SHARDS: usize = 64;

@@ -49,16 +49,19 @@ impl Overlay {
         let mut kind = None;
         let mut links = 1;
         let mut is_hidden = false;
+        // What lower layers do not have needs no mark, and never will.
+        let has_below = !place.lowers.is_empty();
         if let Some(upper) = place.upper {
             match self.upper.lookup(&caller, upper, name) {
                 Ok(entry) => {
                     found.upper = Some(entry.inode);
                     kind = Some(entry.attributes.kind);
                     let is_directory = entry.attributes.kind == Kind::Directory;
-                    is_hidden = !is_directory || self.marks()?.has(entry.inode, OPAQUE)?;
+                    is_hidden =
+                        !is_directory || (has_below && self.marks()?.has(entry.inode, OPAQUE)?);
                 }
                 Err(error) if error.errno == Errno::NOENT => {
-                    is_hidden = self.marks()?.has(upper, name.as_bytes())?;
+                    is_hidden = has_below && self.marks()?.has(upper, name.as_bytes())?;
                 }
                 Err(error) => return Err(error),
             }
@@ -90,6 +93,12 @@ impl Overlay {
         let Some(kind) = kind else { return Err(Errno::NOENT.into()) };
         let upper = found.upper;
         Ok((self.know(parent, name, found, kind, links), upper))
+    }
+
+    /// The node of something that was made in the upper layer just now, which is held.
+    pub(super) fn made(&self, parent: &Arc<Node>, name: Name<'_>, made: &Entry) -> Arc<Node> {
+        let place = Place { upper: Some(made.inode), lowers: Vec::new() };
+        self.know(parent, name, place, made.attributes.kind, 1)
     }
 
     /// The node of something that was found, which is held once more; what was found is held by it, or given back.

@@ -133,6 +133,7 @@ const TABLE: &[(&[&str], &[&str], Counterpart)] = &[
     (&["quarantine restore", "quarantine drop"], &["", "PATH"], Nowhere(OF_HOST)),
     (&["quarantine drop"], &["all"], Nowhere(OF_HOST)),
     (&["fs mount"], FS_MOUNT, Nowhere("serves the host that it is typed on")),
+    (&["fs serve"], FS_SERVE, Nowhere("serves the host that it is typed on")),
     (&["prove"], PROVE, Nowhere("runs attacks without a cage too, which a person decides on")),
     (&["audit show"], &[""], Operation("showAudit")),
     (&["audit follow"], &[""], Operation("followEvents")),
@@ -179,6 +180,7 @@ const CAGES: &[&str] = &["run", "check", "why"];
 const CLIENTS: &[&str] = &["ps", "logs", "attach", "kill", "status"];
 const RECORDS: &[&str] = &["audit show", "audit follow"];
 const PROVE: &[&str] = &["", "project", "cage", "agent", "profile", "capability", "seccomp"];
+const FS_SERVE: &[&str] = &["", "SOURCE", "read-only", "size", "9p", "allow-remote"];
 const FS_MOUNT: &[&str] = &[
     "",
     "SOURCE",
