@@ -19,6 +19,7 @@ pub(crate) mod profiles;
 pub(crate) mod quarantine;
 pub(crate) mod review;
 pub(crate) mod sessions;
+pub(crate) mod snapshots;
 mod words;
 
 pub(crate) use pages::{
@@ -133,6 +134,8 @@ pub(crate) enum Command {
     Undo(review::UndoArguments),
     /// Show the sessions that runs have begun, end one, or remove old ones
     Session(sessions::SessionArguments),
+    /// Keep what sessions and stores have, and bring it back
+    Snapshot(snapshots::SnapshotArguments),
     /// Write a policy for the project in this directory
     Init(profiles::InitArguments),
     /// Show what runs have left that could run code here and was set aside, put it back or remove it
@@ -187,6 +190,9 @@ impl Command {
                 sessions::SessionCommand::Prune(arguments) => arguments.json,
                 sessions::SessionCommand::End { .. } => false,
             },
+            Self::Snapshot(arguments) => {
+                matches!(arguments.command, snapshots::SnapshotCommand::List { json: true, .. })
+            }
             Self::Diff(arguments) => arguments.json,
             Self::Apply(arguments) => arguments.json,
             Self::Discard(arguments) => arguments.json,

@@ -48,6 +48,7 @@ mod selection;
 mod serve;
 mod session;
 mod sinks;
+mod snapshot;
 mod status;
 mod trust;
 mod undo;
@@ -104,6 +105,7 @@ fn main() -> ExitCode {
         Command::Discard(arguments) => discard::discard(&arguments, messages),
         Command::Undo(arguments) => undo::undo(&arguments, messages),
         Command::Session(arguments) => session::session(&arguments, messages),
+        Command::Snapshot(arguments) => snapshot::snapshot(&arguments),
         Command::Quarantine(arguments) => quarantine::quarantine(&arguments, messages),
         Command::Init(arguments) => init::init(&arguments, messages),
         Command::Profile(arguments) => profile::profile(&arguments),

@@ -82,6 +82,8 @@ const EDGES: &[(&str, &[&str])] = &[
             "profiles",
             "prove",
             "review",
+            "snapshot",
+            "store",
             "sys",
             "terminal",
         ],

@@ -123,6 +123,10 @@ const TABLE: &[(&[&str], &[&str], Counterpart)] = &[
     (&["session list"], &[""], Operation("listSessions")),
     (&["session prune"], SESSION_PRUNE, Nowhere("a person decides what is too old")),
     (&["session end"], &["", "ID"], Operation("endSession")),
+    (SNAPSHOTS, &["", "NAME", "store", "json"], Nowhere(OF_SNAPSHOTS)),
+    (&["snapshot save", "snapshot restore", "snapshot fork"], &["session"], Nowhere(OF_SNAPSHOTS)),
+    (&["snapshot fork"], &["to"], Nowhere(OF_SNAPSHOTS)),
+    (&["snapshot export", "snapshot import"], &["FILE"], Nowhere(OF_SNAPSHOTS)),
     (&["quarantine list"], &[""], Nowhere(OF_HOST)),
     (&["quarantine restore", "quarantine drop"], &["", "PATH"], Nowhere(OF_HOST)),
     (&["quarantine drop"], &["all"], Nowhere(OF_HOST)),
@@ -214,6 +218,16 @@ const INVOKE: &[&str] = &[
     "timeout",
 ];
 
+const OF_SNAPSHOTS: &str = "writes files of the host and sessions that nobody is in";
+const SNAPSHOTS: &[&str] = &[
+    "snapshot save",
+    "snapshot restore",
+    "snapshot fork",
+    "snapshot list",
+    "snapshot rm",
+    "snapshot export",
+    "snapshot import",
+];
 const OF_HOST: &str = "changes files of the host, which is for whoever sits at it";
 const OF_EXECUTORS: &str = "executors are called by a library, which needs no daemon";
 const OWN_RECORD: &str = "the daemon reads its own record, and no file that a client names";
