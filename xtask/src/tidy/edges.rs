@@ -16,6 +16,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("vfs", &[]),
     ("store", &["vfs"]),
     ("snapshot", &["store", "vfs"]),
+    ("remote", &["vfs"]),
     ("policy", &["plan", "walls"]),
     ("manifest", &["plan", "policy"]),
     ("jail", &["plan", "sys", "walls"]),
