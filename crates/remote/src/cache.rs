@@ -45,7 +45,7 @@ impl Cache {
         }
         state.bytes += bytes.len() + OVERHEAD;
         state.in_order.push_back(key.clone());
-        state.blocks.insert(key, (bytes, false));
+        state.blocks.insert(key, (bytes, true));
         // The oldest goes, unless it was asked for since it was looked at last.
         while state.bytes > self.most {
             let Some(oldest) = state.in_order.pop_front() else { return };

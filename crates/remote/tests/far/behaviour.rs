@@ -18,7 +18,7 @@ pub(crate) type Opener<'a> = &'a dyn Fn() -> Box<dyn Backend>;
 
 /// Few attempts and little patience, so that what never ends ends soon.
 pub(crate) fn http() -> Http {
-    Http::new(3, testing::slowly(Duration::from_secs(2))).unwrap()
+    Http::new(3, testing::slowly(Duration::from_secs(1))).unwrap()
 }
 
 fn opened(open: Opener<'_>, writable: bool) -> (FileSystem, Arc<Remote>) {
