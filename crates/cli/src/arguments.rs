@@ -19,7 +19,6 @@ pub(crate) mod profiles;
 pub(crate) mod quarantine;
 pub(crate) mod review;
 pub(crate) mod sessions;
-pub(crate) mod snapshots;
 mod words;
 
 pub(crate) use pages::{
@@ -135,7 +134,7 @@ pub(crate) enum Command {
     /// Show the sessions that runs have begun, end one, or remove old ones
     Session(sessions::SessionArguments),
     /// Keep what sessions and stores have, and bring it back
-    Snapshot(snapshots::SnapshotArguments),
+    Snapshot(snapshot::command::SnapshotArguments),
     /// Write a policy for the project in this directory
     Init(profiles::InitArguments),
     /// Show what runs have left that could run code here and was set aside, put it back or remove it
@@ -182,24 +181,18 @@ impl Command {
             Self::Status(arguments) => arguments.json,
             Self::Wrap(arguments) => arguments.json,
             Self::Invoke(_) => true,
-            Self::Grants(arguments) => {
-                matches!(arguments.command, executors::GrantsCommand::List { json: true })
-            }
+            Self::Grants(arguments) => arguments.answers_in_json(),
             Self::Session(arguments) => match &arguments.command {
                 sessions::SessionCommand::List { json } => *json,
                 sessions::SessionCommand::Prune(arguments) => arguments.json,
                 sessions::SessionCommand::End { .. } => false,
             },
-            Self::Snapshot(arguments) => {
-                matches!(arguments.command, snapshots::SnapshotCommand::List { json: true, .. })
-            }
+            Self::Snapshot(arguments) => arguments.answers_in_json(),
             Self::Diff(arguments) => arguments.json,
             Self::Apply(arguments) => arguments.json,
             Self::Discard(arguments) => arguments.json,
             Self::Undo(arguments) => arguments.json,
-            Self::Quarantine(arguments) => {
-                matches!(arguments.command, quarantine::QuarantineCommand::List { json: true })
-            }
+            Self::Quarantine(arguments) => arguments.answers_in_json(),
             Self::Run(_)
             | Self::Learn(_)
             | Self::Allow(_)

@@ -228,7 +228,11 @@ impl Backend for S3 {
     fn write(&self, path: &str, bytes: &[u8], mode: Mode) -> Result<Meta, Failure> {
         let key = self.key(path);
         let hash = sha256(bytes);
-        let mut headers = vec![("x-amz-checksum-sha256", sign::base64(&hash))];
+        let mut headers = vec![
+            ("x-amz-checksum-sha256", sign::base64(&hash)),
+            // Some stores keep the hash only for who names its kind.
+            ("x-amz-sdk-checksum-algorithm", "SHA256".to_owned()),
+        ];
         if mode == Mode::Create {
             headers.push(("if-none-match", "*".to_owned()));
         }

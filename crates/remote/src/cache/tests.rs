@@ -1,3 +1,5 @@
+//! What was read is kept within its bound.
+
 use super::{Cache, Key};
 
 /// A13: what was read is kept within its bound.

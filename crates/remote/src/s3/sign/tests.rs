@@ -1,3 +1,5 @@
+//! Signatures, against published examples.
+
 use super::{Signer, Subject, base64, from_base64, hex, hmac};
 
 /// A13: the example of the documentation of signatures.

@@ -1,17 +1,21 @@
-//! What can be said to `stockade snapshot`.
+//! What can be said to `stockade snapshot`. Data alone.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+/// The words after `stockade snapshot`.
 #[derive(Debug, Args)]
-pub(crate) struct SnapshotArguments {
+pub struct SnapshotArguments {
+    /// What is to be done.
     #[command(subcommand)]
-    pub(crate) command: SnapshotCommand,
+    pub command: SnapshotCommand,
 }
 
+/// What is to be done.
 #[derive(Debug, Subcommand)]
-pub(crate) enum SnapshotCommand {
+#[allow(missing_docs, reason = "what is flattened is explained where it is")]
+pub enum SnapshotCommand {
     /// Keep everything that a session has, or that a store has, as it is now
     Save {
         /// The snapshot's name
@@ -83,19 +87,26 @@ pub(crate) enum SnapshotCommand {
 /// What is saved or restored.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
-pub(crate) struct Of {
+pub struct Of {
     /// A session
     #[arg(long, value_name = "ID")]
-    pub(crate) session: Option<String>,
+    pub session: Option<String>,
     /// A store, which keeps its snapshots itself
     #[arg(long, value_name = "PATH")]
-    pub(crate) store: Option<PathBuf>,
+    pub store: Option<PathBuf>,
 }
 
 /// Where snapshots are kept.
 #[derive(Debug, Args)]
-pub(crate) struct InStore {
+pub struct InStore {
     /// The snapshots of a store instead of those of sessions
     #[arg(long, value_name = "PATH")]
-    pub(crate) store: Option<PathBuf>,
+    pub store: Option<PathBuf>,
+}
+
+impl SnapshotArguments {
+    /// Whether the answer is for a program.
+    pub const fn answers_in_json(&self) -> bool {
+        matches!(self.command, SnapshotCommand::List { json: true, .. })
+    }
 }
