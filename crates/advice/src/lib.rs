@@ -4,6 +4,7 @@
 //! Decides nothing about a cage and never prints.
 #![forbid(unsafe_code)]
 
+pub mod acknowledged;
 pub mod doctor;
 pub mod failure;
 pub mod flags;

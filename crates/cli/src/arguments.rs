@@ -143,6 +143,8 @@ pub(crate) enum Command {
     Undo(review::UndoArguments),
     /// Show the sessions that runs have begun, end one, or remove old ones
     Session(sessions::SessionArguments),
+    /// Keep what sessions and stores have, and bring it back
+    Snapshot(snapshot::command::SnapshotArguments),
     /// Write a policy for the project in this directory
     Init(profiles::InitArguments),
     /// Show what runs have left that could run code here and was set aside, put it back or remove it

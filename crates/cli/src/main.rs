@@ -50,6 +50,7 @@ mod selection;
 mod serve;
 mod session;
 mod sinks;
+mod snapshot;
 mod status;
 mod trust;
 mod undo;
@@ -120,6 +121,7 @@ fn main() -> ExitCode {
         Command::Undo(arguments) => undo::undo(&arguments, messages),
         Command::Session(arguments) => session::session(&arguments, messages),
         Command::Acknowledge(arguments) => acknowledge::acknowledge(&arguments, messages),
+        Command::Snapshot(arguments) => snapshot::snapshot(&arguments),
         Command::Quarantine(arguments) => quarantine::quarantine(&arguments, messages),
         Command::Init(arguments) => init::init(&arguments, messages),
         Command::Profile(arguments) => profile::profile(&arguments),

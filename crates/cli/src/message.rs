@@ -3,9 +3,8 @@
 
 use std::io::{IsTerminal as _, Write as _};
 
+use advice::acknowledged;
 use policy::shown::Shown;
-
-use crate::acknowledge;
 
 /// When messages are coloured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -83,7 +82,7 @@ impl Messages {
     pub(crate) fn note(self, text: &str) {
         let is_told = match self.volume {
             Volume::Verbose => true,
-            Volume::All => !acknowledge::covers(text),
+            Volume::All => !acknowledged::covers(text),
             Volume::Quiet | Volume::Silent => false,
         };
         if is_told {

@@ -23,7 +23,6 @@ use plan::{ByteString, LimitsPlan, Plan};
 use policy::shown::shown;
 use policy::{EnvironmentRule, Policy, RuleOrigin, State};
 
-use crate::acknowledge;
 use crate::after_run;
 use crate::arguments::{self, Backend, RunArguments};
 use crate::detach::detach;
@@ -155,7 +154,7 @@ fn choose(arguments: &RunArguments, start: &mut Start) -> Result<Chosen, Failure
         Selected::Caged(selection) => &selection.surroundings.project,
         Selected::Uncaged(uncaged) => &uncaged.surroundings.project,
     };
-    acknowledge::hush(&start.locations, project);
+    advice::acknowledged::hush(&start.locations, project);
     start.recording.labels.project_id = project.to_string();
     start.recording.labels.subagent_name.clone_from(&arguments.choice.agent);
     match selected {

@@ -161,6 +161,7 @@ pub(crate) fn failed(error: SessionError) -> Failure {
         SessionError::NotFound(_) => Exit::No,
         SessionError::Ending(_)
         | SessionError::OfOneRun(_)
+        | SessionError::Exists(_)
         | SessionError::InUse { .. }
         | SessionError::AreaInUse(_) => Exit::Refused,
         SessionError::Untrustworthy { .. } | SessionError::Kernel { .. } => Exit::CannotBuild,

@@ -172,6 +172,7 @@ impl From<SessionError> for Problem {
             SessionError::Ending(_)
             | SessionError::OfOneRun(_)
             | SessionError::InUse { .. }
+            | SessionError::Exists(_)
             | SessionError::AreaInUse(_) => Code::Conflict,
             SessionError::Untrustworthy { .. } | SessionError::Kernel { .. } => {
                 Code::Start(Kind::CannotBuild)

@@ -14,6 +14,9 @@ pub enum SessionError {
     /// Nobody has begun it, or it has ended.
     #[error("there is no session `{0}`")]
     NotFound(SessionId),
+    /// There is one of this name.
+    #[error("there is a session `{0}` already")]
+    Exists(SessionId),
     /// Somebody is ending it.
     #[error("session `{0}` is being ended; `stockade session end {0}` finishes that")]
     Ending(SessionId),

@@ -8,6 +8,7 @@
 
 mod areas;
 mod beneath;
+mod contents;
 mod error;
 mod id;
 mod projects;
@@ -28,6 +29,7 @@ use rustix::io::Errno;
 use rustix::process::Pid;
 
 pub use areas::{Area, AreaKind, Areas, Roots, Use};
+pub use contents::{Before, Contents};
 pub use error::SessionError;
 pub use id::{SessionId, SessionIdError};
 pub use projects::{Project, Projects};

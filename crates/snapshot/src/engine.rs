@@ -9,15 +9,20 @@ use vfs::{Attributes, Caller, Engine, Handle, Inode, Kind, Name, Use};
 use crate::error::{SnapshotError, on_file};
 use crate::item::{Item, ItemKind, Sink};
 
-/// Gives everything below an engine's root to a sink. Device files are left out: no engine of ours makes one.
+/// Gives everything below an engine's root to a sink, but for the paths that are left out with all below them. Device
+/// files are left out too: no engine of ours makes one.
 ///
 /// # Errors
 /// What could not be read, or what the sink refused.
-pub fn from_engine(engine: &dyn Engine, sink: &mut dyn Sink) -> Result<(), SnapshotError> {
+pub fn from_engine(
+    engine: &dyn Engine,
+    leave_out: &dyn Fn(&[u8]) -> bool,
+    sink: &mut dyn Sink,
+) -> Result<(), SnapshotError> {
     let caller = Caller::root();
     let root = engine.root();
     let attributes = engine.attributes(&caller, root).map_err(on_file("look at", b"/"))?;
-    let mut walk = Walk { engine, caller, sink, first_names: HashMap::new() };
+    let mut walk = Walk { engine, leave_out, caller, sink, first_names: HashMap::new() };
     walk.give(Vec::new(), root, &attributes)?;
     // Without recursion: a tree may be deeper than a stack. What is in a directory comes right after it, as those who
     // read archives expect it.
@@ -40,6 +45,7 @@ struct Level {
 
 struct Walk<'a> {
     engine: &'a dyn Engine,
+    leave_out: &'a dyn Fn(&[u8]) -> bool,
     caller: Caller,
     sink: &'a mut dyn Sink,
     /// Of files with several names, the one that came first.
@@ -57,6 +63,11 @@ impl Walk<'_> {
                 continue;
             };
             let (path, directory) = (&level.path, level.directory);
+            let below =
+                if path.is_empty() { name.clone() } else { [path, &b"/"[..], &name].concat() };
+            if (self.leave_out)(&below) {
+                continue;
+            }
             let checked = Name::new(&name).map_err(on_file("look at", path))?;
             let entry = match self.engine.lookup(&self.caller, directory, checked) {
                 Ok(entry) => entry,
@@ -64,7 +75,6 @@ impl Walk<'_> {
                 Err(error) if error.errno == rustix::io::Errno::NOENT => continue,
                 Err(error) => return Err(on_file("look at", path)(error)),
             };
-            let below = if path.is_empty() { name } else { [path, &b"/"[..], &name].concat() };
             let is_directory = entry.attributes.kind == Kind::Directory;
             let given = self.give(below.clone(), entry.inode, &entry.attributes);
             let level = given.and_then(|()| {

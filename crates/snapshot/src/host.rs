@@ -15,13 +15,17 @@ use crate::engine::from_engine;
 use crate::error::{SnapshotError, on_file, on_host};
 use crate::item::{Item, ItemKind, Sink, split};
 
-/// Gives everything below a directory of the host to a sink.
+/// Gives everything below a directory of the host to a sink, but for what is left out.
 ///
 /// # Errors
 /// What could not be read, or what the sink refused.
-pub fn read_host(directory: OwnedFd, sink: &mut dyn Sink) -> Result<(), SnapshotError> {
+pub fn read_host(
+    directory: OwnedFd,
+    leave_out: &dyn Fn(&[u8]) -> bool,
+    sink: &mut dyn Sink,
+) -> Result<(), SnapshotError> {
     let host = Host::new(directory, HostMode::ReadOnly, &Limits::default());
-    from_engine(&host.map_err(on_file("open", b"/"))?, sink)
+    from_engine(&host.map_err(on_file("open", b"/"))?, leave_out, sink)
 }
 
 /// Fills a directory of the host that is empty.

@@ -58,12 +58,17 @@ impl Library {
         Ok(self.store.remove_snapshot(name.as_bytes())?)
     }
 
-    /// Keeps everything below a directory of the host as a snapshot. A16
+    /// Keeps everything below a directory of the host as a snapshot, but for what is left out. A16
     ///
     /// # Errors
     /// The name is taken, or what could not be read.
-    pub fn save_directory(&self, name: &str, directory: OwnedFd) -> Result<(), SnapshotError> {
-        self.save_with(name, |sink| read_host(directory, sink))
+    pub fn save_directory(
+        &self,
+        name: &str,
+        directory: OwnedFd,
+        leave_out: &dyn Fn(&[u8]) -> bool,
+    ) -> Result<(), SnapshotError> {
+        self.save_with(name, |sink| read_host(directory, leave_out, sink))
     }
 
     /// Keeps what an archive has as a snapshot.
@@ -98,7 +103,7 @@ impl Library {
     fn read_with(&self, name: &str, sink: &mut dyn Sink) -> Result<(), SnapshotError> {
         let snapshot = self.store.snapshot(name.as_bytes())?;
         let snapshot: &dyn Engine = &snapshot;
-        from_engine(snapshot, sink)
+        from_engine(snapshot, &|_| false, sink)
     }
 
     fn save_with(

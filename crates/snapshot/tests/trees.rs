@@ -35,7 +35,7 @@ fn opened(path: &Path) -> OwnedFd {
 
 fn found(path: &Path) -> Vec<(Item, Vec<u8>)> {
     let mut all = Collected::default();
-    read_host(opened(path), &mut all).unwrap();
+    read_host(opened(path), &|_| false, &mut all).unwrap();
     all.0
 }
 
@@ -85,7 +85,7 @@ fn trees_stay_the_same() {
     let node =
         rustix::fs::mknodat(CWD, at("from/gone"), FileType::CharacterDevice, Mode::empty(), 0);
     let library = Library::open(&at("library")).unwrap();
-    library.save_directory("one", opened(&at("from"))).unwrap();
+    library.save_directory("one", opened(&at("from")), &|_| false).unwrap();
     library.restore_directory("one", opened(&at("to"))).unwrap();
     let expected = found(&at("from"));
     assert_eq!(expected.len(), if node.is_ok() { 14 } else { 13 });
@@ -121,7 +121,7 @@ fn archives_are_those_of_others() {
     std::fs::create_dir(at("from")).unwrap();
     fill(&at("from"));
     let library = Library::open(&at("library")).unwrap();
-    library.save_directory("one", opened(&at("from"))).unwrap();
+    library.save_directory("one", opened(&at("from")), &|_| false).unwrap();
     library.export("one", &mut std::fs::File::create(at("ours.tar")).unwrap()).unwrap();
     std::fs::create_dir(at("by tar")).unwrap();
     let tar = |words: &[&str]| {
@@ -249,7 +249,7 @@ fn damaged_archives_leave_nothing() {
     std::fs::create_dir(&from).unwrap();
     fill(&from);
     let library = Library::open(&directory.path().join("library")).unwrap();
-    library.save_directory("one", opened(&from)).unwrap();
+    library.save_directory("one", opened(&from), &|_| false).unwrap();
     let mut archive = Vec::new();
     library.export("one", &mut archive).unwrap();
     let mut state = 1_u64;

@@ -101,7 +101,7 @@ impl Shard {
 
     fn put(&mut self, number: i64, bytes: Arc<[u8]>) {
         self.bytes += bytes.len() + OVERHEAD;
-        if let Some((before, _)) = self.by_number.insert(number, (bytes, false)) {
+        if let Some((before, _)) = self.by_number.insert(number, (bytes, true)) {
             self.bytes = self.bytes.saturating_sub(before.len() + OVERHEAD);
         } else {
             self.in_order.push_back(number);

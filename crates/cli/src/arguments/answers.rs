@@ -1,6 +1,6 @@
 //! Which commands answer a program instead of a person.
 
-use super::{CheckFormat, Command, executors, quarantine, sessions};
+use super::{CheckFormat, Command, sessions};
 
 impl Command {
     /// Whether standard output is for a program to read, which then finds an error there too. The
@@ -17,21 +17,18 @@ impl Command {
             Self::Status(arguments) => arguments.json,
             Self::Wrap(arguments) => arguments.json,
             Self::Invoke(_) => true,
-            Self::Grants(arguments) => {
-                matches!(arguments.command, executors::GrantsCommand::List { json: true })
-            }
+            Self::Grants(arguments) => arguments.answers_in_json(),
             Self::Session(arguments) => match &arguments.command {
                 sessions::SessionCommand::List { json } => *json,
                 sessions::SessionCommand::Prune(arguments) => arguments.json,
                 sessions::SessionCommand::End { .. } => false,
             },
+            Self::Snapshot(arguments) => arguments.answers_in_json(),
             Self::Diff(arguments) => arguments.json,
             Self::Apply(arguments) => arguments.json,
             Self::Discard(arguments) => arguments.json,
             Self::Undo(arguments) => arguments.json,
-            Self::Quarantine(arguments) => {
-                matches!(arguments.command, quarantine::QuarantineCommand::List { json: true })
-            }
+            Self::Quarantine(arguments) => arguments.answers_in_json(),
             Self::Run(_)
             | Self::Repl(_)
             | Self::Mcp(_)

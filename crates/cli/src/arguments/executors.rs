@@ -124,3 +124,10 @@ pub(crate) enum GrantsCommand {
         all: bool,
     },
 }
+
+impl GrantsArguments {
+    /// Whether the answer is for a program.
+    pub(crate) const fn answers_in_json(&self) -> bool {
+        matches!(self.command, GrantsCommand::List { json: true })
+    }
+}

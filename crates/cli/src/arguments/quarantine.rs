@@ -33,3 +33,10 @@ pub(crate) enum QuarantineCommand {
         all: bool,
     },
 }
+
+impl QuarantineArguments {
+    /// Whether the answer is for a program.
+    pub(crate) const fn answers_in_json(&self) -> bool {
+        matches!(self.command, QuarantineCommand::List { json: true })
+    }
+}

@@ -41,6 +41,7 @@ mod record;
 mod said;
 mod sessions;
 mod signals;
+mod snapshots;
 mod streams;
 mod support;
 mod terminal;

@@ -149,6 +149,10 @@ impl Marks for Host {
         )
     }
 
+    fn all(&self, directory: Inode) -> Result<Vec<Vec<u8>>> {
+        self.marked(directory, |_, _, marks| Ok(marks.iter().map(|mark| mark.to_vec()).collect()))
+    }
+
     fn any(&self, directory: Inode) -> Result<bool> {
         self.marked(directory, |_, _, marks| Ok(!marks.is_empty()))
     }

@@ -57,8 +57,12 @@ impl Overlay {
                     found.upper = Some(entry.inode);
                     kind = Some(entry.attributes.kind);
                     let is_directory = entry.attributes.kind == Kind::Directory;
-                    is_hidden =
-                        !is_directory || (has_below && self.marks()?.has(entry.inode, OPAQUE)?);
+                    // A name that was hidden stays so: a directory that was made in its place and not marked yet, when
+                    // an earlier process ended, does not show what it replaced.
+                    is_hidden = !is_directory
+                        || (has_below
+                            && (self.marks()?.has(entry.inode, OPAQUE)?
+                                || self.marks()?.has(upper, name.as_bytes())?));
                 }
                 Err(error) if error.errno == Errno::NOENT => {
                     is_hidden = has_below && self.marks()?.has(upper, name.as_bytes())?;

@@ -129,6 +129,10 @@ const TABLE: &[(&[&str], &[&str], Counterpart)] = &[
     (&["session prune"], SESSION_PRUNE, Nowhere("a person decides what is too old")),
     (&["session end"], &["", "ID"], Operation("endSession")),
     (&["acknowledge"], &["", "WHAT", "forget", "project"], Nowhere(OF_A_PERSON)),
+    (SNAPSHOTS, &["", "NAME", "store", "json"], Nowhere(OF_SNAPSHOTS)),
+    (&["snapshot save", "snapshot restore", "snapshot fork"], &["session"], Nowhere(OF_SNAPSHOTS)),
+    (&["snapshot fork"], &["to"], Nowhere(OF_SNAPSHOTS)),
+    (&["snapshot export", "snapshot import"], &["FILE"], Nowhere(OF_SNAPSHOTS)),
     (&["quarantine list"], &[""], Nowhere(OF_HOST)),
     (&["quarantine restore", "quarantine drop"], &["", "PATH"], Nowhere(OF_HOST)),
     (&["quarantine drop"], &["all"], Nowhere(OF_HOST)),
@@ -263,6 +267,16 @@ const AGENTS: &[&str] = &[
     "temperature",
     "context",
     "max-tokens",
+];
+const OF_SNAPSHOTS: &str = "writes files of the host and sessions that nobody is in";
+const SNAPSHOTS: &[&str] = &[
+    "snapshot save",
+    "snapshot restore",
+    "snapshot fork",
+    "snapshot list",
+    "snapshot rm",
+    "snapshot export",
+    "snapshot import",
 ];
 const OF_HOST: &str = "changes files of the host, which is for whoever sits at it";
 const OF_EXECUTORS: &str = "executors are called by a library, which needs no daemon";

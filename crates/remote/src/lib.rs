@@ -1,0 +1,31 @@
+//! Files that lie far away: an engine over an object store that speaks S3, or over Google Drive.
+//!
+//! - [`Remote`] is the engine. It reads ahead into a bounded cache, and writes a file as a whole when it is flushed, synced
+//!   or closed: none of these succeeds before the other side has it.
+//! - [`Backend`] is what the other side can do; [`S3`] and [`Drive`] are two of them.
+//! - Every request has a time limit and a bounded number of attempts. What fails is an errno for the guest and a
+//!   [`Fault`] for whoever looks.
+//!
+//! What cannot be had is refused, not pretended: no links, no modes and owners of single files, no times to be set. A
+//! credential is named by reference, and goes nowhere but into the header of a request.
+#![forbid(unsafe_code)]
+
+mod backend;
+mod cache;
+mod credentials;
+mod drive;
+mod engine;
+mod failure;
+mod http;
+mod s3;
+mod settings;
+mod time;
+
+pub use backend::{Backend, Meta, MetaKind, Mode};
+pub use credentials::{CredentialError, Secret};
+pub use drive::{Drive, DrivePlace, DriveToken};
+pub use engine::Remote;
+pub use failure::{Failure, Fault, Why};
+pub use http::{EndpointError, Http};
+pub use s3::{S3, S3Place};
+pub use settings::Settings;

@@ -1,0 +1,159 @@
+//! A13: a real S3 server, `moto_server` of PyPI, which `STOCKADE_S3_SERVER` can name.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use remote::{Backend, S3, S3Place, Secret};
+
+use crate::behaviour::{self, SECRET};
+use crate::faults::Faults;
+use crate::server;
+
+struct Server {
+    child: Child,
+    address: String,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _gone = self.child.kill();
+        let _waited = self.child.wait();
+    }
+}
+
+/// The one that is named, or that is installed; where everything is required one is installed for the tests alone.
+fn program() -> Option<PathBuf> {
+    if let Some(program) = std::env::var_os("STOCKADE_S3_SERVER") {
+        return Some(program.into());
+    }
+    let own = Path::new(env!("CARGO_TARGET_TMPDIR")).join("s3-server");
+    let program = own.join("bin/moto_server");
+    if program.exists() {
+        return Some(program);
+    }
+    if let Some(program) = testing::find("moto_server") {
+        return Some(program);
+    }
+    if !testing::requires_everything() || !testing::has_python_module("ensurepip") {
+        testing::skip("no S3 server: set STOCKADE_S3_SERVER to a `moto_server`");
+        return None;
+    }
+    // Several tests want it at once: it is there when it has its name.
+    let unfinished = own.with_extension(std::process::id().to_string());
+    let run = |program: &Path, words: &[&str]| {
+        let status = Command::new(program).args(words).stdout(Stdio::null()).status();
+        assert!(status.unwrap().success(), "{words:?}");
+    };
+    run(Path::new("/usr/bin/python3"), &["-m", "venv", unfinished.to_str().unwrap()]);
+    let python = unfinished.join("bin/python3");
+    run(&python, &["-m", "pip", "install", "--quiet", "moto[s3,server] >=5, <6"]);
+    let script = "import sys; from moto.server import main; main(sys.argv[1:])";
+    let started = format!("#!/bin/sh\nexec \"${{0%/*}}/python3\" -c '{script}' \"$@\"\n");
+    std::fs::write(unfinished.join("bin/moto_server"), started).unwrap();
+    let _other_was_faster = std::fs::rename(&unfinished, &own);
+    Some(program)
+}
+
+fn start() -> Option<Server> {
+    let program = program()?;
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = free.local_addr().unwrap();
+    drop(free);
+    let mut command = Command::new(program);
+    command.args(["-H", "127.0.0.1", "-p", &address.port().to_string()]);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let server = Server { child, address: address.to_string() };
+    let deadline = Instant::now() + testing::slowly(Duration::from_secs(60));
+    while std::net::TcpStream::connect(address).is_err() {
+        assert!(Instant::now() < deadline, "the server does not listen");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Some(server)
+}
+
+/// Behind a proxy with faults; the bucket is there.
+fn behind_faults(server: &Server) -> (String, Faults) {
+    let faults = Faults::default();
+    let (between, to) = (faults.clone(), server.address.clone());
+    let address = server::serve(move |request| {
+        between.answer(request, &|request| server::forward(&to, request).unwrap())
+    });
+    let made = server::Request {
+        method: "PUT".into(),
+        path: "/bucket".into(),
+        headers: vec![("host".into(), "localhost".into())],
+        body: Vec::new(),
+    };
+    assert_eq!(server::forward(&server.address, &made).unwrap().status, 200);
+    (address, faults)
+}
+
+fn backend(endpoint: &str) -> Box<dyn Backend> {
+    let place = S3Place {
+        endpoint: endpoint.to_owned(),
+        region: "us-east-1".into(),
+        bucket: "bucket".into(),
+        prefix: "some/where".into(),
+        key_id: Secret::Variable("STOCKADE_TEST_KEY_ID".into()),
+        key: Secret::Variable("STOCKADE_TEST_KEY".into()),
+        token: None,
+    };
+    Box::new(S3::new(place, behaviour::http()).unwrap())
+}
+
+/// Runs a test again in a process that has the credentials in its environment. Returns whether this is that one.
+pub(crate) fn is_with_credentials(test: &str) -> bool {
+    if std::env::var_os("STOCKADE_TEST_KEY").is_some() {
+        return true;
+    }
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", test, "--nocapture"]).env("STOCKADE_TEST_KEY_ID", "key-id");
+    assert!(command.env("STOCKADE_TEST_KEY", SECRET).status().unwrap().success(), "{test}");
+    false
+}
+
+#[test]
+fn files_in_a_bucket() {
+    if !is_with_credentials("s3::files_in_a_bucket") {
+        return;
+    }
+    let Some(server) = start() else { return };
+    let (endpoint, _) = behind_faults(&server);
+    behaviour::files(&|| backend(&endpoint), false);
+}
+
+/// A13, A17: every fault between here and there.
+#[test]
+fn a_bucket_behind_faults() {
+    if !is_with_credentials("s3::a_bucket_behind_faults") {
+        return;
+    }
+    let Some(server) = start() else { return };
+    let (endpoint, faults) = behind_faults(&server);
+    behaviour::faults(&|| backend(&endpoint), &faults, "PUT");
+}
+
+/// A17: nothing goes in the clear to another machine.
+#[test]
+fn credentials_are_not_sent_in_the_clear() {
+    let place = |endpoint: &str| S3Place {
+        endpoint: endpoint.into(),
+        region: "r".into(),
+        bucket: "b".into(),
+        prefix: String::new(),
+        key_id: Secret::Variable("NONE".into()),
+        key: Secret::Variable("NONE".into()),
+        token: None,
+    };
+    for (endpoint, is_fine) in [
+        ("https://s3.example", true),
+        ("http://127.0.0.1:9000/", true),
+        ("http://s3.example", false),
+        ("http://127.0.0.1.example", false),
+        ("ftp://s3.example", false),
+        ("s3.example", false),
+    ] {
+        assert_eq!(S3::new(place(endpoint), behaviour::http()).is_ok(), is_fine, "{endpoint}");
+    }
+}
