@@ -142,9 +142,14 @@ fn follow(
 /// Lets this process have as many descriptors as it may: each file of the host that a guest holds is one.
 pub fn hold_as_many_as_may_be() {
     let limit = rustix::process::getrlimit(Resource::Nofile);
-    let raised = Rlimit { current: limit.maximum, ..limit };
-    // Without it fewer are remembered: nothing that must hold depends on it.
-    let _refused = rustix::process::setrlimit(Resource::Nofile, raised);
+    // Root may go beyond what it was given, as far as the kernel lets any process go by default.
+    let kernel = Rlimit { current: Some(MOST_DESCRIPTORS), maximum: Some(MOST_DESCRIPTORS) };
+    let given = Rlimit { current: limit.maximum, ..limit };
+    let has_more = limit.maximum.is_none_or(|most| most > MOST_DESCRIPTORS);
+    if has_more || rustix::process::setrlimit(Resource::Nofile, kernel).is_err() {
+        // Without either fewer are remembered: nothing that must hold depends on it.
+        let _refused = rustix::process::setrlimit(Resource::Nofile, given);
+    }
 }
 
 /// Where this user may mount: nobody else sees what is mounted there.
@@ -215,6 +220,7 @@ fn failed(call: &'static str, errno: Errno) -> ForegroundError {
     ForegroundError::Kernel { call, source: errno.into() }
 }
 
+const MOST_DESCRIPTORS: u64 = 1 << 20;
 const GLANCE: Duration = Duration::from_millis(100);
 const SIGHUP: i32 = 1;
 const SIGINT: i32 = 2;

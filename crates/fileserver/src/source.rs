@@ -92,7 +92,7 @@ impl Source {
         let share = match self {
             Self::Memory => return None,
             Self::Directory(_) => 2,
-            Self::Overlay { .. } => 4,
+            Self::Overlay { .. } => 3,
         };
         let most = rustix::process::getrlimit(Resource::Nofile).current?;
         Some(usize::try_from(most / share).unwrap_or(usize::MAX))

@@ -29,9 +29,11 @@ use crate::table::Table;
 
 mod calls;
 mod held;
+mod listing;
 mod marks;
 
 use held::Known;
+use listing::Ahead;
 use marks::{MarkStore, Marked};
 
 /// What a guest may do with a directory of the host.
@@ -78,8 +80,8 @@ struct Open {
     node: Arc<Node>,
     descriptor: OwnedFd,
     how: Use,
-    /// Of a directory: listings by several threads at once would disturb each other.
-    listing: Mutex<()>,
+    /// Of a directory: what was read of it and not listed yet. Several threads at once would disturb each other.
+    listing: Mutex<Ahead>,
 }
 
 impl Host {
@@ -438,14 +440,15 @@ impl Engine for Host {
         sink: &mut dyn FnMut(&Listed<'_>) -> bool,
     ) -> Result<()> {
         let open = self.opened(handle)?;
-        let _alone = open.listing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ahead = open.listing.lock().unwrap_or_else(PoisonError::into_inner);
         let is_root = open.node.number == self.root.number;
-        calls::list(&open.descriptor, after, &mut |listed| {
+        let mut shown = |listed: &Listed<'_>| {
             // Nothing above the root is known to a guest.
             let is_above = is_root && listed.name == b"..";
             let number = if is_above { self.root.identity.1 } else { listed.number };
             sink(&Listed { number, ..*listed })
-        })
+        };
+        ahead.list(&open.descriptor, after, &mut shown)
     }
 
     fn xattr(&self, _caller: &Caller, inode: Inode, name: &[u8]) -> Result<Vec<u8>> {

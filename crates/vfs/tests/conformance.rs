@@ -1,10 +1,10 @@
-//! Every family of system calls, on each engine in this process; the tables themselves are held to tmpfs.
+//! Every family of system calls, on each engine in this process.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::sync::Arc;
 
 use conformance::exerciser::{self, InProcess};
-use conformance::{Guest, World, compare, families};
+use conformance::{Guest, compare, families};
 use rustix::fs::{Mode, OFlags};
 use vfs::{
     At, Caller, Engine, FileSystem, Host, HostMode, Limits, Memory, Mounts, Overlay, Replace,
@@ -20,13 +20,6 @@ fn overlay() -> Arc<dyn Engine> {
 
 fn check(what: &str, make: fn() -> Arc<dyn Engine>) {
     families::check(what, &mut || Guest::new(make(), &Limits::default()));
-}
-
-/// A18: the tables say what Linux does.
-#[test]
-fn tables_hold_for_tmpfs() {
-    let Some(world) = World::enter() else { return };
-    families::check("tmpfs", &mut || world.empty_kernel());
 }
 
 /// A11, A18

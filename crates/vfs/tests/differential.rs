@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use conformance::{Guest, Kernel, World, compare};
+use conformance::{Guest, Kernel, World, compare, families};
 use rustix::fs::{Mode, OFlags};
 use vfs::{Caller, Engine, Host, HostMode, Limits, Memory, Overlay};
 
@@ -23,6 +23,13 @@ const SEQUENCE: u64 = 1_500;
 
 fn memory() -> Arc<dyn Engine> {
     Arc::new(Memory::new(&Caller::root(), 0o755, Limits::default()))
+}
+
+/// A18: the tables say what Linux does.
+#[test]
+fn tables_hold_for_tmpfs() {
+    let Some(world) = World::enter() else { return };
+    families::check("tmpfs", &mut || world.empty_kernel());
 }
 
 /// A11, A18: memory answers as the kernel's own file system in memory does.

@@ -4,13 +4,13 @@
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, Gid, Mode, OFlags, RawDir, ResolveFlags, SeekFrom, Stat, Timespec,
-    Timestamps, UTIME_NOW, UTIME_OMIT, Uid, XattrFlags,
+    AtFlags, CWD, FileType, Gid, Mode, OFlags, ResolveFlags, Stat, Timespec, Timestamps, UTIME_NOW,
+    UTIME_OMIT, Uid, XattrFlags,
 };
 use rustix::io::Errno;
 
 use crate::attributes::{ALL_MODE_BITS, Attributes, Kind, NewTime, Timestamp};
-use crate::engine::{Listed, SetXattr};
+use crate::engine::SetXattr;
 use crate::error::Result;
 
 /// Opens a name beneath a directory, never through a link and never out of it. `.` is the directory itself.
@@ -59,31 +59,6 @@ pub(super) fn set_times(
     };
     let times = Timestamps { last_access: time(accessed), last_modification: time(modified) };
     Ok(rustix::fs::utimensat(held, "", &times, AtFlags::EMPTY_PATH)?)
-}
-
-/// Lists an open directory after a place in it that the kernel has given.
-pub(super) fn list(
-    directory: &OwnedFd,
-    after: u64,
-    sink: &mut dyn FnMut(&Listed<'_>) -> bool,
-) -> Result<()> {
-    rustix::fs::seek(directory, SeekFrom::Start(after))?;
-    let mut buffer = Vec::with_capacity(LISTING_BYTES);
-    let mut entries = RawDir::new(directory, buffer.spare_capacity_mut());
-    while let Some(entry) = entries.next() {
-        let entry = entry?;
-        let name = entry.file_name().to_bytes();
-        let mut kind = of_type(entry.file_type());
-        if entry.file_type() == FileType::Unknown {
-            let found = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW);
-            kind = found.map_or(Kind::File, |found| kind_of(&found));
-        }
-        let listed = Listed { name, number: entry.ino(), kind, cookie: entry.next_entry_cookie() };
-        if !sink(&listed) {
-            break;
-        }
-    }
-    Ok(())
 }
 
 pub(super) fn xattr(held: &OwnedFd, name: &[u8]) -> Result<Vec<u8>> {
@@ -142,7 +117,7 @@ pub(super) fn by_descriptor(held: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", held.as_fd().as_raw_fd())
 }
 
-const fn of_type(file_type: FileType) -> Kind {
+pub(super) const fn of_type(file_type: FileType) -> Kind {
     match file_type {
         FileType::RegularFile | FileType::Unknown => Kind::File,
         FileType::Directory => Kind::Directory,
@@ -171,7 +146,6 @@ fn grown(ask: impl Fn(&mut [u8]) -> rustix::io::Result<usize>) -> Result<Vec<u8>
     }
 }
 
-const LISTING_BYTES: usize = 32 << 10;
 const MOST_XATTR_BYTES: usize = 128 << 10;
 const MOST_TRIES: u32 = 1000;
 

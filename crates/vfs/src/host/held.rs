@@ -161,7 +161,7 @@ impl Host {
     pub(super) fn put_open(&self, node: Arc<Node>, descriptor: OwnedFd, how: Use) -> Handle {
         node.held.fetch_add(1, Ordering::SeqCst);
         let number = self.open.next();
-        self.open.put(number, Arc::new(Open { node, descriptor, how, listing: Mutex::new(()) }));
+        self.open.put(number, Arc::new(Open { node, descriptor, how, listing: Mutex::default() }));
         Handle(number)
     }
 }

@@ -11,6 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
 
+use super::listing::Ahead;
 use super::{Host, Node, calls};
 use crate::attributes::Kind;
 use crate::engine::{Inode, Marks};
@@ -40,7 +41,7 @@ impl MarkStore {
             Err(error) if error.errno == Errno::NOENT => return Ok(marks),
             Err(error) => return Err(error),
         };
-        calls::list(&kept, 0, &mut |listed| {
+        Ahead::default().list(&kept, 0, &mut |listed| {
             if let Some(mark) = listed.name.strip_prefix(MARK) {
                 marks.insert(mark.into());
             } else if listed.name == EMPTY {
@@ -51,7 +52,7 @@ impl MarkStore {
         // A name may be as long as a file's: those have no letter in front.
         let long = calls::open_beneath(kept.as_fd(), LONG, flags);
         if let Ok(long) = long {
-            calls::list(&long, 0, &mut |listed| {
+            Ahead::default().list(&long, 0, &mut |listed| {
                 if !matches!(listed.name, b"." | b"..") {
                     marks.insert(listed.name.into());
                 }
