@@ -235,14 +235,14 @@ pub(crate) fn samples() -> Vec<Event> {
             problem: None,
         },
         Event::ModelCall {
-            invocation_id: name("i"),
+            invocation_id: invocation_id(),
             call: 1,
             model: text("m"),
             bytes: 7,
             sha256: name("00"),
         },
         Event::ModelAnswer {
-            invocation_id: name("i"),
+            invocation_id: invocation_id(),
             call: 1,
             failure: None,
             bytes: 7,
@@ -252,14 +252,14 @@ pub(crate) fn samples() -> Vec<Event> {
             cost_micros: 9,
         },
         Event::ToolCall {
-            invocation_id: name("i"),
+            invocation_id: invocation_id(),
             call: 1,
             tool: name("read"),
             bytes: 7,
             sha256: name("00"),
         },
         Event::ToolResult {
-            invocation_id: name("i"),
+            invocation_id: invocation_id(),
             call: 1,
             failed: false,
             bytes: 7,

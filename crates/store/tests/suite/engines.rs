@@ -46,3 +46,6 @@ pub(crate) fn all() -> Vec<Subject> {
         Subject { name: "overlay", files: FileSystem::new(Arc::new(overlay), &limits) },
     ]
 }
+
+/// How deep a tree is made.
+pub(crate) const DEEPEST: u32 = 10_000;

@@ -49,3 +49,6 @@ pub(crate) fn all() -> Vec<Subject> {
     }
     all
 }
+
+/// How deep a tree is made.
+pub(crate) const DEEPEST: u32 = 100_000;

@@ -104,7 +104,7 @@ fn deep_trees_end() {
     let files = files(Limits::default());
     let root = Caller::root();
     let mut at = files.open(&root, At::Root, b"/", OpenFlags::READ, 0).unwrap();
-    for _ in 0..100_000 {
+    for _ in 0..engines::DEEPEST {
         files.make(&root, At::Directory(&at), b"d", New::Directory, 0o755).unwrap();
         at = files.open(&root, At::Directory(&at), b"d", OpenFlags::READ, 0).unwrap();
     }
