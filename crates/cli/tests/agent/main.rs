@@ -286,6 +286,34 @@ fn events_are_lines_of_json() {
     );
 }
 
+/// V39: a conversation that comes near to what the model takes is summed up, and goes on.
+#[test]
+fn a_long_conversation_is_summed_up() {
+    if !testing::has("python3") {
+        return;
+    }
+    let place = Place::new();
+    let counted = [Step::Forever(Box::new(Step::Run("date +%N".to_owned())))];
+    let server = ModelServer::start(&counted, "");
+    let ended = place
+        .agent(&server, &["--json", "--context", "2", "--steps", "12", "--session", "s", "count"]);
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    let compacted =
+        ended.stdout.lines().filter(|line| line.contains("\"event\":\"compacted\"")).count();
+    assert!(compacted >= 2, "{}", ended.stdout);
+    let longest = server
+        .requests()
+        .iter()
+        .filter_map(|request| Some(request["body"]["messages"].as_array()?.len()))
+        .max();
+    assert!(longest < Some(16), "{longest:?}");
+    let asked = server
+        .requests()
+        .iter()
+        .any(|request| request["body"]["system"].to_string().contains("sum up a conversation"));
+    assert!(asked);
+}
+
 #[test]
 fn what_makes_no_sense_is_refused_before_anything_runs() {
     let place = Place::new();
