@@ -7,6 +7,7 @@ use cage::{Kind, with_causes};
 use model::{BaseUrl, Client, Endpoint, KeySource, Pace, Protocol, Retries, Waits};
 
 use crate::arguments::CommonArguments;
+use crate::aside;
 
 /// What is asked, before any key was read.
 #[derive(Debug)]
@@ -30,7 +31,7 @@ impl Provider {
         let url = arguments.url.clone().or_else(|| variable("STOCKADE_MODEL_URL"));
         let known = KNOWN.iter().find(|known| match arguments.protocol {
             Some(protocol) => protocol == known.protocol,
-            None => variable(known.key).is_some(),
+            None => variable(known.key).is_some() || aside::name().as_deref() == Some(known.key),
         });
         let protocol = match (arguments.protocol, known, &url) {
             (Some(protocol), ..) => protocol,
@@ -61,14 +62,26 @@ impl Provider {
         Ok(Self { model, protocol, url: url_of, key })
     }
 
+    /// Takes the key out of our environment, by beginning anew without it. Before anything is forked.
+    pub(crate) fn set_aside(&self) -> Result<(), Failure> {
+        self.key_variable().map_or(Ok(()), aside::set)
+    }
+
     /// Reads the key, and makes the client.
     pub(crate) fn client(&self) -> Result<Client, Failure> {
-        let key = self.key.as_ref().map(KeySource::read).transpose().map_err(|error| {
+        let key = self.read().transpose().map_err(|error| {
             Failure::new(Kind::Usage, with_causes(&error)).help("`--key` says where the key is")
         })?;
         let endpoint = Endpoint::new(self.protocol, self.url.clone(), key)
             .map_err(|error| Failure::new(Kind::Usage, error.to_string()))?;
         Ok(Client::new(endpoint, Retries::default(), Waits::default(), Pace::default()))
+    }
+
+    fn read(&self) -> Option<Result<model::Key, model::KeyError>> {
+        let source = self.key.as_ref()?;
+        let is_aside =
+            self.key_variable().is_some() && aside::name().as_deref() == self.key_variable();
+        Some(if is_aside { aside::take() } else { source.read() })
     }
 
     /// The variable in which the key is, which no cage gets.

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use advice::Failure;
 use agent::{Agent, Outcome};
 use cage::Kind;
+use model::Client;
 use policy::shown::shown;
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
@@ -43,10 +44,16 @@ pub fn repl(arguments: &ReplArguments, tell: &dyn Tell) -> Result<Finish, Failur
     let mut work = Work::begin(common, tell)?;
     let mut session = common.cage.session.clone();
     let mut editor = Lines::new(&work)?;
+    // The key is read once: what it was read from may be gone.
+    let mut client = None;
     loop {
         let caged = work.cage(session.as_deref(), tell)?;
         session = caged.session.clone().or(session);
-        let went = converse(common, &work, &caged, &mut editor, tell);
+        let known = client.take().map_or_else(|| work.client(), Ok);
+        let went = known.and_then(|known| {
+            client = Some(known.clone());
+            converse(common, (&work, known), &caged, &mut editor, tell)
+        });
         end(caged, tell);
         match went? {
             Went::Over => {
@@ -71,12 +78,11 @@ enum Went {
 
 fn converse(
     common: &CommonArguments,
-    work: &Work,
+    (work, client): (&Work, Client),
     caged: &Caged,
     editor: &mut Lines,
     tell: &dyn Tell,
 ) -> Result<Went, Failure> {
-    let client = work.client()?;
     let story: Story = work.story(caged.session.as_deref())?;
     let asks = crate::ask::can_be_asked();
     let show = Show::new(Form::Person, Record::new(work.runner.log(), caged.invocation()));

@@ -68,6 +68,7 @@ impl Work {
     pub(crate) fn begin(arguments: &CommonArguments, tell: &dyn Tell) -> Result<Self, Failure> {
         let usage = |text: String| Failure::new(Kind::Usage, text);
         let provider = Provider::find(arguments)?;
+        provider.set_aside()?;
         let tools = match arguments.tools.is_empty() {
             true => Prompts::tools(&arguments.kind),
             false => arguments.tools.clone(),

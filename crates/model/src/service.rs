@@ -22,6 +22,7 @@ use serde::Serialize;
 
 use crate::cancel::Cancel;
 use crate::client::{Endpoint, Waits};
+use crate::key::Key;
 use crate::usage::{Cost, Prices, Usage};
 
 /// The providers that a service passes requests on to.
@@ -31,6 +32,9 @@ pub struct Upstreams {
     pub anthropic: Option<Endpoint>,
     /// Of chat completions and responses.
     pub openai: Option<Endpoint>,
+    /// What a client has to send as its key, which means nothing elsewhere: for a listener that others than one cage
+    /// reach, such as one on the host's loopback. Without it every client is served.
+    pub token: Option<Key>,
 }
 
 /// What a service holds its clients to.

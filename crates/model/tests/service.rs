@@ -47,6 +47,10 @@ impl Record for Kept {
 }
 
 fn served(server: &ModelServer, bounds: Bounds, kept: Arc<Kept>) -> Service {
+    served_to(server, bounds, kept, None)
+}
+
+fn served_to(server: &ModelServer, bounds: Bounds, kept: Arc<Kept>, token: Option<Key>) -> Service {
     let endpoint = |protocol| {
         let url: BaseUrl = server.url().parse().expect("an address");
         let key = Key::new(Zeroizing::new(KEY.as_bytes().to_vec())).expect("a key");
@@ -55,6 +59,7 @@ fn served(server: &ModelServer, bounds: Bounds, kept: Arc<Kept>) -> Service {
     let upstreams = Upstreams {
         anthropic: endpoint(Protocol::Anthropic),
         openai: endpoint(Protocol::Completions),
+        token,
     };
     let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
     Service::start(listener, upstreams, bounds, kept).expect("a service")
@@ -200,6 +205,26 @@ fn nothing_leads_elsewhere() {
     assert_eq!(arrived[0]["headers"]["anthropic-beta"], "some");
     other.set_nonblocking(true).expect("a listener");
     assert!(other.accept().is_err());
+}
+
+/// T45: a service that others can reach serves whoever has its token alone.
+#[test]
+fn a_token_keeps_others_out() {
+    let Some(server) = server(&[], &[]) else { return };
+    let token = Key::new(Zeroizing::new(DUMMY.as_bytes().to_vec())).expect("a key");
+    let service = served_to(&server, Bounds::default(), Arc::default(), Some(token));
+    for (fields, status) in [
+        ("", "401"),
+        ("x-api-key: sk-dumm\r\n", "401"),
+        ("x-api-key: sk-dummy2\r\n", "401"),
+        ("authorization: sk-dummy\r\n", "401"),
+        ("authorization: Bearer sk-dummy\r\n", "200"),
+        ("x-api-key: sk-dummy\r\n", "200"),
+    ] {
+        let answer = exchange(&service, &post("/v1/messages", fields, &messages()));
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{fields}: {answer}");
+    }
+    assert_eq!(server.requests().len(), 2);
 }
 
 #[test]

@@ -62,13 +62,26 @@ fn the_manual_is_complete() {
     }
 }
 
+/// The words of a line as a shell reads it: what stands in quotes is one.
+fn words_of(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for (number, part) in line.split('\'').enumerate() {
+        if number % 2 == 1 {
+            words.push(part.to_owned());
+        } else {
+            words.extend(part.split(' ').filter(|word| !word.is_empty()).map(str::to_owned));
+        }
+    }
+    words
+}
+
 /// Every example is a command line that is read, of the command whose help it stands in; and `run` ends with its own.
 #[test]
 fn examples_are_command_lines() {
     for (path, examples) in super::examples::EXAMPLES {
         for line in examples.lines() {
             let line = line.trim().split("  ").next().unwrap();
-            let words: Vec<String> = line.split(' ').map(|word| word.replace('\'', "")).collect();
+            let words = words_of(line);
             assert_eq!(words[1..=path.len()], **path, "{line}");
             Arguments::try_parse_from(&words).unwrap_or_else(|error| panic!("{line}: {error}"));
         }

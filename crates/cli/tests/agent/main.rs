@@ -113,6 +113,46 @@ fn the_key_is_nowhere() {
     assert!(!format!("{}{}", ended.stdout, ended.stderr).contains(KEY));
 }
 
+/// V31: no process that starts cages or is in one was ever started with the key in its memory. Root sees all of it.
+#[test]
+fn no_process_below_has_the_key_in_its_memory() {
+    if !testing::has("python3") {
+        return;
+    }
+    if !testing::is_root() {
+        return testing::skip("only root reads the memory of a cage's first process");
+    }
+    let place = Place::new();
+    let server = ModelServer::start(&[Step::Run("sleep 30".to_owned())], "");
+    let mut child =
+        place.command(&server, &["--json", "wait"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut output = std::io::BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("\"event\":\"call\"") {
+        line.clear();
+        assert!(std::io::BufRead::read_line(&mut output, &mut line).unwrap() > 0);
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    let own = i32::try_from(child.id()).unwrap();
+    assert!(!place::has_key(&fs::read(format!("/proc/{own}/environ")).unwrap()));
+    let below = place::below(own);
+    // Launchers, the gatekeepers' one, the cage's first process, the worker, the reaper, the shell, `sleep`.
+    assert!(below.len() >= 6, "{below:?}");
+    let (mut bytes, mut found) = (0, Vec::new());
+    for pid in &below {
+        place::each_piece_of_memory(*pid, &mut |piece| {
+            bytes += piece.len();
+            if place::has_key(piece) {
+                found.push(*pid);
+            }
+        });
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(bytes > 1 << 20, "{bytes}");
+    assert!(found.is_empty(), "{found:?} of {below:?}");
+}
+
 /// Ctrl-C stops within a second, the transcript is kept, and the task goes on from there.
 #[test]
 fn an_interrupted_task_goes_on() {
@@ -286,6 +326,34 @@ fn events_are_lines_of_json() {
     );
 }
 
+/// V39: a conversation that comes near to what the model takes is summed up, and goes on.
+#[test]
+fn a_long_conversation_is_summed_up() {
+    if !testing::has("python3") {
+        return;
+    }
+    let place = Place::new();
+    let counted = [Step::Forever(Box::new(Step::Run("date +%N".to_owned())))];
+    let server = ModelServer::start(&counted, "");
+    let ended = place
+        .agent(&server, &["--json", "--context", "2", "--steps", "12", "--session", "s", "count"]);
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    let compacted =
+        ended.stdout.lines().filter(|line| line.contains("\"event\":\"compacted\"")).count();
+    assert!(compacted >= 2, "{}", ended.stdout);
+    let longest = server
+        .requests()
+        .iter()
+        .filter_map(|request| Some(request["body"]["messages"].as_array()?.len()))
+        .max();
+    assert!(longest < Some(16), "{longest:?}");
+    let asked = server
+        .requests()
+        .iter()
+        .any(|request| request["body"]["system"].to_string().contains("sum up a conversation"));
+    assert!(asked);
+}
+
 #[test]
 fn what_makes_no_sense_is_refused_before_anything_runs() {
     let place = Place::new();
@@ -349,7 +417,7 @@ fn a_conversation_has_its_own_words() {
         .unwrap();
     let mut input = child.stdin.take().unwrap();
     input
-        .write_all(b"/tools\n/nonsense\nmend \\\nthe sum\n/usage\n/diff\n/apply\n/quit\n")
+        .write_all(b"/tools\n/nonsense\nmend \\\nthe sum\n/usage\n/diff\n/apply\nand now?\n/quit\n")
         .unwrap();
     drop(input);
     let output = child.wait_with_output().unwrap();

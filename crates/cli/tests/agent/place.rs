@@ -1,6 +1,7 @@
 //! A project with a mistake in it, a home with a key, and the built `stockade` to start there.
 
 use std::fs;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -116,6 +117,44 @@ impl Place {
     /// Every file that is kept.
     pub(crate) fn each_file_of_state(&self, visit: &mut dyn FnMut(&Path, Vec<u8>)) {
         each_file(&self.state(), visit);
+    }
+}
+
+/// Whether the key is in some bytes.
+pub(crate) fn has_key(bytes: &[u8]) -> bool {
+    bytes.windows(KEY.len()).any(|part| part == KEY.as_bytes())
+}
+
+/// Every process that a process has started, and those that they have.
+pub(crate) fn below(pid: i32) -> Vec<i32> {
+    let entries = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let processes: Vec<(i32, i32)> = entries
+        .filter_map(|entry| {
+            let number: i32 = entry.file_name().to_str()?.parse().ok()?;
+            let stat = fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
+            Some((number, stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()?))
+        })
+        .collect();
+    let mut found = vec![pid];
+    let mut at = 0;
+    while let Some(parent) = found.get(at).copied() {
+        found.extend(processes.iter().filter(|(_, of)| *of == parent).map(|(number, _)| *number));
+        at += 1;
+    }
+    found.split_off(1)
+}
+
+/// All that a process can write to.
+pub(crate) fn each_piece_of_memory(pid: i32, visit: &mut dyn FnMut(&[u8])) {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let Ok(memory) = fs::File::open(format!("/proc/{pid}/mem")) else { return };
+    for line in maps.lines().filter(|line| line.contains(" rw")) {
+        let range = line.split(' ').next().unwrap().split_once('-').unwrap();
+        let [start, end] = [range.0, range.1].map(|text| u64::from_str_radix(text, 16).unwrap());
+        let mut piece = vec![0; usize::try_from((end - start).min(64 << 20)).unwrap()];
+        if let Ok(count) = memory.read_at(&mut piece, start) {
+            visit(&piece[..count]);
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::redact::Redactor;
-use super::route::{NoRoute, Route, passed_back, passed_on, route};
+use super::route::{NoRoute, Route, is_known, passed_back, passed_on, route};
 use super::{Begun, Ended, Shared};
 use crate::cancel::SLICE;
 use crate::client::read_head;
@@ -123,6 +123,13 @@ fn pass_on(
     body: &[u8],
     shared: &Shared,
 ) -> Result<(), Refused> {
+    if !is_known(&shared.upstreams, &head.fields) {
+        return Err((
+            401,
+            "authentication_error",
+            "this is not the key that the client was given".to_owned(),
+        ));
+    }
     let route = route(&shared.upstreams, head).map_err(|no| match no {
         NoRoute::Unknown => {
             (404, "not_found_error", "the model service has nothing there".to_owned())

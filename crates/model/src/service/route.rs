@@ -77,6 +77,15 @@ fn is_of_models(path: &str) -> bool {
     }
 }
 
+/// Whether a client sends the key that it was given. Takes as long whatever it sends.
+pub(super) fn is_known(upstreams: &Upstreams, fields: &Fields) -> bool {
+    let Some(token) = &upstreams.token else { return true };
+    let bearer = fields.first("authorization").and_then(|value| value.strip_prefix(b"Bearer "));
+    let sent = fields.first("x-api-key").or(bearer).unwrap_or_default();
+    let differs = token.bytes().iter().zip(sent).fold(0, |all, (one, other)| all | (one ^ other));
+    differs == 0 && token.bytes().len() == sent.len()
+}
+
 /// The fields of a request that a provider gets.
 pub(super) fn passed_on(fields: &Fields) -> Vec<(&str, &[u8])> {
     fields
