@@ -3,8 +3,8 @@
 //! executor and returns its answer, with the level of isolation that held.
 //!
 //! What a call may do comes from `manifest`; the cage is built by the `stockade` program, which this
-//! crate starts as a child. So it works in a process with any number of threads, and keeps no state
-//! between calls but the grants that a user stored ([`grants`]).
+//! crate starts as a child: one for each call, or one for many ([`host`]). So it works in a process with any number
+//! of threads. What stays between calls are that child and the grants that a user stored ([`grants`]).
 //!
 //! The first look at the arguments (the filter) and every refusal hold with a cage and without one.
 #![forbid(unsafe_code)]

@@ -1,5 +1,6 @@
 """Executors: programs that declare what they need in a manifest, called with one JSON object and
-answering with one. These functions keep no state: each call reads the manifest anew.
+answering with one. Each call reads the manifest anew; what stays between calls is one process that builds
+the cages of all of them.
 """
 
 from __future__ import annotations

@@ -45,8 +45,11 @@ impl Request {
 
     /// Reads such a request; none of what is not one.
     pub(super) fn read(from: OwnedFd) -> Option<Self> {
-        let mut text = Vec::new();
-        File::from(from).take(MOST_BYTES).read_to_end(&mut text).ok()?;
+        let file = File::from(from);
+        let length = usize::try_from(file.metadata().ok()?.len().min(MOST_BYTES)).ok()?;
+        // With room for the read that finds the end.
+        let mut text = Vec::with_capacity(length.checked_add(1)?);
+        file.take(MOST_BYTES).read_to_end(&mut text).ok()?;
         Self::parse(&text)
     }
 
