@@ -250,7 +250,7 @@ impl Drive {
                 let id = escaped(&meta.id, false);
                 let to = format!("/upload/drive/v3/files/{id}?uploadType=media&fields={FIELDS}");
                 let headers = vec![("content-type", "application/octet-stream".to_owned())];
-                let what = What { headers, body: bytes, ..What::new("PATCH", &to) };
+                let what = What { headers, body: bytes, is_once: true, ..What::new("PATCH", &to) };
                 self.upload(&format!("write `{path}`"), &what, bytes)
             }
             (Err(Failure { why: Why::Missing, .. }), _) => self.create(path, bytes),
@@ -283,7 +283,7 @@ struct What<'a> {
     headers: Vec<(&'static str, String)>,
     body: &'a [u8],
     most: u64,
-    /// Twice it would be two files.
+    /// Who asks tries again by itself: twice it could be two files.
     is_once: bool,
 }
 
