@@ -15,10 +15,13 @@ fuzz_target!(|data: &[u8]| {
     let mut session = Session::new(files, Identity::Asked, 1);
     let Some((first, mut rest)) = data.split_first() else { return };
     let version: &[u8] = if first & 1 == 0 { b"9P2000.L" } else { b"9P2000" };
-    let opening = [&8192_u32.to_le_bytes()[..], &(version.len() as u16).to_le_bytes(), version];
-    send(&mut session, 100, &opening.concat());
-    let attach = [&[0, 0, 0, 0, 255, 255, 255, 255, 0, 0, 0, 0][..], &[0; 4]];
-    send(&mut session, 104, if first & 1 == 0 { &attach.concat() } else { &attach[0] });
+    let mut opening = 8192_u32.to_le_bytes().to_vec();
+    opening.extend((version.len() as u16).to_le_bytes());
+    opening.extend(version);
+    send(&mut session, 100, &opening);
+    // Of user 0, whom only the first dialect names by number.
+    let attach = [0, 0, 0, 0, 255, 255, 255, 255, 0, 0, 0, 0, 0, 0, 0, 0];
+    send(&mut session, 104, if first & 1 == 0 { &attach } else { &attach[..12] });
     // One message after the other: its kind, its length, and that many bytes.
     while let [kind, length, more @ ..] = rest {
         let (body, next) = more.split_at(usize::from(*length).min(more.len()));
