@@ -15,7 +15,7 @@ fuzz_target!(|data: &[u8]| {
 
 fn try_index(bytes: &[u8], names: ObjectNames) {
     let (mut entries, mut unnamed, mut directories) = (0_usize, false, false);
-    let extent = read(bytes, names, |path, kind| {
+    let extent = read(bytes, names, |path, kind, _| {
         assert!(path.len() <= 4096 && !path.contains(&0));
         entries += 1;
         unnamed |= path.is_empty();
@@ -24,7 +24,7 @@ fn try_index(bytes: &[u8], names: ObjectNames) {
     assert!(entries <= bytes.len() / 63);
     assert!(!unnamed || extent.is_err() || extent == Ok(Extent::Split));
     // The same bytes are always the same index.
-    assert_eq!(read(bytes, names, |_, _| {}), extent);
+    assert_eq!(read(bytes, names, |_, _, _| {}), extent);
 }
 
 /// The bytes as entries behind a head that promises some, so that what is behind it is reached.
