@@ -206,5 +206,6 @@ const NEEDS: &[Need] = &[
     Need { what: What::Module("pip"), package: "python3-pip" },
     Need { what: What::Module("requests"), package: "python3-requests" },
     Need { what: What::Server("diodls"), package: "diod" },
+    Need { what: What::Server("diodcat"), package: "diod" },
     Need { what: What::Server("sshd"), package: "openssh-server" },
 ];
