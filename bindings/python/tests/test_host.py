@@ -89,6 +89,7 @@ def test_a_host_that_is_killed_is_replaced(project: pathlib.Path, marker: str) -
     assert other != host
     # One that is lost between two calls costs no call.
     os.kill(other, signal.SIGKILL)
+    assert eventually(lambda: not is_running(other))
     assert stockade.invoke(echo(project), {"n": 2}).value == {"n": 2}
 
 
