@@ -147,7 +147,8 @@ impl Host {
         let report = match self.start(&request, [stdin, stdout, stderr]) {
             Ok(handle) => match attend(&handle, &line) {
                 Ok(ended) => Report::of_run(handle.invocation_id(), &ended),
-                Err(_) => return,
+                // Nobody would see its end any more, nor that its caller is gone.
+                Err(_) => return handle.kill(),
             },
             Err(report) => *report,
         };
