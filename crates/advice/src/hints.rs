@@ -69,6 +69,7 @@ fn for_start(error: &SpawnError, plan: &Plan) -> Vec<String> {
         | SpawnError::Gatekeeper { .. } => {
             vec![DOCTOR.to_owned()]
         }
+        SpawnError::Model { .. } => vec![MODEL.to_owned()],
         SpawnError::Published { port, errno } => vec![published(*port, *errno)],
         SpawnError::Helper { program, .. } => {
             let is_there = cage::bwrap::installed().is_some();
@@ -357,4 +358,6 @@ pub(crate) const MORE_DESCRIPTORS: &str =
     "raise the limit on open files, as with `ulimit -n 4096`: a start needs two for each grant";
 const TREE_CHANGES: &str = "another program, perhaps in a cage, changes all the time what lies there, and the cage \
      must not start without a cover over it: end that program, or try again";
+const MODEL: &str = "`models.toml` beside your configuration says where models and their keys are; without it those of \
+                     `ANTHROPIC_API_KEY` and `OPENAI_API_KEY` are";
 const DOCTOR: &str = "`stockade doctor` says which layer is missing here and how to get it";

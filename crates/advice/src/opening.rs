@@ -1,6 +1,7 @@
 //! What a program may do, in one sentence for whoever starts it. Read from the compiled cage; leaves out what
 //! every cage has.
 
+use plan::network::MODEL_PORT;
 use plan::{Access, HostPath, NetworkPlan, OverlayPurpose, Plan};
 use policy::shown::shown;
 
@@ -33,7 +34,10 @@ pub fn sentence(plan: &Plan, home: Option<&HostPath>) -> String {
 fn reached(network: &NetworkPlan) -> Vec<String> {
     let NetworkPlan::Gatekeeper(gatekeeper) = network else { return Vec::new() };
     let hosts = gatekeeper.allow.iter().map(|host| format!("`{host}`"));
-    let ports = gatekeeper.host_ports.iter().map(|port| format!("port {port} of this machine"));
+    let ports = gatekeeper.host_ports.iter().map(|port| match *port {
+        MODEL_PORT => "the model service".to_owned(),
+        port => format!("port {port} of this machine"),
+    });
     hosts.chain(ports).collect()
 }
 

@@ -22,6 +22,7 @@ use walls::Wall;
 
 use crate::error::RunError;
 use crate::gatekeeper::Gatekeeper;
+use crate::model_service::ModelService;
 use crate::outcome::{Ended, SpawnError};
 use crate::program::{Body, Program};
 use crate::record::{Recorder, Recording};
@@ -46,6 +47,8 @@ pub struct AttachedRun<'a> {
     pub premade: Option<Result<Premade, StartError>>,
     /// Needed by a Plan with a network, and best started as soon as that is known.
     pub gatekeeper: Option<Gatekeeper>,
+    /// Needed by a Plan that leads to the model service.
+    pub model: Option<ModelService>,
     /// Whether it may start with limits that are held less well than asked for.
     pub degraded_limits: Degraded,
     /// The session that it belongs to. If that is ended, so is the program.
@@ -94,6 +97,7 @@ impl AttachedRun<'_> {
         let mut foreground = Foreground {
             premade: self.premade,
             gatekeeper: self.gatekeeper.map(Arc::new),
+            model: self.model,
             recording: Some(self.recording),
             swept: self.swept,
             is_checked,
@@ -126,6 +130,7 @@ pub fn run_trial(prepared: Prepared) -> Result<Ended, RunError> {
 struct Foreground<'a> {
     premade: Option<Result<Premade, StartError>>,
     gatekeeper: Option<Arc<Gatekeeper>>,
+    model: Option<ModelService>,
     /// None for a trial of our own.
     recording: Option<&'a Recording>,
     recorder: Option<Arc<Recorder>>,
@@ -145,6 +150,7 @@ impl<'a> Foreground<'a> {
         Self {
             premade: None,
             gatekeeper: None,
+            model: None,
             recording: None,
             recorder: None,
             swept: Vec::new(),
@@ -192,6 +198,10 @@ impl Supervise for Foreground<'_> {
             "the cage's policy allows network destinations, and it was given no gatekeeper";
         let gatekeeper = self.gatekeeper.as_ref().map(Arc::clone);
         gatekeeper.ok_or_else(|| StartError::Unsupported(reason.to_owned()).into())
+    }
+
+    fn model(&mut self) -> Result<ModelService, RunError> {
+        self.model.take().ok_or_else(|| SpawnError::no_model().into())
     }
 
     fn make_group(&mut self, plan: &Plan, degraded: Degraded) -> Result<Group, LimitsError> {

@@ -22,7 +22,7 @@ use jail::LandlockState;
 use jail::helper_process::{self as jailed, Confined, HelperJail};
 use jail::launcher::{Helper, Launcher};
 use plan::Plan;
-use plan::network::{NetworkPlan, SocketKind};
+use plan::network::{MODEL_PORT, NetworkPlan, SocketKind};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
@@ -160,7 +160,10 @@ impl Gatekeeper {
             None if errno == Errno::PIPE && !self.is_gone_within(LAST_MOMENT) => problem(NOT_TAKEN),
             None => problem(format!("it is gone ({})", std::io::Error::from(errno))),
         };
-        let plan = write_plan(network).map_err(|errno| problem(std::io::Error::from(errno)))?;
+        // What leads to the model service never comes to the gatekeeper, which would take it for a port of the host.
+        let mut network = network.clone();
+        network.host_ports.retain(|port| *port != MODEL_PORT);
+        let plan = write_plan(&network).map_err(|errno| problem(std::io::Error::from(errno)))?;
         let (channel, theirs) = Channel::pair().map_err(lost)?;
         let order = Order::Register(Box::new(gate::control::Registration {
             invocation: prepared.plan.start.invocation.clone(),

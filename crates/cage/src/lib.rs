@@ -17,6 +17,7 @@ mod end;
 mod error;
 mod gatekeeper;
 mod kept;
+mod model_service;
 mod observations;
 mod outcome;
 mod program;
@@ -43,6 +44,7 @@ pub use error::RunError;
 pub use gatekeeper::{Gatekeeper, Registration};
 pub use kept::{KeepError, Purpose, keep};
 pub use limits::{Degradation, Degraded, LimitsError, Usage};
+pub use model_service::{ModelOrder, ModelService, SERVED as MODEL_IS_SERVED};
 pub use observations::{Observations, PathDenial, PathProblem, broadest_grant};
 pub use outcome::{
     ChangeCounts, DeniedCall, EndReason, Ended, NetworkEnd, NetworkOutcome, RecordError,

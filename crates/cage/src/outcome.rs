@@ -289,6 +289,12 @@ pub enum SpawnError {
         /// Why.
         problem: String,
     },
+    /// The cage may use the model service, and nothing serves it, so the cage did not start.
+    #[error("the model service does not serve the cage: {problem}")]
+    Model {
+        /// Why.
+        problem: String,
+    },
     /// A port of the host's loopback cannot be offered.
     #[error("cannot publish port {port} on the host's loopback: {}", std::io::Error::from(*errno))]
     Published {
@@ -346,6 +352,11 @@ impl SpawnError {
         }
     }
 
+    /// Whoever starts the cage has no model service.
+    pub(crate) fn no_model() -> Self {
+        Self::Model { problem: "cages that are started here have none".to_owned() }
+    }
+
     /// Whether the program may have run, and have left what it made.
     pub fn may_have_begun(&self) -> bool {
         matches!(self, Self::RecordLost(_) | Self::Supervise(_))
@@ -375,7 +386,7 @@ impl SpawnError {
             Self::TooLittleMemory { .. } => Kind::TooLittleMemory,
             Self::Record(_) => Kind::RecordUnavailable,
             Self::RecordLost(_) => Kind::RecordLost,
-            Self::Gatekeeper { .. } => Kind::NetworkError,
+            Self::Gatekeeper { .. } | Self::Model { .. } => Kind::NetworkError,
             Self::Published { .. } => Kind::PortTaken,
             Self::TreeChanged { .. } => Kind::TreeChanged,
             Self::Start(_) | Self::Supervise(_) | Self::Helper { .. } => Kind::CannotBuild,

@@ -20,6 +20,7 @@ use workspace::Meter;
 use crate::direct::Direct;
 use crate::gatekeeper::Registration;
 use crate::kept;
+use crate::model_service::ModelService;
 use crate::observations::Noted;
 use crate::outcome::{DeniedCall, EndReason, NetworkOutcome};
 use crate::record::{self, Recorder};
@@ -65,6 +66,8 @@ pub(crate) struct Caged {
     pub(crate) launcher: Option<Arc<Launcher>>,
     /// The cage at its gatekeeper, if it has a network.
     pub(crate) network: Option<Registration>,
+    /// What serves the model to it, if it may use one: ends when it is dropped.
+    pub(crate) _model: Option<ModelService>,
 }
 
 /// How far a program's life has come.

@@ -117,6 +117,11 @@ impl Recorder {
         }
     }
 
+    /// Where the log is; none of a trial.
+    pub(crate) fn directory(&self) -> Option<&Path> {
+        self.log.as_ref().map(|log| log.directory())
+    }
+
     /// What was removed before the start.
     pub(crate) fn swept(&self, swept: &[Swept]) -> Result<(), AuditError> {
         self.log.as_ref().map_or(Ok(()), |log| record_swept(log, swept))

@@ -42,6 +42,7 @@ mod supervised;
 mod supervisor;
 mod watch;
 
+use std::ffi::OsString;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -86,6 +87,9 @@ pub struct RunnerOptions {
     pub state_directory: HostPath,
     /// How connections of cages leave this machine.
     pub egress: Egress,
+    /// The command line of the process that serves the model to a cage, for [`ModelService::start`]; without it no
+    /// cage gets one.
+    pub model: Option<Vec<OsString>>,
     /// Whether programs may run without a cage.
     pub uncaged: Uncaged,
     /// Whether every cage may start with limits that are held less well than asked for. A request can
@@ -104,6 +108,7 @@ impl RunnerOptions {
         Self {
             state_directory,
             egress: Egress::default(),
+            model: None,
             uncaged: Uncaged::Refuse,
             degraded_limits: Degraded::Refuse,
             before_step: None,
@@ -113,11 +118,13 @@ impl RunnerOptions {
 
 impl std::fmt::Debug for RunnerOptions {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { state_directory, egress, uncaged, degraded_limits, before_step: _ } = self;
+        let Self { state_directory, egress, model, uncaged, degraded_limits, before_step: _ } =
+            self;
         formatter
             .debug_struct("RunnerOptions")
             .field("state_directory", state_directory)
             .field("egress", egress)
+            .field("model", model)
             .field("uncaged", uncaged)
             .field("degraded_limits", degraded_limits)
             .finish_non_exhaustive()
@@ -142,6 +149,7 @@ pub type StepHook = Arc<dyn Fn(StartStep) -> Result<(), Errno> + Send + Sync>;
 pub struct Runner {
     supervisor: Arc<Supervisor>,
     thread: Option<JoinHandle<()>>,
+    model: Option<Vec<OsString>>,
     uncaged: Uncaged,
     degraded_limits: Degraded,
     limiter: Limiter,
@@ -153,7 +161,7 @@ impl Runner {
     /// Starts a runner. Must be called while this process has a single thread: what it forks is a
     /// copy of this process.
     pub fn start(options: RunnerOptions) -> Result<Self, RunError> {
-        let RunnerOptions { state_directory, egress, uncaged, degraded_limits, before_step } =
+        let RunnerOptions { state_directory, egress, model, uncaged, degraded_limits, before_step } =
             options;
         let for_gatekeepers = Launcher::start(Some(crate::gatekeeper::live_as_helper))?;
         let launchers = Launchers::start()?;
@@ -177,6 +185,7 @@ impl Runner {
         Ok(Self {
             supervisor,
             thread: Some(thread),
+            model,
             uncaged,
             degraded_limits,
             limiter,

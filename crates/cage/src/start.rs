@@ -25,6 +25,7 @@ use crate::bwrap;
 use crate::direct::Direct;
 use crate::error::RunError;
 use crate::gatekeeper::{Gatekeeper, Prepared as PreparedNetwork, Registration};
+use crate::model_service::{ModelService, Sockets, apart};
 use crate::outcome::SpawnError;
 use crate::program::{Belongings, Body, Caged, Program, Stay};
 use crate::record::Recorder;
@@ -102,6 +103,9 @@ pub(crate) trait Supervise {
 
     /// A gatekeeper for a cage with a network.
     fn gatekeeper(&mut self) -> Result<Arc<Gatekeeper>, RunError>;
+
+    /// What serves the model to a cage that may use one.
+    fn model(&mut self) -> Result<ModelService, RunError>;
 
     /// What holds a cage to its limits.
     fn make_group(&mut self, plan: &Plan, degraded: Degraded) -> Result<Group, LimitsError>;
@@ -278,15 +282,21 @@ impl Cage {
         // The first process builds the cage meanwhile.
         let recorder = by.recorder(&plan.start.invocation)?;
         by.before(StartStep::Connect)?;
-        let network = match gatekeeper {
-            Some(gatekeeper) => Some(connect(&mut child, &network, &gatekeeper, by)?),
-            None => None,
+        let (network, model) = match gatekeeper {
+            Some(gatekeeper) => {
+                let (sockets, listener) = apart(child.take_network()?);
+                let serve =
+                    |listener| ModelService::of_cage(by.model()?, &plan, &recorder, listener);
+                let model = listener.map(serve).transpose()?;
+                (Some(connect(sockets, &network, &gatekeeper, by)?), model)
+            }
+            None => (None, None),
         };
         if has_terminal {
             by.take_terminal(await_terminal(&child)?)?;
         }
         let launch = Launch::OpenGate(child.pid());
-        let body = Body::Caged(Box::new(Caged { child, launcher, network }));
+        let body = Body::Caged(Box::new(Caged { child, launcher, network, _model: model }));
         let belongings = Belongings { group, ..Belongings::of_cage(plan, recorder) };
         Ok(around.behind_gate(belongings, Some(body), launch))
     }
@@ -450,12 +460,11 @@ fn why_not_begun(error: RunError, program: &Program, by: &impl Supervise) -> Run
 /// Hands the cage's sockets to the gatekeeper, and to another one if that has just ended. It has confirmed
 /// that it serves them when this returns.
 fn connect(
-    child: &mut Child,
+    sockets: Sockets,
     network: &PreparedNetwork<'_>,
     gatekeeper: &Gatekeeper,
     by: &mut impl Supervise,
 ) -> Result<Registration, RunError> {
-    let sockets = child.take_network()?;
     match gatekeeper.register(network, &sockets) {
         Err(_) if gatekeeper.is_gone() => Ok(by.gatekeeper()?.register(network, &sockets)?),
         registered => Ok(registered?),

@@ -159,6 +159,7 @@ fn choose(arguments: &RunArguments, start: &mut Start) -> Result<Chosen, Failure
     start.recording.labels.subagent_name.clone_from(&arguments.choice.agent);
     match selected {
         Selected::Caged(mut selection) => {
+            harness::model_service::set_keys_aside(&selection.policy, &start.locations)?;
             // K38: a session is named to come back to what it keeps.
             if arguments.session.is_some() && arguments.program.state.is_none() {
                 selection.policy.state = State::Scratch;
@@ -236,6 +237,7 @@ fn try_caged(
         tell_agent(agent, start.messages);
     }
     let (prepared, gatekeeper) = ready(selection, arguments)?;
+    let model = harness::model_service::start(&selection.policy)?;
     if tries == 1 {
         start.clock.step("files and plan");
         tell_notes(selection, &prepared, arguments, start.messages);
@@ -257,6 +259,7 @@ fn try_caged(
         },
         premade,
         gatekeeper,
+        model,
         degraded_limits: match arguments.degraded_limits {
             true => Degraded::Allow,
             false => Degraded::Refuse,
@@ -289,6 +292,7 @@ fn run_uncaged(uncaged: Uncaged, arguments: &RunArguments, start: &mut Start) ->
         backend: cage::Backend::Native,
         premade: None,
         gatekeeper: None,
+        model: None,
         degraded_limits: Degraded::Refuse,
         session,
         recording: &start.recording,

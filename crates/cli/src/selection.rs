@@ -55,9 +55,12 @@ pub(crate) fn select_any(
     arguments: FlagArguments<'_>,
     messages: Messages,
 ) -> Result<Selected, Failure> {
-    let caller = Caller::of_this_process()?;
+    let mut caller = Caller::of_this_process()?;
     for warning in &caller.locations.warnings {
         messages.warning(&warning.to_string());
+    }
+    if choice.agent.is_some() {
+        harness::Models::of_this_process(&caller.locations)?.announce(&mut caller);
     }
     let flags = advice::flags::read(&arguments.written()?, &caller)?;
     let ChoiceArguments { project, cage, agent, profile, capability } = choice;

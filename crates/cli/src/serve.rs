@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use cage::state::Directory;
+use cage::state::{Directory, Locations};
 use daemon::instance::InstanceError;
 use daemon::token::Token;
 use daemon::{Listen, Mode, ServeError, Settings, Stopped};
@@ -28,6 +28,8 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Result<Exit, Failure> {
         return Err(Failure::new(Exit::Refused, "only root can serve the system")
             .help("leave out `--system` to serve yourself"));
     }
+    // What the launchers are forked from has no key.
+    harness::Models::of_this_process(&Locations::of_this_process())?.set_aside()?;
     let settings = Settings {
         mode,
         socket: socket(arguments.socket.as_ref(), arguments.system)?,
@@ -38,6 +40,7 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Result<Exit, Failure> {
         most_cages: arguments.most_cages.get(),
         most_connections: MOST_CONNECTIONS,
         most_connections_of_one: MOST_CONNECTIONS_OF_ONE,
+        model: harness::model_service::command(),
         idle: arguments.background.then_some(LONGEST_IDLE),
     };
     if arguments.background {

@@ -1,6 +1,7 @@
 //! The daemon's life: it claims its socket, starts what has to be started before the first thread,
 //! sweeps what a dead predecessor left, serves, drains and ends.
 
+use std::ffi::OsString;
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
@@ -61,7 +62,7 @@ pub fn serve(settings: Settings) -> Result<Stopped, ServeError> {
         None => return Err(cage::state::StateError::NoPlace.into()),
     };
     let egress = egress(&caller)?;
-    let runner = start_runner(state.path(), egress)?;
+    let runner = start_runner(state.path(), egress, settings.model.clone())?;
     if let Some(reason) = runner.limits_not_enforced() {
         log::warning(reason);
     }
@@ -131,9 +132,17 @@ fn egress(caller: &Caller) -> Result<Egress, ServeError> {
     Ok(Egress::new(&settings, variable).map_err(advice::Failure::from)?)
 }
 
-fn start_runner(state: &HostPath, egress: Egress) -> Result<Runner, ServeError> {
-    let options =
-        RunnerOptions { egress, uncaged: Uncaged::Allow, ..RunnerOptions::new(state.clone()) };
+fn start_runner(
+    state: &HostPath,
+    egress: Egress,
+    model: Vec<OsString>,
+) -> Result<Runner, ServeError> {
+    let options = RunnerOptions {
+        egress,
+        model: Some(model),
+        uncaged: Uncaged::Allow,
+        ..RunnerOptions::new(state.clone())
+    };
     Ok(Runner::start(options)?)
 }
 

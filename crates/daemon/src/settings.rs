@@ -1,5 +1,6 @@
 //! How a daemon was told to work.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -31,6 +32,8 @@ pub struct Settings {
     pub most_connections: usize,
     /// Most connections of one user.
     pub most_connections_of_one: usize,
+    /// The command line of what serves a model to a cage.
+    pub model: Vec<OsString>,
     /// How long it stays without a running program; for good without it.
     pub idle: Option<Duration>,
 }

@@ -11,6 +11,8 @@ mod ask;
 mod caged;
 mod mcp_serve;
 mod mcp_wrap;
+pub mod model_service;
+mod models;
 mod provider;
 mod record;
 mod repl;
@@ -21,6 +23,7 @@ mod stop;
 mod work;
 
 pub use arguments::{AgentArguments, McpArguments, ReplArguments};
+pub use models::Models;
 pub use repl::repl;
 pub use single::agent;
 pub use work::Finish;
@@ -47,11 +50,15 @@ pub trait Tell: Sync {
     fn warning(&self, text: &str);
 }
 
-/// Runs the part of an agent that is in a cage, if these words of a command line ask for it: no person types them.
+/// Runs the part of an agent that is in a cage, or what serves the model to one, if these words of a command line ask for
+/// it: no person types them.
 pub fn inside(words: &[OsString]) -> Option<ExitCode> {
     let (first, rest) = words.split_first()?;
     if first == OsStr::new(REAPER) {
         return Some(tools::reaper::main(rest));
+    }
+    if first == OsStr::new(MODEL) {
+        return Some(model_service::main());
     }
     if first != OsStr::new(WORKER) {
         return None;
@@ -65,5 +72,6 @@ pub fn inside(words: &[OsString]) -> Option<ExitCode> {
     })
 }
 
+const MODEL: &str = "__model";
 const WORKER: &str = "__tools";
 const REAPER: &str = "__reap";

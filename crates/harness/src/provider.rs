@@ -7,7 +7,7 @@ use cage::{Kind, with_causes};
 use model::{BaseUrl, Client, Endpoint, KeySource, Pace, Protocol, Retries, Waits};
 
 use crate::arguments::CommonArguments;
-use crate::aside;
+use crate::aside::{self, Leaving};
 
 /// What is asked, before any key was read.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl Provider {
         let url = arguments.url.clone().or_else(|| variable("STOCKADE_MODEL_URL"));
         let known = KNOWN.iter().find(|known| match arguments.protocol {
             Some(protocol) => protocol == known.protocol,
-            None => variable(known.key).is_some() || aside::name().as_deref() == Some(known.key),
+            None => variable(known.key).is_some() || aside::is_aside(known.key),
         });
         let protocol = match (arguments.protocol, known, &url) {
             (Some(protocol), ..) => protocol,
@@ -64,7 +64,8 @@ impl Provider {
 
     /// Takes the key out of our environment, by beginning anew without it. Before anything is forked.
     pub(crate) fn set_aside(&self) -> Result<(), Failure> {
-        self.key_variable().map_or(Ok(()), aside::set)
+        let names: Vec<&str> = self.key_variable().into_iter().collect();
+        aside::set(&names, Leaving::Nothing)
     }
 
     /// Reads the key, and makes the client.
@@ -79,9 +80,8 @@ impl Provider {
 
     fn read(&self) -> Option<Result<model::Key, model::KeyError>> {
         let source = self.key.as_ref()?;
-        let is_aside =
-            self.key_variable().is_some() && aside::name().as_deref() == self.key_variable();
-        Some(if is_aside { aside::take() } else { source.read() })
+        let aside = self.key_variable().filter(|name| aside::is_aside(name));
+        Some(aside.map_or_else(|| source.read(), aside::take))
     }
 
     /// The variable in which the key is, which no cage gets.

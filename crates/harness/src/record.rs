@@ -21,12 +21,17 @@ impl Record {
     }
 
     pub(crate) fn asks(&self, call: u64, model: &str, request: &[u8]) -> io::Result<()> {
+        self.asked(call, model, (request.len() as u64, &hash(request)))
+    }
+
+    /// The same of a request whose length and hash are known.
+    pub(crate) fn asked(&self, call: u64, model: &str, request: (u64, &str)) -> io::Result<()> {
         self.write(&Event::ModelCall {
             invocation_id: self.invocation.as_str().into(),
             call,
             model: model.into(),
-            bytes: request.len() as u64,
-            sha256: hash(request).into(),
+            bytes: request.0,
+            sha256: request.1.into(),
         })
     }
 
@@ -38,12 +43,24 @@ impl Record {
         cost: Option<Cost>,
         failure: Option<&str>,
     ) {
+        self.ended(call, (answer.len() as u64, &hash(answer)), usage, cost, failure);
+    }
+
+    /// The same of an answer whose length and hash are known.
+    pub(crate) fn ended(
+        &self,
+        call: u64,
+        answer: (u64, &str),
+        usage: &Usage,
+        cost: Option<Cost>,
+        failure: Option<&str>,
+    ) {
         let event = Event::ModelAnswer {
             invocation_id: self.invocation.as_str().into(),
             call,
             failure: failure.map(Into::into),
-            bytes: answer.len() as u64,
-            sha256: hash(answer).into(),
+            bytes: answer.0,
+            sha256: answer.1.into(),
             tokens_in: usage.total().saturating_sub(usage.output),
             tokens_out: usage.output,
             cost_micros: cost.unwrap_or_default().0,

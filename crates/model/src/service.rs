@@ -166,6 +166,16 @@ impl Service {
         self.address
     }
 
+    /// Takes no more calls, and cuts off those that are under way.
+    pub fn stop(&self) {
+        self.shared.stop.cancel();
+    }
+
+    /// Whether no call is under way.
+    pub fn is_idle(&self) -> bool {
+        self.shared.open.load(Ordering::Relaxed) == 0
+    }
+
     /// What all calls together took.
     pub fn usage(&self) -> Usage {
         self.shared.usage()

@@ -27,7 +27,8 @@ pub struct GatekeeperPlan {
     pub deny: Vec<Destination>,
     /// What a person or a model is told about a denied host, by the host's text.
     pub reasons: BTreeMap<String, String>,
-    /// Ports of the host's loopback that the cage's own loopback leads to, ascending.
+    /// Ports of the host's loopback that the cage's own loopback leads to, ascending. [`MODEL_PORT`] leads to the model
+    /// service instead.
     pub host_ports: Vec<u16>,
     /// Ports of the cage's loopback that the host's loopback leads to, ascending.
     pub publish: Vec<u16>,
@@ -104,6 +105,10 @@ pub const SOCKS_PORT: u16 = 1080;
 pub const HTTP_PROXY_PORT: u16 = 3128;
 /// Where all other connections arrive.
 pub const TRANSPARENT_PORT: u16 = 15001;
+
+/// Where programs find the model service on the cage's loopback, in a cage that may use it. Among its `host_ports`, because
+/// it leads out of the cage as they do; yet to a process of ours, never to the host's port of that number.
+pub const MODEL_PORT: u16 = 3129;
 
 /// The most ports of `host_ports`, and of `publish`: all sockets of a cage go to the gatekeeper in one
 /// packet, which the kernel lets carry 253 descriptors.

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::network::MODEL_PORT;
 use crate::{BindPurpose, ByteString, GatekeeperPlan, MountOp, NetworkPlan, Plan};
 
 impl Plan {
@@ -48,7 +49,10 @@ fn connections(gatekeeper: &GatekeeperPlan) -> impl Iterator<Item = String> {
     let GatekeeperPlan { allow, deny, reasons: _, host_ports, publish } = gatekeeper;
     let allowed = allow.iter().map(ToString::to_string);
     let denied = deny.iter().map(|entry| format!("!{entry}"));
-    let led_out = host_ports.iter().map(|port| format!("host[{port}]"));
+    let led_out = host_ports.iter().map(|port| match *port {
+        MODEL_PORT => "model".to_owned(),
+        port => format!("host[{port}]"),
+    });
     let published = publish.iter().map(|port| format!("publish[{port}]"));
     allowed.chain(denied).chain(led_out).chain(published)
 }

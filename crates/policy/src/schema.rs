@@ -3,7 +3,7 @@
 //! the decoder can judge (paths, destinations, `extends`) is said in the descriptions.
 
 use plan::MAX_PATH_BYTES;
-use plan::network::{GATEKEEPER_PORTS, MOST_PORTS};
+use plan::network::{GATEKEEPER_PORTS, MODEL_PORT, MOST_PORTS};
 use serde_json::{Map, Value, json};
 
 use crate::text::limits::{
@@ -131,14 +131,19 @@ fn net() -> Value {
             },
             "maxProperties": MAX_NETWORK_ENTRIES,
         }),
-        _ => {
+        word => {
+            let mut taken = GATEKEEPER_PORTS.to_vec();
+            taken.push(MODEL_PORT);
             let port = json!({
                 "type": "integer",
                 "minimum": 1,
                 "maximum": u16::MAX,
-                "not": { "enum": GATEKEEPER_PORTS },
+                "not": { "enum": taken },
             });
-            list(port, MOST_PORTS)
+            match word {
+                "host_ports" => list(json!({ "anyOf": [port, { "const": "model" }] }), MOST_PORTS),
+                _ => list(port, MOST_PORTS),
+            }
         }
     })
 }

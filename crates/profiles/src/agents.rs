@@ -160,8 +160,13 @@ impl KnownAgent {
         let found = find::find(host, program, self.places);
         let found = found.ok_or(NotAvailable::NotInstalled { title, program, install })?;
         let directory = directory(host, name).ok_or(NotAvailable::NoPlace { title })?;
-        let bases = Bases::read(host, self.bases);
         let keys: Vec<&Key> = self.keys.iter().filter(|key| key.is_set(host)).collect();
+        let elsewhere = Bases::read(host, self.bases);
+        // The service asks that other server, outside. Where one key stays there no other one comes in.
+        let (bases, keys) = match keys.iter().find_map(|key| Some((*key, key.service.as_ref()?))) {
+            Some((key, service)) => (Bases::service(service), vec![key]),
+            None => (elsewhere.clone(), keys),
+        };
         let asked = Asked { host, directory: &directory, has_key: !keys.is_empty(), bases: &bases };
         let mut draft = self.draft(&found);
         find::show(&mut draft, &found, title);
@@ -177,11 +182,14 @@ impl KnownAgent {
             words.join(", ")
         ));
         let key = match keys.first() {
+            Some(key) if key.service.is_some() => {
+                format!("key from {}, which stays outside", key.variable)
+            }
             Some(key) => format!("key from {}", key.variable),
             None if bases.is_any() => "no key".to_owned(),
             None => "log-in of its own".to_owned(),
         };
-        let server = bases.shown().map(|base| format!(", model at {base}")).unwrap_or_default();
+        let server = elsewhere.shown().map(|base| format!(", model at {base}")).unwrap_or_default();
         let summary =
             format!("{title} at {}, {key}{server}, settings in {directory}", found.program);
         let log_in = (keys.is_empty() && !bases.is_any()).then(|| self.log_in.to_owned());
@@ -204,6 +212,12 @@ impl KnownAgent {
     fn add_network(&self, draft: &mut Draft, asked: &Asked<'_>, keys: &[&Key]) {
         asked.bases.allow(draft);
         for key in keys {
+            if let Some(service) = &key.service {
+                let why =
+                    "What stands for its key, which never comes in, and where the key is added";
+                draft.set(why, key.variable, NO_KEY);
+                draft.set(why, service.variable, service.url);
+            }
             draft.pass(asked.host, "Its key", key.variable);
             if !asked.bases.is_any() {
                 key.hosts.iter().for_each(|host| draft.host("Its model", host));
@@ -254,6 +268,9 @@ impl SettingsOf {
         Settings { directory: asked.directory.clone(), directories, files: files.collect() }
     }
 }
+
+/// What an agent has in place of a key that stays outside. Whoever reads it knows that it is none.
+pub const NO_KEY: &str = "sk-stays-outside-of-the-cage";
 
 /// Where the settings of an agent are: not in our own state, which no cage can be given.
 fn directory(host: &Host, name: &str) -> Option<HostPath> {

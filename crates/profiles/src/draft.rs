@@ -176,6 +176,13 @@ impl Draft {
         }
     }
 
+    /// Leads the program to the model service.
+    pub fn model(&mut self, why: &str) {
+        if self.hosts.insert("model service".to_owned()) {
+            add(&mut self.host_ports, why, quoted("model"));
+        }
+    }
+
     /// Whether any host or port can be reached.
     pub fn reaches_any(&self) -> bool {
         !self.hosts.is_empty()

@@ -10,7 +10,7 @@ use std::path::Path;
 use gate::addresses::{self, AddressClass};
 use gate::decision::{Denial, DenialCode, Target, Verdict, decide, decide_question};
 use gate::rules::{RuleId, Rules};
-use plan::network::GATEKEEPER_PORTS;
+use plan::network::{GATEKEEPER_PORTS, MODEL_PORT};
 use plan::{GatekeeperPlan, NetworkPlan};
 use policy::explain::{Suggestion, suggest_destination, suggest_host_port};
 use policy::net::Destination;
@@ -276,6 +276,10 @@ fn about_loopback(policy: &Policy, question: &HostQuestion) -> Answer {
     let own = question.port.filter(|port| GATEKEEPER_PORTS.contains(port));
     let mut text;
     match (led_out, question.port) {
+        (Some((MODEL_PORT, origin)), _) => {
+            text = format!("`{question}` leads to the model service outside");
+            text.push_str(&format!("\n  rule: `\"model\"` in `net.host_ports` ({origin})"));
+        }
         (Some((port, origin)), _) => {
             text = format!("`{question}` leads to port {port} of the host's loopback");
             text.push_str(&format!("\n  rule: `{port}` in `net.host_ports` ({origin})"));

@@ -20,6 +20,7 @@ use super::watch::{Key, Subject};
 use super::{Runner, StartStep};
 use crate::error::{RunError, kernel};
 use crate::gatekeeper::Gatekeeper;
+use crate::model_service::ModelService;
 use crate::outcome::SpawnError;
 use crate::program::Program;
 use crate::record::{Labels, Recorder};
@@ -77,6 +78,11 @@ impl Supervise for RunnerStart<'_> {
 
     fn gatekeeper(&mut self) -> Result<Arc<Gatekeeper>, RunError> {
         self.supervisor().gatekeeper()
+    }
+
+    fn model(&mut self) -> Result<ModelService, RunError> {
+        let words = self.runner.model.as_ref().ok_or_else(SpawnError::no_model)?;
+        Ok(ModelService::start(words)?)
     }
 
     fn make_group(&mut self, plan: &Plan, degraded: Degraded) -> Result<Group, LimitsError> {

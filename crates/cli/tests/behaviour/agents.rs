@@ -78,6 +78,7 @@ impl Task {
             Step::Run("python3 -B test_sum.py".to_owned()),
             Step::Run("cat ~/.ssh/id_rsa; cat \"$REAL_HOME\"/.ssh/id_rsa".to_owned()),
             Step::Run(format!("bash -c '{connect}'")),
+            Step::Run("env; cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n'; true".to_owned()),
         ];
         let server = ModelServer::start(&steps, "The addition is mended.");
         let before = files_of(&place.home, &["project", ".local"]);
@@ -92,12 +93,25 @@ impl Task {
         Ended::of(command.output().unwrap())
     }
 
+    /// The key is nowhere inside, nor in what stays.
+    #[track_caller]
+    fn expect_no_key(&self, key: &str) {
+        let results = self.server.results();
+        assert!(results.iter().all(|result| !result.contains(key)), "{results:?}");
+        let has = |bytes: &[u8]| bytes.windows(key.len()).any(|part| part == key.as_bytes());
+        for (path, bytes) in files_of(&self.place.home, &[]) {
+            assert!(!has(&bytes), "{}", path.display());
+        }
+        let records = self.place.records();
+        assert!(records.iter().any(|record| record["event"] == "model.answer"), "{records:?}");
+    }
+
     /// The task is done, and nothing else is.
     #[track_caller]
     fn expect_done(&self, ended: &Ended) {
         ended.expect_code(0).prints("The addition is mended.");
         let results = self.server.results();
-        let [read, _, tested, key, others] = &*results else {
+        let [read, _, tested, key, others, _] = &*results else {
             panic!("{results:?}\n{}", ended.stderr)
         };
         assert!(read.contains("return a - b"), "{read}");
@@ -134,7 +148,7 @@ fn files_of(directory: &Path, without: &[&str]) -> BTreeMap<PathBuf, Vec<u8>> {
     files
 }
 
-/// K310, K312
+/// K310, K312, V31
 #[test]
 fn claude_does_a_task_with_nothing_but_its_servers_address() {
     let (true, Some(programs)) = (has_all(&["git", "python3"]), installed("claude")) else {
@@ -151,13 +165,14 @@ fn claude_does_a_task_with_nothing_but_its_servers_address() {
     let of_model = |request: &&serde_json::Value| request["form"] == "messages";
     let key = |request: &serde_json::Value| request["headers"]["x-api-key"] == "sk-ant-of-the-test";
     assert!(requests.iter().filter(of_model).all(key), "{requests:?}");
+    task.expect_no_key("sk-ant-of-the-test");
     // What it keeps is there the next time.
     let settings = task.place.home.join(".local/share/stockade/agents/claude/.claude");
     assert!(settings.join(".claude.json").is_file() && settings.join("projects").is_dir());
     assert_eq!(fs::metadata(&settings).unwrap().permissions().mode() & 0o777, 0o700);
 }
 
-/// K310, K312
+/// K310, K312, V31
 #[test]
 fn codex_does_a_task_with_nothing_but_its_servers_address() {
     let (true, Some(programs)) = (has_all(&["git", "python3", "node"]), installed("codex")) else {
@@ -171,6 +186,7 @@ fn codex_does_a_task_with_nothing_but_its_servers_address() {
     task.expect_done(&ended);
     let first = task.server.requests().remove(0);
     assert_eq!(first["headers"]["authorization"], "Bearer sk-of-the-test");
+    task.expect_no_key("sk-of-the-test");
 }
 
 /// K310, K312
@@ -227,10 +243,11 @@ fn an_agent_gets_its_arguments_its_key_and_its_own_settings() {
         Ended::of(command.args(["run", "--agent", "claude", "--", "-p", "x y"]).output().unwrap());
     ended.expect_code(0).prints("claude --permission-mode bypassPermissions -p x y");
     ended
-        .prints("ANTHROPIC_API_KEY=sk-own")
+        .prints("ANTHROPIC_API_KEY=sk-stays-outside-of-the-cage")
+        .prints("ANTHROPIC_BASE_URL=http://127.0.0.1:3129")
         .prints("LANG=C.UTF-8")
         .prints("hasCompletedOnboarding");
-    assert!(!ended.stdout.contains("sk-other"), "{}", ended.stdout);
+    assert!(!ended.stdout.contains("sk-other") && !ended.stdout.contains("sk-own"));
     let settings = place.home.join(".local/share/stockade/agents/claude/.claude/.claude.json");
     // It is the agent's from now on.
     fs::write(&settings, "{\"later\": 1}").unwrap();

@@ -31,6 +31,7 @@ mod init;
 mod learn;
 mod leases;
 mod limits;
+mod model_service;
 mod notes;
 mod pages;
 mod plugins;

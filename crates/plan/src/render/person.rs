@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use crate::network::{HTTP_PROXY_PORT, SOCKS_PORT};
+use crate::network::{HTTP_PROXY_PORT, MODEL_PORT, SOCKS_PORT};
 use crate::render::for_shell;
 use crate::summary::one_phrase;
 use crate::{
@@ -165,10 +165,16 @@ fn network(plan: &Plan, page: &mut Page) {
                 }
             }
             for port in &gatekeeper.host_ports {
-                page.field(
-                    "host port",
-                    &format!("{port} inside leads to {port} of the host's loopback"),
-                );
+                match *port {
+                    MODEL_PORT => page.field(
+                        "model",
+                        &format!("{port} inside leads to the model service outside"),
+                    ),
+                    port => page.field(
+                        "host port",
+                        &format!("{port} inside leads to {port} of the host's loopback"),
+                    ),
+                }
             }
             for port in &gatekeeper.publish {
                 page.field(

@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use plan::network::MODEL_PORT;
+
 use crate::RuleOrigin;
 use crate::shown::Shown;
 
@@ -82,6 +84,9 @@ impl Refusal {
             RefusalKind::Environment => format!("the variable `{subject}` ({asked})"),
             RefusalKind::Network => format!("the destination `{subject}`"),
             RefusalKind::NetworkDeny => format!("no `net.deny` entry for `{subject}`"),
+            RefusalKind::HostPorts if self.subject == MODEL_PORT.to_string() => {
+                "the model service (`model`)".to_owned()
+            }
             RefusalKind::HostPorts => format!("port `{subject}` of the host's loopback"),
             RefusalKind::Publish => format!("port `{subject}` offered on the host's loopback"),
             RefusalKind::State | RefusalKind::Home | RefusalKind::Seccomp | RefusalKind::Limits => {

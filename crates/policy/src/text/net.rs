@@ -4,7 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use plan::network::GATEKEEPER_PORTS;
+use plan::network::{GATEKEEPER_PORTS, MODEL_PORT};
+use toml::de::DeValue;
 
 use super::decode::{Decoder, Value, in_order, listed};
 use super::diagnostic::{Code, Diagnostic, Span};
@@ -37,11 +38,11 @@ pub(super) fn decode<'text>(
                 "net.reasons"
             }
             "host_ports" => {
-                rules.host_ports = decode_ports(decoder, entry.value);
+                rules.host_ports = decode_ports(decoder, entry.value, &[MODEL]);
                 "net.host_ports"
             }
             _ => {
-                rules.publish = decode_ports(decoder, entry.value);
+                rules.publish = decode_ports(decoder, entry.value, &[]);
                 "net.publish"
             }
         };
@@ -148,11 +149,18 @@ fn check_reason(sentence: &str) -> Result<(), &'static str> {
 fn decode_ports<'text>(
     decoder: &mut Decoder<'text>,
     value: &Value<'text>,
+    names: &[(&str, u16)],
 ) -> Option<BTreeMap<u16, RuleOrigin>> {
     let list = decoder.list(value, "a list of ports such as `[5432]`")?;
     is_short_enough(decoder, value, list.len())?;
     let mut ports = BTreeMap::new();
     for value in list {
+        let is_it =
+            |name| matches!(value.get_ref(), DeValue::String(text) if text.as_ref() == name);
+        if let Some((_, port)) = names.iter().find(|(name, _)| is_it(*name)) {
+            ports.insert(*port, decoder.origin(&value.span()));
+            continue;
+        }
         let Some(number) = decoder.integer(value, "a port such as `5432`") else { continue };
         match port(number) {
             Ok(port) => {
@@ -177,9 +185,13 @@ pub(super) fn port(number: i64) -> Result<u16, &'static str> {
         Some(port) if GATEKEEPER_PORTS.contains(&port) => {
             Err("in a cage with network this port is the gatekeeper's own")
         }
+        Some(MODEL_PORT) => Err("this port is the model service's: `\"model\"` in `host_ports`"),
         Some(port) => Ok(port),
     }
 }
+
+/// The service that `host_ports` can name, and its port.
+pub(super) const MODEL: (&str, u16) = ("model", MODEL_PORT);
 
 /// What a port of a loopback can be, for a person who named another.
 pub(super) fn port_help() -> String {

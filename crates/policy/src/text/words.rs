@@ -101,7 +101,10 @@ pub const NET: &[Word] = &[
         "Hosts, networks and ports that cannot be reached although an entry of `allow` covers them.",
     ),
     word("reasons", "Sentences that a program is told when a host is refused, by host."),
-    word("host_ports", "Ports of the host's loopback that the cage's own loopback leads to."),
+    word(
+        "host_ports",
+        "Ports of the host's loopback that the cage's own loopback leads to; `\"model\"` for the model service.",
+    ),
     word("publish", "Ports of the cage's loopback that the host's loopback leads to."),
 ];
 

@@ -315,7 +315,10 @@ impl WrittenRules {
             // Also for `8080:80`, which others take.
             let not_one_number = "one number is expected; a port is the same inside and outside";
             let number = limits::whole_number(given).ok_or(not_one_number);
-            let port = number.and_then(net::port).map_err(|problem| {
+            let named = Some(net::MODEL).filter(|(name, _)| (word, given) == ("host_ports", *name));
+            let port =
+                named.map(|(_, port)| Ok(port)).unwrap_or_else(|| number.and_then(net::port));
+            let port = port.map_err(|problem| {
                 self.refuse(word, given, problem).help(Some(net::port_help()))
             })?;
             let origin = self.origin(word, given);

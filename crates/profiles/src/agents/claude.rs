@@ -1,6 +1,6 @@
 //! Claude Code: its row in the table of known agents, with its arguments and first settings. Never has a key.
 
-use super::model::Key;
+use super::model::{Key, Service};
 use super::{Asked, KnownAgent, SettingsOf};
 use crate::draft::Draft;
 
@@ -17,7 +17,7 @@ pub(super) const CLAUDE: KnownAgent = KnownAgent {
         files,
     },
     keys: &[
-        Key::new("ANTHROPIC_API_KEY", &["api.anthropic.com:443"]),
+        Key::served("ANTHROPIC_API_KEY", &["api.anthropic.com:443"], SERVICE),
         Key::new("ANTHROPIC_AUTH_TOKEN", &["api.anthropic.com:443"]),
         Key::new("CLAUDE_CODE_OAUTH_TOKEN", LOG_IN),
     ],
@@ -65,3 +65,5 @@ const LOG_IN: &[&str] = &[
     "claude.ai:443",
     "mcp-proxy.anthropic.com:443",
 ];
+
+const SERVICE: Service = Service { variable: "ANTHROPIC_BASE_URL", url: "http://127.0.0.1:3129" };

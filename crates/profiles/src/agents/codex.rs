@@ -1,6 +1,6 @@
 //! Codex: its row in the table of known agents, with its arguments and first settings. Never has a key.
 
-use super::model::Key;
+use super::model::{Key, Service};
 use super::{Asked, KnownAgent, SettingsOf};
 use crate::draft::{Draft, quoted};
 
@@ -16,7 +16,7 @@ pub(super) const CODEX: KnownAgent = KnownAgent {
         variables: &[("CODEX_HOME", ".codex")],
         files,
     },
-    keys: &[Key::new("OPENAI_API_KEY", &["api.openai.com:443"])],
+    keys: &[Key::served("OPENAI_API_KEY", &["api.openai.com:443"], SERVICE)],
     bases: &["OPENAI_BASE_URL"],
     log_in_hosts: &["chatgpt.com:443", "auth.openai.com:443", "api.openai.com:443"],
     log_in: "choose the device code; or run `stockade run --agent codex --publish 1455 -- login`, and open \
@@ -65,3 +65,5 @@ enabled = false
 [features]
 plugins = false
 ";
+
+const SERVICE: Service = Service { variable: "OPENAI_BASE_URL", url: "http://127.0.0.1:3129/v1" };

@@ -11,11 +11,31 @@ pub(super) struct Key {
     pub(super) variable: &'static str,
     /// Where it is sent.
     pub(super) hosts: &'static [&'static str],
+    /// How the agent is led to the model service instead, which adds the key outside.
+    pub(super) service: Option<Service>,
+}
+
+/// How an agent is led to the model service.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Service {
+    /// The variable with the address of its server.
+    pub(super) variable: &'static str,
+    /// That address.
+    pub(super) url: &'static str,
 }
 
 impl Key {
     pub(super) const fn new(variable: &'static str, hosts: &'static [&'static str]) -> Self {
-        Self { variable, hosts }
+        Self { variable, hosts, service: None }
+    }
+
+    /// One that stays outside.
+    pub(super) const fn served(
+        variable: &'static str,
+        hosts: &'static [&'static str],
+        service: Service,
+    ) -> Self {
+        Self { variable, hosts, service: Some(service) }
     }
 
     /// Whether the caller has it.
@@ -37,6 +57,8 @@ struct Base {
 /// Where a server is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Server {
+    /// The model service.
+    Service,
     /// On the host's loopback.
     Loopback(u16),
     /// Elsewhere, as an entry of `net.allow`.
@@ -48,6 +70,11 @@ impl Bases {
     pub(super) fn read(host: &Host, variables: &[&str]) -> Self {
         let urls = variables.iter().filter_map(|name| host.variable(name));
         Self(urls.map(|url| Base { url: url.to_owned(), server: server(url) }).collect())
+    }
+
+    /// The model service, in place of whatever the variables say.
+    pub(super) fn service(service: &Service) -> Self {
+        Self(vec![Base { url: service.url.to_owned(), server: Some(Server::Service) }])
     }
 
     /// Whether there is one.
@@ -65,6 +92,7 @@ impl Bases {
     pub(super) fn shown(&self) -> Option<String> {
         let base = self.0.first()?;
         Some(match &base.server {
+            Some(Server::Service) => "the model service".to_owned(),
             Some(Server::Loopback(port)) => format!("127.0.0.1:{port}"),
             Some(Server::Elsewhere(host)) => host.clone(),
             None => "an address that cannot be read".to_owned(),
@@ -75,6 +103,9 @@ impl Bases {
     pub(super) fn allow(&self, draft: &mut Draft) {
         for Base { server, .. } in &self.0 {
             match server {
+                Some(Server::Service) => {
+                    draft.model("Its model, through the service that adds the key outside")
+                }
                 Some(Server::Loopback(port)) => {
                     draft.host_port("Its model, on this machine", *port)
                 }

@@ -154,9 +154,9 @@ fn a_program_of_the_project_is_not_taken() {
     assert!(known_agent("claude").unwrap().on(&fixture.host()).is_err());
 }
 
-/// K313
+/// K313, V31: the key stays outside, and so does its host; there is no log-in.
 #[test]
-fn a_key_brings_its_host_and_no_log_in() {
+fn a_key_brings_the_model_service_and_no_log_in() {
     let mut fixture = Fixture::new();
     fixture.program("home/.local/bin/claude");
     let without = agent(&fixture, "claude").text;
@@ -164,9 +164,11 @@ fn a_key_brings_its_host_and_no_log_in() {
     assert!(!without.contains("ANTHROPIC_API_KEY"), "{without}");
     fixture.set("ANTHROPIC_API_KEY", "sk-ant-very-secret");
     let with = agent(&fixture, "claude");
-    assert!(has(&with.text, "\"api.anthropic.com:443\","), "{}", with.text);
+    assert!(has(&with.text, "\"model\","), "{}", with.text);
     assert!(!with.text.contains("platform.claude.com") && with.log_in.is_none());
-    assert!(has(&with.text, "ANTHROPIC_API_KEY = true"), "{}", with.text);
+    assert!(!has(&with.text, "\"api.anthropic.com:443\","), "{}", with.text);
+    let stands_for_it = format!("ANTHROPIC_API_KEY = \"{}\"", super::NO_KEY);
+    assert!(has(&with.text, &stands_for_it), "{}", with.text);
     for text in [&with.text, &with.rules, &with.summary] {
         assert!(!text.contains("very-secret"), "{text}");
     }
