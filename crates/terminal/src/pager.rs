@@ -1,8 +1,9 @@
 //! Long answers on a terminal go through the user's pager. What is written has nothing in it that acts on a terminal
 //! but colours; the pager is told to let those through and nothing else.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{BufWriter, IsTerminal as _, StdoutLock, Write};
+use std::os::unix::ffi::OsStrExt as _;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 /// Where an answer is written to.
@@ -76,8 +77,9 @@ fn start_pager() -> Option<Output> {
         Some(given) if given.is_empty() || given == "cat" => return None,
         // As other programs take it: a line of shell.
         Some(given) => {
+            let program = first_word(&given);
             let mut command = Command::new("/bin/sh");
-            command.arg("-c").arg(given);
+            command.arg("-c").arg(or_else_cat(given)).arg("sh").arg(program);
             command
         }
         None => {
@@ -99,4 +101,47 @@ fn start_pager() -> Option<Output> {
     Some(Output::Pager { child, stdin })
 }
 
+/// A pager that is not there must not swallow the answer.
+fn or_else_cat(line: OsString) -> OsString {
+    let mut script = OsString::from("if command -v \"$1\" >/dev/null; then\n");
+    script.push(line);
+    script.push("\nelse echo \"stockade: there is no pager '$1'\" >&2; cat; fi");
+    script
+}
+
+/// The program that a line of shell names; the shell itself where the line begins with something else.
+fn first_word(line: &OsStr) -> OsString {
+    let first =
+        line.as_bytes().split(|byte| byte.is_ascii_whitespace()).find(|word| !word.is_empty());
+    let is_name = |word: &&[u8]| {
+        word.iter().all(|byte| byte.is_ascii_alphanumeric() || b"/._+-".contains(byte))
+    };
+    OsStr::from_bytes(first.filter(is_name).unwrap_or(b"sh")).to_owned()
+}
+
 const SIGINT: i32 = 2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown_by(line: &str) -> (String, String) {
+        let mut command = Command::new("/bin/sh");
+        command.arg("-c").arg(or_else_cat(line.into())).arg("sh").arg(first_word(line.as_ref()));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(b"answer\n").unwrap();
+        let output = child.wait_with_output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (text(output.stdout), text(output.stderr))
+    }
+
+    #[test]
+    fn a_pager_is_a_line_of_shell_and_one_that_is_missing_swallows_nothing() {
+        assert_eq!(shown_by("sed s/a/A/"), ("Answer\n".into(), String::new()));
+        assert_eq!(shown_by("LANG=C sed s/a/A/"), ("Answer\n".into(), String::new()));
+        let (answer, said) = shown_by("no-such-pager --flag");
+        assert_eq!(answer, "answer\n");
+        assert!(said.contains("there is no pager 'no-such-pager'"), "{said}");
+    }
+}
