@@ -6,6 +6,9 @@ use std::io::{BufWriter, IsTerminal as _, StdoutLock, Write};
 use std::os::unix::ffi::OsStrExt as _;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
+#[cfg(test)]
+mod tests;
+
 /// Where an answer is written to.
 #[derive(Debug)]
 pub enum Output {
@@ -120,28 +123,3 @@ fn first_word(line: &OsStr) -> OsString {
 }
 
 const SIGINT: i32 = 2;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn shown_by(line: &str) -> (String, String) {
-        let mut command = Command::new("/bin/sh");
-        command.arg("-c").arg(or_else_cat(line.into())).arg("sh").arg(first_word(line.as_ref()));
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        child.stdin.take().unwrap().write_all(b"answer\n").unwrap();
-        let output = child.wait_with_output().unwrap();
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        (text(output.stdout), text(output.stderr))
-    }
-
-    #[test]
-    fn a_pager_is_a_line_of_shell_and_one_that_is_missing_swallows_nothing() {
-        assert_eq!(shown_by("sed s/a/A/"), ("Answer\n".into(), String::new()));
-        assert_eq!(shown_by("LANG=C sed s/a/A/"), ("Answer\n".into(), String::new()));
-        let (answer, said) = shown_by("no-such-pager --flag");
-        assert_eq!(answer, "answer\n");
-        assert!(said.contains("there is no pager 'no-such-pager'"), "{said}");
-    }
-}
