@@ -9,6 +9,7 @@ use policy::Kind;
 use policy::with_causes;
 use prepare::{PrepareError, SelectionError};
 use rustix::io::Errno;
+use workspace::WorkspaceError;
 
 use crate::outcome::{RecordError, SpawnError};
 use crate::record::Recorder;
@@ -27,6 +28,9 @@ pub enum RunError {
     /// K182, K183, K240
     #[error(transparent)]
     Spawn(SpawnError),
+    /// A writable grant is taken.
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
     /// This runner starts nothing without a cage.
     #[error("programs without a cage are not allowed here")]
     UncagedNotAllowed,
@@ -151,6 +155,7 @@ impl RunError {
             Self::Prepare(error) => error.kind(),
             Self::Spawn(error) => error.kind(),
             Self::Begun { error, .. } => error.kind(),
+            Self::Workspace(_) => Kind::WorkspaceInUse,
             Self::UncagedNotAllowed => Kind::UncagedNotAllowed,
             Self::Duplicate { .. } => Kind::Duplicate,
             Self::Unsupported(_) => Kind::Usage,

@@ -15,7 +15,7 @@ use prepare::Grounds;
 use rustix::io::Errno;
 use rustix::process::Pid;
 use session::{Life as SessionLife, Session, SessionError};
-use workspace::Meter;
+use workspace::{Meter, Writing};
 
 use crate::direct::Direct;
 use crate::gatekeeper::Registration;
@@ -140,7 +140,7 @@ impl Program {
     ) -> Self {
         let Belongings { invocation, recorder, plan, limits, walltime, group } = belongings;
         // Areas that cannot be opened any more were opened a moment ago, by us.
-        let meter = stay.0.as_ref().zip(limits.workspace_mb);
+        let meter = stay.session.as_ref().zip(limits.workspace_mb);
         let meter = meter.and_then(|(session, most_mb)| kept::meter(session, most_mb).ok());
         Self {
             invocation,
@@ -185,7 +185,7 @@ impl Program {
 
     /// Asks something of the session that it is in, if it is in one.
     pub(crate) fn with_session<T>(&self, ask: impl FnOnce(&Session) -> T) -> Option<T> {
-        lock(&self.stay).0.as_ref().map(ask)
+        lock(&self.stay).session.as_ref().map(ask)
     }
 
     /// Whether somebody has begun to end the program's session.
@@ -195,7 +195,7 @@ impl Program {
 
     /// Records that the program's session has begun, if it has just done so.
     pub(crate) fn record_session(&self) -> Result<(), audit::AuditError> {
-        match &lock(&self.stay).0 {
+        match &lock(&self.stay).session {
             Some(session) => self.recorder.session_begun(session),
             None => Ok(()),
         }
@@ -208,7 +208,11 @@ impl Program {
 
     /// Has a program of which nothing is left leave its session, which may end with that.
     pub(crate) fn leave_session(&self) -> Result<(), SessionError> {
-        let Some(session) = lock(&self.stay).0.take() else { return Ok(()) };
+        let (session, _writes_no_more) = {
+            let mut stay = lock(&self.stay);
+            (stay.session.take(), stay.writing.take())
+        };
+        let Some(session) = session else { return Ok(()) };
         let id = session.id().clone();
         if session.leave()? {
             self.recorder.session_ended(&id);
@@ -357,15 +361,19 @@ impl Program {
     }
 }
 
-/// A program's stay in a session, if it is in one. Dropping it leaves the session, and ends one of a
+/// A program's stay in a session, if it is in one, and among the directories of the host. Dropping it leaves the session, and ends one of a
 /// single run.
 #[derive(Debug, Default)]
-pub(crate) struct Stay(pub(crate) Option<Session>);
+pub(crate) struct Stay {
+    pub(crate) session: Option<Session>,
+    /// Where its cage may write.
+    pub(crate) writing: Option<Writing>,
+}
 
 impl Drop for Stay {
     fn drop(&mut self) {
         // What cannot be removed is swept at the next start.
-        let _left = self.0.take().map(Session::leave);
+        let _left = self.session.take().map(Session::leave);
     }
 }
 

@@ -20,6 +20,7 @@ use prepare::Grounds;
 use rustix::io::Errno;
 use rustix::process::Pid;
 use session::Session;
+use workspace::Writing;
 
 use crate::bwrap;
 use crate::direct::Direct;
@@ -170,11 +171,18 @@ pub(crate) struct Started {
 /// Starts a program. One that does not start is on record too, and what it may have left was looked at.
 pub(crate) fn start(wanted: Wanted, by: &mut impl Supervise) -> Result<Started, RunError> {
     let Wanted { confinement, backend, session, degraded_limits } = wanted;
-    let stay = Stay(session);
+    let mut stay = Stay { session, writing: None };
     match confinement {
         Confinement::Caged(prepared) => {
             let aftermath = Arc::new(Aftermath::of(&prepared));
             let (plan, sources, grounds) = (prepared.plan, prepared.sources, prepared.grounds);
+            stay.writing = match Writing::begin(&plan.walls.watched) {
+                Ok(writing) => Some(writing),
+                Err(error) => {
+                    let name = &plan.start.invocation;
+                    return Err(failed(error.into(), name, Some(&aftermath), by));
+                }
+            };
             let around = Around { stay, aftermath: Some(Arc::clone(&aftermath)), grounds };
             let behind_gate = match backend {
                 Backend::Native => {

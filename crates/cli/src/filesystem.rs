@@ -100,6 +100,10 @@ fn not_served(error: &ForegroundError) -> Failure {
         ForegroundError::Program { .. } => failure(Exit::NotFound),
         ForegroundError::Mount(MountError::NotAllowed) => failure(Exit::CannotBuild)
             .help("install Debian's package `fuse3`, or name a program, which then sees the mount"),
+        ForegroundError::Mount(MountError::Device(_)) => failure(Exit::CannotBuild).help(
+            "FUSE is asked for by this device: `modprobe fuse` makes it, and its permissions (`chmod 666`, as \
+             distributions have it) say who may; `stockade fs serve --9p` and `snapshot` need neither",
+        ),
         ForegroundError::Namespace(_) => failure(Exit::CannotBuild)
             .help("`stockade doctor` says how this host allows user namespaces"),
         _ => failure(Exit::CannotBuild),

@@ -226,7 +226,9 @@ pub(crate) fn failed(error: ReviewError) -> Failure {
 
 fn exit_of(error: &WorkspaceError) -> Exit {
     match error {
-        WorkspaceError::Busy => Exit::Refused,
+        WorkspaceError::Busy | WorkspaceError::WritableInCage | WorkspaceError::ApplyAtWork(_) => {
+            Exit::Refused
+        }
         WorkspaceError::NothingToUndo
         | WorkspaceError::CannotUndo(_)
         | WorkspaceError::NotAChange(_)

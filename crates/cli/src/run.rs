@@ -33,7 +33,7 @@ use crate::message::Messages;
 use crate::network;
 use crate::prepare::Prepared;
 use crate::result::{Destination, Named, RunResult};
-use crate::runs::Registered;
+use crate::runs;
 use crate::selection::{FlagArguments, Sandbox, Selection, TooBroad, select_any};
 use crate::session::{self, Entered};
 use said::Clock;
@@ -250,7 +250,7 @@ fn try_caged(
     let (plan, session) = (Arc::clone(&prepared.plan), start.session.take());
     let (notice, recording) = (&|notice: Notice<'_>| start.tell_notice(notice), &start.recording);
     let project = &recording.labels.project_id;
-    let _listed = Registered::new(&start.locations, &plan, project, start.session_id.as_ref());
+    let _listed = runs::register(&start.locations, &plan, project, start.session_id.as_ref());
     let run = AttachedRun {
         confinement: Confinement::Caged(Box::new(prepared)),
         backend: match arguments.backend {

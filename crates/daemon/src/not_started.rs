@@ -25,6 +25,7 @@ pub(crate) fn not_started(error: RunError, plan: Option<&Plan>) -> Problem {
         RunError::Selection(_)
         | RunError::Prepare(_)
         | RunError::Spawn(_)
+        | RunError::Workspace(_)
         | RunError::Begun { .. }
         | RunError::UncagedNotAllowed => advice::failed_start(error, plan).into(),
     }

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod locations;
+pub mod runs;
 
 pub use locations::{Account, LocationWarning, Locations};
 

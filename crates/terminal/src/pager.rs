@@ -1,9 +1,13 @@
 //! Long answers on a terminal go through the user's pager. What is written has nothing in it that acts on a terminal
 //! but colours; the pager is told to let those through and nothing else.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{BufWriter, IsTerminal as _, StdoutLock, Write};
+use std::os::unix::ffi::OsStrExt as _;
 use std::process::{Child, ChildStdin, Command, Stdio};
+
+#[cfg(test)]
+mod tests;
 
 /// Where an answer is written to.
 #[derive(Debug)]
@@ -76,8 +80,9 @@ fn start_pager() -> Option<Output> {
         Some(given) if given.is_empty() || given == "cat" => return None,
         // As other programs take it: a line of shell.
         Some(given) => {
+            let program = first_word(&given);
             let mut command = Command::new("/bin/sh");
-            command.arg("-c").arg(given);
+            command.arg("-c").arg(or_else_cat(given)).arg("sh").arg(program);
             command
         }
         None => {
@@ -97,6 +102,24 @@ fn start_pager() -> Option<Output> {
     // Ctrl-C is a key of the pager's, which must not be left alone with the terminal.
     let _ignored = sys::signal::ignore(SIGINT);
     Some(Output::Pager { child, stdin })
+}
+
+/// A pager that is not there must not swallow the answer.
+fn or_else_cat(line: OsString) -> OsString {
+    let mut script = OsString::from("if command -v \"$1\" >/dev/null; then\n");
+    script.push(line);
+    script.push("\nelse echo \"stockade: there is no pager '$1'\" >&2; cat; fi");
+    script
+}
+
+/// The program that a line of shell names; the shell itself where the line begins with something else.
+fn first_word(line: &OsStr) -> OsString {
+    let first =
+        line.as_bytes().split(|byte| byte.is_ascii_whitespace()).find(|word| !word.is_empty());
+    let is_name = |word: &&[u8]| {
+        word.iter().all(|byte| byte.is_ascii_alphanumeric() || b"/._+-".contains(byte))
+    };
+    OsStr::from_bytes(first.filter(is_name).unwrap_or(b"sh")).to_owned()
 }
 
 const SIGINT: i32 = 2;

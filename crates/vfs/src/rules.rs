@@ -64,6 +64,23 @@ pub(crate) fn may_remove(caller: &Caller, directory: &Attributes, file: &Attribu
     if is_sticky && !is_own { Err(Errno::PERM.into()) } else { Ok(()) }
 }
 
+/// Whether somebody who would have made a file may open what has the name already: in a sticky directory that all may
+/// write to, not another user's trap. Files and pipes are no such thing without `protected_regular` and
+/// `protected_fifos`, which Linux leaves to each system.
+pub(crate) fn may_open_to_create(
+    caller: &Caller,
+    directory: &Attributes,
+    found: &Attributes,
+) -> Result<()> {
+    let is_trap = match found.kind {
+        Kind::File | Kind::Fifo | Kind::Directory => false,
+        Kind::Link | Kind::Socket | Kind::CharacterDevice | Kind::BlockDevice => true,
+    };
+    let is_shared = directory.mode & STICKY != 0 && directory.mode & 0o002 != 0;
+    let is_of_another = found.uid != directory.uid && found.uid != caller.uid;
+    if is_trap && is_shared && is_of_another { Err(Errno::ACCESS.into()) } else { Ok(()) }
+}
+
 /// Whether somebody may give a file another name: its owner, or who could have written to it. Nobody keeps another
 /// user's program that way after it was mended. As Linux has it with `protected_hardlinks`.
 pub(crate) fn may_link(caller: &Caller, file: &Attributes) -> Result<()> {

@@ -16,6 +16,7 @@ use crate::error::WorkspaceError;
 use crate::journal::{self, Action, Intent};
 use crate::object::Kind;
 use crate::path::TreePath;
+use crate::writers::RunsCode;
 use crate::{Workspace, base, merge};
 
 use stage::{Content, Put, Stage};
@@ -102,7 +103,11 @@ pub(crate) fn apply(
     if chosen.is_empty() {
         return Ok(chosen.report);
     }
-    let staging = journal::begin(workspace)?;
+    let runs_code = match chosen.all().any(|change| change.protected.is_some()) {
+        true => RunsCode::Perhaps,
+        false => RunsCode::No,
+    };
+    let staging = journal::begin(workspace, runs_code)?;
     let upper = workspace.upper()?;
     let staged = Stage::new(workspace, &upper, &staging)
         .and_then(|stage| stage.all(&chosen.puts, &chosen.takes, &chosen.attributes));
@@ -138,7 +143,14 @@ struct Chosen<'changes> {
 
 impl Chosen<'_> {
     fn is_empty(&self) -> bool {
-        self.puts.is_empty() && self.takes.is_empty() && self.attributes.is_empty()
+        self.all().next().is_none()
+    }
+
+    /// Every change that something is done about.
+    fn all(&self) -> impl Iterator<Item = &Change> {
+        let puts = self.puts.iter().map(|put| put.change);
+        let takes = self.takes.iter().map(|(_, change)| *change);
+        puts.chain(takes).chain(self.attributes.iter().copied())
     }
 }
 

@@ -1,6 +1,7 @@
 //! Why a review, an apply, an undo or a discard did not happen. A conflict is not an error: it is a part of the
 //! answer.
 
+use plan::HostPath;
 use policy::shown::shortened;
 use rustix::io::Errno;
 
@@ -35,6 +36,16 @@ pub enum WorkspaceError {
     /// Another process reviews or applies.
     #[error("the workspace is in use by another command: try again when it has ended")]
     Busy,
+    /// What is applied would be made where a cage can change it before it is in its place.
+    #[error(
+        "a cage that runs may write here (`rw`), and could change what is applied on its way: the state directory is \
+         on another file system, so an apply makes its files in the project first. Try again when that cage has \
+         ended, or have the state directory (`XDG_STATE_HOME`) on the file system of the project"
+    )]
+    WritableInCage,
+    /// A cage may not begin to write where an apply makes its files.
+    #[error("changes are being applied in `{}`, or another program has locked it: try again", shortened(.0))]
+    ApplyAtWork(HostPath),
     /// What was reviewed is no longer what is there.
     #[error("`{}` was changed since it was reviewed: look at the changes again", shortened(.0))]
     ChangedSinceReview(TreePath),

@@ -27,6 +27,7 @@ use crate::progress::{Listener, Progress};
 use crate::since::Since;
 use crate::step::{Left, Reversal, Site, Step};
 use crate::undo;
+use crate::writers::{HeldOff, RunsCode};
 
 /// What will be done, and what has to be known to finish it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -79,6 +80,7 @@ pub(crate) struct Done {
 pub(crate) struct Staging {
     begun: Begun,
     pub(crate) directory: OwnedFd,
+    held_off: Option<HeldOff>,
 }
 
 impl Staging {
@@ -103,6 +105,7 @@ pub(crate) fn recover(workspace: &Workspace) -> Result<(), WorkspaceError> {
     }
     let journal = open(workspace)?;
     let Some(begun) = kept::read::<Begun>(journal.as_fd(), BEGUN)? else { return Ok(()) };
+    let _held_off = hold_off(workspace, begun.at, RunsCode::No)?;
     let Some(intent) = kept::read::<Intent>(journal.as_fd(), INTENT)? else {
         return give_up(workspace, &begun);
     };
@@ -121,18 +124,20 @@ pub(crate) fn recover(workspace: &Workspace) -> Result<(), WorkspaceError> {
 }
 
 /// Begins an apply or an undo.
-pub(crate) fn begin(workspace: &Workspace) -> Result<Staging, WorkspaceError> {
+pub(crate) fn begin(workspace: &Workspace, runs_code: RunsCode) -> Result<Staging, WorkspaceError> {
+    let at = where_to_stage(workspace).map_err(WorkspaceError::area("statx"))?;
+    let held_off = hold_off(workspace, at, runs_code)?;
     let journal = open(workspace)?;
     let mut random = [0; 8];
     rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())
         .map_err(WorkspaceError::area("getrandom"))?;
     let id = format!("{:016x}", u64::from_ne_bytes(random));
-    let begun = Begun { id, at: where_to_stage(workspace).map_err(WorkspaceError::area("statx"))? };
+    let begun = Begun { id, at };
     kept::write(journal.as_fd(), BEGUN, &begun)?;
     kept::sync(workspace.area.as_fd())?;
     let (parent, name) = staging_place(workspace, &begun);
     match kept::directory(parent, &name) {
-        Ok(directory) => Ok(Staging { begun, directory }),
+        Ok(directory) => Ok(Staging { begun, directory, held_off }),
         Err(error) => {
             abandon_begun(workspace, &begun);
             Err(error)
@@ -163,7 +168,7 @@ pub(crate) fn perform(
             return Err(error);
         }
     };
-    let Staging { begun, directory } = staging;
+    let Staging { begun, directory, held_off: _held_off } = staging;
     let site = Site { host: &workspace.host, staging: directory };
     match go_forward(&site, journal.as_fd(), intent, &workspace.listener) {
         Ok(done) => finish(workspace, &begun, intent, &done)
@@ -319,6 +324,18 @@ pub(crate) fn wipe(parent: BorrowedFd<'_>, name: &str) -> Result<(), WorkspaceEr
         sys::wipe::wipe(parent, &name)
     });
     wiped.map_err(failed)
+}
+
+/// No cage reaches the area.
+fn hold_off(
+    workspace: &Workspace,
+    at: At,
+    runs_code: RunsCode,
+) -> Result<Option<HeldOff>, WorkspaceError> {
+    match at {
+        At::Area => Ok(None),
+        At::Host => HeldOff::begin(&workspace.host, runs_code).map(Some),
+    }
 }
 
 /// Objects can be renamed between two directories if both are on the same mount.

@@ -34,6 +34,7 @@ mod since;
 mod step;
 mod undo;
 mod usage;
+mod writers;
 
 #[cfg(test)]
 mod tests;
@@ -65,6 +66,7 @@ pub use path::{TreePath, TreePathError};
 pub use progress::Progress;
 pub use since::mark_run;
 pub use usage::Usage;
+pub use writers::Writing;
 
 /// One directory of the host, and what cages changed in their view of it.
 #[derive(Debug)]

@@ -20,6 +20,7 @@ use crate::object::{Object, Stamp};
 use crate::path::TreePath;
 use crate::since::Since;
 use crate::step::{Expected, Holds, Step, slot_name};
+use crate::writers::RunsCode;
 
 /// What was done, and what the host had when it was.
 #[derive(Serialize, Deserialize)]
@@ -47,7 +48,7 @@ pub(crate) fn undo(
     let there = check_unchanged(workspace, &record, overwritten)?;
     let old = beneath::open_directory(kept_there.as_fd(), OLD.as_bytes())
         .map_err(WorkspaceError::area("openat2"))?;
-    let staging = journal::begin(workspace)?;
+    let staging = journal::begin(workspace, RunsCode::No)?;
     let steps = match turned_around(&record, &there, &old, &staging) {
         Ok(steps) => steps,
         Err(error) => {

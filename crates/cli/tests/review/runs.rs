@@ -1,6 +1,7 @@
 //! The whole way with real cages: a program works on a copy, the person looks, applies and takes back.
 
 use std::io::Write as _;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -96,6 +97,38 @@ fn a_running_cage_is_looked_at_and_not_disturbed() {
     drop(child.stdin.take());
     Ended::of(child.wait_with_output().unwrap());
     place.ask(["apply", "work"]).expect_code(0);
+}
+
+/// T13: where an apply has to make its files in the project, because the state is on another file system, a cage that
+/// may write there would reach them: the one waits for the other.
+#[test]
+fn an_apply_in_the_project_waits_for_a_cage_that_may_write_there() {
+    let place = Place::new();
+    place.write("a", "a\n");
+    let memory = Path::new("/dev/shm");
+    if !can_cow(&place) || !memory.is_dir() {
+        return;
+    }
+    let state = tempfile::tempdir_in(memory).unwrap();
+    let stockade = |words: &[&str]| {
+        let mut command = place.stockade();
+        command.env("XDG_STATE_HOME", state.path()).args(words);
+        command
+    };
+    let ask = |words: &[&str]| Ended::of(stockade(words).output().unwrap());
+    let change = ["--", "sh", "-c", "echo new > a"];
+    ask(&[&["run", "--cow", ".", "--session", "work"][..], &change].concat()).expect_code(0);
+    let mut writing = stockade(&["run", "--rw", ".", "--", "sh", "-c", "echo ready; read line"]);
+    writing.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut writing = writing.spawn().unwrap();
+    let mut ready = [0; 6];
+    std::io::Read::read_exact(writing.stdout.as_mut().unwrap(), &mut ready).unwrap();
+    ask(&["apply", "work"]).expect_code(125).says("may write here (`rw`)");
+    assert_eq!(std::fs::read_to_string(place.project.join("a")).unwrap(), "a\n");
+    drop(writing.stdin.take());
+    Ended::of(writing.wait_with_output().unwrap()).expect_code(1);
+    ask(&["apply", "work"]).expect_code(0);
+    assert_eq!(std::fs::read_to_string(place.project.join("a")).unwrap(), "new\n");
 }
 
 /// K286: at a terminal the person is asked; each answer does what it says, and none keeps.

@@ -267,6 +267,8 @@ impl From<ReviewError> for Problem {
             ) => Code::NotFound,
             ReviewError::Workspace(
                 WorkspaceError::Busy
+                | WorkspaceError::WritableInCage
+                | WorkspaceError::ApplyAtWork(_)
                 | WorkspaceError::CannotUndo(_)
                 | WorkspaceError::ChangedSinceReview(_)
                 | WorkspaceError::HostChanged(_)

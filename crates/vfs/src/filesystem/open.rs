@@ -159,6 +159,10 @@ impl FileSystem {
             if walker.needs_directory() && !found.is(Kind::Directory) {
                 return Err(Errno::NOTDIR.into());
             }
+            if flags.create {
+                let directory = walker.at();
+                rules::may_open_to_create(caller, directory.attributes(), found.attributes())?;
+            }
             return self.open_found(caller, found, flags);
         }
     }

@@ -2,7 +2,9 @@
 
 use rustix::io::Errno;
 
-use super::{Wish, after_write, chmod, chown, inherit, may, may_remove, may_xattr};
+use super::{
+    Wish, after_write, chmod, chown, inherit, may, may_open_to_create, may_remove, may_xattr,
+};
 use crate::attributes::{Attributes, Kind, Timestamp};
 use crate::caller::Caller;
 
@@ -62,6 +64,23 @@ fn sticky_directories_keep_names() {
     check(0, 0o1777, Ok(()));
     check(3, 0o777, Ok(()));
     check(3, 0o1755, Err(Errno::ACCESS));
+}
+
+/// A18: in a sticky directory for all, another user's link is not opened by who would have made a file there; not even
+/// by root.
+#[test]
+fn sticky_directories_hold_no_traps() {
+    let check = |uid: u32, mode: u32, kind: Kind, expected: Result<(), Errno>| {
+        let directory = file(Kind::Directory, mode, 1, 1);
+        let asked = may_open_to_create(&Caller::of(uid, uid), &directory, &file(kind, 0o777, 2, 2));
+        assert_eq!(asked.map_err(|error| error.errno), expected, "{uid} {mode:o}");
+    };
+    check(3, 0o1777, Kind::Link, Err(Errno::ACCESS));
+    check(0, 0o1777, Kind::Link, Err(Errno::ACCESS));
+    check(2, 0o1777, Kind::Link, Ok(()));
+    check(3, 0o777, Kind::Link, Ok(()));
+    check(3, 0o1775, Kind::Link, Ok(()));
+    check(3, 0o1777, Kind::File, Ok(()));
 }
 
 /// A18: what acts as somebody else does so no longer when it is changed, given away or copied into a group.

@@ -2,10 +2,14 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::process::Command;
+use std::sync::mpsc;
+
+use plan::HostPath;
 
 use super::support::{Fixture, assert_same, paths, summary};
-use crate::{Selection, TreePath};
+use crate::{Progress, Request, Selection, TreePath, WorkspaceError, Writing};
 
 /// One shell session with everything that ordinary work does to files.
 const WORK: &str = "
@@ -107,6 +111,49 @@ fn an_apply_works_across_file_systems() {
     fixture.workspace().undo(&[]).unwrap();
     assert_same(&fixture.host_tree(), &before);
     assert_eq!(summary(&fixture.changes()), changes);
+}
+
+/// T13: what an apply makes in the project itself is nothing that a cage could change on its way: as long as one may
+/// write there, by a grant of the directory or of one above it, nothing is applied, and while something is, none begins.
+#[test]
+fn an_apply_in_the_project_and_a_cage_that_may_write_there_hold_each_other_off() {
+    let Some(fixture) = Fixture::apart() else { return };
+    fixture.host(&[("a", "1\n"), ("d/x", "x")]).start();
+    fixture.cage("echo 2 >> a");
+    let of = |path: &Path| HostPath::new(path.as_os_str().to_owned()).unwrap();
+    for granted in [fixture.host.as_path(), fixture.place.path()] {
+        let before = fixture.host_tree();
+        let writing = Writing::begin(&[of(granted)]).unwrap();
+        let refused = fixture.apply(Selection::All);
+        assert!(matches!(refused, Err(WorkspaceError::WritableInCage)), "{refused:?}");
+        assert_same(&fixture.host_tree(), &before);
+        // Two cages do not hold each other off.
+        drop((Writing::begin(&[of(granted)]).unwrap(), writing));
+    }
+    // What reaches a part alone reaches nothing of an apply.
+    let _part = Writing::begin(&[of(&fixture.host.join("d"))]).unwrap();
+    let (told, during) = mpsc::channel();
+    let host = of(&fixture.host);
+    let workspace = fixture.workspace().with_progress(move |progress| {
+        if let Progress::Staged { .. } = progress {
+            told.send(Writing::begin(std::slice::from_ref(&host)).map(drop)).unwrap();
+        }
+    });
+    let changes = workspace.changes().unwrap();
+    workspace.apply(&changes, &Request::of(Selection::All)).unwrap();
+    let during = during.try_recv().unwrap();
+    assert!(matches!(during, Err(WorkspaceError::ApplyAtWork(_))), "{during:?}");
+    drop(Writing::begin(&[of(&fixture.host)]).unwrap());
+}
+
+/// Where the area is on the same file system nothing is made in the project, and nobody waits.
+#[test]
+fn an_apply_from_the_same_file_system_goes_beside_cages_that_may_write() {
+    let fixture = ordinary();
+    fixture.cage("echo 2 >> a");
+    let host = HostPath::new(fixture.host.as_os_str().to_owned()).unwrap();
+    let _writing = Writing::begin(&[host]).unwrap();
+    fixture.apply(Selection::All).unwrap();
 }
 
 #[test]

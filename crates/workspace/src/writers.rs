@@ -1,0 +1,104 @@
+//! Cages that may write to a directory, and applies that make their files in it: one holds the other off, by locks
+//! on the directory itself that the kernel gives back whatever happens to their holder. An apply whose files are made
+//! in the area needs none, because no cage has that.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use plan::HostPath;
+use rustix::fs::{CWD, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::beneath::Root;
+use crate::error::WorkspaceError;
+use crate::object::Object;
+
+/// A cage may write to directories. Dropping it says that it is gone.
+#[derive(Debug)]
+pub struct Writing {
+    _locked: Vec<OwnedFd>,
+}
+
+impl Writing {
+    /// Says so of a cage before its start. No apply makes files in these directories, or below them, meanwhile.
+    pub fn begin(directories: &[HostPath]) -> Result<Self, WorkspaceError> {
+        let mut locked = Vec::with_capacity(directories.len());
+        for directory in directories {
+            // What the caller cannot read, or what is gone by now, gets no cage either, or one that cannot write there.
+            let flags = LISTED | OFlags::NOFOLLOW;
+            let Ok(opened) = rustix::fs::openat(CWD, directory.as_path(), flags, Mode::empty())
+            else {
+                continue;
+            };
+            match lock(&opened, FlockOperation::NonBlockingLockShared) {
+                Ok(()) => locked.push(opened),
+                Err(Errno::WOULDBLOCK) => {
+                    return Err(WorkspaceError::ApplyAtWork(directory.clone()));
+                }
+                // A file system without locks: an apply there brings nothing that runs code.
+                Err(_) => {}
+            }
+        }
+        Ok(Self { _locked: locked })
+    }
+}
+
+/// Whether what is made may be code that runs on the host by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RunsCode {
+    No,
+    Perhaps,
+}
+
+/// No cage may write to a directory. Dropping it lets them begin.
+#[derive(Debug)]
+pub(crate) struct HeldOff {
+    _locked: Vec<OwnedFd>,
+}
+
+impl HeldOff {
+    /// Refused while there is a cage that may write to the directory, which it may by a grant of one above it too.
+    pub(crate) fn begin(host: &Root, runs_code: RunsCode) -> Result<Self, WorkspaceError> {
+        let failed = WorkspaceError::area("flock");
+        let mut locked = Vec::new();
+        let mut below = None;
+        let mut next = rustix::fs::openat(host.as_fd(), ".", LISTED, Mode::empty());
+        // What the caller cannot read, nobody grants in its name.
+        while let Ok(directory) = next {
+            let stamp = Object::of(&directory).map_err(WorkspaceError::area("statx"))?.stamp;
+            if below.is_some_and(|below| stamp.is_same_object(&below)) {
+                break;
+            }
+            match lock(&directory, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => {}
+                Err(Errno::WOULDBLOCK) => return Err(WorkspaceError::WritableInCage),
+                Err(errno) if runs_code == RunsCode::Perhaps => return Err(failed(errno)),
+                Err(_) => {}
+            }
+            next = rustix::fs::openat(&directory, "..", LISTED, Mode::empty());
+            below = Some(stamp);
+            locked.push(directory);
+        }
+        Ok(Self { _locked: locked })
+    }
+}
+
+/// Another apply on the same tree holds a directory for a moment: it is given that.
+fn lock(directory: impl AsFd, how: FlockOperation) -> Result<(), Errno> {
+    let begun = Instant::now();
+    loop {
+        match rustix::fs::flock(&directory, how) {
+            Err(Errno::INTR) => {}
+            Err(Errno::WOULDBLOCK) if begun.elapsed() < LONGEST_WAIT => {
+                std::thread::sleep(BETWEEN_TRIES);
+            }
+            other => return other,
+        }
+    }
+}
+
+const LISTED: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
+
+const LONGEST_WAIT: Duration = Duration::from_millis(300);
+const BETWEEN_TRIES: Duration = Duration::from_millis(5);
