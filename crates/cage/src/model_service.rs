@@ -53,15 +53,15 @@ impl ModelService {
         Ok(Self { process, control })
     }
 
-    /// Has one serve a cage, whose listener it gets.
-    pub(crate) fn of_cage(
-        mut service: Self,
+    /// The same, serving a cage whose listener it gets.
+    pub(crate) fn serving(
+        mut self,
         plan: &Plan,
         recorder: &Recorder,
         listener: OwnedFd,
     ) -> Result<Self, RunError> {
-        service.serve(&plan.start.invocation, recorder.directory(), listener)?;
-        Ok(service)
+        self.serve(&plan.start.invocation, recorder.directory(), listener)?;
+        Ok(self)
     }
 
     /// Has it serve a cage. When this returns, it does.

@@ -293,9 +293,8 @@ impl Cage {
         let (network, model) = match gatekeeper {
             Some(gatekeeper) => {
                 let (sockets, listener) = apart(child.take_network()?);
-                let serve =
-                    |listener| ModelService::of_cage(by.model()?, &plan, &recorder, listener);
-                let model = listener.map(serve).transpose()?;
+                let model = listener.map(|one| by.model()?.serving(&plan, &recorder, one));
+                let model = model.transpose()?;
                 (Some(connect(sockets, &network, &gatekeeper, by)?), model)
             }
             None => (None, None),

@@ -426,7 +426,8 @@ pub(crate) struct NetworkArguments {
     /// No network, whatever the policy says
     #[arg(long, help_heading = "Network")]
     pub(crate) no_net: bool,
-    /// Let the program reach a port of this machine's own loopback, at the same port of its own
+    /// Let the program reach a port of this machine's own loopback, at the same port of its own; `model` for the model
+    /// service
     #[arg(long, value_name = "PORT", help_heading = "Network", conflicts_with = "no_net")]
     pub(crate) host_port: Vec<String>,
     /// Offer a port of the program on this machine's own loopback, at the same port
