@@ -40,7 +40,8 @@ pub struct Ran {
 }
 
 impl Ran {
-    pub(crate) fn failed(text: impl Into<String>) -> Self {
+    /// A failure, in words for the model.
+    pub fn failed(text: impl Into<String>) -> Self {
         Self { text: text.into(), is_error: true }
     }
 }

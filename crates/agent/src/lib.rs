@@ -8,6 +8,7 @@
 
 mod budget;
 mod compact;
+mod elsewhere;
 mod event;
 mod hands;
 mod prompts;
@@ -16,6 +17,7 @@ mod stuck;
 mod transcript;
 
 pub use budget::{Budgets, Exhausted, Spent};
+pub use elsewhere::Elsewhere;
 pub use event::{Event, Outcome, Watch};
 pub use hands::{Hands, HandsError, Ran};
 pub use prompts::{PromptError, Prompts, View};

@@ -109,6 +109,13 @@ pub(crate) struct CommonArguments {
     /// Its tools, with commas between them; those of its type without it
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = "Agent")]
     pub(crate) tools: Vec<String>,
+    /// A server of the Model Context Protocol whose tools it gets, in a cage of its own: a name of `mcp.toml` beside your
+    /// configuration, or `NAME:TOOL,TOOL=PROGRAM ARGUMENT…`
+    #[arg(long, value_name = "SERVER", help_heading = "Agent")]
+    pub(crate) mcp: Vec<String>,
+    /// Approve tools of servers that have changed since they were seen first
+    #[arg(long, requires = "mcp", help_heading = "Agent")]
+    pub(crate) approve: bool,
     /// What the model is told first, in place of the prompt of its type
     #[arg(long, value_name = "TEXT", help_heading = "Agent")]
     pub(crate) system: Option<String>,

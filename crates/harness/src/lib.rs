@@ -17,6 +17,8 @@ mod provider;
 mod record;
 mod repl;
 mod selection;
+mod server_tools;
+mod servers;
 mod show;
 mod single;
 mod stop;

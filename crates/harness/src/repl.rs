@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::atomic::Ordering;
 
 use advice::Failure;
-use agent::{Agent, Outcome};
+use agent::{Agent, Elsewhere, Outcome};
 use cage::Kind;
 use model::Client;
 use policy::shown::shown;
@@ -86,7 +86,9 @@ fn converse(
     let story: Story = work.story(caged.session.as_deref())?;
     let asks = crate::ask::can_be_asked();
     let show = Show::new(Form::Person, Record::new(work.runner.log(), caged.invocation()));
-    let mut agent = work.agent((work.settings(common, asks), client), caged, story, &show);
+    let servers = work.servers(common, tell)?;
+    let more: Vec<&dyn Elsewhere> = servers.iter().map(|server| server as &dyn Elsewhere).collect();
+    let mut agent = work.agent((work.settings(common, asks), client), (caged, more), story, &show);
     if !agent.messages().is_empty() {
         tell.note(&format!("the conversation goes on: {} messages so far", agent.messages().len()));
     }
