@@ -21,7 +21,7 @@ pub trait Elsewhere: Sync {
         arguments: &Map<String, Value>,
         limit: Duration,
         cancel: &Cancel,
-        progress: &mut dyn FnMut(&str),
+        progress: &(dyn Fn(&str) + Sync),
     ) -> Ran;
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn run(
                     let Some(Errand { place, by, tool, arguments }) = errand else { return };
                     let ran = match cancel.is_cancelled() {
                         true => Ran::failed("error: the person stopped this call"),
-                        false => by.call(tool, arguments, limit, cancel, &mut |text| {
+                        false => by.call(tool, arguments, limit, cancel, &|text| {
                             progress(*place, text);
                         }),
                     };

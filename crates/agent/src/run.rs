@@ -10,7 +10,7 @@ use model::{
 };
 use serde_json::{Map, json};
 
-use crate::budget::{Budgets, Spent};
+use crate::budget::{Budgets, Purse, Spent};
 use crate::compact;
 use crate::elsewhere::{self, Elsewhere, Errand};
 use crate::event::{Event, Outcome, Watch};
@@ -49,6 +49,8 @@ pub struct Agent<'a> {
     client: Client,
     hands: &'a Hands,
     elsewhere: Vec<&'a dyn Elsewhere>,
+    /// Shared with parents and children.
+    purse: Option<&'a Purse>,
     transcript: Transcript,
     watch: &'a dyn Watch,
     cancel: Cancel,
@@ -76,6 +78,7 @@ impl<'a> Agent<'a> {
             client,
             hands,
             elsewhere: Vec::new(),
+            purse: None,
             transcript,
             watch,
             cancel,
@@ -92,6 +95,13 @@ impl<'a> Agent<'a> {
     #[must_use]
     pub fn with(mut self, elsewhere: Vec<&'a dyn Elsewhere>) -> Self {
         self.elsewhere = elsewhere;
+        self
+    }
+
+    /// The same, which spends what others spend too.
+    #[must_use]
+    pub fn spending(mut self, purse: &'a Purse) -> Self {
+        self.purse = Some(purse);
         self
     }
 
@@ -133,6 +143,9 @@ impl<'a> Agent<'a> {
             if let Some(budget) = spent.exhausts(&self.settings.budgets, began.elapsed()) {
                 return Ok(Outcome::Exhausted { budget });
             }
+            if let Some(budget) = self.purse.and_then(Purse::exhausted) {
+                return Ok(Outcome::Exhausted { budget });
+            }
             if self.context >= self.settings.context * 4 / 5 {
                 self.compact()?;
             }
@@ -147,7 +160,7 @@ impl<'a> Agent<'a> {
                 Err(error) => return Ok(Outcome::Failed { text: with_causes(&error) }),
                 Ok(reply) => reply,
             };
-            self.spent.add(&reply.usage, self.settings.prices.as_ref());
+            self.spend(&reply.usage);
             self.context = reply.usage.context();
             let (text, stop) = (reply.message.text(), reply.stop.clone());
             let calls: Vec<ToolCall> = reply.message.calls().cloned().collect();
@@ -172,6 +185,14 @@ impl<'a> Agent<'a> {
                 }
                 _ => return Ok(Outcome::Finished { text }),
             }
+        }
+    }
+
+    fn spend(&mut self, usage: &model::Usage) {
+        let prices = self.settings.prices.as_ref();
+        self.spent.add(usage, prices);
+        if let Some(purse) = self.purse {
+            purse.add(usage, prices);
         }
     }
 
@@ -365,7 +386,7 @@ impl<'a> Agent<'a> {
             compact::request(&self.settings.model, before, self.settings.max_tokens, most);
         let summary = match self.ask_recorded(&request, false) {
             Ok(reply) => {
-                self.spent.add(&reply.usage, self.settings.prices.as_ref());
+                self.spend(&reply.usage);
                 reply.message.text()
             }
             Err(_) => String::new(),

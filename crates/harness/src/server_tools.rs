@@ -225,7 +225,7 @@ impl Elsewhere for Server {
         arguments: &Map<String, Value>,
         limit: Duration,
         cancel: &Cancel,
-        _progress: &mut dyn FnMut(&str),
+        _progress: &(dyn Fn(&str) + Sync),
     ) -> Ran {
         let Some(real) = self.names.get(tool) else {
             return Ran::failed("error: the server has no such tool");

@@ -7,6 +7,7 @@ use crate::Tell;
 use crate::arguments::AgentArguments;
 use crate::record::Record;
 use crate::show::{Form, Show};
+use crate::spawn::Spawner;
 use crate::work::{Finish, Work, end};
 
 /// The command. Before the first thread of the process.
@@ -29,13 +30,26 @@ pub fn agent(arguments: &AgentArguments, tell: &dyn Tell) -> Result<Finish, Fail
     let form = if arguments.json { Form::Json } else { Form::Person };
     let show = Show::new(form, Record::new(work.runner.log(), caged.invocation()));
     let (name, model) = (story.name.clone(), settings.model.clone());
-    let more: Vec<&dyn Elsewhere> = servers.iter().map(|server| server as &dyn Elsewhere).collect();
+    let tree = work.tree(common, &settings, &client);
+    let spawner = tree
+        .as_ref()
+        .map(|tree| Spawner::new(tree, &caged.hands, caged.invocation(), common.children));
+    let more: Vec<&dyn Elsewhere> = servers
+        .iter()
+        .map(|server| server as &dyn Elsewhere)
+        .chain(spawner.iter().map(|spawner| spawner as &dyn Elsewhere))
+        .collect();
     let theirs = more.iter().flat_map(|more| more.tools()).map(|tool| tool.name.clone());
     let tools = work.tools.iter().cloned().chain(theirs).collect();
     show.saw(&Event::Begun { session: name.clone(), model, tools });
     let mut agent = work.agent((settings, client), (&caged, more), story, &show);
+    if let Some(tree) = &tree {
+        agent = agent.spending(&tree.purse);
+    }
     let outcome = agent.run(arguments.task.as_deref());
     drop(agent);
+    drop(spawner);
+    drop(tree);
     drop(servers);
     let has_session = caged.session.is_some();
     end(caged, tell);

@@ -3,9 +3,12 @@
 
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
 
 use advice::Failure;
-use agent::{Agent, Budgets, Elsewhere, Outcome, Prompts, Settings, Spent, Transcript, Watch};
+use agent::{
+    Agent, Budgets, Elsewhere, Outcome, Prompts, Purse, Settings, Spent, Transcript, Watch,
+};
 use cage::prepare::{Name, Selection};
 use cage::runner::Runner;
 use cage::state::{Directory, Locations, StateError};
@@ -19,6 +22,7 @@ use crate::provider::Provider;
 use crate::selection;
 use crate::server_tools::Server;
 use crate::servers::Wanted;
+use crate::spawn::{SPAWN, Tree};
 use crate::stop::Stop;
 
 /// How a command ended.
@@ -79,13 +83,9 @@ impl Work {
         let granted = tools::granted(&tools).map_err(|error| usage(error.text))?;
         let locations = Locations::of_this_process();
         let servers = Wanted::of(&arguments.mcp, &locations)?;
-        let beside = locations
-            .configuration
-            .as_ref()
-            .and_then(|path| path.as_path().parent().map(|path| path.join("agents")));
         let prompt = match &arguments.system {
             Some(text) => text.clone(),
-            None => Prompts { own: beside }
+            None => Prompts { own: prompts_beside(&locations) }
                 .text(&arguments.kind)
                 .map_err(|error| usage(error.to_string()))?,
         };
@@ -140,6 +140,27 @@ impl Work {
         self.servers.iter().map(of).collect()
     }
 
+    /// Where the person's own prompts are.
+    pub(crate) fn own_prompts(&self) -> Option<PathBuf> {
+        prompts_beside(&self.locations)
+    }
+
+    /// What an agent and its children share, if it may have any.
+    pub(crate) fn tree(
+        &self,
+        arguments: &CommonArguments,
+        settings: &Settings,
+        client: &Client,
+    ) -> Option<Tree<'_>> {
+        (arguments.children > 0).then(|| Tree {
+            work: self,
+            client: client.clone(),
+            settings: settings.clone(),
+            purse: Purse::new(settings.budgets),
+            begun: AtomicU64::new(0),
+        })
+    }
+
     /// Reads the key: no process of a cage is forked from this one, so none has it.
     pub(crate) fn client(&self) -> Result<Client, Failure> {
         self.provider.client()
@@ -151,7 +172,8 @@ impl Work {
             .servers
             .iter()
             .flat_map(|server| server.tools.iter().map(|tool| format!("{}__{tool}", server.name)));
-        let tools: Vec<String> = self.tools.iter().cloned().chain(servers).collect();
+        let spawn = (arguments.children > 0).then(|| SPAWN.to_owned());
+        let tools: Vec<String> = self.tools.iter().cloned().chain(servers).chain(spawn).collect();
         let place = &self.selection.surroundings.working_directory;
         let view = selection::view(&self.selection, place, &tools);
         Settings {
@@ -219,6 +241,11 @@ impl Work {
         )
         .with(elsewhere)
     }
+}
+
+fn prompts_beside(locations: &Locations) -> Option<PathBuf> {
+    let path = locations.configuration.as_ref()?;
+    Some(path.as_path().parent()?.join("agents"))
 }
 
 /// Ends the cage, and tells what it left.

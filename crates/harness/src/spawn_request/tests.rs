@@ -1,0 +1,87 @@
+//! What a child can be given, of what its parent has.
+
+use plan::HostPath;
+use policy::{FsAccess, FsRule, Policy, Reach, RuleOrigin};
+use serde_json::json;
+
+use super::{Request, narrowed, narrowing, paths_of};
+
+fn path(text: &str) -> HostPath {
+    HostPath::new(text).unwrap()
+}
+
+fn parent() -> Policy {
+    let rule = |access, at: &str| FsRule {
+        access,
+        path: path(at),
+        reach: Reach::Anywhere,
+        origin: RuleOrigin::BuiltIn("test"),
+    };
+    Policy {
+        fs: vec![
+            rule(FsAccess::Cow, "/p"),
+            rule(FsAccess::Hide, "/p/secret"),
+            rule(FsAccess::ReadOnly, "/docs"),
+        ],
+        ..Policy::closed("parent")
+    }
+}
+
+fn asked(paths: Option<&[&str]>, network: bool) -> Result<Policy, String> {
+    let mut arguments = json!({ "task": "t", "tools": ["read"], "network": network });
+    if let Some(paths) = paths {
+        arguments["paths"] = json!(paths);
+    }
+    let request = Request::read(arguments.as_object().unwrap())?;
+    narrowed(&parent(), &request, &path("/p"), None)
+}
+
+/// V33, V34: less is given, and more is refused by name.
+#[test]
+fn a_child_has_what_it_asks_for_of_what_its_parent_has() {
+    let of = |paths: &[&str]| asked(Some(paths), false).map(|policy| paths_of(&policy));
+    let sub = of(&["sub"]).unwrap();
+    assert!(sub.contains(&("/p/sub".into(), FsAccess::Cow)), "{sub:?}");
+    let read = of(&["ro:."]).unwrap();
+    assert!(read.contains(&("/p".into(), FsAccess::ReadOnly)), "{read:?}");
+    assert!(asked(None, false).is_ok());
+    for (paths, named) in [
+        (&["/etc/shadow"][..], "/etc/shadow"),
+        (&["rw:/docs"], "/docs"),
+        (&["/p/secret"], "/p/secret"),
+        (&["/"], "/"),
+        (&[".."], "/"),
+        (&["/p", "ro:/p/sub"], "/p/sub"),
+    ] {
+        let refused = of(paths).unwrap_err();
+        assert!(refused.contains(named), "{paths:?}: {refused}");
+    }
+    assert!(asked(None, true).unwrap_err().contains("network"));
+}
+
+/// V12: nothing of the parent's environment is in it, and without `exec` nothing can be started.
+#[test]
+fn what_the_kernel_holds_is_no_more_than_the_policy() {
+    let child = asked(Some(&["ro:."]), false).unwrap();
+    assert!(child.env.is_empty());
+    let held = narrowing(&child, "/own".as_ref(), "/tmp/c".as_ref(), false);
+    assert!(!held.network && held.paths.iter().all(|path| !path.run));
+    let written: Vec<_> = held.paths.iter().filter(|path| path.write).collect();
+    assert!(
+        written.iter().all(|path| path.path.starts_with("/dev") || path.path.starts_with("/tmp/c"))
+    );
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    for arguments in [
+        json!({}),
+        json!({ "task": "t", "tools": [] }),
+        json!({ "task": " ", "tools": ["read"] }),
+        json!({ "task": "t", "tools": ["read"], "sudo": true }),
+        json!({ "task": "t", "tools": ["read"], "temperature": 3 }),
+        json!({ "task": "t", "tools": ["read"], "thinking": 40000 }),
+    ] {
+        assert!(Request::read(arguments.as_object().unwrap()).is_err(), "{arguments}");
+    }
+}
