@@ -2,7 +2,7 @@
 //! with tools that run in a worker inside of its parent's cage, which has at most what the parent has. Who asks for more
 //! gets an error that names it. Children spend what their parent may spend.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 use tools::protocol::Start;
 
 use crate::record::Record;
-use crate::spawn_request::{Request, grants, narrowed, narrowing, spec};
+use crate::spawn_request::{Request, Starts, grants, narrowed, narrowing, spec};
 use crate::work::Work;
 
 /// What all agents of one tree share.
@@ -38,6 +38,8 @@ pub(crate) struct Spawner<'a> {
     /// What the agent has itself.
     policy: Policy,
     invocation: String,
+    /// Where directories of its children are.
+    scratch: PathBuf,
     /// Of its children.
     depth: u32,
     most_depth: u32,
@@ -53,8 +55,17 @@ impl<'a> Spawner<'a> {
         most_depth: u32,
     ) -> Self {
         let policy = tree.work.selection.policy.clone();
-        let invocation = invocation.to_owned();
-        Self { tree, hands, policy, invocation, depth: 1, most_depth, tools: [spec(hands.tools())] }
+        let (invocation, scratch) = (invocation.to_owned(), PathBuf::from("/tmp"));
+        Self {
+            tree,
+            hands,
+            policy,
+            invocation,
+            scratch,
+            depth: 1,
+            most_depth,
+            tools: [spec(hands.tools())],
+        }
     }
 
     fn run(
@@ -93,12 +104,14 @@ impl<'a> Spawner<'a> {
         )?;
         let tools: Vec<String> =
             request.tools.iter().filter(|tool| *tool != SPAWN).cloned().collect();
-        let hands = self.hands_of(&policy, &tools, &name)?;
+        let scratch = self.scratch.join(format!("child-{name}"));
+        let hands = self.hands_of(&policy, &tools, &scratch, spawns)?;
         let next = spawns.then(|| Spawner {
             tree: self.tree,
             hands: &hands,
             policy: policy.clone(),
             invocation: name.clone(),
+            scratch: scratch.clone(),
             depth: self.depth + 1,
             most_depth: self.most_depth,
             tools: [spec(&tools)],
@@ -137,19 +150,28 @@ impl<'a> Spawner<'a> {
     }
 
     /// A worker inside of this agent's, with less.
-    fn hands_of(&self, policy: &Policy, tools: &[String], name: &str) -> Result<Hands, String> {
-        let directory = Path::new("/tmp").join(format!("child-{name}"));
+    fn hands_of(
+        &self,
+        policy: &Policy,
+        tools: &[String],
+        scratch: &Path,
+        spawns: bool,
+    ) -> Result<Hands, String> {
         let own = advice::doctor::own_executable().map_err(|failure| failure.text())?;
-        let runs = tools.iter().any(|tool| tool == "exec");
-        let narrowing = narrowing(policy, own.as_path(), &directory, runs);
+        let may = Starts {
+            own: own.as_path(),
+            itself: spawns,
+            programs: tools.iter().any(|tool| tool == "exec"),
+        };
+        let narrowing = narrowing(policy, scratch, may);
         let narrowing = serde_json::to_value(narrowing).map_err(|error| error.to_string())?;
         let gone = |error: std::io::Error| format!("the cage cannot be reached: {error}");
-        let (from, to) = self.hands.open_child(narrowing, directory.clone()).map_err(gone)?;
+        let (from, to) = self.hands.open_child(narrowing, scratch.to_owned()).map_err(gone)?;
         let place = &self.tree.work.selection.surroundings.working_directory;
         let start = Start {
             tools: tools.to_vec(),
             working_directory: place.as_path().to_owned(),
-            spill: vec![directory],
+            spill: vec![scratch.to_owned()],
             most_result: crate::caged::MOST_RESULT,
         };
         Hands::start(from, to, start, READY).map_err(|error| {

@@ -160,14 +160,26 @@ fn less_inside(fs: &[FsRule], parent: &Policy) -> Result<(), String> {
     Ok(())
 }
 
+/// What a child may start.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Starts<'a> {
+    /// Our own program, which is a worker.
+    pub(crate) own: &'a Path,
+    /// Whether it may: for children of its own.
+    pub(crate) itself: bool,
+    /// Whether it may start others, and our own with them.
+    pub(crate) programs: bool,
+}
+
 /// The same for the kernel. The parent's own mounts hold what is hidden or protected in it.
-pub(crate) fn narrowing(policy: &Policy, own: &Path, directory: &Path, runs: bool) -> Narrowing {
+pub(crate) fn narrowing(policy: &Policy, directory: &Path, may: Starts<'_>) -> Narrowing {
+    let Starts { own, itself, programs: runs } = may;
     let path = |path: &Path, write, run| within::Path { path: path.to_owned(), write, run };
     let mut paths: Vec<within::Path> =
         SYSTEM.iter().map(|system| path(Path::new(system), false, runs)).collect();
     paths.extend(DEVICES.iter().map(|device| path(Path::new(device), true, false)));
     paths.push(path(Path::new("/proc"), false, false));
-    paths.push(path(own, false, runs));
+    paths.push(path(own, false, runs || itself));
     paths.push(path(directory, true, runs));
     let granted = policy.fs.iter().filter(|rule| rule.access > FsAccess::Hide);
     paths.extend(
