@@ -176,13 +176,10 @@ pub(crate) fn start(wanted: Wanted, by: &mut impl Supervise) -> Result<Started, 
         Confinement::Caged(prepared) => {
             let aftermath = Arc::new(Aftermath::of(&prepared));
             let (plan, sources, grounds) = (prepared.plan, prepared.sources, prepared.grounds);
-            stay.writing = match Writing::begin(&plan.walls.watched) {
-                Ok(writing) => Some(writing),
-                Err(error) => {
-                    let name = &plan.start.invocation;
-                    return Err(failed(error.into(), name, Some(&aftermath), by));
-                }
-            };
+            let writing = Writing::begin(&plan.walls.watched).map_err(|error| {
+                failed(error.into(), &plan.start.invocation, Some(&aftermath), by)
+            });
+            stay.writing = Some(writing?);
             let around = Around { stay, aftermath: Some(Arc::clone(&aftermath)), grounds };
             let behind_gate = match backend {
                 Backend::Native => {
