@@ -15,7 +15,7 @@ use prepare::Grounds;
 use rustix::io::Errno;
 use rustix::process::Pid;
 use session::{Life as SessionLife, Session, SessionError};
-use workspace::{Meter, Writing};
+use workspace::{Meter, WorkspaceError, Writing};
 
 use crate::direct::Direct;
 use crate::gatekeeper::Registration;
@@ -199,6 +199,15 @@ impl Program {
             Some(session) => self.recorder.session_begun(session),
             None => Ok(()),
         }
+    }
+
+    /// Has no apply make files where the program may write, until it has left the session. After its first process was
+    /// made, which starts it with the limit of descriptors that the caller has.
+    pub(crate) fn hold_applies_off(&self) -> Result<(), WorkspaceError> {
+        if let Some(plan) = &self.plan {
+            lock(&self.stay).writing = Some(Writing::begin(&plan.walls.watched)?);
+        }
+        Ok(())
     }
 
     /// Whether leaving the session may take long, because everything that it has kept is removed.

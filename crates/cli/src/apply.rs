@@ -43,8 +43,9 @@ pub(crate) fn apply(
         let Some(request) = request(&named, &changes, wishes, arguments, colour)? else {
             continue;
         };
-        let applied = if arguments.dry_run {
-            named.place.preview(&changes, &request).map_err(failed)?
+        let report = if arguments.dry_run {
+            let applied = named.place.preview(&changes, &request).map_err(failed)?;
+            AppliedReport::new(named.place.path(), &changes, applied)
         } else {
             let done = named.place.apply(&changes, &request, &review.log).map_err(failed)?;
             if let Some(why) = &done.unrecorded {
@@ -52,7 +53,7 @@ pub(crate) fn apply(
             }
             done.value
         };
-        reports.push(AppliedReport::new(named.place.path(), &changes, applied));
+        reports.push(report);
     }
     drop(line);
     tell(&review, &reports, arguments, messages)
@@ -70,7 +71,7 @@ pub(crate) fn apply_all(review: &Review, messages: Messages) -> Result<Exit, Fai
         if let Some(why) = &done.unrecorded {
             messages.error(&format!("what came of it is not on record: {}", with_causes(why)));
         }
-        reports.push(AppliedReport::new(place.path(), &changes, done.value));
+        reports.push(done.value);
     }
     told(review, &reports, "applied", messages)
 }
@@ -197,6 +198,7 @@ fn told(
         tell_held(review, report, messages);
         if verb == "applied" {
             tell_stale_index(report, messages);
+            tell_committed(report, messages);
         }
     }
     if verb == "applied" && reports.iter().any(AppliedReport::has_done_something) {
@@ -249,6 +251,30 @@ fn tell_stale_index(report: &AppliedReport, messages: Messages) {
         ));
         messages.help("`git reset` has the index follow, and leaves every file as it is");
     }
+}
+
+/// A checkout puts what commits hold into its place, and nobody is asked then.
+fn tell_committed(report: &AppliedReport, messages: Messages) {
+    if !report.commits_read {
+        messages.warning(
+            "not all of the commits that were applied could be searched for what runs code",
+        );
+    }
+    let Some(first) = report.committed.first() else { return };
+    let files = counted(report.committed.len(), "file");
+    let mut text = format!("commits that were applied hold what runs code on the host: {files}");
+    for one in report.committed.iter().take(MOST_LISTED) {
+        text.push_str(&format!("\n{} in {}: {}", shortened(&one.path), one.commit, one.runs_by));
+    }
+    if report.committed.len() > MOST_LISTED {
+        text.push_str(&format!("\nand {} more", report.committed.len() - MOST_LISTED));
+    }
+    messages.warning(&text);
+    let word = as_word(&first.path);
+    messages.help(&format!(
+        "`git show {}:{word}` shows one; a checkout or a merge puts it in its place",
+        first.commit
+    ));
 }
 
 fn tell_held(review: &Review, report: &AppliedReport, messages: Messages) {

@@ -12,8 +12,9 @@ use vfs::{Name, Timestamp};
 use crate::backend::{Backend, Meta, MetaKind, Mode};
 use crate::credentials::Secret;
 use crate::failure::{Failure, Why};
+use crate::hash::{hex, sha256};
 use crate::http::{Answer, EndpointError, Http, Request, check_endpoint, escaped, refused};
-use crate::s3::{check, hex, sha256};
+use crate::objects::check;
 use crate::time;
 
 /// Where the files are.

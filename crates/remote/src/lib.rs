@@ -1,8 +1,8 @@
-//! Files that lie far away: an engine over an object store that speaks S3, or over Google Drive.
+//! Files that lie far away: an engine over an object store that speaks S3, over Azure's store of blobs, or over Google Drive.
 //!
 //! - [`Remote`] is the engine. It reads ahead into a bounded cache, and writes a file as a whole when it is flushed, synced
 //!   or closed: none of these succeeds before the other side has it.
-//! - [`Backend`] is what the other side can do; [`S3`] and [`Drive`] are two of them.
+//! - [`Backend`] is what the other side can do; [`S3`], [`Azure`] and [`Drive`] are three of them.
 //! - Every request has a time limit and a bounded number of attempts. What fails is an errno for the guest and a
 //!   [`Fault`] for whoever looks.
 //!
@@ -10,17 +10,22 @@
 //! credential is named by reference, and goes nowhere but into the header of a request.
 #![forbid(unsafe_code)]
 
+mod azure;
 mod backend;
 mod cache;
 mod credentials;
 mod drive;
 mod engine;
 mod failure;
+mod hash;
 mod http;
+mod objects;
 mod s3;
 mod settings;
 mod time;
+mod xml;
 
+pub use azure::{Azure, AzurePlace};
 pub use backend::{Backend, Meta, MetaKind, Mode};
 pub use credentials::{CredentialError, Secret};
 pub use drive::{Drive, DrivePlace, DriveToken};

@@ -10,6 +10,21 @@ pub(crate) fn compact(seconds: i64) -> String {
     format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
 }
 
+/// A day and a time of it, as headers have them: `Wed, 18 Nov 2026 20:15:03 GMT`.
+pub(crate) fn written(seconds: i64) -> String {
+    let days = seconds.div_euclid(DAY);
+    let (year, month, day) = date(days);
+    let rest = seconds.rem_euclid(DAY);
+    let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
+    let name = |names: &[&'static str], number: i64| {
+        usize::try_from(number).ok().and_then(|number| names.get(number).copied()).unwrap_or("")
+    };
+    // The first day of 1970 was a Thursday.
+    let week_day = name(&DAYS, (days + 4).rem_euclid(7));
+    let month = name(&MONTHS, month - 1);
+    format!("{week_day}, {day:02} {month} {year:04} {hour:02}:{minute:02}:{second:02} GMT")
+}
+
 /// `2026-11-18T20:15:03.120Z`, as S3 lists it and Drive has it.
 pub(crate) fn iso(text: &str) -> Option<Timestamp> {
     let (date, rest) = text.split_once('T')?;
@@ -67,5 +82,6 @@ fn date(days: i64) -> (i64, i64, i64) {
 }
 
 const DAY: i64 = 86_400;
+const DAYS: [&str; 7] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];

@@ -4,6 +4,7 @@
 //! The work itself is done by `workspace`. Nothing here prints, asks or knows a policy.
 #![forbid(unsafe_code)]
 
+mod commits;
 mod error;
 mod find;
 mod named;
@@ -15,6 +16,7 @@ mod report;
 #[cfg(test)]
 mod tests;
 
+pub use commits::CommittedReport;
 pub use error::ReviewError;
 pub use find::{Found, Purpose, of_session};
 pub use named::{Named, named};

@@ -10,8 +10,10 @@ use workspace::{
     Applied, Changes, Guarded, Marking, Progress, Request, TreePath, Workspace, WorkspaceError,
 };
 
+use crate::commits::Before;
 use crate::error::ReviewError;
 use crate::record::{Action, Outcome, intent, outcome};
+use crate::report::AppliedReport;
 
 /// A workspace of a session.
 #[derive(Debug)]
@@ -128,20 +130,25 @@ impl Place {
         changes: &Changes,
         request: &Request,
         log: &Log,
-    ) -> Result<Done<Applied>, ReviewError> {
+    ) -> Result<Done<AppliedReport>, ReviewError> {
+        let report = |applied| AppliedReport::new(&self.path, changes, applied);
         let preview = self.preview(changes, request)?;
         let concerned: Vec<&TreePath> = preview.applied.iter().chain(&preview.merged).collect();
         if concerned.is_empty() {
-            return Ok(Done { value: preview, unrecorded: None });
+            return Ok(Done { value: report(preview), unrecorded: None });
         }
         intent(log, self, Action::Apply, &concerned)?;
+        let before = Before::of(&self.path, concerned.into_iter());
         let applied = self.workspace.apply(changes, request);
-        self.concluded(log, Action::Apply, applied, |applied| Outcome {
+        let done = self.concluded(log, Action::Apply, applied, |applied| Outcome {
             done: applied.applied.len(),
             merged: applied.merged.len(),
             conflicts: applied.left.len(),
             held: applied.held.len(),
-        })
+        })?;
+        let (committed, commits_read) = before.came();
+        let value = AppliedReport { committed, commits_read, ..report(done.value) };
+        Ok(Done { value, unrecorded: done.unrecorded })
     }
 
     /// Throws changes away: those that paths name, or all.

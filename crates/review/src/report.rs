@@ -7,6 +7,8 @@ use policy::protected::Entry;
 use serde::Serialize;
 use workspace::{Applied, Changes, Conflict, TreePath};
 
+use crate::commits::CommittedReport;
+
 /// What came of an apply, or would.
 #[derive(Clone, Debug, Serialize)]
 pub struct AppliedReport {
@@ -20,6 +22,10 @@ pub struct AppliedReport {
     pub conflicts: Vec<ConflictReport>,
     /// Left alone because their names run code and were not confirmed.
     pub held: Vec<HeldReport>,
+    /// Commits that came with it and hold what runs code, as far as was looked.
+    pub committed: Vec<CommittedReport>,
+    /// Whether all commits that came were looked at.
+    pub commits_read: bool,
 }
 
 fn is_index(path: &[u8]) -> bool {
@@ -85,6 +91,8 @@ impl AppliedReport {
             held: applied.held.into_iter().map(held).collect(),
             applied: applied.applied,
             merged: applied.merged,
+            committed: Vec::new(),
+            commits_read: true,
         }
     }
 

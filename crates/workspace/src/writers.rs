@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use plan::HostPath;
 use rustix::fs::{CWD, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
+use rustix::process::{Resource, Rlimit};
 
 use crate::beneath::Root;
 use crate::error::WorkspaceError;
@@ -20,15 +21,19 @@ pub struct Writing {
 }
 
 impl Writing {
-    /// Says so of a cage before its start. No apply makes files in these directories, or below them, meanwhile.
+    /// Says so of a cage before its start. No apply makes files in these directories, or below them, meanwhile. Each takes
+    /// a descriptor, for which this process's soft limit is raised where it has to be.
     pub fn begin(directories: &[HostPath]) -> Result<Self, WorkspaceError> {
+        make_room(directories.len()).map_err(WorkspaceError::area("setrlimit"))?;
         let mut locked = Vec::with_capacity(directories.len());
         for directory in directories {
-            // What the caller cannot read, or what is gone by now, gets no cage either, or one that cannot write there.
             let flags = LISTED | OFlags::NOFOLLOW;
-            let Ok(opened) = rustix::fs::openat(CWD, directory.as_path(), flags, Mode::empty())
-            else {
-                continue;
+            let opened = rustix::fs::openat(CWD, directory.as_path(), flags, Mode::empty());
+            let opened = match opened {
+                Ok(opened) => opened,
+                // What the caller cannot read is nobody's to apply to, and what is gone by now nobody's to write to.
+                Err(Errno::ACCESS | Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => continue,
+                Err(errno) => return Err(WorkspaceError::area("open")(errno)),
             };
             match lock(&opened, FlockOperation::NonBlockingLockShared) {
                 Ok(()) => locked.push(opened),
@@ -41,6 +46,17 @@ impl Writing {
         }
         Ok(Self { _locked: locked })
     }
+}
+
+fn make_room(descriptors: usize) -> Result<(), Errno> {
+    let limit = rustix::process::getrlimit(Resource::Nofile);
+    let wanted = u64::try_from(descriptors).unwrap_or(u64::MAX).saturating_add(OTHERS);
+    if limit.current.is_none_or(|soft| soft >= wanted) {
+        return Ok(());
+    }
+    let soft = limit.maximum.map_or(wanted, |hard| hard.min(wanted));
+    let more = Rlimit { current: Some(soft), maximum: limit.maximum };
+    rustix::process::setrlimit(Resource::Nofile, more)
 }
 
 /// Whether what is made may be code that runs on the host by its name.
@@ -100,5 +116,7 @@ fn lock(directory: impl AsFd, how: FlockOperation) -> Result<(), Errno> {
 const LISTED: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 
+/// What a process may have open besides.
+const OTHERS: u64 = 256;
 const LONGEST_WAIT: Duration = Duration::from_millis(300);
 const BETWEEN_TRIES: Duration = Duration::from_millis(5);

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::fixture::{Reviewed, assert_same};
+use crate::fixture::{Reviewed, assert_same, begin};
 use crate::support::has;
 
 /// K280, K284, T13: what was applied is what the program saw; an undo gives back both. Each is on record before it happens.
@@ -244,4 +244,38 @@ fn a_stale_index_is_told() {
     applied.expect_code(1).says("index is still of before them").says("`git reset`");
     host("git reset -q");
     assert_eq!(host("git status --porcelain"), "?? new\n");
+}
+
+/// T67: a checkout of the person's own puts what commits hold into its place, so commits that come with an apply are
+/// searched for what runs code.
+#[test]
+fn commits_that_hold_what_runs_code_are_told_when_they_are_applied() {
+    if !has("unshare") || !has("git") {
+        return;
+    }
+    let reviewed = Reviewed::new(&[]);
+    let git = "git -c user.name=n -c user.email=e";
+    let script = format!(
+        "git init -q .; echo a > a; git add a; {git} commit -qm first; git branch -q quiet
+         mkdir .vscode; echo '{{}}' > .vscode/tasks.json; git add .; {git} commit -qm second"
+    );
+    reviewed.cage(&script);
+    let applied = reviewed.ask(&["apply", ".git", "a"]);
+    applied.says("commits that were applied hold what runs code on the host: 1 file");
+    let reviewed = Reviewed::new(&[]);
+    let mut command = Command::new("sh");
+    let first = format!("git init -q .; echo a > a; git add a; {git} commit -qm first");
+    command.args(["-c", &first]).current_dir(&reviewed.place.project);
+    assert!(command.env("HOME", &reviewed.place.home).status().unwrap().success());
+    begin(&reviewed.place, "work", &reviewed.place.project);
+    reviewed.cage(&format!(
+        "mkdir .vscode; echo '{{}}' > .vscode/tasks.json; git add .; {git} commit -qm second"
+    ));
+    let applied = reviewed.ask(&["apply"]);
+    applied.says("commits that were applied hold what runs code on the host: 1 file");
+    applied.says(".vscode/tasks.json in ");
+    assert!(!reviewed.has(".vscode/tasks.json"));
+    reviewed.cage(&format!("echo b > b; git add b; {git} commit -qm third"));
+    let quiet = reviewed.ask(&["apply"]);
+    assert!(!quiet.stderr.contains("commits that were applied"), "{}", quiet.stderr);
 }

@@ -133,14 +133,13 @@ pub(super) async fn apply(
             confirmed,
         };
         let changes = place.changes(&daemon.log)?;
-        let applied = if dry_run {
-            place.preview(&changes, &request)?
+        let report = if dry_run {
+            AppliedReport::new(place.path(), &changes, place.preview(&changes, &request)?)
         } else {
             let done = place.apply(&changes, &request, &daemon.log)?;
             told(done.unrecorded.as_ref(), place);
             done.value
         };
-        let report = AppliedReport::new(place.path(), &changes, applied);
         Ok(json!({ "session": name, "dry_run": dry_run, "workspaces": [to_value(&report)?] }))
     })
     .await?;

@@ -11,7 +11,7 @@ use super::{Node, Remote, lock};
 use crate::backend::{Meta, Mode};
 use crate::cache::{BLOCK, Key};
 use crate::failure::{Failure, Why};
-use crate::s3::sha256;
+use crate::hash::sha256;
 
 /// A file that is being written, whole.
 #[derive(Debug)]

@@ -1,7 +1,8 @@
-//! Files far away, through everything that a network does: an S3 server of others behind a proxy that breaks answers,
+//! Files far away, through everything that a network does: servers of S3 and of Azure's store of others behind a proxy that breaks answers,
 //! and a server that speaks Google Drive's interface and breaks its own.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
+mod azure;
 mod behaviour;
 mod drive;
 mod drive_server;

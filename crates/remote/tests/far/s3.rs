@@ -109,6 +109,7 @@ pub(crate) fn is_with_credentials(test: &str) -> bool {
     }
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--nocapture"]).env("STOCKADE_TEST_KEY_ID", "key-id");
+    command.env("STOCKADE_TEST_AZURE_KEY", crate::azure::KEY);
     assert!(command.env("STOCKADE_TEST_KEY", SECRET).status().unwrap().success(), "{test}");
     false
 }

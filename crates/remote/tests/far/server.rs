@@ -140,7 +140,26 @@ pub(crate) fn forward(address: &str, request: &Request) -> std::io::Result<Reply
     let mut body = Vec::new();
     if method != "HEAD" {
         reader.read_to_end(&mut body)?;
-        headers.retain(|(name, _)| !matches!(name.as_str(), "content-length" | "connection"));
+        if headers.iter().any(|(name, value)| name == "transfer-encoding" && value == "chunked") {
+            body = joined(&body);
+        }
+        let of_this_way = ["content-length", "connection", "transfer-encoding"];
+        headers.retain(|(name, _)| !of_this_way.contains(&name.as_str()));
     }
     Ok(Reply { status, headers, body, says: None })
+}
+
+/// A body that came in pieces, each after a line with its length.
+fn joined(mut pieces: &[u8]) -> Vec<u8> {
+    let mut whole = Vec::new();
+    while let Some(end) = pieces.windows(2).position(|two| two == b"\r\n") {
+        let length = std::str::from_utf8(&pieces[..end]).unwrap();
+        let length = usize::from_str_radix(length.trim(), 16).unwrap();
+        whole.extend_from_slice(&pieces[end + 2..end + 2 + length]);
+        pieces = &pieces[end + 2 + length + 2..];
+        if length == 0 {
+            break;
+        }
+    }
+    whole
 }

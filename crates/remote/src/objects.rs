@@ -1,0 +1,182 @@
+//! Stores of objects, which have names and no directories: how files and directories are made of them. A directory is what
+//! has objects below it, or an object whose name ends with a slash. Objects whose names no file can have are not shown.
+
+use vfs::{Name, Timestamp};
+
+use crate::backend::{Backend, Meta, MetaKind, Mode, below};
+use crate::failure::{Failure, Why};
+use crate::hash::sha256;
+use crate::http::Answer;
+
+/// A store of objects. Names are whole; each operation is one request, tried again as it is useful.
+#[allow(clippy::missing_errors_doc, reason = "every operation says why the other side refused")]
+pub trait Objects: Send + Sync + std::fmt::Debug {
+    /// What all names begin with; empty for all of the store.
+    fn prefix(&self) -> &str;
+
+    /// Some of what begins so, up to the next slash.
+    fn page(&self, start: &str, after: &str, most: usize) -> Result<Page, Failure>;
+
+    /// What is known of one.
+    fn look(&self, key: &str) -> Result<Meta, Failure>;
+
+    /// A part of the version that is known; never an empty one.
+    fn get(&self, key: &str, part: &Part<'_>) -> Result<Vec<u8>, Failure>;
+
+    /// Writes a whole one.
+    fn put(&self, key: &str, bytes: &[u8], mode: Mode) -> Result<Meta, Failure>;
+
+    /// Removes one, if it is there.
+    fn delete(&self, key: &str) -> Result<(), Failure>;
+
+    /// Copies one as it is known.
+    fn copy(&self, from: &str, meta: &Meta, to: &str) -> Result<(), Failure>;
+}
+
+/// One answer of a listing.
+#[derive(Debug)]
+pub struct Page {
+    /// Names in the directory.
+    pub(crate) names: Vec<(String, Meta)>,
+    /// Whether there is anything, also what has no name of its own.
+    pub(crate) is_there: bool,
+    /// Where the next one begins.
+    pub(crate) next: Option<String>,
+}
+
+/// A part of an object.
+#[derive(Clone, Copy, Debug)]
+pub struct Part<'a> {
+    pub(crate) meta: &'a Meta,
+    pub(crate) from: u64,
+    pub(crate) length: u64,
+}
+
+impl Part<'_> {
+    /// As a header asks for it.
+    pub(crate) fn range(&self) -> String {
+        format!("bytes={}-{}", self.from, self.from + self.length - 1)
+    }
+
+    /// Its bytes, if the answer has them and no others.
+    pub(crate) fn judged(&self, answer: Answer) -> Result<Vec<u8>, Why> {
+        let &Self { meta, from, length } = self;
+        let found = answer.body.len() as u64;
+        let range = format!("bytes {from}-{}/{}", from + length - 1, meta.size);
+        match answer.status {
+            206 if found != length => Err(Why::Length { expected: length, found }),
+            206 if answer.header("content-range") != Some(&range) => {
+                Err(Why::Answer("another part than was asked for"))
+            }
+            206 => check(meta, length, answer.body),
+            200 if from == 0 && found == length && length == meta.size => {
+                check(meta, length, answer.body)
+            }
+            200 => Err(Why::Length { expected: length, found }),
+            416 => Err(Why::Changed),
+            status => Err(crate::http::refused(status)),
+        }
+    }
+}
+
+/// Whether the bytes are those of a whole file's hash.
+pub(crate) fn check(meta: &Meta, length: u64, bytes: Vec<u8>) -> Result<Vec<u8>, Why> {
+    match meta.sha256 {
+        Some(hash) if length == meta.size && sha256(&bytes) != hash => Err(Why::Checksum),
+        _ => Ok(bytes),
+    }
+}
+
+/// What is known of every directory.
+pub(crate) fn directory() -> Meta {
+    Meta {
+        kind: MetaKind::Directory,
+        size: 0,
+        modified: Timestamp::default(),
+        version: String::new(),
+        id: String::new(),
+        sha256: None,
+    }
+}
+
+fn key(store: &impl Objects, path: &str) -> String {
+    if path.is_empty() { store.prefix().to_owned() } else { below(store.prefix(), path) }
+}
+
+/// What the names in a directory begin with.
+fn start(store: &impl Objects, path: &str) -> String {
+    let key = key(store, path);
+    if key.is_empty() { key } else { format!("{key}/") }
+}
+
+impl<Store: Objects> Backend for Store {
+    fn renames_directories(&self) -> bool {
+        false
+    }
+
+    fn stat(&self, path: &str) -> Result<Meta, Failure> {
+        // What has something below it is a directory, whatever object has its name.
+        if path.is_empty() || self.page(&start(self, path), "", 1)?.is_there {
+            return Ok(directory());
+        }
+        self.look(&key(self, path))
+    }
+
+    fn list(&self, path: &str, most: usize) -> Result<Vec<(String, Meta)>, Failure> {
+        let start = start(self, path);
+        let (mut found, mut after) = (Vec::new(), String::new());
+        loop {
+            let page = self.page(&start, &after, PAGE)?;
+            found.extend(
+                page.names.into_iter().filter(|(name, _)| Name::new(name.as_bytes()).is_ok()),
+            );
+            if found.len() > most {
+                return Err(Failure { action: format!("list `{start}`"), why: Why::TooLarge });
+            }
+            match page.next {
+                Some(next) if next != after => after = next,
+                _ => break,
+            }
+        }
+        // A directory hides an object of the same name.
+        found.sort_by(|one, other| {
+            (&one.0, one.1.kind == MetaKind::File).cmp(&(&other.0, other.1.kind == MetaKind::File))
+        });
+        found.dedup_by(|one, other| one.0 == other.0);
+        Ok(found)
+    }
+
+    fn read(&self, path: &str, meta: &Meta, from: u64, length: u64) -> Result<Vec<u8>, Failure> {
+        match length {
+            0 => Ok(Vec::new()),
+            _ => self.get(&key(self, path), &Part { meta, from, length }),
+        }
+    }
+
+    fn write(&self, path: &str, bytes: &[u8], mode: Mode) -> Result<Meta, Failure> {
+        self.put(&key(self, path), bytes, mode)
+    }
+
+    fn make_directory(&self, path: &str) -> Result<Meta, Failure> {
+        self.put(&start(self, path), b"", Mode::Replace).map(|_| directory())
+    }
+
+    fn remove(&self, path: &str, meta: &Meta) -> Result<(), Failure> {
+        match meta.kind {
+            MetaKind::File => self.delete(&key(self, path)),
+            MetaKind::Directory => self.delete(&start(self, path)),
+        }
+    }
+
+    fn rename(&self, from: &str, meta: &Meta, to: &str) -> Result<(), Failure> {
+        let source = key(self, from);
+        if meta.kind == MetaKind::Directory {
+            return Err(Failure { action: format!("rename `{source}`"), why: Why::Unable });
+        }
+        self.copy(&source, meta, &key(self, to))?;
+        self.delete(&source)
+    }
+}
+
+/// How many names come in one answer.
+const PAGE: usize = 1000;
