@@ -22,14 +22,17 @@ mod servers;
 mod show;
 mod single;
 mod spawn;
+mod spawn_command;
 mod spawn_request;
 mod stop;
+mod types;
 mod work;
 
 pub use arguments::{AgentArguments, McpArguments, ReplArguments};
 pub use models::Models;
 pub use repl::repl;
 pub use single::agent;
+pub use spawn_command::{SpawnArguments, spawn};
 pub use work::Finish;
 
 use std::ffi::{OsStr, OsString};
