@@ -79,6 +79,12 @@ pub(crate) enum McpCommand {
 pub(crate) struct ServeArguments {
     #[command(flatten)]
     pub(crate) cage: CageArguments,
+    /// Serve HTTP on this address of loopback, such as `127.0.0.1:8930`, in place of standard streams
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<std::net::SocketAddr>,
+    /// The file with the token that clients show, made if it is missing; `mcp-token` in the state directory without it
+    #[arg(long, value_name = "FILE", requires = "listen")]
+    pub(crate) token_file: Option<PathBuf>,
     /// The tools, with commas between them; all without it
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) tools: Vec<String>,

@@ -9,6 +9,7 @@ mod arguments;
 mod aside;
 mod ask;
 mod caged;
+mod mcp_http;
 mod mcp_serve;
 mod mcp_wrap;
 pub mod model_service;

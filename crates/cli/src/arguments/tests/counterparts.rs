@@ -85,6 +85,7 @@ const TABLE: &[(&[&str], &[&str], Counterpart)] = &[
     (&["agent"], &["", "TASK"], Nowhere(OF_AGENTS)),
     (&["repl"], &[""], Nowhere(OF_AGENTS)),
     (&["mcp serve", "mcp wrap"], MCP, Nowhere("speaks with a client on standard streams")),
+    (&["mcp serve"], &["listen", "token-file"], Nowhere("an interface of its own")),
     (&["mcp wrap"], &["approve", "SERVER"], Nowhere("speaks with a client on standard streams")),
     (&["agent", "repl"], AGENTS, Nowhere(OF_AGENTS)),
     (&["spawn"], &["", "ro", "rw", "net", "env", "PROGRAM"], Nowhere("for programs in a cage")),
