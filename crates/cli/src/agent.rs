@@ -1,6 +1,6 @@
 //! `stockade agent`, `repl` and `mcp`: exit codes and messages around what `harness` does.
 
-use harness::{AgentArguments, Finish, McpArguments, ReplArguments, Tell};
+use harness::{AgentArguments, Finish, McpArguments, ReplArguments, Tell, ToolArguments};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -19,6 +19,11 @@ pub(crate) fn repl(arguments: &ReplArguments, messages: Messages) -> Result<Exit
 /// Tools for agents of others, or servers of others.
 pub(crate) fn mcp(arguments: &McpArguments, messages: Messages) -> Result<Exit, Failure> {
     Ok(exit(harness::mcp(arguments, &Told(messages))?))
+}
+
+/// The tools themselves, in a cage.
+pub(crate) fn tool(arguments: &ToolArguments) -> Result<Exit, Failure> {
+    Ok(exit(harness::tool(arguments)?))
 }
 
 fn exit(finish: Finish) -> Exit {

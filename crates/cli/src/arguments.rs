@@ -114,6 +114,8 @@ pub(crate) enum Command {
     Mcp(Box<harness::McpArguments>),
     /// Start a program with less than the cage has that this one is in
     Spawn(Box<harness::SpawnArguments>),
+    /// The tools of agents, for a shell in a cage
+    Tool(Box<harness::ToolArguments>),
     /// Show the compiled cage: everything that the program would see, reach and use
     Check(Box<CheckArguments>),
     /// Say what the cage makes of a path, a host, a system call or a variable, and which rule says so

@@ -26,6 +26,7 @@ mod spawn;
 mod spawn_command;
 mod spawn_request;
 mod stop;
+mod tool_command;
 mod types;
 mod work;
 
@@ -34,6 +35,7 @@ pub use models::Models;
 pub use repl::repl;
 pub use single::agent;
 pub use spawn_command::{SpawnArguments, spawn};
+pub use tool_command::{ToolArguments, tool};
 pub use work::Finish;
 
 use std::ffi::{OsStr, OsString};

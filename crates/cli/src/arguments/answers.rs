@@ -47,7 +47,8 @@ impl Command {
             | Self::Schema(_)
             | Self::Completions(_)
             | Self::Man(_)
-            | Self::Spawn(_) => false,
+            | Self::Spawn(_)
+            | Self::Tool(_) => false,
         }
     }
 }

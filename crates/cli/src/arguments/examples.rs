@@ -52,6 +52,9 @@ pub(crate) const EXAMPLES: &[(&[&str], &str)] = &[
     (&["spawn"], "\
   stockade spawn --ro src --rw out -- ./generate     two directories of this cage, and no network
 "),
+    (&["tool", "run"], "\
+  stockade tool run grep '{\"pattern\": \"unsafe\", \"path\": \"src\"}'
+"),
     (&["mcp", "serve"], "\
   stockade mcp serve                             all tools, on a copy of the project
   stockade mcp serve --tools read,grep,list      to look alone

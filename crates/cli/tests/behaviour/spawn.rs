@@ -49,3 +49,27 @@ fn nothing_more_can_be_asked_for() {
         place.shell(&["--ro", ro, "--net", "example.com:443"], &network).says("PermissionError");
     }
 }
+
+/// V20, V21, V22: the tools of agents for a shell, in a cage alone, with what the cage has.
+#[test]
+fn a_shell_has_the_tools_of_agents() {
+    let place = Place::new();
+    place.write("a.txt", "one\ntwo\n");
+    let own = stockade_binary();
+    let (ro, own) = (own.to_str().unwrap(), own.display());
+    place.ask(["tool", "list"]).expect_code(0).prints("read ").prints("exec ");
+    place.ask(["tool", "doc", "read"]).expect_code(0).prints("\"path\"");
+    place.ask(["tool", "doc", "sudo"]).says("there is no tool `sudo`");
+    place.ask(["tool", "run", "read", "{\"path\": \"a.txt\"}"]).says("this is no cage");
+    let line = format!(
+        "'{own}' tool run read '{{\"path\": \"a.txt\"}}'; echo '{{\"command\": \"echo $((6*7))\"}}' | '{own}' tool run exec; \
+         '{own}' tool run read '{{\"path\": \"/root/x\"}}'; echo code $?; '{own}' tool run read nonsense; \
+         for n in 1 2 3 4 5 6 7 8 9 10; do '{own}' tool run exec \"{{\\\"command\\\": \\\"echo n$n\\\"}}\" > /tmp/r$n & done; wait; cat /tmp/r*"
+    );
+    let ended = place.shell(&["--ro", ".", "--ro", ro], &line);
+    ended.prints("1\tone").prints("42").prints("error: ").prints("code 1");
+    ended.says("no JSON object");
+    for number in 1..=10 {
+        ended.prints(&format!("n{number}\n"));
+    }
+}
