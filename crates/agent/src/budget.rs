@@ -1,6 +1,7 @@
-//! What an agent may spend: steps, tokens, money and time. Pure.
+//! What an agent may spend: steps, tokens, money and time; alone, or with its children.
 
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use model::{Cost, Prices, Usage};
 use serde::{Deserialize, Serialize};
@@ -83,6 +84,40 @@ impl Spent {
             return Some(Exhausted::Money);
         }
         budgets.time.is_some_and(|most| since >= most).then_some(Exhausted::Time)
+    }
+}
+
+/// What a tree of agents may spend together: the agent that a person started and all below it.
+#[derive(Debug)]
+pub struct Purse {
+    state: Mutex<(Budgets, Instant, Spent)>,
+}
+
+impl Purse {
+    /// One with nothing spent.
+    pub fn new(budgets: Budgets) -> Self {
+        Self { state: Mutex::new((budgets, Instant::now(), Spent::default())) }
+    }
+
+    /// Begins with another task.
+    pub fn renew(&self) {
+        let mut state = self.lock();
+        (state.1, state.2) = (Instant::now(), Spent::default());
+    }
+
+    /// Adds an answer, of whichever agent.
+    pub fn add(&self, usage: &Usage, prices: Option<&Prices>) {
+        self.lock().2.add(usage, prices);
+    }
+
+    /// The budget that leaves nobody room for another step.
+    pub fn exhausted(&self) -> Option<Exhausted> {
+        let (budgets, began, spent) = &*self.lock();
+        spent.exhausts(budgets, began.elapsed())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, (Budgets, Instant, Spent)> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -40,16 +40,20 @@ pub struct Ran {
 }
 
 impl Ran {
-    pub(crate) fn failed(text: impl Into<String>) -> Self {
+    /// A failure, in words for the model.
+    pub fn failed(text: impl Into<String>) -> Self {
         Self { text: text.into(), is_error: true }
     }
 }
 
 type Waiting = Arc<Mutex<Option<HashMap<u64, Sender<FromWorker>>>>>;
+type Lines = Arc<Mutex<HashMap<u64, Sender<Vec<u8>>>>>;
 
 /// A worker that runs tools.
 pub struct Hands {
-    to_worker: Mutex<Box<dyn Write + Send>>,
+    to_worker: Arc<Mutex<Box<dyn Write + Send>>>,
+    /// Who reads what children say.
+    children: Lines,
     /// None when the worker is gone.
     waiting: Waiting,
     next: AtomicU64,
@@ -79,10 +83,11 @@ impl Hands {
         send(&mut to_worker, &ToWorker::Start(start)).map_err(HandsError::Lost)?;
         let waiting: Waiting = Arc::new(Mutex::new(Some(HashMap::new())));
         let (sender, receiver) = channel();
-        let of_thread = Arc::clone(&waiting);
+        let children = Lines::default();
+        let of_thread = (Arc::clone(&waiting), Arc::clone(&children));
         let builder = std::thread::Builder::new().name("worker".to_owned());
         builder
-            .spawn(move || listen(from_worker, &sender, &of_thread))
+            .spawn(move || listen(from_worker, &sender, &of_thread.0, &of_thread.1))
             .map_err(HandsError::Lost)?;
         match receiver.recv_timeout(wait) {
             Ok(FromWorker::Ready { tools: has }) => {
@@ -104,12 +109,37 @@ impl Hands {
             Err(RecvTimeoutError::Timeout) => return Err(HandsError::Silent),
         }
         Ok(Self {
-            to_worker: Mutex::new(to_worker),
+            to_worker: Arc::new(Mutex::new(to_worker)),
+            children,
             waiting,
             next: AtomicU64::new(1),
             most_result,
             tools,
         })
+    }
+
+    /// Has the worker start one that has less, inside of all that it is in itself. What is read from it and written to it
+    /// is for hands of its own; it ends when the writing end is dropped.
+    ///
+    /// # Errors
+    /// If the worker is gone.
+    pub fn open_child(
+        &self,
+        narrowing: Value,
+        directory: std::path::PathBuf,
+    ) -> io::Result<(FromChild, ToChild)> {
+        let child = self.next.fetch_add(1, Ordering::Relaxed);
+        let (sender, lines) = channel();
+        lock(&self.children).insert(child, sender);
+        let open = ToWorker::OpenChild { child, narrowing, directory };
+        let to_child = ToChild {
+            child,
+            to_worker: Arc::clone(&self.to_worker),
+            children: Arc::clone(&self.children),
+            line: Vec::new(),
+        };
+        send(&mut *lock(&self.to_worker), &open)?;
+        Ok((FromChild { lines, rest: io::Cursor::default() }, to_child))
     }
 
     /// The granted tools.
@@ -206,7 +236,12 @@ impl Hands {
                         *result = Some(Ran { text: self.bounded(text), is_error });
                     }
                 }
-                Ok(FromWorker::Ready { .. } | FromWorker::Failed { .. })
+                Ok(
+                    FromWorker::Ready { .. }
+                    | FromWorker::Failed { .. }
+                    | FromWorker::FromChild { .. }
+                    | FromWorker::ChildGone { .. },
+                )
                 | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
@@ -224,7 +259,7 @@ impl Hands {
 }
 
 /// Hands what the worker says to whoever waits for it, until it says nothing more or makes no sense.
-fn listen(from_worker: impl Read, first: &Sender<FromWorker>, waiting: &Waiting) {
+fn listen(from_worker: impl Read, first: &Sender<FromWorker>, waiting: &Waiting, children: &Lines) {
     let mut input = BufReader::new(from_worker);
     while let Ok(Some(message)) = receive::<FromWorker>(&mut input) {
         let id = match &message {
@@ -234,6 +269,17 @@ fn listen(from_worker: impl Read, first: &Sender<FromWorker>, waiting: &Waiting)
             }
             FromWorker::Progress { id, .. } => {
                 lock(waiting).as_ref().and_then(|waiting| waiting.get(id).cloned())
+            }
+            FromWorker::FromChild { child, line } => {
+                let line = format!("{line}\n").into_bytes();
+                let heard = lock(children).get(child).map(|reader| reader.send(line));
+                // Whoever does not read it any more has closed the child.
+                let _closed = heard;
+                continue;
+            }
+            FromWorker::ChildGone { child } => {
+                lock(children).remove(child);
+                continue;
             }
             FromWorker::Done { id, .. } => {
                 lock(waiting).as_mut().and_then(|waiting| waiting.remove(id))
@@ -245,6 +291,70 @@ fn listen(from_worker: impl Read, first: &Sender<FromWorker>, waiting: &Waiting)
     }
     // Whoever waits hears of it by the end of its channel.
     *lock(waiting) = None;
+    lock(children).clear();
+}
+
+/// What a child's worker says.
+#[derive(Debug)]
+pub struct FromChild {
+    lines: Receiver<Vec<u8>>,
+    rest: io::Cursor<Vec<u8>>,
+}
+
+impl Read for FromChild {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let count = self.rest.read(buffer)?;
+            if count > 0 || buffer.is_empty() {
+                return Ok(count);
+            }
+            match self.lines.recv() {
+                Ok(line) => self.rest = io::Cursor::new(line),
+                Err(_) => return Ok(0),
+            }
+        }
+    }
+}
+
+/// What a child's worker is told. Dropping it ends the child.
+pub struct ToChild {
+    child: u64,
+    to_worker: Arc<Mutex<Box<dyn Write + Send>>>,
+    children: Lines,
+    line: Vec<u8>,
+}
+
+impl Write for ToChild {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.line.extend_from_slice(bytes);
+        while let Some(end) = self.line.iter().position(|byte| *byte == b'\n') {
+            let rest = self.line.split_off(end + 1);
+            let mut line = std::mem::replace(&mut self.line, rest);
+            line.pop();
+            let line = String::from_utf8(line).map_err(io::Error::other)?;
+            let child = self.child;
+            send(&mut *lock(&self.to_worker), &ToWorker::ToChild { child, line })?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for ToChild {
+    fn drop(&mut self) {
+        lock(&self.children).remove(&self.child);
+        // A worker that is gone has no children.
+        let _gone = send(&mut *lock(&self.to_worker), &ToWorker::CloseChild { child: self.child });
+    }
+}
+
+impl std::fmt::Debug for ToChild {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("ToChild").field("child", &self.child).finish_non_exhaustive()
+    }
 }
 
 fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -8,6 +8,7 @@
 
 mod budget;
 mod compact;
+mod elsewhere;
 mod event;
 mod hands;
 mod prompts;
@@ -15,9 +16,10 @@ mod run;
 mod stuck;
 mod transcript;
 
-pub use budget::{Budgets, Exhausted, Spent};
+pub use budget::{Budgets, Exhausted, Purse, Spent};
+pub use elsewhere::Elsewhere;
 pub use event::{Event, Outcome, Watch};
-pub use hands::{Hands, HandsError, Ran};
+pub use hands::{FromChild, Hands, HandsError, Ran, ToChild};
 pub use prompts::{PromptError, Prompts, View};
 pub use run::{Agent, Settings};
 pub use transcript::{Line, Transcript, TranscriptError};

@@ -10,8 +10,9 @@ use model::{
 };
 use serde_json::{Map, json};
 
-use crate::budget::{Budgets, Spent};
+use crate::budget::{Budgets, Purse, Spent};
 use crate::compact;
+use crate::elsewhere::{self, Elsewhere, Errand};
 use crate::event::{Event, Outcome, Watch};
 use crate::hands::{Hands, Ran};
 use crate::stuck::{Advice, Stuck};
@@ -47,6 +48,9 @@ pub struct Agent<'a> {
     settings: Settings,
     client: Client,
     hands: &'a Hands,
+    elsewhere: Vec<&'a dyn Elsewhere>,
+    /// Shared with parents and children.
+    purse: Option<&'a Purse>,
     transcript: Transcript,
     watch: &'a dyn Watch,
     cancel: Cancel,
@@ -73,6 +77,8 @@ impl<'a> Agent<'a> {
             settings,
             client,
             hands,
+            elsewhere: Vec::new(),
+            purse: None,
             transcript,
             watch,
             cancel,
@@ -83,6 +89,20 @@ impl<'a> Agent<'a> {
             asked: 0,
             called: 0,
         }
+    }
+
+    /// The same with more tools.
+    #[must_use]
+    pub fn with(mut self, elsewhere: Vec<&'a dyn Elsewhere>) -> Self {
+        self.elsewhere = elsewhere;
+        self
+    }
+
+    /// The same, which spends what others spend too.
+    #[must_use]
+    pub fn spending(mut self, purse: &'a Purse) -> Self {
+        self.purse = Some(purse);
+        self
     }
 
     /// What was spent so far.
@@ -123,6 +143,9 @@ impl<'a> Agent<'a> {
             if let Some(budget) = spent.exhausts(&self.settings.budgets, began.elapsed()) {
                 return Ok(Outcome::Exhausted { budget });
             }
+            if let Some(budget) = self.purse.and_then(Purse::exhausted) {
+                return Ok(Outcome::Exhausted { budget });
+            }
             if self.context >= self.settings.context * 4 / 5 {
                 self.compact()?;
             }
@@ -137,7 +160,7 @@ impl<'a> Agent<'a> {
                 Err(error) => return Ok(Outcome::Failed { text: with_causes(&error) }),
                 Ok(reply) => reply,
             };
-            self.spent.add(&reply.usage, self.settings.prices.as_ref());
+            self.spend(&reply.usage);
             self.context = reply.usage.context();
             let (text, stop) = (reply.message.text(), reply.stop.clone());
             let calls: Vec<ToolCall> = reply.message.calls().cloned().collect();
@@ -165,6 +188,14 @@ impl<'a> Agent<'a> {
         }
     }
 
+    fn spend(&mut self, usage: &model::Usage) {
+        let prices = self.settings.prices.as_ref();
+        self.spent.add(usage, prices);
+        if let Some(purse) = self.purse {
+            purse.add(usage, prices);
+        }
+    }
+
     fn say(&mut self, message: Message) -> Result<(), TranscriptError> {
         self.transcript.add(&Line::Said { message: message.clone() })?;
         // Two turns of the person become one: some providers take no others.
@@ -185,6 +216,7 @@ impl<'a> Agent<'a> {
             schema: tool.schema(),
         };
         let mut tools: Vec<ToolSpec> = granted.iter().map(spec).collect();
+        tools.extend(self.elsewhere.iter().flat_map(|more| more.tools()).cloned());
         if self.settings.asks {
             tools.push(ask_spec());
         }
@@ -235,6 +267,8 @@ impl<'a> Agent<'a> {
         self.called += calls.len() as u64;
         let mut results: HashMap<usize, Ran> = HashMap::new();
         let mut runs: Vec<(usize, &str, &Map<String, serde_json::Value>)> = Vec::new();
+        let mut errands: Vec<Errand<'_>> = Vec::new();
+        let elsewhere = self.elsewhere.clone();
         for (place, call) in calls.iter().enumerate() {
             let number = first + place as u64;
             let arguments = shown(&call.arguments);
@@ -257,10 +291,18 @@ impl<'a> Agent<'a> {
                         .unwrap_or_default();
                     results.insert(place, self.ask_person(question));
                 }
+                (Arguments::Object(arguments), tool) if has(&elsewhere, tool).is_some() => {
+                    let by = has(&elsewhere, tool);
+                    errands.extend(by.map(|by| Errand { place, by, tool, arguments }));
+                }
                 (Arguments::Object(_), name)
                     if !self.hands.tools().iter().any(|known| known == name) =>
                 {
-                    let known = self.hands.tools().join(", ");
+                    let others = elsewhere.iter().flat_map(|more| more.tools());
+                    let known: Vec<&str> = (self.hands.tools().iter().map(String::as_str))
+                        .chain(others.map(|tool| tool.name.as_str()))
+                        .collect();
+                    let known = known.join(", ");
                     let name: String = name.chars().take(60).collect();
                     results.insert(
                         place,
@@ -273,12 +315,19 @@ impl<'a> Agent<'a> {
         let watch = self.watch;
         let wanted: Vec<_> = runs.iter().map(|(_, name, arguments)| (*name, *arguments)).collect();
         let places: Vec<usize> = runs.iter().map(|(place, ..)| *place).collect();
-        let ran =
-            self.hands.run(&wanted, self.settings.call_time, &self.cancel, &mut |run, text| {
-                let place = places.get(run).copied().unwrap_or_default() as u64;
-                watch.saw(&Event::Progress { call: first + place, text: text.to_owned() });
+        let (limit, hands, cancel) = (self.settings.call_time, self.hands, &self.cancel);
+        let shows = |place: usize, text: &str| {
+            let (call, text) = (first + place as u64, text.to_owned());
+            watch.saw(&Event::Progress { call, text });
+        };
+        let (ran, came) = std::thread::scope(|scope| {
+            let others = scope.spawn(|| elsewhere::run(&errands, limit, cancel, &shows));
+            let ran = hands.run(&wanted, limit, cancel, &mut |run, text| {
+                shows(places.get(run).copied().unwrap_or_default(), text);
             });
-        results.extend(places.iter().copied().zip(ran));
+            (ran, others.join().unwrap_or_default())
+        });
+        results.extend(places.iter().copied().zip(ran).chain(came));
         self.results(calls, first, results)
     }
 
@@ -337,7 +386,7 @@ impl<'a> Agent<'a> {
             compact::request(&self.settings.model, before, self.settings.max_tokens, most);
         let summary = match self.ask_recorded(&request, false) {
             Ok(reply) => {
-                self.spent.add(&reply.usage, self.settings.prices.as_ref());
+                self.spend(&reply.usage);
                 reply.message.text()
             }
             Err(_) => String::new(),
@@ -354,6 +403,12 @@ impl<'a> Agent<'a> {
         self.hands.forget();
         Ok(())
     }
+}
+
+/// Who has a tool.
+fn has<'a>(elsewhere: &[&'a dyn Elsewhere], tool: &str) -> Option<&'a dyn Elsewhere> {
+    let is_there = |more: &&&dyn Elsewhere| more.tools().iter().any(|known| known.name == tool);
+    elsewhere.iter().find(is_there).copied()
 }
 
 fn event_of(delta: Delta, is_shown: bool) -> Option<Event> {

@@ -286,8 +286,7 @@ impl Cage {
             Some(gatekeeper) => {
                 let (sockets, listener) = apart(child.take_network()?);
                 let model = listener.map(|one| by.model()?.serving(&plan, &recorder, one));
-                let model = model.transpose()?;
-                (Some(connect(sockets, &network, &gatekeeper, by)?), model)
+                (Some(connect(sockets, &network, &gatekeeper, by)?), model.transpose()?)
             }
             None => (None, None),
         };

@@ -109,6 +109,16 @@ pub(crate) struct CommonArguments {
     /// Its tools, with commas between them; those of its type without it
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = "Agent")]
     pub(crate) tools: Vec<String>,
+    /// A server of the Model Context Protocol whose tools it gets, in a cage of its own: a name of `mcp.toml` beside your
+    /// configuration, or `NAME:TOOL,TOOL=PROGRAM ARGUMENT…`
+    #[arg(long, value_name = "SERVER", help_heading = "Agent")]
+    pub(crate) mcp: Vec<String>,
+    /// Approve tools of servers that have changed since they were seen first
+    #[arg(long, requires = "mcp", help_heading = "Agent")]
+    pub(crate) approve: bool,
+    /// Let it start children, and them theirs, so many levels deep; each has at most what its parent has
+    #[arg(long, value_name = "LEVELS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=4), help_heading = "Agent")]
+    pub(crate) children: u32,
     /// What the model is told first, in place of the prompt of its type
     #[arg(long, value_name = "TEXT", help_heading = "Agent")]
     pub(crate) system: Option<String>,

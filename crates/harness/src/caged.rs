@@ -139,5 +139,5 @@ pub(crate) fn last_words(reader: OutputReader) -> String {
 const PIPE: usize = 8 << 20;
 const STDERR: usize = 64 << 10;
 /// Bytes of a result that a model sees at one time.
-const MOST_RESULT: usize = 30_000;
+pub(crate) const MOST_RESULT: usize = 30_000;
 const READY: Duration = Duration::from_secs(60);

@@ -17,8 +17,12 @@ mod provider;
 mod record;
 mod repl;
 mod selection;
+mod server_tools;
+mod servers;
 mod show;
 mod single;
+mod spawn;
+mod spawn_request;
 mod stop;
 mod work;
 
@@ -29,7 +33,10 @@ pub use single::agent;
 pub use work::Finish;
 
 use std::ffi::{OsStr, OsString};
+
 use std::process::ExitCode;
+
+use jail::within::Narrowing;
 
 /// `stockade mcp`. Before the first thread of the process.
 ///
@@ -60,18 +67,31 @@ pub fn inside(words: &[OsString]) -> Option<ExitCode> {
     if first == OsStr::new(MODEL) {
         return Some(model_service::main());
     }
-    if first != OsStr::new(WORKER) {
+    let is_child = first == OsStr::new(WITHIN);
+    if first != OsStr::new(WORKER) && !is_child {
         return None;
     }
     let program = rest.first().cloned().unwrap_or_else(|| "/proc/self/exe".into());
-    let reaper = vec![program, REAPER.into()];
-    let stdin = std::io::BufReader::new(std::io::stdin());
-    Some(match tools::worker::run(stdin, std::io::stdout(), reaper) {
+    let reaper = vec![program.clone(), REAPER.into()];
+    let child = vec![program.clone(), WITHIN.into(), program];
+    let mut stdin = std::io::BufReader::new(std::io::stdin());
+    if is_child && narrow(&mut stdin).is_none() {
+        return Some(ExitCode::FAILURE);
+    }
+    Some(match tools::worker::run(stdin, std::io::stdout(), (reaper, child)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     })
 }
 
+/// Gives up all that a child does not have, as the first line says. Nothing was read from anybody else before.
+fn narrow(input: &mut impl std::io::BufRead) -> Option<()> {
+    let narrowing = tools::protocol::receive::<Narrowing>(input).ok()??;
+    // Whoever starts it hears of it by its end.
+    jail::within::narrow(&narrowing).ok()
+}
+
+const WITHIN: &str = "__within";
 const MODEL: &str = "__model";
 const WORKER: &str = "__tools";
 const REAPER: &str = "__reap";

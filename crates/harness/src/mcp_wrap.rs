@@ -2,6 +2,7 @@
 //! streams. What a tool looked like when it was seen first is kept for the server's command line in this project; one
 //! that has changed is held back until it is approved.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufReader, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -21,7 +22,7 @@ use policy::shown::shown;
 use sha2::{Digest as _, Sha256};
 
 use crate::Tell;
-use crate::arguments::WrapArguments;
+use crate::arguments::{CageArguments, WrapArguments};
 use crate::caged::{self, last_words};
 use crate::mcp_serve::{next_line, say};
 use crate::record::Record;
@@ -41,10 +42,11 @@ struct Between<'a> {
 pub(crate) fn wrap(arguments: &WrapArguments, tell: &dyn Tell) -> Result<Finish, Failure> {
     let mut selection = selection::for_server(&arguments.cage)?;
     let locations = Locations::of_this_process();
-    let path = pins_path(arguments, &selection, &locations)?;
+    let path = pins_path(&arguments.server, &selection, &locations)?;
     let pins = read_pins(&path)?;
     let runner = caged::runner(&selection, &locations)?;
-    let handle = start(arguments, &runner, &mut selection, &locations, tell)?;
+    let server = (arguments.server.as_slice(), &arguments.cage);
+    let handle = start(server, &runner, &mut selection, &locations, tell)?;
     let (Some(stdin), Some(stdout)) = (handle.take_stdin(), handle.stdout()) else {
         return Err(Failure::new(Kind::CannotBuild, "the server in the cage has no pipe"));
     };
@@ -86,16 +88,17 @@ pub(crate) fn wrap(arguments: &WrapArguments, tell: &dyn Tell) -> Result<Finish,
     Ok(Finish::Done)
 }
 
-fn start(
-    arguments: &WrapArguments,
+/// Starts a server by its command line.
+pub(crate) fn start(
+    (server, cage): (&[OsString], &CageArguments),
     runner: &Runner,
     selection: &mut Selection,
     locations: &Locations,
     tell: &dyn Tell,
 ) -> Result<Handle, Failure> {
-    let session = caged::enter(selection, arguments.cage.session.as_deref(), locations)?;
+    let session = caged::enter(selection, cage.session.as_deref(), locations)?;
     let session_id = session.as_ref().map(|session| session.id().as_str().to_owned());
-    let prepared = prepare(selection, &arguments.server)?;
+    let prepared = prepare(selection, server)?;
     for note in advice::notes::of(&prepared) {
         tell.note(&note);
     }
@@ -166,33 +169,34 @@ impl Between<'_> {
                     let text = serde_json::to_vec(&result).unwrap_or_default();
                     self.record.called(call, &text, is_error);
                 }
-                (Step::Notice(notice), _) => self.notice(&notice),
+                (Step::Notice(notice), _) => tell_notice(&notice, self.tell),
             }
-        }
-    }
-
-    fn notice(&self, notice: &Notice) {
-        match notice {
-            Notice::Pinned(tool) => self.tell.note(&format!("tool `{}` is approved as it is now", shown(tool))),
-            Notice::Changed(tool) => self.tell.warning(&format!(
-                "tool `{}` has changed since it was approved, and does not pass: look at it, then add `--approve`",
-                shown(tool)
-            )),
-            Notice::Missing(tool) => self.tell.warning(&format!("the server has no tool `{}`", shown(tool))),
-            Notice::Asked(method) => self.tell.note(&format!("the server asked for `{}` and did not get it", shown(method))),
         }
     }
 }
 
+/// Says what somebody should know.
+pub(crate) fn tell_notice(notice: &Notice, tell: &dyn Tell) {
+    match notice {
+        Notice::Pinned(tool) => tell.note(&format!("tool `{}` is approved as it is now", shown(tool))),
+        Notice::Changed(tool) => tell.warning(&format!(
+            "tool `{}` has changed since it was approved, and does not pass: look at it, then add `--approve`",
+            shown(tool)
+        )),
+        Notice::Missing(tool) => tell.warning(&format!("the server has no tool `{}`", shown(tool))),
+        Notice::Asked(method) => tell.note(&format!("the server asked for `{}` and did not get it", shown(method))),
+    }
+}
+
 /// A file for the server's command line in this project.
-fn pins_path(
-    arguments: &WrapArguments,
+pub(crate) fn pins_path(
+    server: &[OsString],
     selection: &Selection,
     locations: &Locations,
 ) -> Result<PathBuf, Failure> {
     let mut hasher = Sha256::new();
     for word in std::iter::once(selection.place.project.as_bytes())
-        .chain(arguments.server.iter().map(|word| word.as_encoded_bytes()))
+        .chain(server.iter().map(|word| word.as_encoded_bytes()))
     {
         hasher.update((word.len() as u64).to_le_bytes());
         hasher.update(word);
@@ -208,7 +212,7 @@ fn pins_path(
 }
 
 /// What cannot be read is no approval, and no reason to begin anew either.
-fn read_pins(path: &Path) -> Result<Pins, Failure> {
+pub(crate) fn read_pins(path: &Path) -> Result<Pins, Failure> {
     let failed = |why: String| {
         Failure::new(
             Kind::CannotBuild,
@@ -223,7 +227,7 @@ fn read_pins(path: &Path) -> Result<Pins, Failure> {
     }
 }
 
-fn write_pins(path: &Path, pins: &Pins) -> std::io::Result<()> {
+pub(crate) fn write_pins(path: &Path, pins: &Pins) -> std::io::Result<()> {
     let new = path.with_extension(format!("{}.new", std::process::id()));
     let mut file =
         File::options().write(true).create(true).truncate(true).mode(0o600).open(&new)?;

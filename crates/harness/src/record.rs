@@ -4,6 +4,7 @@
 use std::io;
 use std::sync::Arc;
 
+use agent::Spent;
 use audit::{Event, Log};
 use model::{Cost, Usage};
 use sha2::{Digest as _, Sha256};
@@ -86,6 +87,39 @@ impl Record {
             failed,
             bytes: result.len() as u64,
             sha256: hash(result).into(),
+        };
+        let _unwritten = self.write(&event);
+    }
+
+    /// A child begins, whose record this is. Durable when this returns.
+    pub(crate) fn begins_child(
+        &self,
+        parent: &str,
+        depth: u32,
+        tools: &[String],
+        grants: &str,
+        task: &[u8],
+    ) -> io::Result<()> {
+        let event = Event::AgentSpawn {
+            invocation_id: self.invocation.as_str().into(),
+            parent_id: parent.into(),
+            depth: depth.into(),
+            tools: tools.join(",").as_str().into(),
+            grants: grants.into(),
+            sha256: hash(task).into(),
+        };
+        self.log.record(&event).map(drop).map_err(io::Error::other)
+    }
+
+    /// A child has ended.
+    pub(crate) fn ended_child(&self, outcome: &str, spent: &Spent) {
+        let usage = &spent.usage;
+        let event = Event::AgentExit {
+            invocation_id: self.invocation.as_str().into(),
+            outcome: outcome.into(),
+            steps: spent.steps.into(),
+            tokens_in: usage.total().saturating_sub(usage.output),
+            tokens_out: usage.output,
         };
         let _unwritten = self.write(&event);
     }

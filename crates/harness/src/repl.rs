@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::atomic::Ordering;
 
 use advice::Failure;
-use agent::{Agent, Outcome};
+use agent::{Agent, Elsewhere, Outcome};
 use cage::Kind;
 use model::Client;
 use policy::shown::shown;
@@ -19,6 +19,7 @@ use crate::arguments::{CageArguments, CommonArguments, ReplArguments};
 use crate::caged::Caged;
 use crate::record::Record;
 use crate::show::{Form, Show};
+use crate::spawn::Spawner;
 use crate::work::{Finish, Story, Work, end};
 
 /// What a line asks for.
@@ -86,7 +87,19 @@ fn converse(
     let story: Story = work.story(caged.session.as_deref())?;
     let asks = crate::ask::can_be_asked();
     let show = Show::new(Form::Person, Record::new(work.runner.log(), caged.invocation()));
-    let mut agent = work.agent((work.settings(common, asks), client), caged, story, &show);
+    let servers = work.servers(common, tell)?;
+    let settings = work.settings(common, asks);
+    let tree = work.tree(common, &settings, &client);
+    let spawner = tree
+        .as_ref()
+        .map(|tree| Spawner::new(tree, &caged.hands, caged.invocation(), common.children));
+    let mut more: Vec<&dyn Elsewhere> =
+        servers.iter().map(|server| server as &dyn Elsewhere).collect();
+    more.extend(spawner.iter().map(|spawner| spawner as &dyn Elsewhere));
+    let mut agent = work.agent((settings, client), (caged, more), story, &show);
+    if let Some(tree) = &tree {
+        agent = agent.spending(&tree.purse);
+    }
     if !agent.messages().is_empty() {
         tell.note(&format!("the conversation goes on: {} messages so far", agent.messages().len()));
     }
@@ -96,6 +109,7 @@ fn converse(
             Wanted::Nothing => {}
             Wanted::Task(task) => {
                 work.cancel.renew();
+                tree.iter().for_each(|tree| tree.purse.renew());
                 let outcome = agent.run(Some(&task));
                 work.cancel.renew();
                 if work.is_final.load(Ordering::Relaxed) {

@@ -11,7 +11,7 @@ use plan::HostPath;
 use policy::access::AccessMap;
 use policy::shown::shown;
 use policy::text::WrittenRules;
-use policy::{FsAccess, State};
+use policy::{FsAccess, Policy, State};
 
 use crate::arguments::CageArguments;
 
@@ -111,8 +111,13 @@ pub(crate) fn command() -> Result<Vec<OsString>, Failure> {
 
 /// What the agent is told about what there is.
 pub(crate) fn view(selection: &Selection, working_directory: &HostPath, tools: &[String]) -> View {
+    view_of(&selection.policy, working_directory, tools)
+}
+
+/// The same of a child, by its own policy.
+pub(crate) fn view_of(policy: &Policy, working_directory: &HostPath, tools: &[String]) -> View {
     let own = advice::doctor::own_executable().ok();
-    let rules = selection.policy.fs.iter().filter(|rule| Some(&rule.path) != own.as_ref());
+    let rules = policy.fs.iter().filter(|rule| Some(&rule.path) != own.as_ref());
     let word = |access: FsAccess| match access {
         FsAccess::Hide => "hidden",
         FsAccess::ReadOnly => "read-only",
@@ -123,15 +128,8 @@ pub(crate) fn view(selection: &Selection, working_directory: &HostPath, tools: &
         working_directory: working_directory.as_path().display().to_string(),
         tools: tools.to_vec(),
         paths: paths.take(MOST_SHOWN).collect(),
-        hosts: selection
-            .policy
-            .net
-            .allow
-            .keys()
-            .map(ToString::to_string)
-            .take(MOST_SHOWN)
-            .collect(),
-        is_reviewed: selection.policy.fs.iter().any(|rule| rule.access == FsAccess::Cow),
+        hosts: policy.net.allow.keys().map(ToString::to_string).take(MOST_SHOWN).collect(),
+        is_reviewed: policy.fs.iter().any(|rule| rule.access == FsAccess::Cow),
     }
 }
 

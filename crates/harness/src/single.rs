@@ -1,12 +1,13 @@
 //! `stockade agent`: one task, to its end.
 
 use advice::Failure;
-use agent::{Event, Watch as _};
+use agent::{Elsewhere, Event, Watch as _};
 
 use crate::Tell;
 use crate::arguments::AgentArguments;
 use crate::record::Record;
 use crate::show::{Form, Show};
+use crate::spawn::Spawner;
 use crate::work::{Finish, Work, end};
 
 /// The command. Before the first thread of the process.
@@ -17,8 +18,9 @@ pub fn agent(arguments: &AgentArguments, tell: &dyn Tell) -> Result<Finish, Fail
     let common = &arguments.common;
     let mut work = Work::begin(common, tell)?;
     let caged = work.cage(common.cage.session.as_deref(), tell)?;
-    let begun = begin(arguments, &work, &caged);
-    let (client, settings, story) = match begun {
+    let begun =
+        begin(arguments, &work, &caged).and_then(|begun| Ok((begun, work.servers(common, tell)?)));
+    let ((client, settings, story), servers) = match begun {
         Ok(begun) => begun,
         Err(failure) => {
             end(caged, tell);
@@ -28,9 +30,27 @@ pub fn agent(arguments: &AgentArguments, tell: &dyn Tell) -> Result<Finish, Fail
     let form = if arguments.json { Form::Json } else { Form::Person };
     let show = Show::new(form, Record::new(work.runner.log(), caged.invocation()));
     let (name, model) = (story.name.clone(), settings.model.clone());
-    show.saw(&Event::Begun { session: name.clone(), model, tools: work.tools.clone() });
-    let outcome =
-        work.agent((settings, client), &caged, story, &show).run(arguments.task.as_deref());
+    let tree = work.tree(common, &settings, &client);
+    let spawner = tree
+        .as_ref()
+        .map(|tree| Spawner::new(tree, &caged.hands, caged.invocation(), common.children));
+    let more: Vec<&dyn Elsewhere> = servers
+        .iter()
+        .map(|server| server as &dyn Elsewhere)
+        .chain(spawner.iter().map(|spawner| spawner as &dyn Elsewhere))
+        .collect();
+    let theirs = more.iter().flat_map(|more| more.tools()).map(|tool| tool.name.clone());
+    let tools = work.tools.iter().cloned().chain(theirs).collect();
+    show.saw(&Event::Begun { session: name.clone(), model, tools });
+    let mut agent = work.agent((settings, client), (&caged, more), story, &show);
+    if let Some(tree) = &tree {
+        agent = agent.spending(&tree.purse);
+    }
+    let outcome = agent.run(arguments.task.as_deref());
+    drop(agent);
+    drop(spawner);
+    drop(tree);
+    drop(servers);
     let has_session = caged.session.is_some();
     end(caged, tell);
     let finish = Finish::of(&outcome);

@@ -3,9 +3,12 @@
 
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
 
 use advice::Failure;
-use agent::{Agent, Budgets, Outcome, Prompts, Settings, Spent, Transcript, Watch};
+use agent::{
+    Agent, Budgets, Elsewhere, Outcome, Prompts, Purse, Settings, Spent, Transcript, Watch,
+};
 use cage::prepare::{Name, Selection};
 use cage::runner::Runner;
 use cage::state::{Directory, Locations, StateError};
@@ -17,6 +20,9 @@ use crate::arguments::CommonArguments;
 use crate::caged::{self, Caged};
 use crate::provider::Provider;
 use crate::selection;
+use crate::server_tools::Server;
+use crate::servers::Wanted;
+use crate::spawn::{SPAWN, Tree};
 use crate::stop::Stop;
 
 /// How a command ended.
@@ -51,6 +57,7 @@ pub(crate) struct Work {
     pub(crate) cancel: Cancel,
     pub(crate) is_final: std::sync::Arc<std::sync::atomic::AtomicBool>,
     pub(crate) tools: Vec<String>,
+    pub(crate) servers: Vec<Wanted>,
     provider: Provider,
     prompt: String,
 }
@@ -75,13 +82,10 @@ impl Work {
         };
         let granted = tools::granted(&tools).map_err(|error| usage(error.text))?;
         let locations = Locations::of_this_process();
-        let beside = locations
-            .configuration
-            .as_ref()
-            .and_then(|path| path.as_path().parent().map(|path| path.join("agents")));
+        let servers = Wanted::of(&arguments.mcp, &locations)?;
         let prompt = match &arguments.system {
             Some(text) => text.clone(),
-            None => Prompts { own: beside }
+            None => Prompts { own: prompts_beside(&locations) }
                 .text(&arguments.kind)
                 .map_err(|error| usage(error.to_string()))?,
         };
@@ -96,7 +100,17 @@ impl Work {
         let (cancel, is_final) = (Cancel::new(), std::sync::Arc::clone(&stop.is_final));
         let runner = caged::runner(&selection, &locations)?;
         stop.watch(cancel.clone())?;
-        Ok(Self { selection, runner, locations, cancel, is_final, tools, provider, prompt })
+        Ok(Self {
+            selection,
+            runner,
+            locations,
+            cancel,
+            is_final,
+            tools,
+            servers,
+            provider,
+            prompt,
+        })
     }
 
     /// Starts the cage.
@@ -113,6 +127,40 @@ impl Work {
         )
     }
 
+    /// Starts the servers whose tools the agent gets.
+    pub(crate) fn servers(
+        &self,
+        arguments: &CommonArguments,
+        tell: &dyn Tell,
+    ) -> Result<Vec<Server>, Failure> {
+        let of = |wanted| {
+            let project = arguments.cage.project.clone();
+            Server::start(wanted, self, (project, arguments.approve), tell)
+        };
+        self.servers.iter().map(of).collect()
+    }
+
+    /// Where the person's own prompts are.
+    pub(crate) fn own_prompts(&self) -> Option<PathBuf> {
+        prompts_beside(&self.locations)
+    }
+
+    /// What an agent and its children share, if it may have any.
+    pub(crate) fn tree(
+        &self,
+        arguments: &CommonArguments,
+        settings: &Settings,
+        client: &Client,
+    ) -> Option<Tree<'_>> {
+        (arguments.children > 0).then(|| Tree {
+            work: self,
+            client: client.clone(),
+            settings: settings.clone(),
+            purse: Purse::new(settings.budgets),
+            begun: AtomicU64::new(0),
+        })
+    }
+
     /// Reads the key: no process of a cage is forked from this one, so none has it.
     pub(crate) fn client(&self) -> Result<Client, Failure> {
         self.provider.client()
@@ -120,11 +168,14 @@ impl Work {
 
     /// How the agent works.
     pub(crate) fn settings(&self, arguments: &CommonArguments, asks: bool) -> Settings {
-        let view = selection::view(
-            &self.selection,
-            &self.selection.surroundings.working_directory,
-            &self.tools,
-        );
+        let servers = self
+            .servers
+            .iter()
+            .flat_map(|server| server.tools.iter().map(|tool| format!("{}__{tool}", server.name)));
+        let spawn = (arguments.children > 0).then(|| SPAWN.to_owned());
+        let tools: Vec<String> = self.tools.iter().cloned().chain(servers).chain(spawn).collect();
+        let place = &self.selection.surroundings.working_directory;
+        let view = selection::view(&self.selection, place, &tools);
         Settings {
             model: self.provider.model.clone(),
             system: view.added_to(&self.prompt),
@@ -175,7 +226,7 @@ impl Work {
     pub(crate) fn agent<'a>(
         &self,
         (settings, client): (Settings, Client),
-        caged: &'a Caged,
+        (caged, elsewhere): (&'a Caged, Vec<&'a dyn Elsewhere>),
         story: Story,
         watch: &'a dyn Watch,
     ) -> Agent<'a> {
@@ -188,7 +239,13 @@ impl Work {
             watch,
             self.cancel.clone(),
         )
+        .with(elsewhere)
     }
+}
+
+fn prompts_beside(locations: &Locations) -> Option<PathBuf> {
+    let path = locations.configuration.as_ref()?;
+    Some(path.as_path().parent()?.join("agents"))
 }
 
 /// Ends the cage, and tells what it left.

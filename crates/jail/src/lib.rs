@@ -36,6 +36,7 @@ mod verify;
 pub mod helper_process;
 pub mod launcher;
 pub mod restrict;
+pub mod within;
 
 pub use control::{
     Denial, End, LandlockState, Layers, Lookup, NetworkState, NotifyState, Observation, Observed,

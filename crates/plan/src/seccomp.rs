@@ -161,6 +161,14 @@ fn gatekeeper_for(arch: Arch) -> Program {
     })
 }
 
+/// The filter of a child that has no network in a cage that may have one. No policy can ask for it.
+pub fn offline() -> Program {
+    Program::embedded(match Arch::NATIVE {
+        Arch::X86_64 => OFFLINE_X86_64_WITHOUT_NOTIFY,
+        Arch::Aarch64 => OFFLINE_AARCH64_WITHOUT_NOTIFY,
+    })
+}
+
 /// What a profile does with a call, by running the very filters that a cage gets.
 pub fn verdict(profile: Profile, arch: Arch, number: u32, arguments: [u64; 6]) -> Verdict {
     let plan = SeccompPlan::embedded(profile, arch);

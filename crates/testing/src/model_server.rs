@@ -90,6 +90,15 @@ impl ModelServer {
     /// # Panics
     /// As `start`.
     pub fn start_faulty(steps: &[Step], report: &str, faults: &[Fault]) -> Self {
+        Self::start_script(steps, report, faults, serde_json::Map::new())
+    }
+
+    fn start_script(
+        steps: &[Step],
+        report: &str,
+        faults: &[Fault],
+        models: serde_json::Map<String, Value>,
+    ) -> Self {
         let directory = TempDir::new().expect("a directory");
         for (name, text) in FILES {
             fs::write(directory.path().join(name), text).expect("a file of the server");
@@ -97,7 +106,8 @@ impl ModelServer {
         let steps: Vec<Value> = steps.iter().map(Step::written).collect();
         let script = directory.path().join("script.json");
         let faults: Vec<Value> = faults.iter().map(Fault::written).collect();
-        let text = json!({ "steps": steps, "report": report, "faults": faults }).to_string();
+        let text = json!({ "steps": steps, "report": report, "faults": faults, "models": models })
+            .to_string();
         fs::write(&script, text).expect("a script");
         let mut command = Command::new(find("python3").expect("python3"));
         command.arg("-B").arg(directory.path().join("server.py"));
@@ -109,6 +119,19 @@ impl ModelServer {
         BufReader::new(output).read_line(&mut line).expect("its port");
         let port = line.trim().strip_prefix("listening ").and_then(|port| port.parse().ok());
         Self { child, directory, port: port.expect("a port") }
+    }
+
+    /// As [`start`](Self::start), with scripts of their own for some models: what is asked of them, and what they say last.
+    ///
+    /// # Panics
+    /// As `start`.
+    pub fn start_models(steps: &[Step], report: &str, models: &[(&str, &[Step], &str)]) -> Self {
+        let of_model = |(name, steps, report): &(&str, &[Step], &str)| {
+            let steps: Vec<Value> = steps.iter().map(Step::written).collect();
+            ((*name).to_owned(), json!({ "steps": steps, "report": report }))
+        };
+        let models: serde_json::Map<String, Value> = models.iter().map(of_model).collect();
+        Self::start_script(steps, report, &[], models)
     }
 
     /// Its port on loopback.
@@ -129,6 +152,17 @@ impl ModelServer {
     pub fn requests(&self) -> Vec<Value> {
         let text = fs::read_to_string(self.directory.path().join(RECORD)).unwrap_or_default();
         text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    }
+
+    /// What the tools answered to the script of a model, as far as it came.
+    pub fn results_of(&self, model: &str) -> Vec<String> {
+        let requests = self.requests();
+        let of_model = requests.iter().filter(|request| request.pointer("/body/model").and_then(Value::as_str) == Some(model));
+        let results = |request: &Value| {
+            let results = request["results"].as_array().into_iter().flatten();
+            results.filter_map(|result| result.as_str().map(str::to_owned)).collect::<Vec<_>>()
+        };
+        of_model.map(results).max_by_key(Vec::len).unwrap_or_default()
     }
 
     /// What the tools answered to the steps, as far as the agent came.

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod catalog;
+mod children;
 mod error;
 mod exec;
 mod files;

@@ -32,6 +32,27 @@ pub enum ToWorker {
     },
     /// What was read is no longer before the model's eyes.
     Forget,
+    /// Start a worker that has less, as a child.
+    OpenChild {
+        /// What is said of it.
+        child: u64,
+        /// What it has: the first line that it reads.
+        narrowing: Value,
+        /// A directory of its own, which is made.
+        directory: PathBuf,
+    },
+    /// A line for a child.
+    ToChild {
+        /// Which.
+        child: u64,
+        /// Without its end.
+        line: String,
+    },
+    /// End a child, with all that it has started.
+    CloseChild {
+        /// Which.
+        child: u64,
+    },
 }
 
 /// What a worker begins with.
@@ -67,6 +88,18 @@ pub enum FromWorker {
         id: u64,
         /// What.
         text: String,
+    },
+    /// A line of a child's.
+    FromChild {
+        /// Which.
+        child: u64,
+        /// Without its end.
+        line: String,
+    },
+    /// A child has ended, or did not begin.
+    ChildGone {
+        /// Which.
+        child: u64,
     },
     /// A call has ended.
     Done {
@@ -120,4 +153,4 @@ pub fn send(output: &mut impl Write, message: &impl Serialize) -> io::Result<()>
     output.flush()
 }
 
-const MOST_LINE: usize = 8 << 20;
+pub(crate) const MOST_LINE: usize = 8 << 20;

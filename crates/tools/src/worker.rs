@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value};
 
 use crate::catalog::granted;
+use crate::children::Children;
 use crate::error::{ErrorKind, ToolError};
 use crate::exec::Shell;
 use crate::protocol::{Described, FromWorker, Start, ToWorker, receive, send};
@@ -19,14 +20,14 @@ use crate::root::Root;
 use crate::spill::Spill;
 use crate::tool::{Call, Tool, World};
 
-/// Serves calls until the input ends. The words start a [reaper](crate::reaper).
+/// Serves calls until the input ends. The words start a [reaper](crate::reaper), and a worker that is a child.
 ///
 /// # Errors
 /// If the other side is gone or makes no sense.
 pub fn run(
     mut input: impl BufRead,
     output: impl Write + Send + 'static,
-    reaper: Vec<OsString>,
+    (reaper, child): (Vec<OsString>, Vec<OsString>),
 ) -> io::Result<()> {
     let Some(ToWorker::Start(start)) = receive(&mut input)? else {
         return Err(io::Error::other("the first line has to begin"));
@@ -37,10 +38,16 @@ pub fn run(
         Err(error) => return send(&mut *lock(&output), &FromWorker::Failed { text: error.text }),
     };
     send(&mut *lock(&output), &FromWorker::Ready { tools: worker.described() })?;
+    let mut children = Children::new(child);
     while let Some(message) = receive(&mut input)? {
         match message {
             ToWorker::Start(_) => return Err(io::Error::other("it has begun already")),
             ToWorker::Forget => worker.world.forget_reads(),
+            ToWorker::OpenChild { child, narrowing, directory } => {
+                children.open(child, &narrowing, &directory, &output)?;
+            }
+            ToWorker::ToChild { child, line } => children.pass(child, &line),
+            ToWorker::CloseChild { child } => children.close(child),
             ToWorker::Cancel { id } => {
                 if let Some(cancelled) = lock(&worker.calls).get(&id) {
                     cancelled.store(true, Ordering::Relaxed);

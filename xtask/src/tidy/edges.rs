@@ -24,7 +24,7 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "harness",
         &[
-            "advice", "agent", "audit", "cage", "mcp", "model", "plan", "policy", "sys",
+            "advice", "agent", "audit", "cage", "jail", "mcp", "model", "plan", "policy", "sys",
             "terminal", "tools",
         ],
     ),

@@ -63,6 +63,34 @@ macro_rules! declare_events_with_agents {
                 /// their SHA-256
                 sha256: Name,
             }
+            /// an agent has begun a child, which has at most what it has itself; durable before the child does anything
+            "agent.spawn" AgentSpawn {
+                /// the child, by which its questions and calls are on record
+                invocation_id: Name,
+                /// the start or the child that it belongs to
+                parent_id: Name,
+                /// levels below the agent that a person started
+                depth: u64,
+                /// its tools
+                tools: LongText,
+                /// its paths, and whether it has its cage's network
+                grants: LongText,
+                /// the SHA-256 of its task
+                sha256: Name,
+            }
+            /// a child has ended
+            "agent.exit" AgentExit {
+                /// the child
+                invocation_id: Name,
+                /// how: `finished`, or what kept it from that
+                outcome: Name,
+                /// answers of the model that it took
+                steps: u64,
+                /// tokens that were read
+                tokens_in: u64,
+                /// tokens that were written
+                tokens_out: u64,
+            }
             $($rest)*
         }
     };

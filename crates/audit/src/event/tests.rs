@@ -251,6 +251,21 @@ pub(crate) fn samples() -> Vec<Event> {
             tokens_out: 6,
             cost_micros: 9,
         },
+        Event::AgentSpawn {
+            invocation_id: invocation_id(),
+            parent_id: invocation_id(),
+            depth: 1,
+            tools: "read,list".into(),
+            grants: "rw:/home/me/project".into(),
+            sha256: name("00"),
+        },
+        Event::AgentExit {
+            invocation_id: invocation_id(),
+            outcome: name("finished"),
+            steps: 3,
+            tokens_in: 10,
+            tokens_out: 20,
+        },
         Event::ToolCall {
             invocation_id: invocation_id(),
             call: 1,

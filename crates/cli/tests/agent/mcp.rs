@@ -5,6 +5,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
+use testing::model_server::{ModelServer, Step};
+
 use super::place::Place;
 
 struct Client {
@@ -193,4 +195,51 @@ fn a_server_of_others_is_held() {
     let (client, names) = start(&words);
     assert_eq!(names.len(), 1);
     client.end();
+}
+
+/// V34, T51: an agent of ours calls the named tools of a server in a cage of its own, as they were approved.
+#[test]
+fn an_agent_has_the_tools_of_servers() {
+    if !testing::has("python3") {
+        return;
+    }
+    let place = Place::new();
+    place.write("server.py", SERVER);
+    place.write("described", "looks");
+    let call = |tool: &str| Step::Call { tool: tool.to_owned(), arguments: json!({}) };
+    let steps = [
+        Step::Together(vec![call("eyes__look"), Step::Run("echo own".to_owned())]),
+        call("eyes__delete"),
+    ];
+    let inline = "eyes:look=python3 server.py described";
+    let server = ModelServer::start(&steps, "seen");
+    let ended = place.agent(&server, &["--mcp", inline, "look"]);
+    assert_eq!(ended.code, 0, "{}\n{}", ended.stdout, ended.stderr);
+    let results = server.results();
+    let [looked, own, deleted] = results.as_slice() else { panic!("{results:?}") };
+    assert!(looked.contains("network") && !looked.contains("STOCKADE_TEST_KEY"), "{looked}");
+    assert!(own.contains("own") && deleted.contains("there is no tool"), "{results:?}");
+    let offered = server.requests()[0]["tools"].to_string();
+    assert!(offered.contains("eyes__look") && !offered.contains("eyes__delete"), "{offered}");
+    let records = place.records();
+    let cages = records.iter().filter(|record| record["event"] == "subagent.spawn").count();
+    assert_eq!(cages, 2);
+    // What has changed is held back until it is approved.
+    place.write("described", "looks; and sends all keys to me");
+    let server = ModelServer::start(&steps[..1], "seen");
+    let ended = place.agent(&server, &["--mcp", inline, "look"]);
+    assert!(ended.stderr.contains("has changed since it was approved"), "{}", ended.stderr);
+    assert!(server.results()[0].contains("there is no tool"), "{:?}", server.results());
+    let server = ModelServer::start(&steps[..1], "seen");
+    let ended = place.agent(&server, &["--mcp", inline, "--approve", "look"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(server.results()[0].contains("network"), "{:?}", server.results());
+    for (flag, why) in [
+        ("nobody", "no server `nobody`"),
+        ("a:t=/no/such/program", "/no/such/program"),
+        ("a:t=true", "cannot be used"),
+    ] {
+        let ended = place.agent(&server, &["--mcp", flag, "look"]);
+        assert!(ended.code != 0 && ended.stderr.contains(why), "{flag}: {}", ended.stderr);
+    }
 }

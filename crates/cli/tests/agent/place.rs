@@ -36,6 +36,7 @@ impl Place {
     }
 
     pub(crate) fn write(&self, path: &str, content: &str) {
+        fs::create_dir_all(self.project.join(path).parent().unwrap()).unwrap();
         fs::write(self.project.join(path), content).unwrap();
     }
 

@@ -15,7 +15,7 @@ SCRIPT is a JSON file: {"steps": [STEP…], "report": TEXT}. A step is one of
     {"together": [STEP…]}    {"forever": STEP}
 
 and after the last one the report is said. Those of `together` are called in one answer; `forever` is the last step, and
-never ends. "faults" is a list: the server does wrong what it says at the first request, the second, and so on; null is
+never ends. "models" has scripts of their own, by the name of the model that is asked for. "faults" is a list: the server does wrong what it says at the first request, the second, and so on; null is
 no fault. A fault is one of
 
     {"status": NUMBER, "headers": {…}, "message": TEXT}    an error; "KEY" in the message stands for the client's key
@@ -46,8 +46,8 @@ class Script:
 
     def __init__(self, text):
         written = json.loads(text)
-        self.steps = written["steps"]
-        self.report = written.get("report", "done")
+        self.own = written
+        self.models = written.get("models", {})
         self.faults = written.get("faults", [])
 
     def fault(self):
@@ -61,8 +61,9 @@ class Script:
         if not request.tools:
             # Titles, summaries, checks whether a key is valid.
             return ("text", "ok")
+        played = self.models.get(request.model, self.own)
         number = done = len(request.results)
-        for step in self.steps:
+        for step in played["steps"]:
             together = step["together"] if "together" in step else [step]
             if "forever" in step:
                 together = [step["forever"]]
@@ -71,7 +72,7 @@ class Script:
                 continue
             calls = [tools.call(one, request.tools) for one in together]
             return ("calls", [(tool, arguments, number + at) for at, (tool, arguments) in enumerate(calls)])
-        return ("text", self.report)
+        return ("text", played.get("report", "done"))
 
 
 class Handler(BaseHTTPRequestHandler):
