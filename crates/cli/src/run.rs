@@ -29,6 +29,7 @@ use crate::detach::detach;
 use crate::egress::Egress;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::guest;
 use crate::message::Messages;
 use crate::network;
 use crate::prepare::Prepared;
@@ -43,7 +44,7 @@ pub(crate) type MaybePremade = Option<Result<Premade, StartError>>;
 
 /// The command.
 pub(crate) fn run(
-    arguments: RunArguments,
+    mut arguments: RunArguments,
     premade: MaybePremade,
     messages: Messages,
 ) -> Result<Exit, Failure> {
@@ -53,6 +54,7 @@ pub(crate) fn run(
         (None, false, true) => messages.verbose(),
         (None, false, false) => messages,
     };
+    guest::dispatch(&mut arguments)?;
     if arguments.detach {
         drop(premade);
         return detach(&arguments, messages);

@@ -6,6 +6,7 @@
 //! looks up what they stand for. Nothing here reads a policy or builds a cage: the program `stockade-guest` runs inside one.
 #![forbid(unsafe_code)]
 
+pub mod javascript;
 mod kind;
 mod limits;
 mod processor;

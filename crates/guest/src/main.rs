@@ -15,7 +15,7 @@ use std::time::Duration;
 use guest::wasm::Wasm;
 use guest::{End, GuestKind, GuestLimits, Input, Output, Preopen, Streams, World};
 use rustix::process::{Resource, Rlimit};
-use vfs::{At, Caller, FileSystem, Host, HostMode, Limits, OpenFlags};
+use vfs::{At, Caller, FileSystem, Host, Limits, OpenFlags};
 
 /// What is to be run, and how.
 struct Order {
@@ -64,9 +64,8 @@ fn run(order: &Order) -> Result<u8, Refused> {
     let source = read(&world, &program)?;
     let end = match order.language {
         Language::Wasm => run_wasm(&source, world)?,
-        Language::JavaScript => {
-            return Err(refused(CANNOT_RUN, "this build has no JavaScript".to_owned()));
-        }
+        Language::JavaScript => guest::javascript::run(&program, world)
+            .map_err(|error| refused(CANNOT_RUN, error.to_string()))?,
     };
     let name = String::from_utf8_lossy(&program);
     Ok(match end {
@@ -115,12 +114,11 @@ fn run_wasm(source: &[u8], world: World) -> Result<End, Refused> {
 
 /// The root of this process, as its own user; its streams, arguments and variables.
 fn world(order: &Order) -> Result<World, Refused> {
-    let cannot = |what: &str, error: &dyn std::fmt::Display| {
-        refused(CANNOT_RUN, format!("{what}: {error}"))
-    };
+    let cannot =
+        |what: &str, error: &dyn std::fmt::Display| refused(CANNOT_RUN, format!("{what}: {error}"));
     let limits = file_limits();
     let root = File::open("/").map_err(|error| cannot("`/` cannot be opened", &error))?;
-    let engine = Host::new(root.into(), HostMode::Writable, &limits);
+    let engine = Host::of_root(root.into(), &limits);
     let engine = engine.map_err(|error| cannot("`/` cannot be served", &error))?;
     let name = order.words.first().map(|word| word.as_bytes()).unwrap_or_default();
     let mut world = World::new(FileSystem::new(Arc::new(engine), &limits), caller(), name);
@@ -157,10 +155,7 @@ fn caller() -> Caller {
         groups: groups.into_iter().map(|group| group.as_raw()).collect(),
         umask: umask.bits(),
         pid: rustix::process::getpid().as_raw_nonzero().get().unsigned_abs(),
-        ..Caller::of(
-            rustix::process::geteuid().as_raw(),
-            rustix::process::getegid().as_raw(),
-        )
+        ..Caller::of(rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw())
     }
 }
 

@@ -154,9 +154,7 @@ fn ended(error: &wasmtime::Error, refused: Option<Limit>) -> Result<End, WasmErr
         (Some(Ending::Reached(limit)), _) => Ok(End::Reached(*limit)),
         (Some(Ending::NoStart), _) => Err(WasmError::NoStart),
         (None, Some(Trap::StackOverflow)) => Ok(End::Reached(Limit::Stack)),
-        (None, Some(trap)) => {
-            Ok(End::Failed { message: trap.to_string(), after: refused })
-        }
+        (None, Some(trap)) => Ok(End::Failed { message: trap.to_string(), after: refused }),
         // It never began: what it declares is more than it may have, or not there.
         (None, None) => match refused {
             Some(limit) => Ok(End::Reached(limit)),

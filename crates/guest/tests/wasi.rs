@@ -4,8 +4,6 @@
 //! the module writes to its output is what the calls have put into its memory.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
-#[path = "suite/program.rs"]
-mod program;
 #[path = "suite/wasi/descriptors.rs"]
 mod descriptors;
 #[path = "suite/wasi/directories.rs"]
@@ -16,5 +14,7 @@ mod hostile;
 mod paths;
 #[path = "suite/wasi/process.rs"]
 mod process;
+#[path = "suite/program.rs"]
+mod program;
 #[path = "suite/wasi/waiting.rs"]
 mod waiting;

@@ -27,12 +27,7 @@ pub(super) fn fd_advise(
     Ok(())
 }
 
-pub(super) fn fd_allocate(
-    guest: &mut Guest<'_>,
-    fd: u32,
-    offset: u64,
-    length: u64,
-) -> Outcome<()> {
+pub(super) fn fd_allocate(guest: &mut Guest<'_>, fd: u32, offset: u64, length: u64) -> Outcome<()> {
     let file = guest.host.table.find(fd)?.file(Rights::ALLOCATE)?;
     Ok(file.allocate(&guest.host.world.caller, Allocate::Extend, offset, length)?)
 }
@@ -87,10 +82,7 @@ pub(super) fn fd_fdstat_set_flags(guest: &mut Guest<'_>, fd: u32, flags: u32) ->
     let changes_appending = (descriptor.flags ^ flags) & APPEND != 0;
     if let (Opened::File(file), true) = (&descriptor.opened, changes_appending) {
         let (files, caller) = (&guest.host.world.files, &guest.host.world.caller);
-        let how = OpenFlags {
-            append: flags & APPEND != 0,
-            ..opening(descriptor.rights)
-        };
+        let how = OpenFlags { append: flags & APPEND != 0, ..opening(descriptor.rights) };
         let again = files.open(caller, At::Itself(file), b"", how, 0)?;
         again.seek(caller, SeekTo::Start(file.seek(caller, SeekTo::Current(0))?))?;
         guest.host.table.find_mut(fd)?.opened = Opened::File(Arc::new(again));

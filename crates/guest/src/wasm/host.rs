@@ -99,11 +99,7 @@ impl Guest<'_> {
     }
 
     /// The directory that a path begins in, if it may be used so.
-    pub(super) fn directory(
-        &self,
-        number: u32,
-        rights: Rights,
-    ) -> Outcome<Arc<vfs::OpenFile>> {
+    pub(super) fn directory(&self, number: u32, rights: Rights) -> Outcome<Arc<vfs::OpenFile>> {
         self.host.table.find(number)?.directory(rights).map(Arc::clone)
     }
 }

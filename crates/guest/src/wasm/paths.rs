@@ -96,11 +96,8 @@ pub(super) fn path_link(
     let to = guest.directory(to, Rights::LINK_TARGET)?;
     let (path, new_path) = (guest.path(path, length)?, guest.path(new_path, new_length)?);
     let world = &guest.host.world;
-    let how = OpenFlags {
-        path: true,
-        no_follow: follow(flags) == Follow::No,
-        ..OpenFlags::NOTHING
-    };
+    let how =
+        OpenFlags { path: true, no_follow: follow(flags) == Follow::No, ..OpenFlags::NOTHING };
     let linked = world.files.open(&world.caller, At::Beneath(&from), &path, how, 0);
     let linked = linked.map_err(outside)?;
     let existing = Existing::Open(&linked);
@@ -161,7 +158,8 @@ pub(super) fn path_open(
     let directory = Arc::clone(through.directory(Rights::OPEN)?);
     let passed_on = through.inheriting;
     // Bits that mean nothing are not asked for.
-    let (rights, inheriting) = (Rights(rights).within(Rights::ALL), Rights(inheriting).within(Rights::ALL));
+    let (rights, inheriting) =
+        (Rights(rights).within(Rights::ALL), Rights(inheriting).within(Rights::ALL));
     passed_on.require(rights.and(inheriting))?;
     for (flag, right) in [(CREATE, Rights::CREATE_FILE), (TRUNCATE, Rights::PATH_SET_SIZE)] {
         if is_set(flag) {

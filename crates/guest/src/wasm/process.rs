@@ -27,8 +27,7 @@ pub(super) fn environ_get(guest: &mut Guest<'_>, list: u32, text: u32) -> Outcom
 
 pub(super) fn environ_sizes_get(guest: &mut Guest<'_>, count: u32, bytes: u32) -> Outcome<()> {
     let variables = guest.host.world.environment.iter();
-    let words: Vec<usize> =
-        variables.map(|(name, value)| name.len() + value.len() + 2).collect();
+    let words: Vec<usize> = variables.map(|(name, value)| name.len() + value.len() + 2).collect();
     put_sizes(guest, &words, count, bytes)
 }
 
@@ -102,12 +101,7 @@ pub(super) fn proc_raise(_guest: &mut Guest<'_>, _signal: u32) -> Outcome<()> {
     Err(Refusal::NOTSUP)
 }
 
-pub(super) fn sock_accept(
-    guest: &mut Guest<'_>,
-    fd: u32,
-    _flags: u32,
-    _into: u32,
-) -> Outcome<()> {
+pub(super) fn sock_accept(guest: &mut Guest<'_>, fd: u32, _flags: u32, _into: u32) -> Outcome<()> {
     no_socket(guest, fd)
 }
 

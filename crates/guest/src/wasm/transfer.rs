@@ -24,11 +24,9 @@ pub(super) fn fd_read(
     descriptor.rights.require(Rights::READ).map_err(|_| Refusal::BADF)?;
     let total = match descriptor.opened.clone() {
         Opened::Directory(_) => return Err(Refusal::BADF),
-        Opened::File(file) => {
-            each(guest, &pieces, |guest, piece| {
-                Ok(file.read(guest.memory.bytes_mut(piece.at, piece.length)?)?)
-            })?
-        }
+        Opened::File(file) => each(guest, &pieces, |guest, piece| {
+            Ok(file.read(guest.memory.bytes_mut(piece.at, piece.length)?)?)
+        })?,
         Opened::Stream(_) => each(guest, &pieces, |guest, piece| {
             let into = guest.memory.bytes_mut(piece.at, piece.length)?;
             Ok(guest.host.world.streams.read(into)?)

@@ -84,8 +84,7 @@ impl Program {
         let [into, _] = self.text([0; 4]);
         let I(at) = into else { unreachable!() };
         let inheriting = L(EVERY_RIGHT);
-        let words =
-            [I(DIR), I(1), path, length, I(how), L(rights), inheriting, I(flags), into];
+        let words = [I(DIR), I(1), path, length, I(how), L(rights), inheriting, I(flags), into];
         self.call("path_open", &words, 0);
         At(at)
     }
@@ -101,7 +100,9 @@ impl Program {
     /// Reads bytes from a descriptor, and shows how many and which.
     pub(crate) fn read(&mut self, descriptor: Word, most: u32) {
         let [list, count] = self.list(ROOM, most);
-        self.body.push_str(&format!("(memory.fill (i32.const {ROOM}) (i32.const 46) (i32.const {most}))\n"));
+        self.body.push_str(&format!(
+            "(memory.fill (i32.const {ROOM}) (i32.const 46) (i32.const {most}))\n"
+        ));
         self.call("fd_read", &[descriptor, list, count, I(RESULT)], 0);
         self.show(RESULT, 4);
         self.show(ROOM, most);
@@ -174,7 +175,12 @@ impl Program {
             look(&files);
             let now = kept.0.bytes();
             let before = shown.get_or_insert_with(|| now.clone());
-            assert_eq!(String::from_utf8_lossy(before), String::from_utf8_lossy(&now), "{}", engine.0);
+            assert_eq!(
+                String::from_utf8_lossy(before),
+                String::from_utf8_lossy(&now),
+                "{}",
+                engine.0
+            );
         }
         shown.unwrap()
     }
@@ -193,9 +199,7 @@ pub(crate) type Named = (&'static str, Arc<dyn Engine>, Option<Arc<tempfile::Tem
 /// One of each kind, with an empty root.
 pub(crate) fn engines() -> Vec<Named> {
     let limits = Limits::default();
-    let memory = || -> Arc<dyn Engine> {
-        Arc::new(Memory::new(&Caller::root(), 0o755, limits))
-    };
+    let memory = || -> Arc<dyn Engine> { Arc::new(Memory::new(&Caller::root(), 0o755, limits)) };
     let overlay = Overlay::new(vec![memory()], memory(), &limits).unwrap();
     let place = tempfile::tempdir().unwrap();
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -211,10 +215,8 @@ pub(crate) fn engines() -> Vec<Named> {
 /// A world over an engine, with `/work` as the module's one directory, and what it writes.
 pub(crate) fn world(engine: &Named) -> (World, (Kept, Kept)) {
     let files = FileSystem::new(Arc::clone(&engine.1), &Limits::default());
-    let caller = Caller::of(
-        rustix::process::geteuid().as_raw(),
-        rustix::process::getegid().as_raw(),
-    );
+    let caller =
+        Caller::of(rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     files.make_directories(&Caller::root(), b"/work").unwrap();
     files.write_file(&Caller::root(), b"/secret", b"secret").unwrap();
     let mut world = World::new(files, caller, b"program");

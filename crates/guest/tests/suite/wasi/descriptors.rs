@@ -62,7 +62,8 @@ fn pieces_are_put_together() {
     program.call("fd_write", &[file, list, I(1), I(RESULT)], FAULT);
     program.call("fd_read", &[file, list, I(1), I(RESULT)], FAULT);
     program.call("fd_read", &[file, I(u32::MAX - 4), I(1), I(RESULT)], FAULT);
-    let much: Vec<u8> = [0, u32::MAX, 0, u32::MAX].iter().flat_map(|word: &u32| word.to_le_bytes()).collect();
+    let much: Vec<u8> =
+        [0, u32::MAX, 0, u32::MAX].iter().flat_map(|word: &u32| word.to_le_bytes()).collect();
     let [list, _] = program.text(much);
     program.call("fd_write", &[file, list, I(2), I(RESULT)], FAULT);
     assert_eq!(program.run(), b"\x07");
@@ -185,10 +186,13 @@ fn streams_and_numbers() {
     program.call("fd_renumber", &[two, two], 0);
     // The lowest that is free is given next.
     let again = program.open("one", 0, 0);
-    program.raw(&format!("(i32.store (i32.const {RESULT}) (i32.load (i32.const {})))", match again {
-        At(at) => at,
-        _ => unreachable!(),
-    }));
+    program.raw(&format!(
+        "(i32.store (i32.const {RESULT}) (i32.load (i32.const {})))",
+        match again {
+            At(at) => at,
+            _ => unreachable!(),
+        }
+    ));
     program.show(RESULT, 1);
     let shown = program.run();
     assert_eq!(shown, b"\x03\0\0\0inp\x02\0\0\0ut.\0\0\0\0...\x01\0\0\0\x01\x04");

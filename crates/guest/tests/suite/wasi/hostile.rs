@@ -25,7 +25,8 @@ fn an_endless_loop_ends() {
         "(loop $again (drop (memory.grow (i32.const 1))) (br $again))",
         "(loop $again (memory.fill (i32.const 0) (i32.const 1) (i32.const 65536)) (br $again))",
     ] {
-        let text = format!("(module (memory (export \"memory\") 1) (func (export \"_start\") {body}))");
+        let text =
+            format!("(module (memory (export \"memory\") 1) (func (export \"_start\") {body}))");
         let begun = Instant::now();
         let (end, _) = run_text(&text, limits());
         let passed = begun.elapsed();

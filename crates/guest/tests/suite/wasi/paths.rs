@@ -45,7 +45,9 @@ fn no_path_leaves_its_directory() {
         program.call("path_link", &link, NOTCAPABLE);
     }
     // The links themselves can be looked at, and what stays inside is found.
-    for (path, expected) in [("to_root", 0), ("below/../file", 0), ("below/up/file", 0), ("", NOENT)] {
+    for (path, expected) in
+        [("to_root", 0), ("below/../file", 0), ("below/up/file", 0), ("", NOENT)]
+    {
         let [path, length] = program.text(path);
         let length = if expected == NOENT { I(0) } else { length };
         program.call("path_filestat_get", &[I(DIR), I(0), path, length, I(ROOM)], expected);
@@ -108,8 +110,7 @@ fn opening_is_exact() {
     program.write(file, "text");
     let mut open = |path: &str, follow: u32, how: u32, rights: u64, flags: u32, expected: u32| {
         let [path, length] = program.text(path);
-        let words =
-            [I(DIR), I(follow), path, length, I(how), L(rights), L(0), I(flags), I(RESULT)];
+        let words = [I(DIR), I(follow), path, length, I(how), L(rights), L(0), I(flags), I(RESULT)];
         program.call("path_open", &words, expected);
     };
     let (read, write) = (2, 64);
@@ -146,7 +147,9 @@ fn names_are_made_changed_and_removed() {
     let file = program.open("file", CREATE, 0);
     program.write(file, "x");
     let mut texts = std::collections::BTreeMap::new();
-    for path in ["file", "hard", "soft", "directory", "directory/in", "moved", "missing", "directory/"] {
+    for path in
+        ["file", "hard", "soft", "directory", "directory/in", "moved", "missing", "directory/"]
+    {
         texts.insert(path, program.text(path));
     }
     let two = |one: &str, other: &str| {
@@ -180,7 +183,11 @@ fn names_are_made_changed_and_removed() {
     program.show(RESULT, 1);
     program.call("path_readlink", &[I(DIR), a, b, I(ROOM), I(2), I(RESULT)], INVAL);
     link(&mut program, "soft", "moved", 0);
-    program.call("path_readlink", &[I(DIR), texts["moved"][0], texts["moved"][1], I(ROOM), I(9), I(RESULT)], 0);
+    program.call(
+        "path_readlink",
+        &[I(DIR), texts["moved"][0], texts["moved"][1], I(ROOM), I(9), I(RESULT)],
+        0,
+    );
     one(&mut program, "path_unlink_file", "moved", 0);
     rename(&mut program, "hard", "directory/in", 0);
     rename(&mut program, "hard", "directory/in", NOENT);
@@ -209,9 +216,7 @@ fn names_are_made_changed_and_removed() {
     program.call("path_filestat_get", &[I(DIR), I(0), path, length, I(ROOM)], 0);
     program.show(ROOM + 48, 8);
     let shown = program.run();
-    let expected = [
-        &b"\x01\0\0\0fi\x02\x01\0\0\0\x02\0\0\0xy.\x07"[..],
-        &1_000_000_005_u64.to_le_bytes(),
-    ];
+    let expected =
+        [&b"\x01\0\0\0fi\x02\x01\0\0\0\x02\0\0\0xy.\x07"[..], &1_000_000_005_u64.to_le_bytes()];
     assert_eq!(shown, expected.concat());
 }

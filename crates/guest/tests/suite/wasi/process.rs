@@ -21,14 +21,13 @@ fn words_are_the_worlds() {
     let shown = program.run_in(
         |world| {
             world.arguments = vec![b"name".to_vec(), b"one two".to_vec()];
-            world.environment = vec![(b"A".to_vec(), b"1".to_vec()), (b"B".to_vec(), b"a=b".to_vec())];
+            world.environment =
+                vec![(b"A".to_vec(), b"1".to_vec()), (b"B".to_vec(), b"a=b".to_vec())];
         },
         |_| {},
     );
-    let expected = [
-        &b"\x02\0\0\0\x0d\0\0\0name\0one two\0\0"[..],
-        b"\x02\0\0\0\x0a\0\0\0A=1\0B=a=b\0",
-    ];
+    let expected =
+        [&b"\x02\0\0\0\x0d\0\0\0name\0one two\0\0"[..], b"\x02\0\0\0\x0a\0\0\0A=1\0B=a=b\0"];
     assert_eq!(shown, expected.concat());
 }
 
