@@ -20,10 +20,11 @@ macro_rules! operations {
     ($native:ident, $host:ident: $($name:literal($($argument:ident: $kind:ty),*) $body:expr;)*) => {$(
         let host = Rc::clone($host);
         $native.set($name, Func::from(move |$($argument: $kind),*| {
-            let $host = &*host;
-            let _of_its_host = $host;
-            let told: Outcome = (|| $body)();
-            Told(told)
+            let act = |$host: &Host| -> Outcome {
+                let _asked = $host;
+                $body
+            };
+            Told(act(&host))
         }))?;
     )*};
 }

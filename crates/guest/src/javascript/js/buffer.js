@@ -101,7 +101,7 @@
 
   function size(length) {
     if (typeof length !== 'number') throw badArgument('size', 'of type number', length);
-    if (!(length >= 0 && length <= 9007199254740991)) throw outOfRange('size', '>= 0 && <= 9007199254740991', length);
+    if (!(length >= 0 && length <= 4294967296)) throw outOfRange('size', '>= 0 && <= 4294967296', length);
   }
   Buffer.from = function (value, second, third) {
     if (typeof value === 'string') return own(encoded(value, second));
@@ -121,7 +121,14 @@
   Buffer.allocUnsafe = Buffer.allocUnsafeSlow = (length) => { size(length); return own(new Uint8Array(length)); };
   Buffer.isBuffer = (value) => value instanceof Buffer;
   Buffer.isEncoding = (encoding) => typeof encoding === 'string' && encoding !== '' && named(encoding) !== undefined;
-  Buffer.byteLength = (value, encoding) => (typeof value === 'string' ? encoded(value, named(encoding) || 'utf8').length : value.byteLength);
+  Buffer.byteLength = (value, encoding) => {
+    if (typeof value !== 'string') return value.byteLength;
+    const name = named(encoding) || 'utf8';
+    // Of the text as it is, whether or not it can be read.
+    if (name === 'hex') return value.length >>> 1;
+    if (name.startsWith('base64')) return ((value.length - (/=*$/.exec(value)[0].length > 2 ? 2 : /=*$/.exec(value)[0].length)) * 3) >>> 2;
+    return encoded(value, name).length;
+  };
   Buffer.concat = (list, length) => {
     if (!Array.isArray(list)) throw badArgument('list', 'an instance of Array', list);
     if (length === undefined) { length = 0; for (const one of list) length += one.length; }
@@ -330,7 +337,7 @@
     }
   }
 
-  const constants = { MAX_LENGTH: 9007199254740991, MAX_STRING_LENGTH: 536870888 };
+  const constants = { MAX_LENGTH: 4294967296, MAX_STRING_LENGTH: 536870888 };
   const atob = (text) => {
     text = String(text).replace(/[\t\n\f\r ]/g, '');
     if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text.replace(/=+$/, '').length % 4 === 1) throw new internal.globals.DOMException('The string to be decoded is not correctly encoded.', 'InvalidCharacterError');

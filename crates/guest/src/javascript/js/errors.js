@@ -75,6 +75,19 @@
     return coded(RangeError, 'ERR_OUT_OF_RANGE', `The value of "${name}" is out of range. It must be ${range}. Received ${text}`);
   }
 
+  // The engine's stacks begin with their first call, and Node's with what went wrong.
+  Error.prepareStackTrace = (error, calls) => {
+    let header = 'Error';
+    try { header = Error.prototype.toString.call(error); } catch { /* it says nothing of itself */ }
+    let text = header;
+    for (const call of calls) {
+      const name = call.getFunctionName(), file = call.getFileName(), line = call.getLineNumber();
+      const where = call.isNative() ? 'native' : `${file}:${line}:${call.getColumnNumber()}`;
+      text += name ? `\n    at ${name} (${where})` : `\n    at ${where}`;
+    }
+    return text;
+  };
+
   internal.errors = { ofSystem, checked, coded, described, badArgument, outOfRange, messages };
   internal.builtins = new Map();
   internal.hooks = {};

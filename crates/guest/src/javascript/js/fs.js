@@ -188,12 +188,14 @@
       path = path_(path);
       options = options_(options, {});
       const all = [];
-      (function visit(at, prefix) {
+      const left = [[path, '']];
+      while (left.length > 0) {
+        const [at, prefix] = left.shift();
         for (const [name, kind] of names(at, 'scandir')) {
           all.push(options.withFileTypes ? new Dirent(text_(name, options), kind, at) : text_(prefix + name, options));
-          if (options.recursive && kind === 4) visit(joined(at, name), `${prefix}${name}/`);
+          if (options.recursive && kind === 4) left.push([joined(at, name), `${prefix}${name}/`]);
         }
-      }(path, ''));
+      }
       return all;
     },
     mkdir(path, options) {
@@ -202,12 +204,12 @@
       const mode = mode_(options.mode, 0o777);
       if (!options.recursive) { checked(native.mkdir(path, mode), 'mkdir', path); return undefined; }
       let first;
-      const full = internal.path.resolve(path);
+      const full = internal.path.resolve(path), isRelative = path[0] !== '/', here = internal.cwd();
       let at = '';
       for (const part of full.split('/').filter(Boolean)) {
         at += `/${part}`;
         const answer = native.mkdir(at, mode);
-        if (answer === undefined) { if (first === undefined) first = at; continue; }
+        if (answer === undefined) { if (first === undefined) first = isRelative ? internal.path.relative(here, at) : at; continue; }
         if (answer === -17) {
           const fields = native.stat(at, true);
           if (typeof fields === 'number' || (fields[1] & 0o170000) !== 0o040000) throw ofSystem(at === full ? 17 : 20, 'mkdir', path);
@@ -231,7 +233,7 @@
       const fields = native.stat(path, false);
       if (fields < 0) { if (options.force && fields === -2) return; checked(fields, 'lstat', path); }
       if ((fields[1] & 0o170000) === 0o040000) {
-        if (!options.recursive) { const error = coded(Error, 'ERR_FS_EISDIR', `Path is a directory: rm returned EISDIR (is a directory) ${path}`); error.name = 'SystemError'; throw error; }
+        if (!options.recursive) { const error = coded(Error, 'ERR_FS_EISDIR', `Path is a directory: rm returned EISDIR (is a directory) ${path}`); error.name = 'SystemError'; error.errno = 21; error.syscall = 'rm'; error.path = path; throw error; }
         checked(native.removeTree(path), 'rm', path);
       } else checked(native.remove(path, false), 'rm', path);
     },

@@ -83,8 +83,7 @@
       const base = posix.basename(path);
       const ext = posix.extname(path);
       let dir = posix.dirname(path);
-      if (dir === '.' && !path.startsWith('./') && path !== '.') dir = root;
-      if (path.startsWith('./') && dir === '.') dir = '.';
+      if (dir === '.' && !path.startsWith('./')) dir = root;
       return { root, dir: base === '' && root ? root : dir, base, ext, name: ext ? base.slice(0, -ext.length) : base };
     },
     format(parsed) {

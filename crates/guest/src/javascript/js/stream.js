@@ -146,7 +146,7 @@
       else if (state.flowing === true || state.wants) fill(stream);
     });
   }
-  for (const [name, method] of Object.entries(Object.getOwnPropertyDescriptors(readable))) Object.defineProperty(Readable.prototype, name, { ...method, enumerable: false });
+  for (const name of Reflect.ownKeys(readable)) Object.defineProperty(Readable.prototype, name, { ...Object.getOwnPropertyDescriptor(readable, name), enumerable: false });
   Object.defineProperties(Readable.prototype, {
     readableFlowing: { get() { return this._r.flowing; } }, readableLength: { get() { return this._r.length; } },
     readableObjectMode: { get() { return this._r.objects; } }, readableHighWaterMark: { get() { return this._r.mark; } },
@@ -162,7 +162,7 @@
   };
 
   function Writable(options) {
-    if (!(this instanceof Writable) && !(this instanceof Duplex)) return new Writable(options);
+    if (!Reflect.apply(Function.prototype[Symbol.hasInstance], Writable, [this]) && !(this instanceof Duplex)) return new Writable(options);
     Stream.call(this, options);
     setUpWritable(this, options || {});
   }

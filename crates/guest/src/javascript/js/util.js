@@ -103,7 +103,6 @@
     if (Array.isArray(value)) {
       const prefix = name !== 'Array' || tag !== '' ? prefixed(name, tag, 'Array', `(${value.length})`) : '';
       keys = keys.filter((key) => typeof key === 'symbol' || !/^(0|[1-9]\d*)$/.test(key) || Number(key) >= value.length);
-      if (context.showHidden) keys = keys.filter((key) => key !== 'length');
       braces = [`${prefix}[`, ']'];
       if (value.length === 0 && keys.length === 0) return `${braces[0]}]`;
       isList = true; formatter = formatArray;
@@ -138,10 +137,8 @@
       base = ofError(context, value, keys);
       if (keys.length === 0) return base;
     } else if (tagOf(value) === 'Arguments') {
-      braces = ['[Arguments] [', ']'];
-      keys = keys.filter((key) => typeof key === 'symbol' || !/^\d+$/.test(key));
-      if (value.length === 0 && keys.length === 0) return '[Arguments] []';
-      isList = true; formatter = formatArray;
+      braces[0] = '[Arguments] {';
+      if (keys.length === 0) return '[Arguments] {}';
     } else if (value instanceof ArrayBuffer) {
       braces[0] = `${prefixed(name, tag, 'ArrayBuffer')}{`;
       const bytes = new Uint8Array(value);
@@ -295,7 +292,7 @@
     }
     const actual = longest + 2;
     if (actual * 3 + context.indentation < context.breakLength && (total / actual > 5 || longest <= 6)) {
-      const bias = Math.max(Math.sqrt(actual - total / output.length), 1);
+      const bias = Math.max(actual - 3 - Math.sqrt(actual - total / output.length), 1);
       const columns = Math.min(Math.round(Math.sqrt(2.5 * bias * length) / bias), Math.floor((context.breakLength - context.indentation) / actual), context.compact * 4, 15);
       if (columns <= 1) return output;
       const made = [], widths = [];
@@ -320,7 +317,7 @@
     return output;
   }
 
-  const defaults = { showHidden: false, depth: 2, colors: false, customInspect: true, showProxy: false, maxArrayLength: 100, maxStringLength: 10000, breakLength: 128, compact: 3, sorted: false, getters: false, numericSeparator: false };
+  const defaults = { showHidden: false, depth: 2, colors: false, customInspect: true, showProxy: false, maxArrayLength: 100, maxStringLength: 10000, breakLength: 80, compact: 3, sorted: false, getters: false, numericSeparator: false };
   function inspect(value, options, ...rest) {
     const context = { ...defaults, seen: [], circular: new Map(), indentation: 0, level: 0 };
     if (typeof options === 'object' && options !== null) { for (const [key, one] of Object.entries(options)) if (key in defaults) context[key] = one; }
@@ -474,7 +471,7 @@
       const head = [rows instanceof Map || rows instanceof Set ? '(iteration index)' : '(index)', ...names, ...(plain ? ['Values'] : [])];
       const table = lines.map((row, at) => [index[at], ...names.map((name) => (row !== null && typeof row === 'object' && Object.prototype.hasOwnProperty.call(row, name) ? cell(row[name]) : '')), ...(plain ? [row === null || typeof row !== 'object' ? cell(row) : ''] : [])]);
       const widths = head.map((name, at) => Math.max(width(name), ...table.map((row) => width(row[at]))) + 2);
-      const line = (row) => `│${row.map((text, at) => { const space = widths[at] - width(text), left = Math.floor(space / 2); return ' '.repeat(left) + text + ' '.repeat(space - left); }).join('│')}│`;
+      const line = (row) => `│${row.map((text, at) => ` ${text}${' '.repeat(widths[at] - width(text) - 1)}`).join('│')}│`;
       const rule = (left, middle, right) => left + widths.map((count) => '─'.repeat(count)).join(middle) + right;
       this.log([rule('┌', '┬', '┐'), line(head), rule('├', '┼', '┤'), ...table.map(line), rule('└', '┴', '┘')].join('\n'));
     }
