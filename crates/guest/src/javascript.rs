@@ -101,7 +101,9 @@ struct Run<'a> {
 
 /// Promises that failed and that nobody asked.
 #[derive(Clone, Default)]
-struct Rejected(Rc<RefCell<Vec<(Persistent<Value<'static>>, Persistent<Value<'static>>)>>>);
+struct Rejected(Rc<RefCell<Vec<PromiseAndReason>>>);
+
+type PromiseAndReason = (Persistent<Value<'static>>, Persistent<Value<'static>>);
 
 impl Rejected {
     fn watch(&self, runtime: &Runtime) {
@@ -326,6 +328,7 @@ const PARTS: &[(&str, &str)] = &[
     ("internal/process", include_str!("javascript/js/process.js")),
     ("internal/assert", include_str!("javascript/js/assert.js")),
     ("internal/crypto", include_str!("javascript/js/crypto.js")),
+    ("internal/absent", include_str!("javascript/js/absent.js")),
     ("internal/modules", include_str!("javascript/js/modules.js")),
 ];
 

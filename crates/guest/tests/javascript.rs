@@ -1,13 +1,20 @@
 //! JavaScript programs: the same scripts as a real Node.js, over each engine; packages; and programs that mean harm.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::unreachable,
+    clippy::panic,
+    reason = "tests"
+)]
 
 #[path = "suite/javascript/hostile.rs"]
 mod hostile;
 #[path = "suite/javascript/node.rs"]
 mod node;
-//#[path = "suite/javascript/packages.rs"]
-// mod packages;
+#[path = "suite/javascript/packages.rs"]
+mod packages;
 #[path = "suite/program.rs"]
+#[allow(dead_code, reason = "the tests of WASI use the rest")]
 mod program;
 
 use guest::{End, World};

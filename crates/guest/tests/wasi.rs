@@ -2,7 +2,13 @@
 //!
 //! A test is a sequence of calls with the number that each must return; it becomes a module whose `_start` makes them. What
 //! the module writes to its output is what the calls have put into its memory.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::unreachable,
+    clippy::panic,
+    reason = "tests"
+)]
 
 #[path = "suite/wasi/descriptors.rs"]
 mod descriptors;

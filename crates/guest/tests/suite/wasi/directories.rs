@@ -5,9 +5,8 @@ use crate::program::*;
 /// One `dirent` after the other: their names, what they are and the cookies after them.
 fn entries(mut bytes: &[u8]) -> Vec<(String, u8, u64)> {
     let mut found = Vec::new();
-    while let [next @ ..] = bytes
-        && next.len() >= 24
-    {
+    while bytes.len() >= 24 {
+        let next = bytes;
         let cookie = u64::from_le_bytes(next[..8].try_into().unwrap());
         let length = u32::from_le_bytes(next[16..20].try_into().unwrap());
         let length = usize::try_from(length).unwrap();
