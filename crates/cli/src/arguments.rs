@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
+use cage::prepare::guest::Language;
 use clap::{Args, FromArgMatches as _, Parser, Subcommand};
 
 use crate::audit_command::AuditArguments;
@@ -28,7 +29,7 @@ pub(crate) use pages::{
     AllowArguments, CompletionsArguments, DenyArguments, DoctorArguments, ManArguments,
     SchemaArguments,
 };
-pub(crate) use words::{Backend, CheckFormat, CommandSet, Guest, Seccomp, State};
+pub(crate) use words::{Backend, CheckFormat, CommandSet, Seccomp, State};
 
 #[cfg(test)]
 mod tests;
@@ -228,7 +229,7 @@ pub(crate) struct RunArguments {
         help_heading = "Program",
         conflicts_with = "sealed"
     )]
-    pub(crate) guest: Option<Guest>,
+    pub(crate) guest: Option<Language>,
     /// What builds the cage
     #[arg(long, value_enum, default_value_t, help_heading = "Cage")]
     pub(crate) backend: Backend,

@@ -25,7 +25,6 @@ mod exit;
 mod failure;
 mod filesystem;
 mod grants;
-mod guest;
 mod init;
 mod inside;
 mod invoke_command;
@@ -67,7 +66,7 @@ use message::Messages;
 fn main() -> ExitCode {
     // The attacking side of `prove` runs inside cages and beside them; it is not part of the
     // command line that a person sees.
-    let words = guest::spelled_out(std::env::args_os().collect());
+    let words = advice::guests::spelled_out(std::env::args_os().collect());
     if let [_, first, rest @ ..] = words.as_slice()
         && first == ATTACK
     {

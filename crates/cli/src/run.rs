@@ -29,7 +29,6 @@ use crate::detach::detach;
 use crate::egress::Egress;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::guest;
 use crate::message::Messages;
 use crate::network;
 use crate::prepare::Prepared;
@@ -54,7 +53,10 @@ pub(crate) fn run(
         (None, false, true) => messages.verbose(),
         (None, false, false) => messages,
     };
-    guest::dispatch(&mut arguments)?;
+    if arguments.sealed.is_none() && arguments.choice.agent.is_none() {
+        let RunArguments { guest, command, files, .. } = &mut arguments;
+        advice::guests::dispatch(*guest, command, &mut files.ro)?;
+    }
     if arguments.detach {
         drop(premade);
         return detach(&arguments, messages);

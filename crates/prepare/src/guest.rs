@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 /// What a caller says that a program is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +18,24 @@ pub enum Language {
     /// JavaScript.
     JavaScript,
 }
+
+impl FromStr for Language {
+    type Err = NotALanguage;
+
+    fn from_str(word: &str) -> Result<Self, NotALanguage> {
+        match word {
+            "any" => Ok(Self::Any),
+            "wasm" => Ok(Self::Wasm),
+            "js" => Ok(Self::JavaScript),
+            _ => Err(NotALanguage),
+        }
+    }
+}
+
+/// A word that names no kind of guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("guests are `wasm`, `js` or `any`")]
+pub struct NotALanguage;
 
 /// How a guest is started.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,5 @@
 //! Flags whose value is one of a few words.
 
-use cage::prepare::guest::Language;
 use clap::ValueEnum;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -21,27 +20,6 @@ pub(crate) enum CheckFormat {
     Json,
     /// As a bubblewrap command line
     Bwrap,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Guest {
-    /// Whatever it is
-    Any,
-    /// A module of WebAssembly
-    Wasm,
-    /// JavaScript
-    Js,
-}
-
-impl Guest {
-    /// What it is for the part that starts it.
-    pub(crate) const fn language(self) -> Language {
-        match self {
-            Self::Any => Language::Any,
-            Self::Wasm => Language::Wasm,
-            Self::Js => Language::JavaScript,
-        }
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -1,4 +1,4 @@
-//! `poll_oneoff`.
+//! Waiting by `poll_oneoff`: for time, for streams, for files.
 
 use std::time::{Duration, Instant};
 
