@@ -57,7 +57,6 @@ mod undo;
 mod why;
 mod wrap;
 
-use std::ffi::OsString;
 use std::process::ExitCode;
 
 use arguments::{Arguments, Command, RUN};
@@ -67,7 +66,7 @@ use message::Messages;
 fn main() -> ExitCode {
     // The attacking side of `prove` runs inside cages and beside them; it is not part of the
     // command line that a person sees.
-    let words: Vec<OsString> = std::env::args_os().collect();
+    let words = advice::guests::spelled_out(std::env::args_os().collect());
     if let [_, first, rest @ ..] = words.as_slice()
         && first == ATTACK
     {

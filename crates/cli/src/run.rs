@@ -43,7 +43,7 @@ pub(crate) type MaybePremade = Option<Result<Premade, StartError>>;
 
 /// The command.
 pub(crate) fn run(
-    arguments: RunArguments,
+    mut arguments: RunArguments,
     premade: MaybePremade,
     messages: Messages,
 ) -> Result<Exit, Failure> {
@@ -53,6 +53,10 @@ pub(crate) fn run(
         (None, false, true) => messages.verbose(),
         (None, false, false) => messages,
     };
+    if arguments.sealed.is_none() && arguments.choice.agent.is_none() {
+        let RunArguments { guest, command, files, .. } = &mut arguments;
+        advice::guests::dispatch(*guest, command, &mut files.ro)?;
+    }
     if arguments.detach {
         drop(premade);
         return detach(&arguments, messages);

@@ -16,6 +16,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("vfs", &[]),
     ("conformance", &["testing", "vfs"]),
     ("fileserver", &["sys", "vfs"]),
+    ("guest", &["vfs"]),
     ("store", &["vfs"]),
     ("model", &[]),
     ("mcp", &[]),

@@ -92,6 +92,7 @@ const TABLE: &[(&[&str], &[&str], Counterpart)] = &[
     (&["run"], &["explain"], Field("SpawnRequest", "explain")),
     (&["run"], &["session"], Field("SpawnRequest", "session")),
     (&["run"], &["no-sandbox"], Nowhere("the word of whoever starts the daemon, not of a client")),
+    (&["run"], &["guest"], Nowhere("a client names the program that runs guests")),
     (&["run"], &["backend"], Nowhere("weaker, and there to be compared with by a person")),
     (&["run"], &["sealed", "result-fd"], Nowhere("for programs that start `stockade` themselves")),
     (&["wrap"], WRAP, Nowhere(OF_EXECUTORS)),
