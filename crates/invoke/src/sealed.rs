@@ -9,11 +9,12 @@ use std::collections::BTreeMap;
 use advice::Failure;
 use cage::Labels;
 use cage::prepare::{Caller, Confined, PolicyFiles, Selection, SelectionError};
+use manifest::Autonomy;
 use plan::{ByteString, HostPath};
 use policy::net::Destination;
 use policy::{
-    Autonomy, Commands, EnvironmentRule, FsAccess, FsRule, Home, Kind, Limits, Network,
-    NetworkSettings, Place, Policy, Reach, RuleOrigin, Seccomp, State,
+    Commands, EnvironmentRule, FsAccess, FsRule, Home, Kind, Limits, Network, NetworkSettings,
+    Place, Policy, Reach, RuleOrigin, Seccomp, State,
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};

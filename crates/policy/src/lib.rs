@@ -9,7 +9,6 @@
 
 pub mod access;
 pub mod algebra;
-pub mod autonomy;
 pub mod built_in;
 pub mod ceiling;
 pub mod compile;
@@ -31,7 +30,6 @@ pub use plan::shown;
 pub use text::capabilities;
 
 pub use algebra::{Refusal, Refusals, is_within};
-pub use autonomy::Autonomy;
 pub use ceiling::Ceiling;
 pub use compile::{CompileError, Invocation, compile};
 pub use facts::HostFacts;

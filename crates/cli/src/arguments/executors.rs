@@ -73,7 +73,7 @@ pub(crate) struct InvokeArguments {
 pub(crate) struct CallArguments {
     /// How much is left to the executor: `read_only`, `supervised` (without this flag) or `full`
     #[arg(long, value_name = "LEVEL", help_heading = "Executor", requires = "manifest")]
-    pub(crate) autonomy: Option<policy::Autonomy>,
+    pub(crate) autonomy: Option<manifest::Autonomy>,
     /// The arguments of the call, one JSON object
     #[arg(long, value_name = "JSON", help_heading = "Executor", requires = "manifest")]
     pub(crate) args: Option<String>,
