@@ -69,6 +69,9 @@ fn for_start(error: &SpawnError, plan: &Plan) -> Vec<String> {
         | SpawnError::Gatekeeper { .. } => {
             vec![DOCTOR.to_owned()]
         }
+        SpawnError::Mount { at, .. } => {
+            vec![format!("`stockade check` shows where the files on `{at}` come from")]
+        }
         SpawnError::Published { port, errno } => vec![published(*port, *errno)],
         SpawnError::Helper { program, .. } => {
             let is_there = cage::bwrap::installed().is_some();

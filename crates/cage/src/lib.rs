@@ -17,6 +17,7 @@ mod end;
 mod error;
 mod gatekeeper;
 mod kept;
+mod mounts;
 mod observations;
 mod outcome;
 mod program;
@@ -43,6 +44,7 @@ pub use error::RunError;
 pub use gatekeeper::{Gatekeeper, Registration};
 pub use kept::{KeepError, Purpose, keep};
 pub use limits::{Degradation, Degraded, LimitsError, Usage};
+pub use mounts::this_program_serves_mounts;
 pub use observations::{Observations, PathDenial, PathProblem, broadest_grant};
 pub use outcome::{
     ChangeCounts, DeniedCall, EndReason, Ended, NetworkEnd, NetworkOutcome, RecordError,

@@ -297,6 +297,14 @@ pub enum SpawnError {
         /// The kernel's answer.
         errno: Errno,
     },
+    /// A mount is not served, so the cage did not start.
+    #[error("the mount on `{}` is not served: {}", shown(.at), shown(.problem))]
+    Mount {
+        /// Where.
+        at: String,
+        /// Why.
+        problem: String,
+    },
     /// Another program that was needed could not be used.
     #[error("cannot run `{program}`: {problem}")]
     Helper {
@@ -379,6 +387,7 @@ impl SpawnError {
             Self::Published { .. } => Kind::PortTaken,
             Self::TreeChanged { .. } => Kind::TreeChanged,
             Self::Start(_) | Self::Supervise(_) | Self::Helper { .. } => Kind::CannotBuild,
+            Self::Mount { .. } => Kind::CannotBuild,
         }
     }
 }

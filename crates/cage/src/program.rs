@@ -20,6 +20,7 @@ use workspace::Meter;
 use crate::direct::Direct;
 use crate::gatekeeper::Registration;
 use crate::kept;
+use crate::mounts::FileServers;
 use crate::observations::Noted;
 use crate::outcome::{DeniedCall, EndReason, NetworkOutcome};
 use crate::record::{self, Recorder};
@@ -65,6 +66,8 @@ pub(crate) struct Caged {
     pub(crate) launcher: Option<Arc<Launcher>>,
     /// The cage at its gatekeeper, if it has a network.
     pub(crate) network: Option<Registration>,
+    /// Who serves its mounts. They go when the cage is gone.
+    pub(crate) files: Arc<FileServers>,
 }
 
 /// How far a program's life has come.
@@ -371,6 +374,14 @@ impl Body {
     pub(crate) fn tell_program(&self, event: &EventKind) {
         if let (Self::Caged(cage), Some(refused)) = (self, record::refused(event)) {
             cage.child.tell_refused(refused);
+        }
+    }
+
+    /// Who serves the mounts of the cage.
+    pub(crate) fn files(&self) -> Option<&Arc<FileServers>> {
+        match self {
+            Self::Caged(cage) => Some(&cage.files).filter(|files| !files.is_empty()),
+            Self::Direct(_) => None,
         }
     }
 

@@ -38,8 +38,8 @@ pub mod launcher;
 pub mod restrict;
 
 pub use control::{
-    Denial, End, LandlockState, Layers, Lookup, NetworkState, NotifyState, Observation, Observed,
-    Report,
+    Denial, End, HandOver, LandlockState, Layers, Lookup, NetworkState, NotifyState, Observation,
+    Observed, Report,
 };
 pub use error::{SetupFailure, StartError, Step};
 pub use journal::{Refused, RefusedKind};

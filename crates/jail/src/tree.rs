@@ -4,6 +4,7 @@
 mod memory;
 mod overlay;
 mod places;
+mod served;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -21,9 +22,10 @@ use crate::error::REPLACED;
 use crate::idmap::Arrivals;
 use crate::journal::Journal;
 use crate::{SetupFailure, Step};
-pub(crate) use memory::tmpfs;
+pub(crate) use memory::{SERVED_BY, tmpfs};
 use overlay::Layers;
 use places::{HostPlaces, Place};
+pub(crate) use served::Unserved;
 
 /// Where a bind's mount comes from.
 pub(crate) enum Sources<'a> {
@@ -49,25 +51,41 @@ pub(crate) struct Tree {
     /// Descriptors of mounts that are in their place.
     spent: Vec<OwnedFd>,
     journal: Option<Journal>,
+    unserved: Vec<Unserved>,
+}
+
+/// What is left when the tree is the root.
+pub(crate) struct Rooted {
+    /// Descriptors that nobody needs any more, and that take a while to close.
+    pub(crate) spent: Vec<OwnedFd>,
+    /// Where the program's refusals are written.
+    pub(crate) journal: Option<Journal>,
+    /// What somebody outside has to serve, in the Plan's order.
+    pub(crate) unserved: Vec<Unserved>,
 }
 
 /// Builds the whole tree and leaves it attached above the old root.
 ///
 /// What does not lie in a bind comes first, in the Plan's order, and the rest after it: the result
 /// is the same, and the launcher gains the time to make the binds.
-pub(crate) fn build(plan: &Plan, mut sources: Sources<'_>) -> Result<Tree, SetupFailure> {
+/// `opened` refers to the host's objects, in the order of the Plan's sources.
+pub(crate) fn build(
+    plan: &Plan,
+    mut sources: Sources<'_>,
+    opened: &[OwnedFd],
+) -> Result<Tree, SetupFailure> {
     let mut tree = Tree::begin()?;
     let host = HostPlaces::of(plan);
     let mut rest = Vec::with_capacity(plan.walls.sources.len());
     for (operation, around) in host.around_each(&plan.walls.mounts) {
         if around == Place::Own && !host.is_at(operation) {
-            tree.apply(plan, operation, around, &mut sources)?;
+            tree.apply(plan, operation, around, &mut sources, opened)?;
         } else {
             rest.push((operation, around));
         }
     }
     for (operation, around) in rest {
-        tree.apply(plan, operation, around, &mut sources)?;
+        tree.apply(plan, operation, around, &mut sources, opened)?;
     }
     tree.seal()?;
     Ok(tree)
@@ -94,6 +112,7 @@ impl Tree {
             around: Place::Own,
             spent: Vec::new(),
             journal: None,
+            unserved: Vec::new(),
         })
     }
 
@@ -103,6 +122,7 @@ impl Tree {
         operation: &MountOp,
         around: Place,
         sources: &mut Sources<'_>,
+        opened: &[OwnedFd],
     ) -> Result<(), SetupFailure> {
         let at = operation.at();
         let name_failed = |errno| SetupFailure::kernel(Step::Name, at.to_string(), errno);
@@ -131,6 +151,16 @@ impl Tree {
             MountOp::Overlay(overlay) => {
                 let mount = overlay::make(self, overlay, attributes(operation), sources)?;
                 self.attach(mount, at).map_err(|errno| self.not_attached(operation, errno))
+            }
+            MountOp::Served(served) => {
+                let failed = |errno| SetupFailure::kernel(Step::Serve, at.to_string(), errno);
+                let device = opened.get(served.device.position());
+                let device = device.ok_or(Errno::BADF).map_err(failed)?;
+                let identity = &plan.walls.identity;
+                let made = served::make(device, identity, attributes(operation));
+                let (mount, device) = made.map_err(failed)?;
+                self.unserved.push(Unserved { at: at.clone(), device });
+                self.attach(mount, at).map_err(mount_failed)
             }
             MountOp::Tmpfs { mode, size, .. } => {
                 self.mount_tmpfs(operation, *mode, *size).map_err(mount_failed)
@@ -342,12 +372,12 @@ impl Tree {
         sys::mount::set_attributes(self.root.as_fd(), change, Depth::Single).map_err(failed)
     }
 
-    /// Makes the tree this process's root and lets go of the old one. Returns descriptors that nobody
-    /// needs any more, and that take a while to close, and where the program's refusals are written.
-    pub(crate) fn become_root(self) -> Result<(Vec<OwnedFd>, Option<Journal>), SetupFailure> {
+    /// Makes the tree this process's root and lets go of the old one.
+    pub(crate) fn become_root(self) -> Result<Rooted, SetupFailure> {
         leave_for(self.root.as_fd())
             .map_err(|errno| SetupFailure::kernel(Step::Pivot, "/", errno))?;
-        Ok((self.spent, self.journal))
+        let Self { spent, journal, unserved, .. } = self;
+        Ok(Rooted { spent, journal, unserved })
     }
 }
 

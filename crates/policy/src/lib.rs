@@ -35,7 +35,7 @@ pub use compile::{CompileError, Invocation, compile};
 pub use facts::HostFacts;
 pub use kind::{Fault, Kind, with_causes};
 pub use model::{
-    Cage, Commands, EnvironmentRule, FsAccess, FsRule, Home, Limits, Network, Policy, Reach,
+    Cage, Commands, EnvironmentRule, FsAccess, FsRule, Home, Limits, Mount, Network, Policy, Reach,
     RuleOrigin, Seccomp, State,
 };
 pub use network_settings::{NetworkSettings, Proxy, ProxyAddress, ProxyHost};

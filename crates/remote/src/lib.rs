@@ -13,6 +13,7 @@
 mod backend;
 mod cache;
 mod credentials;
+mod dial;
 mod drive;
 mod engine;
 mod failure;
@@ -23,9 +24,10 @@ mod time;
 
 pub use backend::{Backend, Meta, MetaKind, Mode};
 pub use credentials::{CredentialError, Secret};
+pub use dial::Dial;
 pub use drive::{Drive, DrivePlace, DriveToken};
 pub use engine::Remote;
 pub use failure::{Failure, Fault, Why};
-pub use http::{EndpointError, Http};
+pub use http::{EndpointError, Http, host_and_port};
 pub use s3::{S3, S3Place};
 pub use settings::Settings;
