@@ -22,7 +22,7 @@ use crate::observer::Observer;
 use crate::oom_order::OomOrder;
 use crate::program::Launch;
 use crate::streams::ProgramStreams;
-use crate::tree::{Rooted, Sources};
+use crate::tree::{Devices, Rooted, Sources};
 use crate::{
     LandlockState, Layers, Report, SetupFailure, Step, identity, landlock, network, privileges,
     program, tree, verify,
@@ -92,6 +92,7 @@ fn build_and_launch(
     sys::loopback::bring_up()
         .map_err(|errno| SetupFailure::kernel(Step::Namespaces, "loopback", errno))?;
     wait_for_map(control)?;
+    let devices = Devices::open(plan, opened)?;
     identity::assume(&plan.walls.identity)?;
     privileges::die_with_parent()?;
     // Before the tree is built: whoever gets the sockets has work to do with them meanwhile.
@@ -102,7 +103,7 @@ fn build_and_launch(
     };
     // Before the mounts take up the descriptors below the limit that the program will have.
     let departure = Departure::prepare().ok();
-    let tree = tree::build(plan, binds, opened)?;
+    let tree = tree::build(plan, binds, devices)?;
     let Rooted { spent, journal, unserved } = tree.become_root()?;
     if !unserved.is_empty() {
         let (places, devices) = unserved.into_iter().map(|one| (one.at, one.device)).unzip();

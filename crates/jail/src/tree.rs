@@ -25,7 +25,7 @@ use crate::{SetupFailure, Step};
 pub(crate) use memory::{SERVED_BY, tmpfs};
 use overlay::Layers;
 use places::{HostPlaces, Place};
-pub(crate) use served::Unserved;
+pub(crate) use served::{Devices, Unserved};
 
 /// Where a bind's mount comes from.
 pub(crate) enum Sources<'a> {
@@ -51,6 +51,7 @@ pub(crate) struct Tree {
     /// Descriptors of mounts that are in their place.
     spent: Vec<OwnedFd>,
     journal: Option<Journal>,
+    devices: Devices,
     unserved: Vec<Unserved>,
 }
 
@@ -68,31 +69,30 @@ pub(crate) struct Rooted {
 ///
 /// What does not lie in a bind comes first, in the Plan's order, and the rest after it: the result
 /// is the same, and the launcher gains the time to make the binds.
-/// `opened` refers to the host's objects, in the order of the Plan's sources.
 pub(crate) fn build(
     plan: &Plan,
     mut sources: Sources<'_>,
-    opened: &[OwnedFd],
+    devices: Devices,
 ) -> Result<Tree, SetupFailure> {
-    let mut tree = Tree::begin()?;
+    let mut tree = Tree::begin(devices)?;
     let host = HostPlaces::of(plan);
     let mut rest = Vec::with_capacity(plan.walls.sources.len());
     for (operation, around) in host.around_each(&plan.walls.mounts) {
         if around == Place::Own && !host.is_at(operation) {
-            tree.apply(plan, operation, around, &mut sources, opened)?;
+            tree.apply(plan, operation, around, &mut sources)?;
         } else {
             rest.push((operation, around));
         }
     }
     for (operation, around) in rest {
-        tree.apply(plan, operation, around, &mut sources, opened)?;
+        tree.apply(plan, operation, around, &mut sources)?;
     }
     tree.seal()?;
     Ok(tree)
 }
 
 impl Tree {
-    fn begin() -> Result<Self, SetupFailure> {
+    fn begin(devices: Devices) -> Result<Self, SetupFailure> {
         let failed = |errno| SetupFailure::kernel(Step::Mount, "/", errno);
         let writable = ROOT_ATTRIBUTES & !sys::mount::RDONLY;
         let root = tmpfs(0o755, ROOT_SIZE, writable).map_err(failed)?;
@@ -112,6 +112,7 @@ impl Tree {
             around: Place::Own,
             spent: Vec::new(),
             journal: None,
+            devices,
             unserved: Vec::new(),
         })
     }
@@ -122,7 +123,6 @@ impl Tree {
         operation: &MountOp,
         around: Place,
         sources: &mut Sources<'_>,
-        opened: &[OwnedFd],
     ) -> Result<(), SetupFailure> {
         let at = operation.at();
         let name_failed = |errno| SetupFailure::kernel(Step::Name, at.to_string(), errno);
@@ -152,13 +152,11 @@ impl Tree {
                 let mount = overlay::make(self, overlay, attributes(operation), sources)?;
                 self.attach(mount, at).map_err(|errno| self.not_attached(operation, errno))
             }
-            MountOp::Served(served) => {
+            MountOp::Served(_) => {
                 let failed = |errno| SetupFailure::kernel(Step::Serve, at.to_string(), errno);
-                let device = opened.get(served.device.position());
-                let device = device.ok_or(Errno::BADF).map_err(failed)?;
-                let identity = &plan.walls.identity;
-                let made = served::make(device, identity, attributes(operation));
-                let (mount, device) = made.map_err(failed)?;
+                let device = self.devices.next().map_err(failed)?;
+                let user = (plan.walls.identity.uid, plan.walls.identity.gid);
+                let mount = memory::fuse(&device, user, attributes(operation)).map_err(failed)?;
                 self.unserved.push(Unserved { at: at.clone(), device });
                 self.attach(mount, at).map_err(mount_failed)
             }

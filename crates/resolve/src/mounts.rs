@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use plan::{ByteString, HostPath, MountedFrom, SourceIndex};
 use policy::{FsAccess, FsRule, Mount, Policy};
-use rustix::fs::{Access, AtFlags, CWD, FileType};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 
 use super::error::{PathProblem, RuleProblem};
 use super::open::Opener;
@@ -77,8 +77,7 @@ fn directory(
     }
 }
 
-/// The device, if the cage will be able to open it: a user's cage acts as that user, one of root as an id that owns
-/// nothing.
+/// The device, if the cage's first process will be able to open it: it does so with the caller's ids.
 fn device(opener: &Opener, sources: &mut Sources) -> Result<SourceIndex, ResolveError> {
     let refused = |why| ResolveError::Device { path: FUSE, why };
     let path = HostPath::new(FUSE).map_err(|_| refused("its path is none"))?;
@@ -92,13 +91,9 @@ fn device(opener: &Opener, sources: &mut Sources) -> Result<SourceIndex, Resolve
     if opened.status.file_type != FileType::CharacterDevice || makes != NUMBER {
         return Err(refused("it is another file"));
     }
-    let may_open = if rustix::process::geteuid().is_root() {
-        opened.status.permissions & 0o006 == 0o006
-    } else {
-        let access = Access::READ_OK | Access::WRITE_OK;
-        rustix::fs::accessat(CWD, FUSE, access, AtFlags::EACCESS).is_ok()
-    };
-    if !may_open {
+    // Not only its mode decides: a container can be kept from devices.
+    let flags = OFlags::RDWR | OFlags::CLOEXEC;
+    if rustix::fs::open(FUSE, flags, Mode::empty()).is_err() {
         return Err(refused(
             "this user may not open it; let everybody, with `chmod 666 /dev/fuse`",
         ));
