@@ -53,6 +53,7 @@ pub fn view(plan: &Plan, path: &HostPath) -> View {
         }
         Some(MountOp::Tmpfs { purpose: TmpfsPurpose::Hidden, .. }) => View::Hidden,
         Some(MountOp::Tmpfs { at: tree, .. }) if at != *tree => View::InsideOwn,
+        Some(MountOp::Served(_)) => View::Own,
         Some(MountOp::Tmpfs { .. } | MountOp::Proc { .. } | MountOp::Devpts { .. }) => View::Own,
         Some(MountOp::SealReadOnly { .. }) => View::Own,
         Some(MountOp::Mask { .. } | MountOp::MaskIfPresent { .. }) => View::Hidden,

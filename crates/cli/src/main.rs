@@ -72,6 +72,13 @@ fn main() -> ExitCode {
     {
         return attacks::child_main(rest);
     }
+    // Started for a cage, to serve one of its mounts.
+    if let [_, only] = words.as_slice()
+        && only == mounts::COMMAND
+    {
+        return mounts::serve();
+    }
+    cage::this_program_serves_mounts();
     // Started by the library, with one end of a socket.
     if let [_, only] = words.as_slice()
         && only == invoke::host::COMMAND

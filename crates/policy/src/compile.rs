@@ -12,6 +12,7 @@ mod expectations;
 mod grants;
 mod identity;
 mod landlock;
+mod mounts;
 mod tree;
 
 pub use error::{CompileError, RuleConflict};
@@ -55,6 +56,7 @@ pub fn compile(
     grants::lay(&mut tree, facts, &areas, &identity.home)?;
     base::lay_home(&mut tree, facts, &areas, &identity.home);
     base::lay_commands(&mut tree, facts, &areas)?;
+    mounts::lay(&mut tree, policy, facts)?;
     grants::lay_written_links(&mut tree, policy, facts)?;
 
     let working_directory = expectations::working_directory(&tree, facts, &areas, &identity.home);

@@ -9,7 +9,6 @@
 
 pub mod access;
 pub mod algebra;
-pub mod autonomy;
 pub mod built_in;
 pub mod ceiling;
 pub mod compile;
@@ -31,13 +30,12 @@ pub use plan::shown;
 pub use text::capabilities;
 
 pub use algebra::{Refusal, Refusals, is_within};
-pub use autonomy::Autonomy;
 pub use ceiling::Ceiling;
 pub use compile::{CompileError, Invocation, compile};
 pub use facts::HostFacts;
 pub use kind::{Fault, Kind, with_causes};
 pub use model::{
-    Cage, Commands, EnvironmentRule, FsAccess, FsRule, Home, Limits, Network, Policy, Reach,
+    Cage, Commands, EnvironmentRule, FsAccess, FsRule, Home, Limits, Mount, Network, Policy, Reach,
     RuleOrigin, Seccomp, State,
 };
 pub use network_settings::{NetworkSettings, Proxy, ProxyAddress, ProxyHost};

@@ -157,7 +157,9 @@ impl ModelServer {
     /// What the tools answered to the script of a model, as far as it came.
     pub fn results_of(&self, model: &str) -> Vec<String> {
         let requests = self.requests();
-        let of_model = requests.iter().filter(|request| request.pointer("/body/model").and_then(Value::as_str) == Some(model));
+        let of_model = requests.iter().filter(|request| {
+            request.pointer("/body/model").and_then(Value::as_str) == Some(model)
+        });
         let results = |request: &Value| {
             let results = request["results"].as_array().into_iter().flatten();
             results.filter_map(|result| result.as_str().map(str::to_owned)).collect::<Vec<_>>()

@@ -63,6 +63,7 @@ const TABLE: &[(&[&str], &[&str], Counterpart)] = &[
     (CAGES, &["cow"], Field("Rules", "cow")),
     (CAGES, &["cache"], Field("Rules", "cache")),
     (CAGES, &["hide"], Field("Rules", "hide")),
+    (CAGES, &["mount"], Field("Rules", "mount")),
     (CAGES, &["net"], Field("Rules", "net")),
     (CAGES, &["no-net"], Field("Rules", "no_net")),
     (CAGES, &["host-port"], Field("Rules", "host_ports")),
