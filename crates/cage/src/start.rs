@@ -257,10 +257,7 @@ impl Cage {
         let Self { plan, sources, degraded_limits } = self;
         by.before(StartStep::Network)?;
         let network = Gatekeeper::prepare(&plan)?;
-        let gatekeeper = match network.needs_gatekeeper() {
-            true => Some(by.gatekeeper()?),
-            false => None,
-        };
+        let gatekeeper = network.needs_gatekeeper().then(|| by.gatekeeper()).transpose()?;
         by.before(StartStep::Mounts)?;
         let files = FileServers::start(&plan, &sources)?;
         by.before(StartStep::Limits)?;

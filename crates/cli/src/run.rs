@@ -47,12 +47,8 @@ pub(crate) fn run(
     premade: MaybePremade,
     messages: Messages,
 ) -> Result<Exit, Failure> {
-    let messages = match (arguments.result_fd, arguments.quiet, arguments.verbose) {
-        (Some(_), ..) => messages.silent(),
-        (None, true, _) => messages.quiet(),
-        (None, false, true) => messages.verbose(),
-        (None, false, false) => messages,
-    };
+    let RunArguments { result_fd, quiet, verbose, .. } = &arguments;
+    let messages = messages.as_asked(result_fd.is_some(), *quiet, *verbose);
     if arguments.sealed.is_none() && arguments.choice.agent.is_none() {
         let RunArguments { guest, command, files, .. } = &mut arguments;
         advice::guests::dispatch(*guest, command, &mut files.ro)?;

@@ -12,7 +12,6 @@ pub mod algebra;
 pub mod built_in;
 pub mod ceiling;
 pub mod compile;
-pub mod explain;
 pub mod facts;
 pub mod host_names;
 pub mod kind;
@@ -31,6 +30,7 @@ pub use text::capabilities;
 
 pub use algebra::{Refusal, Refusals, is_within};
 pub use ceiling::Ceiling;
+pub use compile::environment::PROXY_VARIABLES;
 pub use compile::{CompileError, Invocation, compile};
 pub use facts::HostFacts;
 pub use kind::{Fault, Kind, with_causes};

@@ -82,7 +82,7 @@ fn bucket() -> Option<Bucket> {
     Some(bucket)
 }
 
-/// A11, A13, A14, A15, A24, V43: the same scripts in memory, a store, a bucket and a drive, all in one cage.
+/// A11, A13, A14, A15, A24: the same scripts in memory, a store, a bucket and a drive, all in one cage.
 #[test]
 fn the_same_scripts_give_the_same_results_on_each() {
     if !can_mount() || !has("python3") {

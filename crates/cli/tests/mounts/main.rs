@@ -19,6 +19,7 @@ mod jails;
 #[path = "../../../remote/tests/far/server.rs"]
 mod server;
 #[path = "../behaviour/support.rs"]
+#[expect(unused_imports, reason = "other tests use more of it")]
 mod support;
 
 /// What the server of a drive asks for.

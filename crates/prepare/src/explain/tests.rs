@@ -3,8 +3,8 @@
 use plan::HostPath;
 
 use super::{PathVerdict, VariableVerdict, path, suggest_destination, suggest_host_port, variable};
-use crate::text::{parse_project, parse_user};
-use crate::{Cage, Place, Policy};
+use policy::text::{parse_project, parse_user};
+use policy::{Cage, Place, Policy};
 
 fn place() -> Place {
     Place {
