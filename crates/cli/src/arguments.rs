@@ -379,7 +379,7 @@ pub(crate) struct FileArguments {
     #[arg(long, value_name = "PATH", help_heading = "Files")]
     pub(crate) hide: Vec<PathBuf>,
     /// Mount files at a place of the cage's own: `memory:`, `dir:PATH`, `store:PATH`, `s3://BUCKET/PREFIX`,
-    /// `gs://BUCKET/PREFIX` or `gdrive:FOLDER`, read-only without `,rw`
+    /// `gs://BUCKET/PREFIX`, `az://CONTAINER/PREFIX` or `gdrive:FOLDER`, read-only without `,rw`
     #[arg(long, value_name = "AT=FROM[,rw]", help_heading = "Files")]
     pub(crate) mount: Vec<String>,
 }

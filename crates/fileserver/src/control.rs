@@ -79,6 +79,13 @@ pub enum Keys {
         /// The token that belongs to a key that does not last.
         token: Option<String>,
     },
+    /// A key of an account of Azure's.
+    Azure {
+        /// The account.
+        account: String,
+        /// Its key.
+        key: String,
+    },
     /// A token of Google's.
     AccessToken(String),
     /// What such tokens are had for.
@@ -98,6 +105,7 @@ impl fmt::Debug for Keys {
             Self::None => "None",
             Self::S3 { .. } => "S3(…)",
             Self::AccessToken(_) => "AccessToken(…)",
+            Self::Azure { .. } => "Azure(…)",
             Self::RefreshToken { .. } => "RefreshToken(…)",
         })
     }

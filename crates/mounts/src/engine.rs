@@ -10,8 +10,8 @@ use fileserver::{OneOwner, Settings, Sharing};
 use jail::helper_process::DIRECTORY;
 use plan::{Access, ByteString, RemoteStore};
 use remote::{
-    Backend, Drive, DrivePlace, DriveToken, EndpointError, Http, Remote, S3, S3Place, Secret,
-    host_and_port,
+    Azure, AzurePlace, Backend, Drive, DrivePlace, DriveToken, EndpointError, Http, Remote, S3,
+    S3Place, Secret, host_and_port,
 };
 use rustix::io::Errno;
 use store::{Store, StoreError};
@@ -130,6 +130,16 @@ fn backend(task: &Task, keys: Keys, http: Http) -> Result<Box<dyn Backend>, Stri
             };
             Ok(Box::new(S3::new(place, http).map_err(failed)?))
         }
+        (RemoteStore::Azure { container, prefix }, Keys::Azure { account, key }) => {
+            let place = AzurePlace {
+                endpoint: endpoint.clone(),
+                account,
+                container: container.clone(),
+                prefix: prefix.clone(),
+                key: given(key),
+            };
+            Ok(Box::new(Azure::new(place, http).map_err(failed)?))
+        }
         (RemoteStore::Drive { folder }, keys) => {
             let token = match keys {
                 Keys::AccessToken(token) => DriveToken::Access(given(token)),
@@ -140,7 +150,9 @@ fn backend(task: &Task, keys: Keys, http: Http) -> Result<Box<dyn Backend>, Stri
                         refresh_token: given(refresh_token),
                     }
                 }
-                Keys::None | Keys::S3 { .. } => return Err(WRONG_KEYS.to_owned()),
+                Keys::None | Keys::S3 { .. } | Keys::Azure { .. } => {
+                    return Err(WRONG_KEYS.to_owned());
+                }
             };
             let (endpoint, token_endpoint) = (endpoint.clone(), token_endpoint.clone());
             let place = DrivePlace { endpoint, token_endpoint, folder: folder.clone(), token };

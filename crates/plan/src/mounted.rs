@@ -38,6 +38,13 @@ pub enum RemoteStore {
         /// As above.
         prefix: String,
     },
+    /// `az://CONTAINER/PREFIX`, in the blobs of an account of Azure's.
+    Azure {
+        /// The container.
+        container: String,
+        /// As above.
+        prefix: String,
+    },
     /// `gdrive:FOLDER`, on Google Drive.
     Drive {
         /// The id of the folder; `root` is all of the drive.
@@ -64,14 +71,11 @@ pub enum MountedFromError {
     /// It begins like none.
     #[error("expected {EXPECTED}")]
     Unknown,
-    /// Nobody has built it.
-    #[error("Azure's stores cannot be mounted; one that speaks S3 can, as `s3://BUCKET/PREFIX`")]
-    Azure,
     /// A name that no bucket has.
-    #[error("a bucket's name is 3 to 63 small letters, digits, `-` and `.`")]
+    #[error("the name of a bucket or container is 3 to 63 small letters, digits, `-` and `.`")]
     Bucket,
     /// A beginning that no name of a file has.
-    #[error("what follows the bucket is names with `/` between them, of at most 512 bytes")]
+    #[error("what follows it is names with `/` between them, of at most 512 bytes")]
     Prefix,
     /// No id.
     #[error(
@@ -91,6 +95,10 @@ impl<'text> WrittenFrom<'text> {
             return bucket(rest)
                 .map(|(bucket, prefix)| Self::Remote(RemoteStore::Gcs { bucket, prefix }));
         }
+        if let Some(rest) = text.strip_prefix("az://") {
+            return bucket(rest)
+                .map(|(container, prefix)| Self::Remote(RemoteStore::Azure { container, prefix }));
+        }
         match text.split_once(':') {
             Some(("memory", "")) => Ok(Self::Memory),
             Some(("dir", path)) => Ok(Self::Directory(path)),
@@ -103,7 +111,6 @@ impl<'text> WrittenFrom<'text> {
                 }
                 Ok(Self::Remote(RemoteStore::Drive { folder: folder.to_owned() }))
             }
-            Some(("az" | "azure" | "abfs", _)) => Err(MountedFromError::Azure),
             _ => Err(MountedFromError::Unknown),
         }
     }
@@ -145,9 +152,11 @@ impl RemoteStore {
         };
         match (self, others) {
             (Self::S3 { bucket, prefix }, Self::S3 { bucket: other, prefix: below })
-            | (Self::Gcs { bucket, prefix }, Self::Gcs { bucket: other, prefix: below }) => {
-                bucket == other && is_below(prefix, below)
-            }
+            | (Self::Gcs { bucket, prefix }, Self::Gcs { bucket: other, prefix: below })
+            | (
+                Self::Azure { container: bucket, prefix },
+                Self::Azure { container: other, prefix: below },
+            ) => bucket == other && is_below(prefix, below),
             _ => self == others,
         }
     }
@@ -169,6 +178,7 @@ impl fmt::Display for RemoteStore {
         match self {
             Self::S3 { bucket, prefix } => write!(formatter, "s3://{bucket}/{prefix}"),
             Self::Gcs { bucket, prefix } => write!(formatter, "gs://{bucket}/{prefix}"),
+            Self::Azure { container, prefix } => write!(formatter, "az://{container}/{prefix}"),
             Self::Drive { folder } => write!(formatter, "gdrive:{folder}"),
         }
     }
@@ -216,7 +226,7 @@ impl ServedFrom {
 /// Most served mounts of one cage: each is a process, and their descriptors come in one packet.
 pub const MOST_SERVED: usize = 16;
 
-const EXPECTED: &str = "`memory:`, `dir:PATH`, `store:PATH`, `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or `gdrive:FOLDER`";
+const EXPECTED: &str = "`memory:`, `dir:PATH`, `store:PATH`, `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`, `az://CONTAINER/PREFIX` or `gdrive:FOLDER`";
 
 #[cfg(test)]
 mod tests;

@@ -21,6 +21,11 @@ pub(super) fn source(store: &RemoteStore) -> TaskSource {
             let endpoint = first(&["GS_ENDPOINT_URL"], "https://storage.googleapis.com");
             (endpoint, "auto".to_owned(), String::new())
         }
+        RemoteStore::Azure { .. } => {
+            let account = variable(AZURE_ACCOUNT).unwrap_or_default();
+            let usual = format!("https://{account}.blob.core.windows.net");
+            (first(&["AZURE_STORAGE_BLOB_ENDPOINT"], &usual), String::new(), String::new())
+        }
         RemoteStore::Drive { .. } => {
             let endpoint = first(&["GDRIVE_ENDPOINT_URL"], "https://www.googleapis.com");
             let token = first(&["GDRIVE_TOKEN_URL"], "https://oauth2.googleapis.com/token");
@@ -48,6 +53,9 @@ pub(super) fn keys(store: &RemoteStore) -> Result<Keys, String> {
             key: needed("GS_SECRET_ACCESS_KEY")?,
             token: None,
         }),
+        RemoteStore::Azure { .. } => {
+            Ok(Keys::Azure { account: needed(AZURE_ACCOUNT)?, key: needed("AZURE_STORAGE_KEY")? })
+        }
         RemoteStore::Drive { .. } => {
             if let Some(token) = variable("GDRIVE_ACCESS_TOKEN") {
                 return Ok(Keys::AccessToken(token));
@@ -65,3 +73,5 @@ pub(super) fn keys(store: &RemoteStore) -> Result<Keys, String> {
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
+
+const AZURE_ACCOUNT: &str = "AZURE_STORAGE_ACCOUNT";

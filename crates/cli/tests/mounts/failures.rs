@@ -16,9 +16,9 @@ fn impossible_mounts_are_refused_with_the_reason() {
         ("/=memory:", 2, "mount below `/mnt`"),
         ("mnt=memory:", 2, "not absolute"),
         ("/mnt/a", 2, "expected `AT=FROM`"),
-        ("/mnt/a=az://container/x", 2, "Azure"),
+        ("/mnt/a=az://container/x", 122, "set `AZURE_STORAGE_ACCOUNT`"),
         ("/mnt/a=ftp://host", 2, "expected `memory:`"),
-        ("/mnt/a=s3://NO/x", 2, "a bucket's name"),
+        ("/mnt/a=s3://NO/x", 2, "the name of a bucket"),
         ("/mnt/a=s3://bucket/x", 122, "set `AWS_ACCESS_KEY_ID`"),
     ] {
         let ended = place.shell(&["--ro", ".", "--mount", mount], "true");

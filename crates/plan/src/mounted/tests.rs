@@ -25,13 +25,14 @@ fn each_kind_is_read() {
 
 #[test]
 fn what_is_none_is_refused_with_the_reason() {
-    use MountedFromError::{Azure, Bucket, Folder, Prefix, Unknown};
+    use MountedFromError::{Bucket, Folder, Prefix, Unknown};
     for (text, error) in [
         ("", Unknown),
         ("memory", Unknown),
         ("memory:x", Unknown),
         ("https://host/", Unknown),
-        ("az://container/a", Azure),
+        ("az:container", Unknown),
+        ("az://Container/a", Bucket),
         ("s3://", Bucket),
         ("s3://Bucket/a", Bucket),
         ("s3://b:8080/a", Bucket),

@@ -102,7 +102,7 @@ pub const MOUNT: &[Word] = &[
     word("at", "The place inside; in the cage's own memory, such as `/mnt/data`."),
     word(
         "from",
-        "`memory:`, `dir:PATH`, `store:PATH`, `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`, `gdrive:FOLDER`.",
+        "`memory:`, `dir:PATH`, `store:PATH`, `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`, `az://CONTAINER/PREFIX`, `gdrive:FOLDER`.",
     ),
     word("rw", "Whether files can be made and changed; without it, not, but in memory."),
 ];
