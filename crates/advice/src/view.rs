@@ -1,8 +1,8 @@
 //! What a compiled cage has at one path: the last mount that covers it decides, as it will in the
 //! kernel. Reads the Plan; never looks at the host.
 
+use cage::prepare::explain::PathVerdict;
 use plan::{Access, BindPurpose, GuestPath, HostPath, MountOp, OverlayPurpose, Plan, TmpfsPurpose};
-use policy::explain::PathVerdict;
 
 /// What the program inside finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

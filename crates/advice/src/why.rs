@@ -7,12 +7,12 @@ pub mod host;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use cage::prepare::explain::{self, PathAnswer, PathVerdict, Suggestion, VariableVerdict};
 use cage::prepare::{Selection, TooBroad, prepare};
 use plan::render::for_shell;
 use plan::seccomp::{Arch, Profile, Verdict, list_lines, syscall_number, verdict};
 use plan::{ByteString, HostPath, MountedFrom, Plan};
 use policy::Policy;
-use policy::explain::{self, PathAnswer, PathVerdict, Suggestion, VariableVerdict};
 use policy::protected::{self, Object};
 use policy::secrets;
 use policy::shown::shown;

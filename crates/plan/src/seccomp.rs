@@ -5,7 +5,7 @@
 mod arch;
 #[cfg(test)]
 mod assemble;
-mod helpers;
+mod beside;
 mod instruction;
 mod interpret;
 mod list;
@@ -16,7 +16,7 @@ mod watch;
 mod tests;
 
 pub use arch::{Arch, syscall_name, syscall_number};
-pub use helpers::Helper;
+pub use beside::Helper;
 pub use instruction::Instruction;
 pub use interpret::{Action, SeccompData, interpret};
 pub(crate) use program::hexadecimal;

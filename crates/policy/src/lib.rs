@@ -12,7 +12,6 @@ pub mod algebra;
 pub mod built_in;
 pub mod ceiling;
 pub mod compile;
-pub mod explain;
 pub mod facts;
 pub mod host_names;
 pub mod kind;

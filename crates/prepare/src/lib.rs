@@ -19,6 +19,7 @@ mod policy_files;
 mod profile;
 mod selection;
 
+pub mod explain;
 pub mod project;
 pub mod trust;
 

@@ -119,7 +119,7 @@ pub(super) fn place(text: &str) -> Result<GuestPath, String> {
         at.as_bytes() == top.as_bytes() || at.ancestors().any(|above| above == top.as_bytes())
     };
     let own = at == GuestPath::root() || OWN.iter().any(|own| own.as_bytes() == at.as_bytes());
-    if own || SYSTEM.iter().any(|top| is_below(&top)) {
+    if own || SYSTEM.iter().any(is_below) {
         let at = at.to_string();
         return Err(format!(
             "`{}` is the system's or the cage's own; mount below `/mnt`",
