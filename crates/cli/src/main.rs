@@ -35,7 +35,6 @@ mod message;
 mod network;
 mod output;
 mod pages;
-mod prepare;
 mod profile;
 mod progress;
 mod prompt;
@@ -73,9 +72,7 @@ fn main() -> ExitCode {
         return attacks::child_main(rest);
     }
     // Started for a cage, to serve one of its mounts.
-    if let [_, only] = words.as_slice()
-        && only == mounts::COMMAND
-    {
+    if words.get(1).is_some_and(|word| word == mounts::COMMAND) {
         return mounts::serve();
     }
     cage::this_program_serves_mounts();

@@ -31,11 +31,11 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::message::Messages;
 use crate::network;
-use crate::prepare::Prepared;
 use crate::result::{Destination, Named, RunResult};
 use crate::runs;
 use crate::selection::{FlagArguments, Sandbox, Selection, TooBroad, select_any};
 use crate::session::{self, Entered};
+use cage::prepare::Prepared;
 use said::Clock;
 
 /// Namespaces that were begun before anything was known; whatever failed is told when they are needed.

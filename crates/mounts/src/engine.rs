@@ -8,7 +8,7 @@ use std::time::Duration;
 use fileserver::control::{Keys, Task, TaskSource};
 use fileserver::{OneOwner, Settings, Sharing};
 use jail::helper_process::DIRECTORY;
-use plan::{Access, ByteString, RemoteStore};
+use plan::{Access, ByteString, HostPath, RemoteStore};
 use remote::{
     Azure, AzurePlace, Backend, Drive, DrivePlace, DriveToken, EndpointError, Http, Remote, S3,
     S3Place, Secret, host_and_port,
@@ -50,7 +50,7 @@ impl Kept {
 }
 
 /// Opens a store, and makes it if it is missing and may be changed.
-pub(crate) fn store(task: &Task, name: &ByteString) -> Result<Ready, String> {
+pub(crate) fn store(task: &Task, directory: &HostPath, name: &ByteString) -> Result<Ready, String> {
     let path = Path::new(DIRECTORY).join(name.as_os_str());
     let limits = Limits { max_bytes: task.most_bytes, ..Limits::default() };
     let opened = match Store::open(&path, limits) {
@@ -60,7 +60,15 @@ pub(crate) fn store(task: &Task, name: &ByteString) -> Result<Ready, String> {
         }
         opened => opened,
     };
-    let store = Arc::new(opened.map_err(|error| with_causes(&error))?);
+    // What the process calls its directory is nothing to a person.
+    let told = |error: StoreError| {
+        let help = match error {
+            StoreError::Missing(_) => "; one is made where the mount may be written to (`rw`)",
+            _ => "",
+        };
+        format!("{}{help}", with_causes(&error).replace(DIRECTORY, &directory.to_string()))
+    };
+    let store = Arc::new(opened.map_err(told)?);
     let root = store.attributes(&Caller::root(), store.root());
     let root = root.map_err(|error| error.to_string())?;
     let one_owner = OneOwner { shown: (task.uid, task.gid), kept: (root.uid, root.gid) };

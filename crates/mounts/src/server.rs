@@ -55,7 +55,7 @@ fn prepare(control: &Channel) -> Result<Prepared, String> {
             let object = directory.ok_or_else(out_of_turn)?;
             let files = HelperFiles::Directory { path, object: object.as_fd() };
             enter_jail(Helper::StoreServer, files)?;
-            let store = engine::store(&task, name)?;
+            let store = engine::store(&task, path, name)?;
             Ok(Prepared { task, store: Some(store), http: None })
         }
         TaskSource::Remote { .. } => {

@@ -6,7 +6,7 @@
 
 mod areas;
 mod base;
-pub(crate) mod environment;
+mod environment;
 mod error;
 mod expectations;
 mod grants;
@@ -15,6 +15,7 @@ mod landlock;
 mod mounts;
 mod tree;
 
+pub use environment::PROXY_VARIABLES;
 pub use error::{CompileError, RuleConflict};
 
 use plan::seccomp::{Profile, Watch};

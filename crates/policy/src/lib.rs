@@ -30,7 +30,6 @@ pub use text::capabilities;
 
 pub use algebra::{Refusal, Refusals, is_within};
 pub use ceiling::Ceiling;
-pub use compile::environment::PROXY_VARIABLES;
 pub use compile::{CompileError, Invocation, compile};
 pub use facts::HostFacts;
 pub use kind::{Fault, Kind, with_causes};

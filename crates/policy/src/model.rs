@@ -12,6 +12,7 @@ use crate::net::Destination;
 use crate::shown::Shown;
 
 /// A cage as a policy file may define it.
+#[expect(clippy::large_enum_variant, reason = "a file has few cages, and nearly all are enabled")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::large_enum_variant, reason = "nearly every cage is the larger one")]
 pub enum Cage {

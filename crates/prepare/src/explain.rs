@@ -7,13 +7,14 @@ use std::fmt;
 use plan::{HostPath, SCRATCH};
 
 use policy::access::AccessMap;
+use policy::compile::PROXY_VARIABLES;
 use policy::net::Destination;
 use policy::protected::{self, Object};
 use policy::secrets::{self, HiddenPath};
 use policy::shown::{misleads, shown};
 use policy::text::FIXED_VARIABLES;
 use policy::ungrantable;
-use policy::{Commands, EnvironmentRule, FsAccess, FsRule, PROXY_VARIABLES, Place, Policy};
+use policy::{Commands, EnvironmentRule, FsAccess, FsRule, Place, Policy};
 
 /// What a cage has at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -142,7 +142,11 @@ fn a_store_is_kept_and_nobody_changes_it_unasked() {
         ));
     };
     policy("");
-    place.shell(&[], "ls /mnt/s").expect_code(122).says("the mount on `/mnt/s` is not served");
+    place
+        .shell(&[], "ls /mnt/s")
+        .expect_code(122)
+        .says("there is no store at")
+        .says("data.db`; one is made");
     policy(", rw = true");
     place
         .shell(&[], "umask 077; echo kept > /mnt/s/a; ln -s a /mnt/s/l; ln /mnt/s/a /mnt/s/b")

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 #![allow(
     dead_code,
+    unused_imports,
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,

@@ -104,7 +104,7 @@ fn variables_have_a_verdict() {
 fn proxy_variables_come_with_the_network() {
     let mut policy = policy();
     assert_eq!(variable(&policy, "https_proxy").verdict, VariableVerdict::Absent);
-    policy.net.host_ports.insert(5432, crate::RuleOrigin::BuiltIn("test"));
+    policy.net.host_ports.insert(5432, policy::RuleOrigin::BuiltIn("test"));
     assert_eq!(variable(&policy, "https_proxy").verdict, VariableVerdict::Default);
     assert_eq!(variable(&policy, "NO_PROXY").verdict, VariableVerdict::Default);
 }
