@@ -5,18 +5,24 @@ const { pipeline } = require('stream/promises');
 const { Transform, Readable, PassThrough } = require('stream');
 const util = require('util');
 const order = [];
-setImmediate(() => order.push('immediate'));
-setTimeout(() => order.push('timeout 120'), 120);
-setTimeout(() => order.push('timeout 60'), 60);
 process.nextTick(() => { order.push('tick'); Promise.resolve().then(() => order.push('micro in tick')); process.nextTick(() => order.push('tick in tick')); });
 Promise.resolve().then(() => { order.push('micro'); process.nextTick(() => order.push('tick in micro')); }).then(() => order.push('micro 2'));
 queueMicrotask(() => order.push('queued'));
 order.push('sync');
-const interval = setInterval(() => { order.push('interval'); clearInterval(interval); }, 180);
+const over = new Promise((resolve) => {
+  // What waits begins here: before, a slow start would decide about the order.
+  setImmediate(() => {
+    order.push('immediate');
+    setTimeout(() => order.push('timeout 60'), 60);
+    setTimeout(() => order.push('timeout 20'), 20);
+    let left = 2;
+    const interval = setInterval(() => { order.push('interval'); if (--left === 0) { clearInterval(interval); resolve(); } }, 100);
+  });
+});
 const never = setTimeout(() => order.push('never'), 1); clearTimeout(never);
 setTimeout(() => {}, 100000).unref();
 (async () => {
-  await new Promise((resolve) => setTimeout(resolve, 250));
+  await over;
   console.log(order);
   await fs.promises.mkdir('later');
   await fs.promises.writeFile('later/one', 'line 1\nline 2\nline 3');

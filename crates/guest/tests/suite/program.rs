@@ -201,14 +201,17 @@ pub(crate) fn engines() -> Vec<Named> {
     let limits = Limits::default();
     let memory = || -> Arc<dyn Engine> { Arc::new(Memory::new(&Caller::root(), 0o755, limits)) };
     let overlay = Overlay::new(vec![memory()], memory(), &limits).unwrap();
-    let place = tempfile::tempdir().unwrap();
+    let (place, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let directory = rustix::fs::open(place.path(), flags, Mode::empty()).unwrap();
-    let host = Host::new(directory, HostMode::Writable, &limits).unwrap();
+    let open =
+        |place: &tempfile::TempDir| rustix::fs::open(place.path(), flags, Mode::empty()).unwrap();
+    let host = Host::new(open(&place), HostMode::Writable, &limits).unwrap();
+    let with_mounts = Host::of_root(open(&other), &limits).unwrap();
     vec![
         ("memory", memory(), None),
         ("overlay", Arc::new(overlay), None),
         ("host", Arc::new(host), Some(Arc::new(place))),
+        ("host and what is mounted there", Arc::new(with_mounts), Some(Arc::new(other))),
     ]
 }
 
