@@ -113,6 +113,8 @@ pub(crate) enum Command {
     Repl(Box<harness::ReplArguments>),
     /// Tools in a cage for other agents, and other servers of tools in a cage
     Mcp(Box<harness::McpArguments>),
+    /// Start a program with less than the cage has that this one is in
+    Spawn(Box<harness::SpawnArguments>),
     /// Show the compiled cage: everything that the program would see, reach and use
     Check(Box<CheckArguments>),
     /// Say what the cage makes of a path, a host, a system call or a variable, and which rule says so

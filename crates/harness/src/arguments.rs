@@ -7,6 +7,8 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use model::{Cost, Prices, Protocol, Thinking};
 
+use crate::types::MOST_LEVELS;
+
 /// `stockade agent`.
 #[derive(Debug, Args)]
 pub struct AgentArguments {
@@ -28,7 +30,7 @@ pub struct ReplArguments {
 }
 
 /// Which cage it is, and what is added to it.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct CageArguments {
     /// The project's directory; without it the nearest one upward that has a `stockade.toml`, else the working
     /// directory
@@ -77,6 +79,12 @@ pub(crate) enum McpCommand {
 pub(crate) struct ServeArguments {
     #[command(flatten)]
     pub(crate) cage: CageArguments,
+    /// Serve HTTP on this address of loopback, such as `127.0.0.1:8930`, in place of standard streams
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<std::net::SocketAddr>,
+    /// The file with the token that clients show, made if it is missing; `mcp-token` in the state directory without it
+    #[arg(long, value_name = "FILE", requires = "listen")]
+    pub(crate) token_file: Option<PathBuf>,
     /// The tools, with commas between them; all without it
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) tools: Vec<String>,
@@ -99,7 +107,7 @@ pub(crate) struct WrapArguments {
 }
 
 /// What both have.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct CommonArguments {
     #[command(flatten)]
     pub(crate) cage: CageArguments,
@@ -114,17 +122,17 @@ pub(crate) struct CommonArguments {
     #[arg(long, value_name = "SERVER", help_heading = "Agent")]
     pub(crate) mcp: Vec<String>,
     /// Approve tools of servers that have changed since they were seen first
-    #[arg(long, requires = "mcp", help_heading = "Agent")]
+    #[arg(long, help_heading = "Agent")]
     pub(crate) approve: bool,
     /// Let it start children, and them theirs, so many levels deep; each has at most what its parent has
-    #[arg(long, value_name = "LEVELS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=4), help_heading = "Agent")]
-    pub(crate) children: u32,
+    #[arg(long, value_name = "LEVELS", value_parser = clap::value_parser!(u32).range(0..=i64::from(MOST_LEVELS)), help_heading = "Agent")]
+    pub(crate) children: Option<u32>,
     /// What the model is told first, in place of the prompt of its type
     #[arg(long, value_name = "TEXT", help_heading = "Agent")]
     pub(crate) system: Option<String>,
-    /// Most answers of the model to one task
-    #[arg(long, value_name = "COUNT", default_value_t = 50, help_heading = "Agent")]
-    pub(crate) steps: u32,
+    /// Most answers of the model to one task; 50 without it
+    #[arg(long, value_name = "COUNT", help_heading = "Agent")]
+    pub(crate) steps: Option<u32>,
     /// Most tokens, in and out, that one task takes
     #[arg(long, value_name = "COUNT", help_heading = "Agent")]
     pub(crate) tokens: Option<u64>,
@@ -216,7 +224,7 @@ fn temperature(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "expected a number from 0.0 to 2.0".to_owned())
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let unit = text.get(digits.len()..).unwrap_or_default();
     let seconds = match unit {

@@ -9,6 +9,7 @@ mod arguments;
 mod aside;
 mod ask;
 mod caged;
+mod mcp_http;
 mod mcp_serve;
 mod mcp_wrap;
 pub mod model_service;
@@ -22,14 +23,17 @@ mod servers;
 mod show;
 mod single;
 mod spawn;
+mod spawn_command;
 mod spawn_request;
 mod stop;
+mod types;
 mod work;
 
 pub use arguments::{AgentArguments, McpArguments, ReplArguments};
 pub use models::Models;
 pub use repl::repl;
 pub use single::agent;
+pub use spawn_command::{SpawnArguments, spawn};
 pub use work::Finish;
 
 use std::ffi::{OsStr, OsString};

@@ -1,8 +1,9 @@
-//! `stockade mcp serve`: the tools of a cage for a client of the Model Context Protocol, which is on standard streams.
+//! `stockade mcp serve`: the tools of a cage for a client of the Model Context Protocol, which is on standard streams, or on HTTP.
 //! Each call is on record before it runs. Whatever the client is, it has what the cage has.
 
 use std::collections::HashMap;
 use std::io::{BufRead as _, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -10,7 +11,7 @@ use std::time::Duration;
 use advice::Failure;
 use agent::Hands;
 use cage::Kind;
-use cage::state::Locations;
+use cage::state::{Directory, Locations, StateError};
 use mcp::serve::{Asked, Offered, Server, result};
 use mcp::{Id, MOST_LINE, Message, failure};
 use model::Cancel;
@@ -20,8 +21,10 @@ use tools::Needs;
 use crate::Tell;
 use crate::arguments::ServeArguments;
 use crate::caged::{self, Caged};
+use crate::mcp_http::{self, Answer, Token};
 use crate::record::Record;
 use crate::selection;
+use crate::stop::Stop;
 use crate::work::{Finish, end};
 
 /// What all calls share.
@@ -45,7 +48,13 @@ pub(crate) fn serve(arguments: &ServeArguments, tell: &dyn Tell) -> Result<Finis
         tell.warning(&warning.to_string());
     }
     let locations = Locations::of_this_process();
+    // What can be refused is, before anything runs.
+    let listening = arguments.listen.map(|address| listening(arguments, address, &locations));
+    let listening = listening.transpose()?;
+    let stop = listening.is_some().then(Stop::take).transpose()?;
     let runner = caged::runner(&selection, &locations)?;
+    let cancel = Cancel::new();
+    stop.map(|stop| stop.watch(cancel.clone())).transpose()?;
     let session = arguments.cage.session.as_deref();
     let caged = Caged::start(&runner, &mut selection, session, (&names, &locations, tell))?;
     let offered = granted.iter().map(|tool| Offered {
@@ -61,6 +70,15 @@ pub(crate) fn serve(arguments: &ServeArguments, tell: &dyn Tell) -> Result<Finis
         calls: AtomicU64::new(0),
         open: Mutex::default(),
     };
+    if let Some((listener, token)) = listening {
+        let address = listener.local_addr().map_or_else(|_| String::new(), |at| at.to_string());
+        tell.note(&format!("serving `http://{address}{}`", mcp_http::PATH));
+        let take = |message| asked(&server, &shared, message, &cancel);
+        let stop_all = || lock(&shared.open).values().for_each(Cancel::cancel);
+        mcp_http::serve(&listener, &token, &cancel, &take, &stop_all);
+        end(caged, tell);
+        return Ok(Finish::Done);
+    }
     // Every call has ended before the cage does.
     std::thread::scope(|scope| {
         let mut input = std::io::stdin().lock();
@@ -103,6 +121,51 @@ pub(crate) fn serve(arguments: &ServeArguments, tell: &dyn Tell) -> Result<Finis
     Ok(Finish::Done)
 }
 
+/// Where HTTP is served, and the token for it.
+fn listening(
+    arguments: &ServeArguments,
+    address: SocketAddr,
+    locations: &Locations,
+) -> Result<(TcpListener, Token), Failure> {
+    let token = match &arguments.token_file {
+        Some(file) => Token::of_file(file)?,
+        None => {
+            let state = locations.state.as_ref().ok_or(StateError::NoPlace)?;
+            Token::of_file(&Directory::open(state)?.path().as_path().join(TOKEN))?
+        }
+    };
+    Ok((mcp_http::listen(address)?, token))
+}
+
+/// Answers one message that came by itself.
+fn asked(server: &Server, shared: &Shared<'_>, message: Message, all: &Cancel) -> Answer {
+    match server.take(message) {
+        Asked::Answer(message) => Answer::of(message),
+        Asked::Nothing => Answer::taken(),
+        Asked::Cancel(id) => {
+            lock(&shared.open).get(&id).into_iter().for_each(Cancel::cancel);
+            Answer::taken()
+        }
+        Asked::Call { id, tool, arguments } => {
+            let cancel = Cancel::new();
+            let mut open = lock(&shared.open);
+            if open.len() >= MOST_OPEN || all.is_cancelled() {
+                return Answer::of(failure(
+                    Some(id),
+                    BUSY,
+                    format!("at most {MOST_OPEN} calls at one time"),
+                ));
+            }
+            // Several clients may count alike: only the last one of a number can be stopped by it.
+            open.insert(id.clone(), cancel.clone());
+            drop(open);
+            let answer = call(shared, &id, &tool, &arguments, &cancel);
+            lock(&shared.open).remove(&id);
+            Answer::of(answer)
+        }
+    }
+}
+
 fn call(
     shared: &Shared<'_>,
     id: &Id,
@@ -143,5 +206,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 const CALL_TIME: Duration = Duration::from_secs(1200);
 const MOST_OPEN: usize = 32;
+const TOKEN: &str = "mcp-token";
 const PARSE: i32 = -32700;
 const BUSY: i32 = -32000;

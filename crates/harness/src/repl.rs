@@ -20,6 +20,7 @@ use crate::caged::Caged;
 use crate::record::Record;
 use crate::show::{Form, Show};
 use crate::spawn::Spawner;
+use crate::types;
 use crate::work::{Finish, Story, Work, end};
 
 /// What a line asks for.
@@ -41,7 +42,7 @@ enum Wanted {
 /// # Errors
 /// If nothing could be begun, or its cage not be started again.
 pub fn repl(arguments: &ReplArguments, tell: &dyn Tell) -> Result<Finish, Failure> {
-    let common = &arguments.common;
+    let common = &types::completed(&arguments.common)?;
     let mut work = Work::begin(common, tell)?;
     let mut session = common.cage.session.clone();
     let mut editor = Lines::new(&work)?;
@@ -90,9 +91,9 @@ fn converse(
     let servers = work.servers(common, tell)?;
     let settings = work.settings(common, asks);
     let tree = work.tree(common, &settings, &client);
-    let spawner = tree
-        .as_ref()
-        .map(|tree| Spawner::new(tree, &caged.hands, caged.invocation(), common.children));
+    let spawner = tree.as_ref().map(|tree| {
+        Spawner::new(tree, &caged.hands, caged.invocation(), common.children.unwrap_or_default())
+    });
     let mut more: Vec<&dyn Elsewhere> =
         servers.iter().map(|server| server as &dyn Elsewhere).collect();
     more.extend(spawner.iter().map(|spawner| spawner as &dyn Elsewhere));

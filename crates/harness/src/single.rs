@@ -4,10 +4,11 @@ use advice::Failure;
 use agent::{Elsewhere, Event, Watch as _};
 
 use crate::Tell;
-use crate::arguments::AgentArguments;
+use crate::arguments::{AgentArguments, CommonArguments};
 use crate::record::Record;
 use crate::show::{Form, Show};
 use crate::spawn::Spawner;
+use crate::types;
 use crate::work::{Finish, Work, end};
 
 /// The command. Before the first thread of the process.
@@ -15,11 +16,11 @@ use crate::work::{Finish, Work, end};
 /// # Errors
 /// If nothing could be begun.
 pub fn agent(arguments: &AgentArguments, tell: &dyn Tell) -> Result<Finish, Failure> {
-    let common = &arguments.common;
+    let common = &types::completed(&arguments.common)?;
     let mut work = Work::begin(common, tell)?;
     let caged = work.cage(common.cage.session.as_deref(), tell)?;
-    let begun =
-        begin(arguments, &work, &caged).and_then(|begun| Ok((begun, work.servers(common, tell)?)));
+    let begun = begin(arguments, common, &work, &caged)
+        .and_then(|begun| Ok((begun, work.servers(common, tell)?)));
     let ((client, settings, story), servers) = match begun {
         Ok(begun) => begun,
         Err(failure) => {
@@ -31,9 +32,9 @@ pub fn agent(arguments: &AgentArguments, tell: &dyn Tell) -> Result<Finish, Fail
     let show = Show::new(form, Record::new(work.runner.log(), caged.invocation()));
     let (name, model) = (story.name.clone(), settings.model.clone());
     let tree = work.tree(common, &settings, &client);
-    let spawner = tree
-        .as_ref()
-        .map(|tree| Spawner::new(tree, &caged.hands, caged.invocation(), common.children));
+    let spawner = tree.as_ref().map(|tree| {
+        Spawner::new(tree, &caged.hands, caged.invocation(), common.children.unwrap_or_default())
+    });
     let more: Vec<&dyn Elsewhere> = servers
         .iter()
         .map(|server| server as &dyn Elsewhere)
@@ -66,6 +67,7 @@ type Begun = (model::Client, agent::Settings, crate::work::Story);
 
 fn begin(
     arguments: &AgentArguments,
+    common: &CommonArguments,
     work: &Work,
     caged: &crate::caged::Caged,
 ) -> Result<Begun, Failure> {
@@ -79,5 +81,5 @@ fn begin(
         )
         .help("give a task"));
     }
-    Ok((client, work.settings(&arguments.common, asks), story))
+    Ok((client, work.settings(common, asks), story))
 }

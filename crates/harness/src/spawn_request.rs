@@ -229,9 +229,10 @@ pub(crate) fn spec(tools: &[String]) -> ToolSpec {
 const DOC: &str = "Starts a child: an agent of its own that does a task with some of your tools and paths, and reports. It never has \
 more than you have. Several calls in one answer run at one time. Your budgets are spent by children too.";
 /// What every cage has to read and to start.
-const SYSTEM: &[&str] =
+pub(crate) const SYSTEM: &[&str] =
     &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/run/stockade"];
-const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+pub(crate) const DEVICES: &[&str] =
+    &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
 /// Where a child's paths lie, for tests.
 #[cfg(test)]

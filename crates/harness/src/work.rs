@@ -152,7 +152,7 @@ impl Work {
         settings: &Settings,
         client: &Client,
     ) -> Option<Tree<'_>> {
-        (arguments.children > 0).then(|| Tree {
+        (arguments.children.unwrap_or_default() > 0).then(|| Tree {
             work: self,
             client: client.clone(),
             settings: settings.clone(),
@@ -172,7 +172,7 @@ impl Work {
             .servers
             .iter()
             .flat_map(|server| server.tools.iter().map(|tool| format!("{}__{tool}", server.name)));
-        let spawn = (arguments.children > 0).then(|| SPAWN.to_owned());
+        let spawn = (arguments.children.unwrap_or_default() > 0).then(|| SPAWN.to_owned());
         let tools: Vec<String> = self.tools.iter().cloned().chain(servers).chain(spawn).collect();
         let place = &self.selection.surroundings.working_directory;
         let view = selection::view(&self.selection, place, &tools);
@@ -184,7 +184,7 @@ impl Work {
             thinking: arguments.thinking,
             context: arguments.context,
             budgets: Budgets {
-                steps: arguments.steps,
+                steps: arguments.steps.unwrap_or(Budgets::default().steps),
                 tokens: arguments.tokens,
                 money: arguments.money,
                 time: arguments.time,
@@ -243,7 +243,7 @@ impl Work {
     }
 }
 
-fn prompts_beside(locations: &Locations) -> Option<PathBuf> {
+pub(crate) fn prompts_beside(locations: &Locations) -> Option<PathBuf> {
     let path = locations.configuration.as_ref()?;
     Some(path.as_path().parent()?.join("agents"))
 }

@@ -46,7 +46,8 @@ impl Command {
             | Self::Kill(_)
             | Self::Schema(_)
             | Self::Completions(_)
-            | Self::Man(_) => false,
+            | Self::Man(_)
+            | Self::Spawn(_) => false,
         }
     }
 }

@@ -50,6 +50,9 @@ pub(crate) const EXAMPLES: &[(&[&str], &str)] = &[
   stockade repl --model claude-sonnet-4-5 --key file:key
   stockade repl -p code --session mend           with your tool chains, and to go on later
 "),
+    (&["spawn"], "\
+  stockade spawn --ro src --rw out -- ./generate     two directories of this cage, and no network
+"),
     (&["mcp", "serve"], "\
   stockade mcp serve                             all tools, on a copy of the project
   stockade mcp serve --tools read,grep,list      to look alone

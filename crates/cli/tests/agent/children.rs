@@ -167,3 +167,71 @@ fn children_end_in_time_and_share_budgets() {
     assert!(ended.stderr.contains("the budget of steps is used up"), "{}", ended.stderr);
     assert!(server.requests().len() <= 8, "{}", server.requests().len());
 }
+
+/// Numbers without a pattern, the same at every run.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % u64::try_from(sides).unwrap()).unwrap()
+    }
+}
+
+/// V35: random trees three levels deep, walked in real cages: what a child can read, change and reach, its parent can.
+/// `STOCKADE_TREES` is how many.
+#[test]
+fn what_a_child_can_do_its_parent_can() {
+    const PATHS: &[&str] =
+        &[".", "a", "a/b", "a/b/c", "d", "ro:a", "ro:a/b", "rw:a/b", "rw:d", "/usr/share"];
+    if !testing::has("python3") {
+        return;
+    }
+    let place = Place::new();
+    for file in ["a/one", "a/b/two", "a/b/c/three", "d/four"] {
+        place.write(file, "text");
+    }
+    let walk = "for f in sum.py a/one a/b/two a/b/c/three d/four /etc/passwd /tmp/root; do \
+                (: < $f) 2>/dev/null && echo \"read $f\"; (: >> $f) 2>/dev/null && echo \"write $f\"; done; \
+                for d in . a a/b a/b/c d /tmp; do mkdir $d/made 2>/dev/null && rmdir $d/made && echo \"make $d\"; done; \
+                python3 -c 'import socket; socket.socket(); print(\"network\")' 2>/dev/null; true";
+    let trees =
+        std::env::var("STOCKADE_TREES").ok().and_then(|text| text.parse().ok()).unwrap_or(3);
+    let (mut dice, mut walked) = (Dice(0x2545_F491_4F6C_DD1D), 0);
+    for _ in 0..trees {
+        let mut child = |model: &str, tools: &[&str]| {
+            let paths: Vec<&str> =
+                (0..=dice.roll(2)).map(|_| PATHS[dice.roll(PATHS.len())]).collect();
+            let mut asked = json!({ "task": "walk", "tools": tools, "model": model, "network": dice.roll(2) == 0 });
+            if dice.roll(4) > 0 {
+                asked["paths"] = json!(paths);
+            }
+            spawn(asked)
+        };
+        let of_models: &[(&str, &[Step], &str)] = &[
+            ("1", &[run(walk), child("2", &["exec", "spawn"])], "1"),
+            ("2", &[run(walk), child("3", &["exec"])], "2"),
+            ("3", &[run(walk)], "3"),
+        ];
+        let root = [run(&format!("echo > /tmp/root; {walk}")), child("1", &["exec", "spawn"])];
+        let server = ModelServer::start_models(&root, "done", of_models);
+        let ended = place.agent(&server, &["--children", "3", "--net", "example.com:443", "go"]);
+        assert_eq!(ended.code, 0, "{}\n{}", ended.stdout, ended.stderr);
+        let mut above: Option<Vec<String>> = None;
+        for model in ["m", "1", "2", "3"] {
+            let Some(seen) = server.results_of(model).first().cloned() else { break };
+            let own: Vec<String> =
+                seen.lines().filter(|line| !line.starts_with('[')).map(str::to_owned).collect();
+            for line in
+                above.iter().flat_map(|above| own.iter().filter(|line| !above.contains(line)))
+            {
+                panic!("`{line}` is more than the parent has: {:?}", server.requests().first());
+            }
+            walked += usize::from(above.is_some());
+            above = Some(own);
+        }
+    }
+    assert!(walked > 0);
+}

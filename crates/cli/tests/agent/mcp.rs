@@ -243,3 +243,77 @@ fn an_agent_has_the_tools_of_servers() {
         assert!(ended.code != 0 && ended.stderr.contains(why), "{flag}: {}", ended.stderr);
     }
 }
+
+/// T45: the tools over HTTP, for who shows the token, and for no page in a browser.
+#[test]
+fn tools_are_served_over_http() {
+    use std::io::Read as _;
+    let place = Place::new();
+    let words = ["mcp", "serve", "--listen", "127.0.0.1:0", "--tools", "exec,read"];
+    let mut command = place.stockade_with(&words);
+    let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let address = loop {
+        let mut line = String::new();
+        assert!(said.read_line(&mut line).unwrap() > 0, "it ended");
+        if let Some((_, rest)) = line.split_once("http://") {
+            break rest.split('/').next().unwrap().to_owned();
+        }
+    };
+    let token = std::fs::read_to_string(place.state().join("stockade/mcp-token")).unwrap();
+    let post = |fields: &str, body: &Value| {
+        let body = body.to_string();
+        let mut stream = std::net::TcpStream::connect(&address).unwrap();
+        write!(
+            stream,
+            "POST /mcp HTTP/1.1\r\nhost: {address}\r\n{fields}content-length: {}\r\n\r\n{body}",
+            body.len()
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        (
+            head.split(' ').nth(1).unwrap().to_owned(),
+            serde_json::from_str(body).unwrap_or(Value::Null),
+        )
+    };
+    let own = format!("authorization: Bearer {}\r\n", token.trim());
+    let ask = |method: &str, params: Value| {
+        post(&own, &json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }))
+    };
+    let (status, begun) =
+        ask("initialize", json!({ "protocolVersion": "2025-06-18", "capabilities": {} }));
+    assert_eq!(
+        (status.as_str(), begun["result"]["serverInfo"]["name"].as_str()),
+        ("200", Some("stockade"))
+    );
+    let called = ask(
+        "tools/call",
+        json!({ "name": "exec", "arguments": { "command": "echo here; id -u" } }),
+    )
+    .1;
+    assert!(
+        called["result"]["content"][0]["text"].as_str().unwrap().starts_with("here"),
+        "{called}"
+    );
+    assert_eq!(
+        post(&own, &json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).0,
+        "202"
+    );
+    let list = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" });
+    assert_eq!(post("", &list).0, "401");
+    assert_eq!(post("authorization: Bearer 00000000000000000000000000000000\r\n", &list).0, "401");
+    assert_eq!(post(&format!("{own}origin: http://evil.example\r\n"), &list).0, "403");
+    assert_eq!(post(&own, &json!([list])).0, "400");
+    let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let ended = child.wait().unwrap();
+    assert_eq!(ended.code(), Some(0), "{ended}");
+    let elsewhere = place.ask(&["mcp", "serve", "--listen", "0.0.0.0:0"]);
+    assert!(
+        elsewhere.code != 0 && elsewhere.stderr.contains("other machines"),
+        "{}",
+        elsewhere.stderr
+    );
+}

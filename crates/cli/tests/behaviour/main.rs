@@ -44,6 +44,7 @@ mod said;
 mod sessions;
 mod signals;
 mod snapshots;
+mod spawn;
 mod streams;
 mod support;
 mod terminal;

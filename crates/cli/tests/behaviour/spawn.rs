@@ -1,0 +1,51 @@
+//! `stockade spawn`: a program in a cage starts another one that has less.
+
+use super::support::{Place, stockade_binary};
+
+/// V1, V12, V34, T51: the child has what it is given of what its parent has, and its child less again.
+#[test]
+fn a_program_starts_another_with_less() {
+    let place = Place::new();
+    place.write("a/one", "one\n");
+    place.write("a/b/two", "two\n");
+    place.write("c/three", "three\n");
+    let own = stockade_binary();
+    let (ro, own) = (own.to_str().unwrap(), own.display());
+    let inner = format!(
+        "cat a/one a/b/two c/three 2>&1; '{own}' spawn --ro a/b --ro '{own}' -- sh -c 'cat a/one a/b/two 2>&1; echo x > a/b/two'"
+    );
+    let line = format!(
+        "SECRET=s '{own}' spawn --ro a --ro '{own}' -- sh -c \"{inner}; echo x > a/new; env\"; \
+         '{own}' spawn --rw a -- sh -c 'echo made > a/new; cat a/new; cat \"$TMPDIR\"/* 2>&1; echo t > $TMPDIR/t && echo own'"
+    );
+    let ended = place.shell(&["--rw", ".", "--ro", ro], &line);
+    assert_eq!(ended.stdout.matches("one\n").count(), 1, "{}", ended.stdout);
+    assert_eq!(ended.stdout.matches("two\n").count(), 2, "{}", ended.stdout);
+    assert!(
+        !ended.stdout.contains("three\n") && !ended.stdout.contains("SECRET"),
+        "{}",
+        ended.stdout
+    );
+    let all = format!("{}{}", ended.stdout, ended.stderr);
+    assert!(all.matches("ermission denied").count() >= 4, "{all}");
+    ended.prints("made").prints("own");
+    assert_eq!(std::fs::read_to_string(place.project.join("a/b/two")).unwrap(), "two\n");
+}
+
+/// V34: what the cage has not cannot be asked for, and outside of a cage there is nothing to have less of.
+#[test]
+fn nothing_more_can_be_asked_for() {
+    let place = Place::new();
+    let own = stockade_binary();
+    let (ro, own) = (own.to_str().unwrap(), own.display());
+    let more = place.shell(
+        &["--ro", ro],
+        &format!("'{own}' spawn --rw /home -- true; '{own}' spawn -- /no/such"),
+    );
+    more.says("is more than this cage has").says("cannot be started");
+    place.ask(["spawn", "--", "true"]).says("this is no cage");
+    let network = format!("'{own}' spawn -- python3 -c 'import socket; socket.socket()'");
+    if testing::has("python3") {
+        place.shell(&["--ro", ro, "--net", "example.com:443"], &network).says("PermissionError");
+    }
+}

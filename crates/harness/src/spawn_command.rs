@@ -1,0 +1,120 @@
+//! `stockade spawn`: a program in a cage starts another one that has less. The process narrows itself and becomes that
+//! program, so nothing outside takes part and nothing can be asked for that the cage does not have.
+
+use std::ffi::OsString;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use advice::Failure;
+use cage::{Kind, with_causes};
+use clap::Args;
+use jail::within::{self, Narrowing};
+use policy::shown::shown;
+
+use crate::spawn_request::{DEVICES, SYSTEM};
+
+/// `stockade spawn`.
+#[derive(Debug, Args)]
+pub struct SpawnArguments {
+    /// Let it read a file or directory of this cage
+    #[arg(long, value_name = "PATH")]
+    ro: Vec<PathBuf>,
+    /// Let it change one too, as far as this cage may
+    #[arg(long, value_name = "PATH")]
+    rw: Vec<PathBuf>,
+    /// Let it have the network of this cage
+    #[arg(long)]
+    net: bool,
+    /// Give it a variable: its value here, or another one
+    #[arg(long, value_name = "NAME[=VALUE]")]
+    env: Vec<String>,
+    /// The program and its arguments
+    #[arg(value_name = "PROGRAM", trailing_var_arg = true, required = true)]
+    command: Vec<OsString>,
+}
+
+/// The command. Before the first thread of the process; comes back only where it fails.
+pub fn spawn(arguments: &SpawnArguments) -> Failure {
+    match begin(arguments) {
+        Err(failure) => failure,
+        Ok(never) => match never {},
+    }
+}
+
+fn begin(arguments: &SpawnArguments) -> Result<std::convert::Infallible, Failure> {
+    if std::env::var_os("STOCKADE_CAGE").is_none() {
+        return Err(Failure::new(
+            Kind::Usage,
+            "this is no cage, so there is nothing to have less of",
+        )
+        .help("`stockade run -- PROGRAM` makes a cage"));
+    }
+    let (program, words) = arguments
+        .command
+        .split_first()
+        .ok_or_else(|| Failure::new(Kind::Usage, "there is no program to start"))?;
+    let directory = scratch()?;
+    let mut command = Command::new(program);
+    command.args(words).env_clear().env("TMPDIR", &directory).env("HOME", &directory);
+    for name in PASSED {
+        command.envs(std::env::var_os(name).map(|value| (name, value)));
+    }
+    for given in &arguments.env {
+        match given.split_once('=') {
+            Some((name, value)) => command.env(name, value),
+            None => command.envs(std::env::var_os(given).map(|value| (given, value))),
+        };
+    }
+    let narrowing = narrowing(arguments, &directory)?;
+    within::narrow(&narrowing).map_err(|error| {
+        Failure::new(Kind::CannotBuild, with_causes(&error))
+            .help("it needs landlock of version 3 (Linux 6.2)")
+    })?;
+    let error = command.exec();
+    let kind = match error.kind() {
+        std::io::ErrorKind::NotFound => Kind::ProgramNotFound,
+        _ => Kind::ProgramNotExecutable,
+    };
+    Err(Failure::new(kind, format!("`{}` cannot be started: {error}", shown(program.display()))))
+}
+
+fn narrowing(arguments: &SpawnArguments, directory: &Path) -> Result<Narrowing, Failure> {
+    let path = |path: &Path, write| within::Path { path: path.to_owned(), write, run: true };
+    let mut paths: Vec<within::Path> =
+        SYSTEM.iter().map(|system| path(Path::new(system), false)).collect();
+    paths.extend(DEVICES.iter().chain(TERMINALS).map(|device| path(Path::new(device), true)));
+    paths.extend([path(Path::new("/proc"), false), path(directory, true)]);
+    for (given, write) in [(&arguments.ro, false), (&arguments.rw, true)] {
+        for one in given {
+            let real = one.canonicalize().map_err(|error| {
+                let one = shown(one.display());
+                Failure::new(
+                    Kind::PolicyInvalid,
+                    format!("`{one}` is more than this cage has: {error}"),
+                )
+            })?;
+            paths.push(path(&real, write));
+        }
+    }
+    Ok(Narrowing { paths, network: arguments.net })
+}
+
+/// A directory of its own, which nobody else uses.
+fn scratch() -> Result<PathBuf, Failure> {
+    let parent = std::env::var_os("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
+    let name = cage::prepare::Name::new().map_err(|errno| {
+        Failure::new(Kind::CannotBuild, std::io::Error::from(errno).to_string())
+    })?;
+    let directory = parent.join(format!("child-{}", name.text));
+    let made = std::fs::DirBuilder::new().mode(0o700).create(&directory);
+    made.map_err(|error| {
+        let directory = shown(directory.display());
+        Failure::new(Kind::CannotBuild, format!("`{directory}` cannot be made: {error}"))
+    })?;
+    Ok(directory)
+}
+
+const TERMINALS: &[&str] = &["/dev/tty", "/dev/pts", "/dev/ptmx"];
+const PASSED: [&str; 5] = ["PATH", "USER", "LANG", "TERM", "STOCKADE_CAGE"];
