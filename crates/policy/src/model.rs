@@ -14,7 +14,6 @@ use crate::shown::Shown;
 /// A cage as a policy file may define it.
 #[expect(clippy::large_enum_variant, reason = "a file has few cages, and nearly all are enabled")]
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(clippy::large_enum_variant, reason = "nearly every cage is the larger one")]
 pub enum Cage {
     /// `cage.NAME = "disabled"`: the operator's opt-out, which keeps the time limit alone.
     Disabled {
