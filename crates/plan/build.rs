@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // Nobody listens for what the gatekeeper is refused.
     let watched = vec![with_notify];
     // A watching filter is a profile's own, with the watched calls behind it.
-    let profiles: [(&str, &[&str], Vec<_>); 9] = [
+    let profiles: [(&str, &[&str], Vec<_>); 12] = [
         ("default", &["default"], both.clone()),
         ("relaxed", &["relaxed"], both),
         ("default_writes", &["default", "watch_writes"], watched.clone()),
@@ -41,6 +41,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("gatekeeper", &["gatekeeper"], vec![without_notify]),
         ("observer", &["observer"], vec![without_notify]),
         ("offline", &["offline"], vec![without_notify]),
+        ("remote_server", &["file_server"], vec![without_notify]),
+        ("store_server", &["file_server", "file_server_store"], vec![without_notify]),
+        ("dialer", &["dialer"], vec![without_notify]),
     ];
     for (profile, lists, variants) in profiles {
         let file = format!("profiles/{}.list", lists.join("+"));

@@ -8,7 +8,8 @@ use manifest::{
     derive,
 };
 use plan::HostPath;
-use policy::{Autonomy, FsAccess};
+use manifest::Autonomy;
+use policy::{FsAccess};
 use serde_json::Value;
 
 fuzz_target!(|bytes: &[u8]| {

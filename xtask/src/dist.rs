@@ -1,4 +1,4 @@
-//! `cargo xtask dist`: the release as one archive, with the program, its manual pages and completions, and what comes with
+//! `cargo xtask dist`: the release as one archive, with the program, the one that runs guests, manual pages and completions, and what comes with
 //! it. The same program and commit give the same bytes: names are sorted, and times are those of the commit. Never
 //! sends it anywhere.
 
@@ -22,6 +22,9 @@ pub(crate) fn run(root: &Path, options: &[&str]) -> Result<bool, Failure> {
         [] => {
             let mut build = cargo(root);
             printed_by(build.args(["build", "--release", "--locked", "-p", "stockade-cli"]))?;
+            // By itself, so that nothing of its engines is weighed into the other.
+            let mut build = cargo(root);
+            printed_by(build.args(["build", "--release", "--locked", "-p", "stockade-guest"]))?;
             target.join("release/stockade")
         }
         ["--binary", path] => PathBuf::from(path),
@@ -42,6 +45,8 @@ fn pack(root: &Path, binary: &Path, directory: &Path, seconds: u64) -> Result<Pa
         fs::remove_dir_all(&stage)?;
     }
     put(&stage.join("bin/stockade"), &fs::read(binary)?, 0o755)?;
+    // `stockade` looks for it beside itself.
+    put(&stage.join("bin").join(GUEST), &fs::read(binary.with_file_name(GUEST))?, 0o755)?;
     for document in DOCUMENTS {
         put(&stage.join(document), &fs::read(root.join(document))?, 0o644)?;
     }
@@ -105,6 +110,8 @@ fn seconds_of_commit(root: &Path) -> Result<u64, Failure> {
     text.trim().parse().map_err(|_| wrong())
 }
 
+/// The program that runs guests, built beside the other.
+const GUEST: &str = "stockade-guest";
 const DOCUMENTS: [&str; 5] =
     ["README.md", "CHANGELOG.md", "SECURITY.md", "LICENSE-APACHE", "LICENSE-MIT"];
 const COMPLETIONS: [(&str, &str); 3] = [

@@ -116,6 +116,8 @@ impl Tree {
                 }
                 None => Ok(()),
             },
+            // No policy that is measured here has one.
+            MountOp::Served(_) => Err(Errno::OPNOTSUPP),
             MountOp::Proc { .. } => self.attach(filesystem(c"proc", &[])?.as_fd(), at),
             MountOp::Devpts { .. } => {
                 let mount = filesystem(c"devpts", &[(c"ptmxmode", "0666"), (c"mode", "0620")])?;

@@ -62,7 +62,7 @@ impl Bundle {
                 self.mount(&at, "bind", &path, &options, source.kind, free)
             }
             // No policy that is measured here has one.
-            MountOp::Overlay(_) => Err(io::ErrorKind::Unsupported.into()),
+            MountOp::Overlay(_) | MountOp::Served(_) => Err(io::ErrorKind::Unsupported.into()),
             MountOp::Tmpfs { mode, size, .. } => {
                 let (mode, size) = (format!("mode={mode:o}"), format!("size={}", size.bytes));
                 let options = ["nosuid", "nodev", &mode, &size];

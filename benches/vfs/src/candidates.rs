@@ -146,6 +146,7 @@ pub(crate) fn serve(source: &str, directory: &str, settings: &str) -> io::Result
             gather_writes: settings == "gathering",
             threads: 4,
             most_remembered: source.most_remembered(),
+            one_owner: None,
         },
         program: Vec::new(),
     };

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use invoke::{Backend, Calls, Executor, Filter, Grants, InvokeError, Options, Unsandboxed};
-use policy::Autonomy;
+use manifest::Autonomy;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::{Map, Value, json};
@@ -128,7 +128,7 @@ pub(crate) fn check(
                     json!({
                         "capability": asked.capability,
                         "target": asked.target,
-                        "always": asked.ask == policy::autonomy::Ask::Always,
+                        "always": asked.ask == manifest::autonomy::Ask::Always,
                     })
                 });
                 let create = examined.create.iter().map(|path| path.as_path().to_string_lossy());

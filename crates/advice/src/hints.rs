@@ -70,6 +70,9 @@ fn for_start(error: &SpawnError, plan: &Plan) -> Vec<String> {
             vec![DOCTOR.to_owned()]
         }
         SpawnError::Model { .. } => vec![MODEL.to_owned()],
+        SpawnError::Mount { at, .. } => {
+            vec![format!("`stockade check` shows where the files on `{at}` come from")]
+        }
         SpawnError::Published { port, errno } => vec![published(*port, *errno)],
         SpawnError::Helper { program, .. } => {
             let is_there = cage::bwrap::installed().is_some();

@@ -8,6 +8,7 @@ pub mod acknowledged;
 pub mod doctor;
 pub mod failure;
 pub mod flags;
+pub mod guests;
 mod hints;
 pub mod interpreters;
 pub mod limits;

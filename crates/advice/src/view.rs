@@ -1,8 +1,8 @@
 //! What a compiled cage has at one path: the last mount that covers it decides, as it will in the
 //! kernel. Reads the Plan; never looks at the host.
 
+use cage::prepare::explain::PathVerdict;
 use plan::{Access, BindPurpose, GuestPath, HostPath, MountOp, OverlayPurpose, Plan, TmpfsPurpose};
-use policy::explain::PathVerdict;
 
 /// What the program inside finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +53,7 @@ pub fn view(plan: &Plan, path: &HostPath) -> View {
         }
         Some(MountOp::Tmpfs { purpose: TmpfsPurpose::Hidden, .. }) => View::Hidden,
         Some(MountOp::Tmpfs { at: tree, .. }) if at != *tree => View::InsideOwn,
+        Some(MountOp::Served(_)) => View::Own,
         Some(MountOp::Tmpfs { .. } | MountOp::Proc { .. } | MountOp::Devpts { .. }) => View::Own,
         Some(MountOp::SealReadOnly { .. }) => View::Own,
         Some(MountOp::Mask { .. } | MountOp::MaskIfPresent { .. }) => View::Hidden,

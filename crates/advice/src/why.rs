@@ -7,11 +7,12 @@ pub mod host;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use cage::prepare::explain::{self, PathAnswer, PathVerdict, Suggestion, VariableVerdict};
 use cage::prepare::{Selection, TooBroad, prepare};
 use plan::render::for_shell;
 use plan::seccomp::{Arch, Profile, Verdict, list_lines, syscall_number, verdict};
-use plan::{ByteString, HostPath, Plan};
-use policy::explain::{self, PathAnswer, PathVerdict, Suggestion, VariableVerdict};
+use plan::{ByteString, HostPath, MountedFrom, Plan};
+use policy::Policy;
 use policy::protected::{self, Object};
 use policy::secrets;
 use policy::shown::shown;
@@ -84,6 +85,9 @@ fn about_path(selection: &Selection, written: &Path) -> Result<Answer, Failure> 
     let surroundings = &selection.surroundings;
     let path = absolute(written, &surroundings.working_directory, selection.place.home.as_ref())
         .map_err(|problem| Failure::new(Kind::Usage, problem.to_string()))?;
+    if let Some(answer) = about_mount(&selection.policy, &path) {
+        return Ok(answer);
+    }
     let real = real_path(&path);
     let plan = prepare(selection, &[OsString::from("PROGRAM")])?.plan;
     let view = view(&plan, &real);
@@ -130,6 +134,43 @@ fn about_path(selection: &Selection, written: &Path) -> Result<Answer, Failure> 
     });
     let yes = !matches!(answer.verdict, PathVerdict::Hidden | PathVerdict::Absent);
     Ok(Answer { text, data, yes })
+}
+
+/// A path on a mount of the policy: what is on the host there says nothing about it.
+fn about_mount(policy: &Policy, path: &HostPath) -> Option<Answer> {
+    let inside = plan::GuestPath::same_as(path);
+    let mounts = policy.mounts.iter().filter(|(at, _)| inside.is_within(at));
+    let (at, mount) = mounts.max_by_key(|(at, _)| at.depth())?;
+    let from = mount.from.to_string();
+    let writes = mount.access == plan::Access::ReadWrite || mount.from == MountedFrom::Memory;
+    let (verdict, can) = match writes {
+        true => (PathVerdict::ReadWrite, "read and changed"),
+        false => (PathVerdict::ReadOnly, "read"),
+    };
+    let by = match &mount.from {
+        MountedFrom::Memory => "the kernel keeps it in memory, and it is gone with the cage",
+        MountedFrom::Directory(_) => "it is a link to where the kernel shows the host's directory",
+        MountedFrom::Store(_) => {
+            "a process of ours serves it, because the kernel cannot read a store"
+        }
+        MountedFrom::Remote(_) => {
+            "a process of ours serves it, because the files are not on this machine"
+        }
+    };
+    let origin = &mount.origin;
+    let text = format!(
+        "`{}` can be {can}\n  mount: `{}` on `{}` ({origin})\n  {by}",
+        shown(path),
+        shown(&from),
+        shown(at)
+    );
+    let data = json!({
+        "path": path.to_string(),
+        "asked": path.to_string(),
+        "verdict": verdict_word(verdict),
+        "mount": { "at": at.to_string(), "from": from, "rw": writes, "origin": origin.to_string() },
+    });
+    Some(Answer { text, data, yes: true })
 }
 
 /// What the tables know of a path, whether or not a grant brings it up.

@@ -252,6 +252,15 @@ agents::declare_events_with_agents! {
         /// how many cages it served
         cages: u64,
     }
+    /// a process that served a mount ended by itself: its files cannot be reached any more
+    "sandbox.mount_lost" SandboxMountLost {
+        /// the start
+        invocation_id: Name,
+        /// where the mount is in the cage
+        at: Text,
+        /// why, as far as it could say
+        reason: Text,
+    }
     /// what a cage shows and reaches; once for each hash in every file of the log
     "sandbox.cage" SandboxCage {
         /// the hash of the compiled cage

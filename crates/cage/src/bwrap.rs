@@ -78,6 +78,9 @@ pub fn check(plan: &Plan) -> Result<(), SpawnError> {
     if plan.walls.mounts.iter().any(|operation| operation.overlay().is_some()) {
         return Err(helper("it cannot lay layers over directories (`cow`, `cache`)"));
     }
+    if plan.walls.mounts.iter().any(|operation| operation.served().is_some()) {
+        return Err(helper("it cannot show mounts that a process of ours serves"));
+    }
     if plan.walls.limits != LimitsPlan::default() {
         return Err(helper("it cannot enforce limits"));
     }

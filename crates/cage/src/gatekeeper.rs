@@ -19,7 +19,9 @@ use gate::budget::Serves;
 use gate::control::{Channel, Order, ProcessReport, Waiting, write_plan};
 use gate::settings::Settings;
 use jail::LandlockState;
-use jail::helper_process::{self as jailed, Confined, HelperJail};
+use jail::helper_process::{
+    self as jailed, Confined, HelperFiles, HelperJail, HelperLife, HelperNetwork,
+};
 use jail::launcher::{Helper, Launcher};
 use plan::Plan;
 use plan::network::{MODEL_PORT, NetworkPlan, SocketKind};
@@ -243,7 +245,13 @@ fn live(control: Channel, parent: Pid, serves: Serves) {
     let jailed = leave_the_supervisor(&control)
         .map_err(|errno| std::io::Error::from(errno).to_string())
         .and_then(|()| {
-            let jail = HelperJail { parent, descriptors: gate::limits::DESCRIPTORS };
+            let jail = HelperJail {
+                kind: plan::seccomp::Helper::Gatekeeper,
+                life: HelperLife::With(parent),
+                network: HelperNetwork::Kept,
+                files: HelperFiles::None,
+                descriptors: gate::limits::DESCRIPTORS,
+            };
             if !walls::stands(Wall::GatekeeperJail) {
                 return Ok(Confined { landlock: LandlockState::Full, descriptors: UNJAILED });
             }

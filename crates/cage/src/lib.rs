@@ -18,6 +18,7 @@ mod error;
 mod gatekeeper;
 mod kept;
 mod model_service;
+mod mounts;
 mod observations;
 mod outcome;
 mod program;
@@ -45,6 +46,7 @@ pub use gatekeeper::{Gatekeeper, Registration};
 pub use kept::{KeepError, Purpose, keep};
 pub use limits::{Degradation, Degraded, LimitsError, Usage};
 pub use model_service::{ModelOrder, ModelService, SERVED as MODEL_IS_SERVED};
+pub use mounts::this_program_serves_mounts;
 pub use observations::{Observations, PathDenial, PathProblem, broadest_grant};
 pub use outcome::{
     ChangeCounts, DeniedCall, EndReason, Ended, NetworkEnd, NetworkOutcome, RecordError,

@@ -6,10 +6,10 @@ mod joining;
 use jail::{Observation, Observed};
 use plan::render::for_shell;
 use plan::{ByteString, HostPath};
-use policy::explain::{self, PathVerdict};
 use policy::shown::shown;
 use policy::{secrets, ungrantable};
 use prepare::Grounds;
+use prepare::explain::{self, PathVerdict};
 
 use joining::Group;
 pub use joining::broadest_grant;

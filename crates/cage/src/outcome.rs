@@ -303,6 +303,14 @@ pub enum SpawnError {
         /// The kernel's answer.
         errno: Errno,
     },
+    /// A mount is not served, so the cage did not start.
+    #[error("the mount on `{}` is not served: {}", shown(.at), shown(.problem))]
+    Mount {
+        /// Where.
+        at: String,
+        /// Why.
+        problem: String,
+    },
     /// Another program that was needed could not be used.
     #[error("cannot run `{program}`: {problem}")]
     Helper {
@@ -390,6 +398,7 @@ impl SpawnError {
             Self::Published { .. } => Kind::PortTaken,
             Self::TreeChanged { .. } => Kind::TreeChanged,
             Self::Start(_) | Self::Supervise(_) | Self::Helper { .. } => Kind::CannotBuild,
+            Self::Mount { .. } => Kind::CannotBuild,
         }
     }
 }

@@ -21,6 +21,7 @@ use crate::direct::Direct;
 use crate::gatekeeper::Registration;
 use crate::kept;
 use crate::model_service::ModelService;
+use crate::mounts::FileServers;
 use crate::observations::Noted;
 use crate::outcome::{DeniedCall, EndReason, NetworkOutcome};
 use crate::record::{self, Recorder};
@@ -68,6 +69,8 @@ pub(crate) struct Caged {
     pub(crate) network: Option<Registration>,
     /// What serves the model to it, if it may use one: ends when it is dropped.
     pub(crate) _model: Option<ModelService>,
+    /// Who serves its mounts. They go when the cage is gone.
+    pub(crate) files: Arc<FileServers>,
 }
 
 /// How far a program's life has come.
@@ -391,6 +394,14 @@ impl Body {
     pub(crate) fn tell_program(&self, event: &EventKind) {
         if let (Self::Caged(cage), Some(refused)) = (self, record::refused(event)) {
             cage.child.tell_refused(refused);
+        }
+    }
+
+    /// Who serves the mounts of the cage.
+    pub(crate) fn files(&self) -> Option<&Arc<FileServers>> {
+        match self {
+            Self::Caged(cage) => Some(&cage.files).filter(|files| !files.is_empty()),
+            Self::Direct(_) => None,
         }
     }
 

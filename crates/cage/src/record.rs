@@ -20,6 +20,7 @@ use session::{Life, Session, SessionId};
 use state::{Directory, Locations, StateError};
 use walls::Wall;
 
+use crate::mounts::LostMount;
 use crate::outcome::{
     ChangeCounts, EndReason, Ended, NetworkEnd, NetworkOutcome, RecordError, WorkspaceOutcome,
 };
@@ -147,6 +148,13 @@ impl Recorder {
     pub(crate) fn gatekeeper_lost(&self) -> Result<(), AuditError> {
         let (details, cages) = ("it ended before the cage".into(), 1);
         self.append(&Event::GatekeeperLost { details, cages })
+    }
+
+    /// A mount of the program is not served any more.
+    pub(crate) fn mount_lost(&self, lost: LostMount) -> Result<(), AuditError> {
+        let LostMount { at, reason } = lost;
+        let (invocation_id, at) = (self.invocation.clone(), at.to_string().into());
+        self.append(&Event::SandboxMountLost { invocation_id, at, reason: reason.into() })
     }
 
     /// Whom the program is for.

@@ -26,6 +26,7 @@ use crate::direct::Direct;
 use crate::error::RunError;
 use crate::gatekeeper::{Gatekeeper, Prepared as PreparedNetwork, Registration};
 use crate::model_service::{ModelService, Sockets, apart};
+use crate::mounts::FileServers;
 use crate::outcome::SpawnError;
 use crate::program::{Belongings, Body, Caged, Program, Stay};
 use crate::record::Recorder;
@@ -36,6 +37,8 @@ use crate::runner::{Confinement, UncagedProgram};
 pub enum StartStep {
     /// Listening on published ports; starting a gatekeeper.
     Network,
+    /// Starting the processes that serve its mounts.
+    Mounts,
     /// Making the control group.
     Limits,
     /// Making pipes.
@@ -44,7 +47,7 @@ pub enum StartStep {
     Spawn,
     /// Taking the cage into its control group.
     Adopt,
-    /// Handing the cage's sockets to the gatekeeper.
+    /// Handing the cage's sockets to the gatekeeper, and its mounts to those who serve them.
     Connect,
     /// Beginning to count the program's time.
     Watchdog,
@@ -60,8 +63,9 @@ pub enum StartStep {
 
 impl StartStep {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Network,
+        Self::Mounts,
         Self::Limits,
         Self::Streams,
         Self::Spawn,
@@ -253,10 +257,9 @@ impl Cage {
         let Self { plan, sources, degraded_limits } = self;
         by.before(StartStep::Network)?;
         let network = Gatekeeper::prepare(&plan)?;
-        let gatekeeper = match network.needs_gatekeeper() {
-            true => Some(by.gatekeeper()?),
-            false => None,
-        };
+        let gatekeeper = network.needs_gatekeeper().then(|| by.gatekeeper()).transpose()?;
+        by.before(StartStep::Mounts)?;
+        let files = FileServers::start(&plan, &sources)?;
         by.before(StartStep::Limits)?;
         let mut group = match has_only_time(&plan.walls.limits) {
             true => None,
@@ -290,11 +293,14 @@ impl Cage {
             }
             None => (None, None),
         };
+        files.serve(&mut child)?;
+        let files = Arc::new(files);
         if has_terminal {
             by.take_terminal(await_terminal(&child)?)?;
         }
         let launch = Launch::OpenGate(child.pid());
-        let body = Body::Caged(Box::new(Caged { child, launcher, network, _model: model }));
+        let caged = Caged { child, launcher, network, _model: model, files };
+        let body = Body::Caged(Box::new(caged));
         let belongings = Belongings { group, ..Belongings::of_cage(plan, recorder) };
         Ok(around.behind_gate(belongings, Some(body), launch))
     }

@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
+use cage::prepare::guest::Language;
 use clap::{Args, FromArgMatches as _, Parser, Subcommand};
 
 use crate::audit_command::AuditArguments;
@@ -221,6 +222,18 @@ pub(crate) struct RunArguments {
     /// Write the result to this open descriptor, say nothing else, and end when the caller does
     #[arg(long, value_name = "NUMBER", hide = true, conflicts_with_all = ["json", "quiet"])]
     pub(crate) result_fd: Option<u32>,
+    /// Run a guest and nothing else: a WASM module, or JavaScript by its name. `stockade wasm` and
+    /// `stockade js` are short for this with a word
+    #[arg(
+        long,
+        value_name = "KIND",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "any",
+        help_heading = "Program",
+        conflicts_with = "sealed"
+    )]
+    pub(crate) guest: Option<Language>,
     /// What builds the cage
     #[arg(long, value_enum, default_value_t, help_heading = "Cage")]
     pub(crate) backend: Backend,
@@ -369,6 +382,10 @@ pub(crate) struct FileArguments {
     /// Show nothing at a path inside a grant
     #[arg(long, value_name = "PATH", help_heading = "Files")]
     pub(crate) hide: Vec<PathBuf>,
+    /// Mount files at a place of the cage's own: `memory:`, `dir:PATH`, `store:PATH`, `s3://BUCKET/PREFIX`,
+    /// `gs://BUCKET/PREFIX`, `az://CONTAINER/PREFIX` or `gdrive:FOLDER`, read-only without `,rw`
+    #[arg(long, value_name = "AT=FROM[,rw]", help_heading = "Files")]
+    pub(crate) mount: Vec<String>,
 }
 
 /// What the program gets beside files.

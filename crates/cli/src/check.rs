@@ -12,9 +12,9 @@ use crate::exit::Exit;
 use crate::failure::{Failure, with_causes};
 use crate::message::Messages;
 use crate::output::{print, print_json};
-use crate::prepare::prepare;
 use crate::selection::{FlagArguments, select};
 use crate::session;
+use cage::prepare::prepare;
 
 /// The command.
 pub(crate) fn check(arguments: CheckArguments, messages: Messages) -> Result<Exit, Failure> {

@@ -97,7 +97,7 @@ fn request(arguments: &RunArguments) -> Result<Value, Failure> {
 fn rules(rules: &WrittenRules) -> Result<Map<String, Value>, Failure> {
     let WrittenRules { ro, rw, cow, cache, hide, env, commands, seccomp, state, .. } = rules;
     let WrittenRules { memory, pids, cpus, time, tmp_size, home_size, workspace, home, .. } = rules;
-    let WrittenRules { net, no_net, host_ports, publish, .. } = rules;
+    let WrittenRules { mount, net, no_net, host_ports, publish, .. } = rules;
     let mut fields = Map::new();
     let paths = [("ro", ro), ("rw", rw), ("cow", cow), ("cache", cache), ("hide", hide)];
     for (name, paths) in paths {
@@ -106,7 +106,9 @@ fn rules(rules: &WrittenRules) -> Result<Map<String, Value>, Failure> {
     }
     let env = env.iter().map(|one| text(one.as_bytes())).collect::<Result<Vec<_>, _>>()?;
     fields.insert("env".to_owned(), env.into());
-    for (name, texts) in [("net", net), ("host_ports", host_ports), ("publish", publish)] {
+    for (name, texts) in
+        [("mount", mount), ("net", net), ("host_ports", host_ports), ("publish", publish)]
+    {
         fields.insert(name.to_owned(), json!(texts));
     }
     fields.insert("no_net".to_owned(), json!(no_net));

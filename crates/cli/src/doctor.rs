@@ -14,7 +14,7 @@ use crate::failure::{Failure, with_causes};
 use crate::inside::cage_around;
 use crate::message::Messages;
 use crate::output::{print, print_json};
-use crate::prepare::prepare;
+use cage::prepare::prepare;
 
 /// The command.
 pub(crate) fn doctor(arguments: &DoctorArguments, messages: Messages) -> Result<Exit, Failure> {
@@ -78,7 +78,8 @@ fn build_view_of(binary: &HostPath, place: &std::path::Path) -> Result<(), Strin
     let mut probe = advice::doctor::view_cage(&caller, binary, &directory);
     let _session =
         crate::session::for_a_look(&mut probe.selection).map_err(|failure| failure.text())?;
-    let prepared = prepare(&probe.selection, &probe.argv).map_err(|failure| failure.text())?;
+    let prepared =
+        prepare(&probe.selection, &probe.argv).map_err(|error| Failure::from(error).text())?;
     let ended = cage::run_trial(prepared).map_err(|error| with_causes(&error));
     advice::doctor::judge(ended?.end)
 }
@@ -87,7 +88,8 @@ fn build_view_of(binary: &HostPath, place: &std::path::Path) -> Result<(), Strin
 fn build_cage(binary: &HostPath) -> Result<(), String> {
     let caller = Caller::of_this_process().map_err(|error| with_causes(&error))?;
     let probe = advice::doctor::probe_cage(&caller, binary);
-    let prepared = prepare(&probe.selection, &probe.argv).map_err(|failure| failure.text())?;
+    let prepared =
+        prepare(&probe.selection, &probe.argv).map_err(|error| Failure::from(error).text())?;
     let ended = cage::run_trial(prepared).map_err(|error| with_causes(&error))?;
     advice::doctor::judge(ended.end)
 }

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use invoke::{
     Executor, Failure as Refusal, Grants, InvokeError, LoadError, Options, Terminal, Unsandboxed,
 };
-use policy::{Autonomy, Fault, Kind};
+use manifest::Autonomy;
+use policy::{Fault, Kind};
 use serde_json::{Map, Value};
 
 use crate::arguments::executors::{CageArguments, CallArguments};

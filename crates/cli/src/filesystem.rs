@@ -42,6 +42,7 @@ fn mount(arguments: &FsMountArguments, messages: Messages) -> Result<Exit, Failu
             gather_writes: arguments.gather_writes && sharing == Sharing::Alone,
             threads: usize::from(arguments.threads),
             most_remembered: source.most_remembered(),
+            ..Settings::default()
         },
         program: arguments.command.clone(),
     };

@@ -35,7 +35,6 @@ mod message;
 mod network;
 mod output;
 mod pages;
-mod prepare;
 mod profile;
 mod progress;
 mod prompt;
@@ -57,7 +56,6 @@ mod undo;
 mod why;
 mod wrap;
 
-use std::ffi::OsString;
 use std::process::ExitCode;
 
 use arguments::{Arguments, Command, RUN};
@@ -67,12 +65,17 @@ use message::Messages;
 fn main() -> ExitCode {
     // The attacking side of `prove` runs inside cages and beside them; it is not part of the
     // command line that a person sees.
-    let words: Vec<OsString> = std::env::args_os().collect();
+    let words = advice::guests::spelled_out(std::env::args_os().collect());
     if let [_, first, rest @ ..] = words.as_slice()
         && first == ATTACK
     {
         return attacks::child_main(rest);
     }
+    // Started for a cage, to serve one of its mounts.
+    if words.get(1).is_some_and(|word| word == mounts::COMMAND) {
+        return mounts::serve();
+    }
+    cage::this_program_serves_mounts();
     // Started by the library, with one end of a socket.
     if let [_, only] = words.as_slice()
         && only == invoke::host::COMMAND

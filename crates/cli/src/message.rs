@@ -48,19 +48,15 @@ impl Messages {
         Self { coloured, volume: Volume::All }
     }
 
-    /// The same with details.
-    pub(crate) fn verbose(self) -> Self {
-        Self { volume: Volume::Verbose, ..self }
-    }
-
-    /// The same without notes.
-    pub(crate) fn quiet(self) -> Self {
-        Self { volume: Volume::Quiet, ..self }
-    }
-
-    /// No message at all.
-    pub(crate) fn silent(self) -> Self {
-        Self { volume: Volume::Silent, ..self }
+    /// The same as flags ask for it: for a program that reads the result alone, without notes, or with details.
+    pub(crate) fn as_asked(self, silent: bool, quiet: bool, verbose: bool) -> Self {
+        let volume = match (silent, quiet, verbose) {
+            (true, ..) => Volume::Silent,
+            (false, true, _) => Volume::Quiet,
+            (false, false, true) => Volume::Verbose,
+            (false, false, false) => self.volume,
+        };
+        Self { volume, ..self }
     }
 
     /// How drawings of a policy's errors are styled.

@@ -31,11 +31,11 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::message::Messages;
 use crate::network;
-use crate::prepare::Prepared;
 use crate::result::{Destination, Named, RunResult};
 use crate::runs;
 use crate::selection::{FlagArguments, Sandbox, Selection, TooBroad, select_any};
 use crate::session::{self, Entered};
+use cage::prepare::Prepared;
 use said::Clock;
 
 /// Namespaces that were begun before anything was known; whatever failed is told when they are needed.
@@ -43,16 +43,16 @@ pub(crate) type MaybePremade = Option<Result<Premade, StartError>>;
 
 /// The command.
 pub(crate) fn run(
-    arguments: RunArguments,
+    mut arguments: RunArguments,
     premade: MaybePremade,
     messages: Messages,
 ) -> Result<Exit, Failure> {
-    let messages = match (arguments.result_fd, arguments.quiet, arguments.verbose) {
-        (Some(_), ..) => messages.silent(),
-        (None, true, _) => messages.quiet(),
-        (None, false, true) => messages.verbose(),
-        (None, false, false) => messages,
-    };
+    let RunArguments { result_fd, quiet, verbose, .. } = &arguments;
+    let messages = messages.as_asked(result_fd.is_some(), *quiet, *verbose);
+    if arguments.sealed.is_none() && arguments.choice.agent.is_none() {
+        let RunArguments { guest, command, files, .. } = &mut arguments;
+        advice::guests::dispatch(*guest, command, &mut files.ro)?;
+    }
     if arguments.detach {
         drop(premade);
         return detach(&arguments, messages);

@@ -91,12 +91,13 @@ impl FlagArguments<'_> {
     /// The rules as a request has them too.
     pub(crate) fn written(self) -> Result<WrittenRules, Failure> {
         let mut rules = WrittenRules::default();
-        if let Some(FileArguments { ro, rw, cow, cache, hide }) = self.files {
+        if let Some(FileArguments { ro, rw, cow, cache, hide, mount }) = self.files {
             rules.ro.clone_from(ro);
             rules.rw.clone_from(rw);
             rules.cow.clone_from(cow);
             rules.cache.clone_from(cache);
             rules.hide.clone_from(hide);
+            rules.mount.clone_from(mount);
         }
         if let Some(program) = self.program {
             add_program(&mut rules, program)?;

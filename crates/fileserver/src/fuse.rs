@@ -51,11 +51,28 @@ pub struct Settings {
     pub threads: usize,
     /// How many files the kernel may remember, where each takes a descriptor here: beyond that it is told to forget some.
     pub most_remembered: Option<usize>,
+    /// Everything belongs to one user, whoever it belongs to in the engine; none where owners are as they are.
+    pub one_owner: Option<OneOwner>,
+}
+
+/// How everything comes to belong to one user.
+#[derive(Clone, Copy, Debug)]
+pub struct OneOwner {
+    /// The user and the group that the kernel is told.
+    pub shown: (u32, u32),
+    /// Those that the engine is told of who asks.
+    pub kept: (u32, u32),
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { sharing: Sharing::Shared, gather_writes: false, threads: 4, most_remembered: None }
+        Self {
+            sharing: Sharing::Shared,
+            gather_writes: false,
+            threads: 4,
+            most_remembered: None,
+            one_owner: None,
+        }
     }
 }
 
@@ -139,7 +156,7 @@ impl Fuse {
 
     fn answer_all(self: &Arc<Self>) -> std::io::Result<()> {
         let mut request = vec![0; REQUEST_BYTES];
-        let mut reply = Reply::new();
+        let mut reply = Reply::showing(self.settings.one_owner.map(|owner| owner.shown));
         let mut data = vec![0; MOST_BYTES];
         loop {
             let count = match rustix::io::read(&self.device, &mut request[..]) {
@@ -273,6 +290,9 @@ impl Fuse {
 
     /// Who asks.
     fn caller(&self, request: &Request<'_>) -> Caller {
+        if let Some(OneOwner { kept: (uid, gid), .. }) = self.settings.one_owner {
+            return Caller { umask: 0, pid: request.pid, ..Caller::of(uid, gid) };
+        }
         let groups: Arc<[u32]> = request.group.into_iter().collect();
         // The mode that the kernel sends has no bits of the umask any more.
         Caller { uid: request.uid, gid: request.gid, groups, umask: 0, pid: request.pid }

@@ -4,8 +4,8 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
+use manifest::Autonomy;
 use manifest::CheckedArguments;
-use policy::Autonomy;
 use policy::shown::shown;
 use serde_json::{Map, Value, json};
 

@@ -1,7 +1,7 @@
 //! Why a call has no answer, in kinds that a program can tell apart. Messages name arguments, never
 //! their values.
 
-use policy::Autonomy;
+use manifest::Autonomy;
 use policy::shown::shortened;
 use serde_json::{Map, Value, json};
 

@@ -42,5 +42,5 @@ pub use status::{
 };
 pub use wrap::{Wrapped, bwrap_flags, wrap_command};
 
+pub use manifest::Autonomy;
 pub use manifest::{Backend, Filter, Grants, Manifest};
-pub use policy::Autonomy;

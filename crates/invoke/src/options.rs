@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use manifest::Autonomy;
 use manifest::{Backend, Filter, Grants};
 use plan::HostPath;
-use policy::Autonomy;
 
 use crate::approval::{Approver, Nobody};
 

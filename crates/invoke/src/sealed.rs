@@ -9,11 +9,12 @@ use std::collections::BTreeMap;
 use advice::Failure;
 use cage::Labels;
 use cage::prepare::{Caller, Confined, PolicyFiles, Selection, SelectionError};
+use manifest::Autonomy;
 use plan::{ByteString, HostPath};
 use policy::net::Destination;
 use policy::{
-    Autonomy, Commands, EnvironmentRule, FsAccess, FsRule, Home, Kind, Limits, Network,
-    NetworkSettings, Place, Policy, Reach, RuleOrigin, Seccomp, State,
+    Commands, EnvironmentRule, FsAccess, FsRule, Home, Kind, Limits, Network, NetworkSettings,
+    Place, Policy, Reach, RuleOrigin, Seccomp, State,
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -216,7 +217,7 @@ struct WireConfined {
 impl Wire {
     fn of(sealed: &Sealed) -> Result<Self, SealError> {
         let Sealed { executor, version, autonomy, policy, confined, files, directory } = sealed;
-        let Policy { name, fs, commands, env, net, state, home, seccomp, limits } = policy;
+        let Policy { name, fs, mounts, commands, env, net, state, home, seccomp, limits } = policy;
         let Network { allow, deny, reasons: _, host_ports, publish } = net;
         let Limits {
             memory_mb,
@@ -234,6 +235,7 @@ impl Wire {
             (*home != Home::Memory || workspace_mb.is_some(), "a home that is kept"),
             (fs.iter().any(|rule| rule.access.is_layered()), "files with a layer above them"),
             (*seccomp != Seccomp::Default, "another system call profile"),
+            (!mounts.is_empty(), "mounts"),
             (!host_ports.is_empty() || !publish.is_empty(), "ports of this machine"),
         ] {
             if is_there {

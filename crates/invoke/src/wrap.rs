@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
+use manifest::Autonomy;
 use manifest::Backend;
-use policy::Autonomy;
 use rustix::process::Uid;
 use serde_json::{Map, Value};
 

@@ -39,6 +39,7 @@ pub(crate) fn attributes(operation: &MountOp) -> u64 {
             nosuid | devices | refused(*execution) | read_only
         }
         MountOp::Overlay(_) => nosuid | nodev,
+        MountOp::Served(_) => nosuid | nodev | read_only,
         MountOp::Tmpfs { execution, .. } => {
             sys::mount::NOSUID | sys::mount::NODEV | refused(*execution) | read_only
         }

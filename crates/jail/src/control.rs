@@ -11,15 +11,14 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sys::channel::{self, Waiting};
 
-use crate::{Refused, SetupFailure};
+use crate::{Refused, SetupFailure, Step};
 
 /// What pid 1 tells the supervisor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Report {
-    /// The sockets by which the cage's programs meet the gatekeeper, which come with the packet in
-    /// the same order. Comes first of all, and in a cage with a gatekeeper alone.
-    Network(Vec<SocketKind>),
+    /// Something that was made inside for somebody outside; its descriptors come with the packet.
+    HandOver(HandOver),
     /// The program's terminal; its other end comes with the packet.
     Terminal,
     /// The tree is built and the cage's root. Its mount table comes with the packet, for
@@ -47,6 +46,18 @@ pub enum Report {
         /// Names that were asked about in a cage without any network, most frequent first.
         lookups: Vec<Lookup>,
     },
+}
+
+/// What pid 1 makes for others, in the order in which it comes. The gate stays shut until all was taken.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HandOver {
+    /// The sockets by which the cage's programs meet the gatekeeper, in this order. Comes first of all, and in a cage
+    /// with a gatekeeper alone.
+    Network(Vec<SocketKind>),
+    /// Where the kernel asks for the files that are served at these places, in this order. Comes when the tree is
+    /// built, in a cage with such mounts alone.
+    Files(Vec<GuestPath>),
 }
 
 /// What the supervisor tells pid 1.
@@ -236,6 +247,19 @@ impl Channel {
         let Some((packet, descriptors)) = received else { return Ok(None) };
         let message = serde_json::from_slice(&packet).map_err(|_| Errno::BADMSG)?;
         Ok(Some((message, descriptors)))
+    }
+}
+
+impl Channel {
+    /// Hands something over to the supervisor, and lets go of it.
+    pub(crate) fn hand_over(
+        &self,
+        what: HandOver,
+        descriptors: Vec<OwnedFd>,
+    ) -> Result<(), SetupFailure> {
+        let borrowed: Vec<BorrowedFd<'_>> = descriptors.iter().map(AsFd::as_fd).collect();
+        self.send(&Report::HandOver(what), &borrowed)
+            .map_err(|errno| SetupFailure::kernel(Step::Control, "the supervisor", errno))
     }
 }
 

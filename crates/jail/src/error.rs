@@ -127,6 +127,8 @@ pub enum Step {
     Mount,
     /// Making a view of a directory with a layer above it.
     Overlay,
+    /// Mounting what a process outside serves.
+    Serve,
     /// Changing the root.
     Pivot,
     /// Closing the network and making the sockets that lead to the gatekeeper.
@@ -160,6 +162,7 @@ impl fmt::Display for Step {
             Self::Name => "make",
             Self::Mount => "mount",
             Self::Overlay => "lay a layer over",
+            Self::Serve => "mount through FUSE",
             Self::Pivot => "change the root to",
             Self::Network => "seal the network with",
             Self::Settings => "set",

@@ -11,7 +11,7 @@ use rustix::fs::Mode;
 use sys::signal::SignalSet;
 use walls::Wall;
 
-use crate::control::{Channel, Departing, Order};
+use crate::control::{Channel, Departing, HandOver, Order};
 use crate::departure::Departure;
 use crate::descriptor_limit::DescriptorLimit;
 use crate::idmap::Arrivals;
@@ -22,7 +22,7 @@ use crate::observer::Observer;
 use crate::oom_order::OomOrder;
 use crate::program::Launch;
 use crate::streams::ProgramStreams;
-use crate::tree::Sources;
+use crate::tree::{Devices, Rooted, Sources};
 use crate::{
     LandlockState, Layers, Report, SetupFailure, Step, identity, landlock, network, privileges,
     program, tree, verify,
@@ -32,11 +32,12 @@ use crate::{
 /// back for the program.
 pub(crate) fn be_pid_one(
     plan: &Plan,
+    opened: &[OwnedFd],
     streams: ProgramStreams,
     control: Channel,
     limit: &DescriptorLimit,
 ) -> ! {
-    let (failure, control) = live(plan, streams, control, limit);
+    let (failure, control) = live(plan, opened, streams, control, limit);
     // A supervisor that is gone has no use for the report.
     let _told = control.send(&Report::Failed(failure), &[]);
     sys::exec::exit_now(1)
@@ -46,11 +47,12 @@ pub(crate) fn be_pid_one(
 /// before the program ran.
 fn live(
     plan: &Plan,
+    opened: &[OwnedFd],
     streams: ProgramStreams,
     control: Channel,
     limit: &DescriptorLimit,
 ) -> (SetupFailure, Channel) {
-    match build_and_launch(plan, streams, &control, limit) {
+    match build_and_launch(plan, opened, streams, &control, limit) {
         Ok(ready) => {
             let Ready { launched, children, journal, asked, departure, layers } = ready;
             let _told = control.send(&Report::Started(layers), &[]);
@@ -76,6 +78,7 @@ struct Ready {
 
 fn build_and_launch(
     plan: &Plan,
+    opened: &[OwnedFd],
     streams: ProgramStreams,
     control: &Channel,
     limit: &DescriptorLimit,
@@ -89,6 +92,7 @@ fn build_and_launch(
     sys::loopback::bring_up()
         .map_err(|errno| SetupFailure::kernel(Step::Namespaces, "loopback", errno))?;
     wait_for_map(control)?;
+    let devices = Devices::open(plan, opened)?;
     identity::assume(&plan.walls.identity)?;
     privileges::die_with_parent()?;
     // Before the tree is built: whoever gets the sockets has work to do with them meanwhile.
@@ -99,8 +103,12 @@ fn build_and_launch(
     };
     // Before the mounts take up the descriptors below the limit that the program will have.
     let departure = Departure::prepare().ok();
-    let tree = tree::build(plan, binds)?;
-    let (spent, journal) = tree.become_root()?;
+    let tree = tree::build(plan, binds, devices)?;
+    let Rooted { spent, journal, unserved } = tree.become_root()?;
+    if !unserved.is_empty() {
+        let (places, devices) = unserved.into_iter().map(|one| (one.at, one.device)).unzip();
+        control.hand_over(HandOver::Files(places), devices)?;
+    }
     let journal = journal.map(Arc::new);
     // Not before: the scheduler groups processes by session and lets others go first when one begins,
     // which until now would be those who do their part of the start on the same processor.

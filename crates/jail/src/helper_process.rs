@@ -1,28 +1,52 @@
 //! A jail for a process of our own that serves cages from outside, as the gatekeeper does: it keeps
-//! its network namespace and the descriptors that it has, and loses files, privileges, other
-//! processes and nearly all system calls. Nothing undoes it.
+//! the descriptors that it has, and loses privileges, other processes, nearly all system calls and, but for what its
+//! [`HelperJail`] says, files and the network. Nothing undoes it.
 
-use std::os::fd::AsFd;
+mod root;
 
-use plan::{GuestPath, HostIds, Identity, IdentityMap, LandlockPlan, TmpfsSize};
+use plan::seccomp::Helper;
+use plan::{Access, GuestPath, HostIds, Identity, IdentityMap, LandlockPlan, LandlockRule};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
-use rustix::mount::MoveMountFlags;
 use rustix::process::{DumpableBehavior, Gid, Pid, Resource, Rlimit, Uid};
 use rustix::thread::CapabilitySets;
 use sys::clone::Namespaces;
-use sys::mount::{Depth, MountAttributes};
 
 use crate::seccomp::Filter;
-use crate::{LandlockState, SetupFailure, Step, identity, landlock, privileges, tree};
+use crate::{LandlockState, SetupFailure, Step, identity, landlock, privileges};
+pub use root::{COPIES, DIRECTORY, HelperFiles};
 
 /// How a helper is jailed.
 #[derive(Clone, Copy, Debug)]
-pub struct HelperJail {
-    /// Whom it dies with: the process that forked it.
-    pub parent: Pid,
+pub struct HelperJail<'a> {
+    /// What it is, by which it has its system calls.
+    pub kind: Helper,
+    /// When it ends.
+    pub life: HelperLife,
+    /// Where it can dial from.
+    pub network: HelperNetwork,
+    /// What it has of files.
+    pub files: HelperFiles<'a>,
     /// How many descriptors it wants to have open at once.
     pub descriptors: u64,
+}
+
+/// When a helper ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HelperLife {
+    /// With its parent, the process that forked it.
+    With(Pid),
+    /// When it sees fit: for one whose parent may be a thread that ends.
+    Own,
+}
+
+/// Which network a helper is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HelperNetwork {
+    /// That of whoever started it.
+    Kept,
+    /// One of its own, in which there is nothing.
+    None,
 }
 
 /// What its jail rests on.
@@ -34,28 +58,50 @@ pub struct Confined {
     pub descriptors: u64,
 }
 
-/// Puts this process, which must be freshly forked and have a single thread, into its jail. A
+/// Puts this process, which must be freshly started and have a single thread, into its jail. A
 /// failure leaves it half jailed: the only thing to do then is to end it.
 ///
 /// A helper of root keeps nothing of root: it becomes an id that owns nothing.
-pub fn confine(jail: &HelperJail) -> Result<Confined, SetupFailure> {
+pub fn confine(jail: &HelperJail<'_>) -> Result<Confined, SetupFailure> {
+    let helper = jail.kind.name();
     let descriptors = raise_descriptor_limit(jail.descriptors)?;
     // The filter is built while this process still has more than its memory.
-    let filter = Filter::new(&plan::seccomp::gatekeeper());
-    let (identity, ids) = own_identity()?;
-    enter_namespaces(&identity, ids)?;
+    let filter = Filter::new(&jail.kind.filter());
+    let is_root = rustix::process::geteuid().is_root();
+    let ids = own_ids();
+    let mut directory = None;
+    if is_root {
+        directory = jail.files.detach_as(ids)?;
+        become_unowned(ids).map_err(|errno| SetupFailure::kernel(Step::Identity, helper, errno))?;
+    }
+    let identity = own_identity(helper, ids);
+    enter_namespaces(&identity, ids, jail.network)?;
+    if !is_root {
+        directory = jail.files.detach()?;
+    }
     identity::assume(&identity)?;
-    die_with(jail.parent)?;
-    enter_empty_root()?;
+    if let HelperLife::With(parent) = jail.life {
+        die_with(parent)?;
+    }
+    jail.files.enter(directory)?;
     privileges::refuse_core_dumps()?;
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
-        .map_err(|errno| SetupFailure::kernel(Step::Settings, HELPER, errno))?;
+        .map_err(|errno| SetupFailure::kernel(Step::Settings, helper, errno))?;
     privileges::drop_all()?;
-    let landlock = landlock::restrict(&LandlockPlan { rules: Vec::new() })?;
-    check_files(landlock)?;
-    filter.install().map_err(|errno| SetupFailure::kernel(Step::Seccomp, HELPER, errno))?;
-    check_calls()?;
+    let landlock = landlock::restrict(&LandlockPlan { rules: rules(jail.files) })?;
+    check_files(helper, jail.files, landlock)?;
+    filter.install().map_err(|errno| SetupFailure::kernel(Step::Seccomp, helper, errno))?;
+    check_calls(helper)?;
     Ok(Confined { landlock, descriptors })
+}
+
+fn rules(files: HelperFiles<'_>) -> Vec<LandlockRule> {
+    let (place, access) = match files {
+        HelperFiles::None => return Vec::new(),
+        HelperFiles::Copies(_) => (COPIES, Access::ReadOnly),
+        HelperFiles::Directory { .. } => (DIRECTORY, Access::ReadWrite),
+    };
+    GuestPath::new(place).map(|at| LandlockRule { at, access }).into_iter().collect()
 }
 
 /// As far as the hard limit goes, and beyond it where this process may.
@@ -80,20 +126,19 @@ fn raise_descriptor_limit(wanted: u64) -> Result<u64, SetupFailure> {
 
 /// A user keeps its id, which is all that it can map; root becomes one that owns nothing and is, by
 /// its process id, no other helper's. Either way the id is this process's own when it is mapped.
-fn own_identity() -> Result<(Identity, HostIds), SetupFailure> {
+fn own_ids() -> HostIds {
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
-    let ids = if uid.is_root() {
-        let number = rustix::process::getpid().as_raw_nonzero().get().unsigned_abs();
-        let id = FIRST_UNOWNED + number % UNOWNED;
-        let ids = HostIds { uid: id, gid: id };
-        become_unowned(ids).map_err(|errno| SetupFailure::kernel(Step::Identity, HELPER, errno))?;
-        ids
-    } else {
-        HostIds { uid: uid.as_raw(), gid: gid.as_raw() }
-    };
-    let home = GuestPath::root();
-    let (user, map) = (HELPER.to_owned(), IdentityMap::Caller(ids));
-    Ok((Identity { uid: INSIDE, gid: INSIDE, user, home, map }, ids))
+    if !uid.is_root() {
+        return HostIds { uid: uid.as_raw(), gid: gid.as_raw() };
+    }
+    let number = rustix::process::getpid().as_raw_nonzero().get().unsigned_abs();
+    let id = FIRST_UNOWNED + number % UNOWNED;
+    HostIds { uid: id, gid: id }
+}
+
+fn own_identity(helper: &str, ids: HostIds) -> Identity {
+    let (user, home) = (helper.to_owned(), GuestPath::root());
+    Identity { uid: INSIDE, gid: INSIDE, user, home, map: IdentityMap::Caller(ids) }
 }
 
 /// Gives up root's ids and groups, and keeps its capabilities for the namespaces that come next. Ids
@@ -111,16 +156,23 @@ fn become_unowned(ids: HostIds) -> Result<(), Errno> {
     rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable)
 }
 
-/// New namespaces of every kind but those that the helper works in: the network, from where it
+/// New namespaces of every kind but those that the helper works in: the network, from where one
 /// dials, and process ids, by which it dies with its parent.
-fn enter_namespaces(identity: &Identity, ids: HostIds) -> Result<(), SetupFailure> {
-    let namespaces = Namespaces::USER
+fn enter_namespaces(
+    identity: &Identity,
+    ids: HostIds,
+    network: HelperNetwork,
+) -> Result<(), SetupFailure> {
+    let mut namespaces = Namespaces::USER
         .and(Namespaces::MOUNT)
         .and(Namespaces::IPC)
         .and(Namespaces::UTS)
         .and(Namespaces::CGROUP);
+    if network == HelperNetwork::None {
+        namespaces = namespaces.and(Namespaces::NET);
+    }
     sys::clone::enter_new(namespaces)
-        .map_err(|errno| SetupFailure::kernel(Step::Namespaces, HELPER, errno))?;
+        .map_err(|errno| SetupFailure::kernel(Step::Namespaces, identity.user.as_str(), errno))?;
     identity::map(rustix::process::getpid(), identity, ids)
 }
 
@@ -132,25 +184,13 @@ fn die_with(parent: Pid) -> Result<(), SetupFailure> {
     Err(SetupFailure::found(Step::Control, "the supervisor", "it is gone"))
 }
 
-/// A root without a single name in it, which nothing can be added to.
-fn enter_empty_root() -> Result<(), SetupFailure> {
-    let failed = |errno| SetupFailure::kernel(Step::Pivot, "/", errno);
-    let enter = || -> Result<(), Errno> {
-        let attributes = sys::mount::NOSUID | sys::mount::NODEV | sys::mount::NOEXEC;
-        let size = TmpfsSize { bytes: 4096, inodes: 1 };
-        let root = tree::tmpfs(0o555, size, attributes)?;
-        let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
-        rustix::mount::move_mount(&root, c"", CWD, c"/", flags)?;
-        let change = MountAttributes { set: sys::mount::RDONLY, make_private: true, idmap: None };
-        sys::mount::set_attributes(root.as_fd(), change, Depth::Single)?;
-        tree::leave_for(root.as_fd())
-    };
-    enter().map_err(failed)
-}
-
-/// The root is empty and cannot be written to; where there is landlock, it cannot even be listed.
-fn check_files(landlock: LandlockState) -> Result<(), SetupFailure> {
-    let found = |detail: &str| Err(SetupFailure::found(Step::Verify, HELPER, detail));
+/// The root cannot be written to and has nothing of the host's; where there is landlock, it cannot even be listed.
+fn check_files(
+    helper: &str,
+    files: HelperFiles<'_>,
+    landlock: LandlockState,
+) -> Result<(), SetupFailure> {
+    let found = |detail: &str| Err(SetupFailure::found(Step::Verify, helper, detail));
     let open = |path: &std::ffi::CStr, flags| {
         rustix::fs::openat(CWD, path, flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o600))
     };
@@ -160,22 +200,24 @@ fn check_files(landlock: LandlockState) -> Result<(), SetupFailure> {
     if open(c"/proc", OFlags::PATH).err() != Some(Errno::NOENT) {
         return found("it still sees files");
     }
+    let has_store = open(c"/store", OFlags::PATH).is_ok();
+    if has_store != matches!(files, HelperFiles::Directory { .. }) {
+        return found("it has a directory that it should not have, or none");
+    }
     match open(c"/", OFlags::RDONLY | OFlags::DIRECTORY) {
         Ok(_) if landlock != LandlockState::Absent => found("it can still read directories"),
         _ => Ok(()),
     }
 }
 
-/// The filter holds.
-fn check_calls() -> Result<(), SetupFailure> {
-    let opened = rustix::fs::openat(CWD, c"/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
-    if opened.err() != Some(Errno::PERM) {
-        return Err(SetupFailure::found(Step::Verify, HELPER, "the call filter is not in force"));
+/// The filter holds: none of them has this call, which else would succeed.
+fn check_calls(helper: &str) -> Result<(), SetupFailure> {
+    if rustix::process::chdir(c"/").err() != Some(Errno::PERM) {
+        return Err(SetupFailure::found(Step::Verify, helper, "the call filter is not in force"));
     }
     Ok(())
 }
 
-const HELPER: &str = "gatekeeper";
 /// The helper's id in its own user namespace.
 const INSIDE: u32 = 1000;
 /// Ids that are given to nobody; cages of root are named from the same range.

@@ -198,7 +198,10 @@ impl OwnerMaps {
     }
 }
 
-fn owner_map(owner: (u32, u32), cage: HostIds) -> Result<(OwnedFd, NamespaceHolder), SetupFailure> {
+pub(crate) fn owner_map(
+    owner: (u32, u32),
+    cage: HostIds,
+) -> Result<(OwnedFd, NamespaceHolder), SetupFailure> {
     let failed = |errno| SetupFailure::kernel(Step::Idmap, format!("uid {}", owner.0), errno);
     let holder = NamespaceHolder::start(Namespaces::USER).map_err(failed)?;
     holder.wait().map_err(failed)?;

@@ -6,7 +6,7 @@ use landlock::{
     RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope,
 };
 use plan::{Access, LandlockPlan};
-use rustix::fs::FileType;
+use rustix::fs::{AtFlags, FileType, StatxFlags};
 use walls::Wall;
 
 use crate::{LandlockState, SetupFailure, Step};
@@ -27,9 +27,11 @@ pub(crate) fn restrict(rules: &LandlockPlan) -> Result<LandlockState, SetupFailu
     let mut ruleset = attributes.create().map_err(|error| failed(&error))?;
     for rule in &rules.rules {
         let path = PathFd::new(rule.at.as_path()).map_err(|error| failed(&error))?;
-        let stat = rustix::fs::fstat(&path)
+        // As the kernel knows it: what is served may not be served yet.
+        let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+        let known = rustix::fs::statx(&path, c"", flags, StatxFlags::TYPE)
             .map_err(|errno| SetupFailure::kernel(Step::Landlock, rule.at.to_string(), errno))?;
-        let access = rights(rule.access, FileType::from_raw_mode(stat.st_mode));
+        let access = rights(rule.access, FileType::from_raw_mode(known.stx_mode.into()));
         ruleset =
             ruleset.add_rule(PathBeneath::new(path, access)).map_err(|error| failed(&error))?;
     }

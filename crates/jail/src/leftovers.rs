@@ -48,7 +48,8 @@ fn missed(plan: &Plan) -> Vec<GuestPath> {
         MountOp::Bind(_) | MountOp::Overlay(_) | MountOp::File { .. } | MountOp::Symlink { .. } => {
             None
         }
-        MountOp::Tmpfs { .. } | MountOp::Mask { .. } | MountOp::MaskIfPresent { .. } => None,
+        MountOp::Served(_) | MountOp::Tmpfs { .. } => None,
+        MountOp::Mask { .. } | MountOp::MaskIfPresent { .. } => None,
         MountOp::Proc { .. } | MountOp::Devpts { .. } | MountOp::SealReadOnly { .. } => None,
     });
     // A directory that something is mounted on is not memory of the home's.

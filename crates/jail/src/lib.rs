@@ -39,8 +39,8 @@ pub mod restrict;
 pub mod within;
 
 pub use control::{
-    Denial, End, LandlockState, Layers, Lookup, NetworkState, NotifyState, Observation, Observed,
-    Report,
+    Denial, End, HandOver, LandlockState, Layers, Lookup, NetworkState, NotifyState, Observation,
+    Observed, Report,
 };
 pub use error::{SetupFailure, StartError, Step};
 pub use journal::{Refused, RefusedKind};

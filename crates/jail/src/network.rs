@@ -12,15 +12,13 @@ mod lookups;
 mod ports;
 mod probe;
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-
 use plan::network::SocketKind;
 use plan::{NetworkPlan, Plan};
 use rustix::io::Errno;
 use sys::channel::MAX_DESCRIPTORS;
 
-use crate::control::Channel;
-use crate::{NetworkState, Report, SetupFailure, StartError, Step};
+use crate::control::{Channel, HandOver};
+use crate::{NetworkState, SetupFailure, StartError, Step};
 
 use arrival::Arrival;
 pub(crate) use inward::Inward;
@@ -95,7 +93,8 @@ pub(crate) fn seal(plan: &NetworkPlan, control: &Channel) -> Result<Sealed, Setu
         sockets.push((SocketKind::Inward, outside));
         Some(inside)
     };
-    hand_over(sockets, control)?;
+    let (kinds, sockets) = sockets.into_iter().unzip();
+    control.hand_over(HandOver::Network(kinds), sockets)?;
     Ok(Sealed { state, inward, lookups: None })
 }
 
@@ -107,15 +106,6 @@ pub(crate) fn seal(plan: &NetworkPlan, control: &Channel) -> Result<Sealed, Setu
 fn suit_to_loopback() {
     let _slower = std::fs::write("/proc/sys/net/ipv4/tcp_tw_reuse", "1");
     let _slower = std::fs::write("/proc/sys/net/ipv4/tcp_congestion_control", "reno");
-}
-
-/// Sends the sockets away, and lets go of them.
-fn hand_over(sockets: Vec<(SocketKind, OwnedFd)>, control: &Channel) -> Result<(), SetupFailure> {
-    let (kinds, sockets): (Vec<_>, Vec<_>) = sockets.into_iter().unzip();
-    let borrowed: Vec<BorrowedFd<'_>> = sockets.iter().map(AsFd::as_fd).collect();
-    control
-        .send(&Report::Network(kinds), &borrowed)
-        .map_err(|errno| SetupFailure::kernel(Step::Control, "the supervisor", errno))
 }
 
 fn failed(call: &str, subject: impl Into<String>, errno: Errno) -> SetupFailure {

@@ -2,19 +2,20 @@
 //! program runs; what the child does stands in `first_process`. Whatever fails, nothing stays behind:
 //! the namespaces die with the child, and dropping a [`Child`] kills it.
 
+use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use plan::network::SocketKind;
-use plan::{LimitsPlan, NetworkPlan, PLAN_VERSION, Plan};
+use plan::{GuestPath, LimitsPlan, MountOp, NetworkPlan, PLAN_VERSION, Plan};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions};
 use sys::holder::NamespaceHolder;
 use walls::Wall;
 
-use crate::control::{Channel, Departing, Order};
+use crate::control::{Channel, Departing, HandOver, Order};
 use crate::descriptor_limit::DescriptorLimit;
 use crate::first_process::be_pid_one;
 use crate::namespaces::{self, Origin, Premade};
@@ -45,7 +46,8 @@ pub struct Child {
     pidfd: OwnedFd,
     control: Channel,
     parentage: Parentage,
-    network: NetworkSockets,
+    /// What pid 1 hands over and nobody has taken yet, in the order in which it comes.
+    awaited: VecDeque<Awaited>,
     planned: PlannedMounts,
     /// Whether the cage has them and no others.
     is_verified: AtomicBool,
@@ -58,23 +60,23 @@ pub struct Child {
 /// processor to this process in the middle of the cage's start.
 pub(crate) type Leftovers = Vec<NamespaceHolder>;
 
-/// Where the sockets are that lead to the gatekeeper.
+/// What pid 1 hands over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum NetworkSockets {
-    /// There are none: the cage has no gatekeeper.
-    None,
-    /// On their way from pid 1.
-    Awaited,
-    /// With the supervisor.
-    Taken,
+enum Awaited {
+    /// Sockets that lead to the gatekeeper.
+    Network,
+    /// What this many mounts are served on.
+    Files(usize),
 }
 
-impl NetworkSockets {
-    fn of(plan: &Plan) -> Self {
-        match plan.walls.network {
-            NetworkPlan::Loopback => Self::None,
-            NetworkPlan::Gatekeeper(_) => Self::Awaited,
-        }
+impl Awaited {
+    fn of(plan: &Plan) -> VecDeque<Self> {
+        let network = match plan.walls.network {
+            NetworkPlan::Loopback => None,
+            NetworkPlan::Gatekeeper(_) => Some(Self::Network),
+        };
+        let served = plan.walls.mounts.iter().filter_map(MountOp::served).count();
+        network.into_iter().chain((served > 0).then_some(Self::Files(served))).collect()
     }
 }
 
@@ -128,7 +130,7 @@ pub(crate) fn start_in(
         // A channel must have one other end only.
         drop(control.take());
         if let Some((streams, inside)) = inside.take() {
-            be_pid_one(plan, streams, inside, &limit);
+            be_pid_one(plan, sources, streams, inside, &limit);
         }
     };
     let (pid, pidfd, holder) =
@@ -141,7 +143,7 @@ pub(crate) fn start_in(
         pidfd,
         control,
         parentage: Parentage::Own,
-        network: NetworkSockets::of(plan),
+        awaited: Awaited::of(plan),
         planned: PlannedMounts::of(plan),
         is_verified: AtomicBool::new(false),
         departing: Departing::AtOnce,
@@ -179,7 +181,7 @@ impl Child {
             pidfd,
             control: Channel::from_fd(control),
             parentage: Parentage::Launcher,
-            network: NetworkSockets::of(plan),
+            awaited: Awaited::of(plan),
             planned: PlannedMounts::of(plan),
             is_verified: AtomicBool::new(false),
             departing: Departing::AtOnce,
@@ -202,23 +204,44 @@ impl Child {
     /// them, while it goes on building the cage. None in a cage without a gatekeeper, and in one
     /// whose sockets were taken before.
     pub fn take_network(&mut self) -> Result<Vec<(SocketKind, OwnedFd)>, StartError> {
-        if self.network != NetworkSockets::Awaited {
+        if self.awaited.front() != Some(&Awaited::Network) {
             return Ok(Vec::new());
         }
-        let report = loop {
-            match self.next_report() {
-                Err(Errno::INTR) => {}
-                Err(_) | Ok(None) => return Err(StartError::Vanished),
-                Ok(Some(report)) => break report,
-            }
-        };
-        match report {
-            (Report::Network(kinds), sockets) if kinds.len() == sockets.len() => {
-                self.network = NetworkSockets::Taken;
+        match self.take_over()? {
+            (HandOver::Network(kinds), sockets) if kinds.len() == sockets.len() => {
+                self.awaited.pop_front();
                 Ok(kinds.into_iter().zip(sockets).collect())
             }
-            (Report::Failed(failure), _) => Err(failure.into()),
             _ => Err(StartError::Vanished),
+        }
+    }
+
+    /// Where the kernel asks for the files of each mount that is served: waits until the tree is built. For a cage
+    /// whose network was taken already, or that has none.
+    pub fn take_files(&mut self) -> Result<Vec<(GuestPath, OwnedFd)>, StartError> {
+        let Some(Awaited::Files(count)) = self.awaited.front().copied() else {
+            return Ok(Vec::new());
+        };
+        match self.take_over()? {
+            (HandOver::Files(places), devices)
+                if places.len() == count && devices.len() == count =>
+            {
+                self.awaited.pop_front();
+                Ok(places.into_iter().zip(devices).collect())
+            }
+            _ => Err(StartError::Vanished),
+        }
+    }
+
+    /// The next thing that pid 1 hands over.
+    fn take_over(&self) -> Result<(HandOver, Vec<OwnedFd>), StartError> {
+        loop {
+            return match self.next_report() {
+                Err(Errno::INTR) => continue,
+                Ok(Some((Report::HandOver(what), descriptors))) => Ok((what, descriptors)),
+                Ok(Some((Report::Failed(failure), _))) => Err(failure.into()),
+                Ok(_) | Err(_) => Err(StartError::Vanished),
+            };
         }
     }
 
@@ -246,10 +269,10 @@ impl Child {
     }
 
     /// Lets the program start once all walls are up. Refused with `ENOTCONN` as long as nobody has
-    /// taken the network's sockets, because a program must not run before somebody holds it to its
-    /// rules, and with `EBUSY` as long as nobody has verified the cage.
+    /// taken all that is handed over, because a program must not run before somebody holds it to its
+    /// rules and serves its files, and with `EBUSY` as long as nobody has verified the cage.
     pub fn open_gate(&self) -> Result<(), Errno> {
-        if self.network == NetworkSockets::Awaited {
+        if !self.awaited.is_empty() {
             return Err(Errno::NOTCONN);
         }
         if !self.is_verified.load(Ordering::Acquire) && walls::stands(Wall::GateShut) {

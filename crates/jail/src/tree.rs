@@ -4,6 +4,7 @@
 mod memory;
 mod overlay;
 mod places;
+mod served;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -21,9 +22,10 @@ use crate::error::REPLACED;
 use crate::idmap::Arrivals;
 use crate::journal::Journal;
 use crate::{SetupFailure, Step};
-pub(crate) use memory::tmpfs;
+pub(crate) use memory::{SERVED_BY, tmpfs};
 use overlay::Layers;
 use places::{HostPlaces, Place};
+pub(crate) use served::{Devices, Unserved};
 
 /// Where a bind's mount comes from.
 pub(crate) enum Sources<'a> {
@@ -49,14 +51,30 @@ pub(crate) struct Tree {
     /// Descriptors of mounts that are in their place.
     spent: Vec<OwnedFd>,
     journal: Option<Journal>,
+    devices: Devices,
+    unserved: Vec<Unserved>,
+}
+
+/// What is left when the tree is the root.
+pub(crate) struct Rooted {
+    /// Descriptors that nobody needs any more, and that take a while to close.
+    pub(crate) spent: Vec<OwnedFd>,
+    /// Where the program's refusals are written.
+    pub(crate) journal: Option<Journal>,
+    /// What somebody outside has to serve, in the Plan's order.
+    pub(crate) unserved: Vec<Unserved>,
 }
 
 /// Builds the whole tree and leaves it attached above the old root.
 ///
 /// What does not lie in a bind comes first, in the Plan's order, and the rest after it: the result
 /// is the same, and the launcher gains the time to make the binds.
-pub(crate) fn build(plan: &Plan, mut sources: Sources<'_>) -> Result<Tree, SetupFailure> {
-    let mut tree = Tree::begin()?;
+pub(crate) fn build(
+    plan: &Plan,
+    mut sources: Sources<'_>,
+    devices: Devices,
+) -> Result<Tree, SetupFailure> {
+    let mut tree = Tree::begin(devices)?;
     let host = HostPlaces::of(plan);
     let mut rest = Vec::with_capacity(plan.walls.sources.len());
     for (operation, around) in host.around_each(&plan.walls.mounts) {
@@ -74,7 +92,7 @@ pub(crate) fn build(plan: &Plan, mut sources: Sources<'_>) -> Result<Tree, Setup
 }
 
 impl Tree {
-    fn begin() -> Result<Self, SetupFailure> {
+    fn begin(devices: Devices) -> Result<Self, SetupFailure> {
         let failed = |errno| SetupFailure::kernel(Step::Mount, "/", errno);
         let writable = ROOT_ATTRIBUTES & !sys::mount::RDONLY;
         let root = tmpfs(0o755, ROOT_SIZE, writable).map_err(failed)?;
@@ -94,6 +112,8 @@ impl Tree {
             around: Place::Own,
             spent: Vec::new(),
             journal: None,
+            devices,
+            unserved: Vec::new(),
         })
     }
 
@@ -131,6 +151,14 @@ impl Tree {
             MountOp::Overlay(overlay) => {
                 let mount = overlay::make(self, overlay, attributes(operation), sources)?;
                 self.attach(mount, at).map_err(|errno| self.not_attached(operation, errno))
+            }
+            MountOp::Served(_) => {
+                let failed = |errno| SetupFailure::kernel(Step::Serve, at.to_string(), errno);
+                let device = self.devices.next().map_err(failed)?;
+                let user = (plan.walls.identity.uid, plan.walls.identity.gid);
+                let mount = memory::fuse(&device, user, attributes(operation)).map_err(failed)?;
+                self.unserved.push(Unserved { at: at.clone(), device });
+                self.attach(mount, at).map_err(mount_failed)
             }
             MountOp::Tmpfs { mode, size, .. } => {
                 self.mount_tmpfs(operation, *mode, *size).map_err(mount_failed)
@@ -342,12 +370,12 @@ impl Tree {
         sys::mount::set_attributes(self.root.as_fd(), change, Depth::Single).map_err(failed)
     }
 
-    /// Makes the tree this process's root and lets go of the old one. Returns descriptors that nobody
-    /// needs any more, and that take a while to close, and where the program's refusals are written.
-    pub(crate) fn become_root(self) -> Result<(Vec<OwnedFd>, Option<Journal>), SetupFailure> {
+    /// Makes the tree this process's root and lets go of the old one.
+    pub(crate) fn become_root(self) -> Result<Rooted, SetupFailure> {
         leave_for(self.root.as_fd())
             .map_err(|errno| SetupFailure::kernel(Step::Pivot, "/", errno))?;
-        Ok((self.spent, self.journal))
+        let Self { spent, journal, unserved, .. } = self;
+        Ok(Rooted { spent, journal, unserved })
     }
 }
 

@@ -66,6 +66,8 @@ enum Kind {
     Any,
     /// Overlayfs that trusts no note of a user.
     Overlay,
+    /// FUSE that holds programs to modes and owners.
+    Served,
 }
 
 /// Whether a cage of the Plan has a mount.
@@ -77,6 +79,14 @@ enum Presence {
     Possible,
     /// None: the operation is no mount.
     Never,
+}
+
+fn kind(operation: &MountOp) -> Kind {
+    match (operation.overlay(), operation.served()) {
+        (Some(_), _) => Kind::Overlay,
+        (_, Some(_)) => Kind::Served,
+        _ => Kind::Any,
+    }
 }
 
 fn presence(operation: &MountOp) -> Presence {
@@ -100,7 +110,7 @@ impl PlannedMounts {
             at: operation.at().clone(),
             attributes: attributes::attributes(operation),
             brings_submounts: operation.bind().is_some(),
-            kind: if operation.overlay().is_some() { Kind::Overlay } else { Kind::Any },
+            kind: kind(operation),
             presence: presence(operation),
         });
         let mounts = planned.filter(|mount| mount.presence != Presence::Never);
@@ -158,11 +168,19 @@ impl<'a> Entry<'a> {
     }
 
     fn check_kind(&self, kind: Kind) -> Result<(), SetupFailure> {
+        let has =
+            |name: &[u8]| self.all_options.split(|byte| *byte == b',').any(|word| word == name);
         if kind == Kind::Any {
             return Ok(());
         }
-        let has =
-            |name: &[u8]| self.all_options.split(|byte| *byte == b',').any(|word| word == name);
+        if kind == Kind::Served {
+            let kind = [b"fuse.", crate::tree::SERVED_BY.as_bytes()].concat();
+            // Without the second the kernel would leave modes and owners to whoever serves.
+            return match self.file_system == kind && has(b"default_permissions") {
+                true => Ok(()),
+                false => Err(self.differs("it is not the served mount that was granted")),
+            };
+        }
         if self.file_system != b"overlay" || !has(b"userxattr") {
             return Err(self.differs("it is not the view with a layer that was granted"));
         }

@@ -16,7 +16,8 @@ use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use jail::helper_process::{Confined, HelperJail, confine};
+use jail::helper_process::{Confined, HelperFiles, HelperJail, HelperLife, HelperNetwork, confine};
+use plan::seccomp::Helper as Kind;
 use rustix::io::Errno;
 use rustix::process::Pid;
 use sys::clone::{Forked, Namespaces, fork_into};
@@ -27,6 +28,17 @@ struct Helper {
     said: std::io::PipeReader,
 }
 
+/// As the gatekeeper is jailed.
+fn gatekeeper(parent: Pid) -> HelperJail<'static> {
+    HelperJail {
+        kind: Kind::Gatekeeper,
+        life: HelperLife::With(parent),
+        network: HelperNetwork::Kept,
+        files: HelperFiles::None,
+        descriptors: 4096,
+    }
+}
+
 /// Forks a helper that jails itself, says what `body` returns, and stays.
 fn helper(body: impl FnOnce(Confined) -> String) -> Helper {
     let (said, mut says) = std::io::pipe().unwrap();
@@ -34,7 +46,7 @@ fn helper(body: impl FnOnce(Confined) -> String) -> Helper {
     match fork_into(Namespaces::NONE, None).unwrap() {
         Forked::Child => {
             drop(said);
-            let text = match confine(&HelperJail { parent, descriptors: 4096 }) {
+            let text = match confine(&gatekeeper(parent)) {
                 Ok(layers) => body(layers),
                 Err(failure) => failure.to_string(),
             };

@@ -7,12 +7,13 @@ mod network;
 
 use std::collections::BTreeMap;
 
+use crate::Autonomy;
+use crate::autonomy::{Ask, Effect, Verdict};
 use plan::HostPath;
-use policy::autonomy::{Ask, Effect, Verdict};
 use policy::capabilities::without_implied;
 use policy::net::Destination;
 use policy::shown::Shown;
-use policy::{Autonomy, FsAccess, FsRule, Policy, RuleOrigin};
+use policy::{FsAccess, FsRule, Policy, RuleOrigin};
 
 use crate::filter::CheckedArguments;
 use crate::grants::{Grant, Grants};

@@ -1,6 +1,6 @@
 //! What a caller gives an executor, as texts. A grant never adds what the manifest does not declare.
 
-use policy::autonomy::{Effect, Registered, registered, table};
+use crate::autonomy::{Effect, Registered, registered, table};
 use policy::host_names;
 use policy::net::Destination;
 use policy::text::words::meant;

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 pub mod arguments;
+pub mod autonomy;
 pub mod derive;
 pub mod filter;
 pub mod grants;
@@ -18,6 +19,7 @@ pub mod model;
 pub mod read;
 pub mod schema;
 
+pub use autonomy::Autonomy;
 pub use derive::{
     Asked, Call, Confined, Derived, Found, Place, Reason, ReasonCode, Refused, derive,
 };

@@ -4,9 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use crate::Autonomy;
+use crate::autonomy::{Effect, Registered, Verdict, registered};
 use plan::HostPath;
-use policy::autonomy::{Effect, Registered, Verdict, registered};
-use policy::{Autonomy, net::Destination};
+use policy::net::Destination;
 use serde_json::Value;
 
 /// An executor as its manifest describes it.

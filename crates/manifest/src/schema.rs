@@ -2,7 +2,7 @@
 //! same keys and words as the reader. Describes shapes; what only the reader can judge (hosts, what
 //! `arg:` names) is said in the descriptions.
 
-use policy::autonomy;
+use crate::autonomy;
 use serde_json::{Map, Value, json};
 
 use crate::model::{ArgumentType, Backend, MAX_OUTPUT, MAX_TIMEOUT_SEC};

@@ -8,8 +8,8 @@ mod tree;
 mod tests;
 
 use crate::{
-    Access, Bind, BindPurpose, FileKind, GuestPath, IdentityMap, Mapping, MountOp, Overlay, Plan,
-    SCRATCH, Source, SourceIndex, TmpfsPurpose,
+    Access, Bind, BindPurpose, FileKind, GuestPath, IdentityMap, MOST_SERVED, Mapping, MountOp,
+    Overlay, Plan, SCRATCH, Served, ServedFrom, Source, SourceIndex, TmpfsPurpose,
 };
 
 /// What is wrong with a Plan.
@@ -216,6 +216,7 @@ impl Plan {
             }
             MountOp::Bind(bind) => return self.check_bind(bind),
             MountOp::Overlay(overlay) => return self.check_overlay(overlay),
+            MountOp::Served(served) => return self.check_served(served),
             MountOp::Mask { .. }
             | MountOp::Proc { .. }
             | MountOp::SealReadOnly { .. }
@@ -281,6 +282,28 @@ impl Plan {
                 return Ok(());
             };
         Err(order(at, problem))
+    }
+
+    fn check_served(&self, served: &Served) -> Result<(), PlanDefect> {
+        let Served { at, from, device, .. } = served;
+        let kind = |index: &SourceIndex| match self.source(*index) {
+            Some(source) => Ok(source.kind),
+            None => Err(PlanDefect::NoSuchSource { at: at.clone(), index: index.0 }),
+        };
+        if kind(device)? != FileKind::File {
+            return Err(order(at, "is served by a device that is none"));
+        }
+        if let ServedFrom::Store { directory, name } = from {
+            let name = name.as_bytes();
+            let is_name = !matches!(name, b"" | b"." | b"..") && !name.contains(&b'/');
+            if kind(directory)? != FileKind::Directory || !is_name || name.contains(&0) {
+                return Err(order(at, "is served from a store that is no file in a directory"));
+            }
+        }
+        if self.walls.mounts.iter().filter_map(MountOp::served).count() > MOST_SERVED {
+            return Err(order(at, "is one of too many that are served"));
+        }
+        Ok(())
     }
 
     fn is_of_start(&self, index: SourceIndex) -> bool {

@@ -16,6 +16,7 @@ mod identity;
 mod landlock;
 mod limits;
 mod mount;
+mod mounted;
 mod path;
 mod room;
 #[cfg(test)]
@@ -42,6 +43,9 @@ pub use mount::{
     OverlayPurpose, SCRATCH, Source, SourceIndex, TmpfsPurpose, TmpfsSize, UPPER_LAYER,
     WORK_DIRECTORY,
 };
+pub use mounted::{
+    MOST_SERVED, MountedFrom, MountedFromError, RemoteStore, Served, ServedFrom, WrittenFrom,
+};
 pub use network::{GatekeeperPlan, NetworkPlan};
 pub use path::{GuestPath, HostPath, MAX_PATH_BYTES, PathError};
 pub use room::Room;
@@ -51,7 +55,7 @@ use seccomp::Watch;
 use serde::{Deserialize, Serialize};
 
 /// The version of the Plan's shape. An enforcer refuses any other.
-pub const PLAN_VERSION: u32 = 3;
+pub const PLAN_VERSION: u32 = 4;
 
 /// One compiled cage: what every start of it has, and what one start adds.
 ///

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ByteString, GuestPath, HostPath};
+use crate::{ByteString, GuestPath, HostPath, Served};
 
 /// A position in [`crate::Plan::sources`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -257,6 +257,8 @@ pub enum MountOp {
     /// A host directory with a layer above it, without what is mounted below it. Never set-user-id, never
     /// devices.
     Overlay(Overlay),
+    /// Files that a process of ours serves through FUSE. Never set-user-id, never devices.
+    Served(Served),
     /// A memory file system of the cage's own.
     Tmpfs {
         /// Where.
@@ -324,6 +326,7 @@ impl MountOp {
         match self {
             Self::Bind(Bind { at, .. })
             | Self::Overlay(Overlay { at, .. })
+            | Self::Served(Served { at, .. })
             | Self::Directory { at, .. }
             | Self::File { at, .. }
             | Self::Hosts { at, .. }
@@ -345,6 +348,7 @@ impl MountOp {
             Self::Symlink { .. } => None,
             Self::Bind(bind) => Some(bind.access),
             Self::Overlay(_) => Some(Access::ReadWrite),
+            Self::Served(served) => Some(served.access),
             Self::Tmpfs { purpose, .. } => Some(match purpose {
                 TmpfsPurpose::Private | TmpfsPurpose::Scratch => Access::ReadWrite,
                 TmpfsPurpose::Devices | TmpfsPurpose::Hidden => Access::ReadOnly,
@@ -367,7 +371,8 @@ impl MountOp {
             Self::SealReadOnly { .. } | Self::MaskIfPresent { .. } => true,
             Self::Directory { .. } | Self::File { .. } | Self::Hosts { .. } => false,
             Self::Symlink { .. } => false,
-            Self::Bind(_) | Self::Overlay(_) | Self::Tmpfs { .. } | Self::Mask { .. } => false,
+            Self::Bind(_) | Self::Overlay(_) | Self::Served(_) => false,
+            Self::Tmpfs { .. } | Self::Mask { .. } => false,
             Self::Proc { .. } | Self::Devpts { .. } => false,
         }
     }
@@ -386,7 +391,7 @@ impl MountOp {
                 Some(FileKind::Directory) => (Some(Entry::Directory), Entry::Given),
                 Some(FileKind::File) | None => (Some(Entry::File), Entry::Closed),
             },
-            Self::Overlay(_) => (Some(Entry::Directory), Entry::Given),
+            Self::Overlay(_) | Self::Served(_) => (Some(Entry::Directory), Entry::Given),
             Self::Tmpfs { .. } => (Some(Entry::Directory), Entry::Memory),
             Self::Mask { kind: FileKind::Directory, .. } => (Some(Entry::Directory), Entry::Closed),
             Self::Mask { kind: FileKind::File, .. } => (Some(Entry::File), Entry::Closed),
@@ -401,7 +406,7 @@ impl MountOp {
     pub fn execution(&self) -> Option<Execution> {
         match self {
             Self::Bind(Bind { execution, .. }) | Self::Tmpfs { execution, .. } => Some(*execution),
-            Self::Overlay(_) => Some(Execution::Allowed),
+            Self::Overlay(_) | Self::Served(_) => Some(Execution::Allowed),
             Self::Directory { .. } | Self::File { .. } | Self::Hosts { .. } => None,
             Self::Symlink { .. } => None,
             Self::Mask { .. } | Self::SealReadOnly { .. } | Self::MaskIfPresent { .. } => None,
@@ -416,7 +421,7 @@ impl MountOp {
             Self::Bind(bind) => bind.purpose == BindPurpose::Protected,
             Self::Mask { .. } => true,
             // What is granted inside a hidden directory may be written to, and is looked at after the run.
-            Self::Tmpfs { .. } | Self::Overlay(_) => false,
+            Self::Tmpfs { .. } | Self::Overlay(_) | Self::Served(_) => false,
             Self::Directory { .. } | Self::File { .. } | Self::Hosts { .. } => false,
             Self::Symlink { .. } => false,
             Self::SealReadOnly { .. } | Self::MaskIfPresent { .. } => false,
@@ -432,6 +437,11 @@ impl MountOp {
     /// The directory that the operation shows with a layer above it.
     pub fn overlay(&self) -> Option<&Overlay> {
         if let Self::Overlay(overlay) = self { Some(overlay) } else { None }
+    }
+
+    /// What a process of ours serves there.
+    pub fn served(&self) -> Option<&Served> {
+        if let Self::Served(served) = self { Some(served) } else { None }
     }
 
     /// What a rule of the policy shows of the host, in the words of the policy.

@@ -5,6 +5,7 @@
 mod arch;
 #[cfg(test)]
 mod assemble;
+mod beside;
 mod instruction;
 mod interpret;
 mod list;
@@ -15,6 +16,7 @@ mod watch;
 mod tests;
 
 pub use arch::{Arch, syscall_name, syscall_number};
+pub use beside::Helper;
 pub use instruction::Instruction;
 pub use interpret::{Action, SeccompData, interpret};
 pub(crate) use program::hexadecimal;
@@ -146,19 +148,6 @@ impl SeccompPlan {
             _ => Refusal { errno: EPERM, kills: false },
         }
     }
-}
-
-/// The filter of the gatekeeper's own process, for the architecture that this program was compiled
-/// for. No policy can ask for it.
-pub fn gatekeeper() -> Program {
-    gatekeeper_for(Arch::NATIVE)
-}
-
-fn gatekeeper_for(arch: Arch) -> Program {
-    Program::embedded(match arch {
-        Arch::X86_64 => GATEKEEPER_X86_64_WITHOUT_NOTIFY,
-        Arch::Aarch64 => GATEKEEPER_AARCH64_WITHOUT_NOTIFY,
-    })
 }
 
 /// The filter of a child that has no network in a cage that may have one. No policy can ask for it.

@@ -10,7 +10,9 @@ impl Plan {
     /// that the line can be cut into words and shown on a terminal.
     pub fn one_line(&self) -> String {
         let prefix: String = self.start.invocation.chars().take(INVOCATION_PREFIX).collect();
-        let grants = self.walls.mounts.iter().filter_map(MountOp::granted);
+        let served = self.walls.mounts.iter().filter_map(MountOp::served);
+        let served = served.map(|served| ("served", &served.at));
+        let grants = self.walls.mounts.iter().filter_map(MountOp::granted).chain(served);
         let mut line = format!("cage[{}@{prefix}] fs=", self.walls.cage);
         let before = line.len();
         for (word, at) in grants {

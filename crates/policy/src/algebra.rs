@@ -11,6 +11,7 @@ mod commands;
 mod environment;
 mod files;
 mod limits;
+mod mounts;
 mod network;
 mod refusal;
 
@@ -26,6 +27,7 @@ impl Policy {
         let mut refused = Vec::new();
         let files = files::Pair::new(&self.fs, &request.fs);
         files::refuse_more(&files, &mut refused);
+        mounts::refuse_more(self, request, &mut refused);
         network::refuse_more(&self.net, &request.net, &mut refused);
         self.refuse_more_of_the_rest(request, &mut refused);
         limits::refuse_more(&self.limits, &request.limits, &mut refused);
@@ -33,6 +35,7 @@ impl Policy {
         Ok(Self {
             name: request.name.clone(),
             fs: files::meet(&files),
+            mounts: request.mounts.clone(),
             commands: request.commands.clone(),
             env: request.env.clone(),
             net: network::meet(&self.net, &request.net),
@@ -66,6 +69,7 @@ impl Policy {
 pub fn is_within(child: &Policy, parent: &Policy) -> Result<(), Refusals> {
     let mut refused = Vec::new();
     files::refuse_beyond(&parent.fs, &child.fs, &mut refused);
+    mounts::refuse_more(parent, child, &mut refused);
     network::refuse_beyond(&parent.net, &child.net, &mut refused);
     parent.refuse_more_of_the_rest(child, &mut refused);
     limits::refuse_beyond(&parent.limits, &child.limits, &mut refused);

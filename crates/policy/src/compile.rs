@@ -6,14 +6,16 @@
 
 mod areas;
 mod base;
-pub(crate) mod environment;
+mod environment;
 mod error;
 mod expectations;
 mod grants;
 mod identity;
 mod landlock;
+mod mounts;
 mod tree;
 
+pub use environment::PROXY_VARIABLES;
 pub use error::{CompileError, RuleConflict};
 
 use plan::seccomp::{Profile, Watch};
@@ -55,6 +57,7 @@ pub fn compile(
     grants::lay(&mut tree, facts, &areas, &identity.home)?;
     base::lay_home(&mut tree, facts, &areas, &identity.home);
     base::lay_commands(&mut tree, facts, &areas)?;
+    mounts::lay(&mut tree, policy, facts)?;
     grants::lay_written_links(&mut tree, policy, facts)?;
 
     let working_directory = expectations::working_directory(&tree, facts, &areas, &identity.home);

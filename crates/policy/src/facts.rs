@@ -2,6 +2,8 @@
 //! Every fact about a host object names the file descriptor that was opened for it by its
 //! [`SourceIndex`]; nothing here is looked up again by name.
 
+use std::collections::BTreeMap;
+
 use plan::{GuestPath, HostIds, HostPath, Source, SourceIndex};
 
 use plan::ByteString;
@@ -20,6 +22,11 @@ pub struct HostFacts {
     /// Programs and libraries for a `commands` list, each shown at its own path; empty for the
     /// other two choices.
     pub commands: Vec<CommandFile>,
+    /// Files with stores that the policy mounts, by their paths as they are written there: the directory that holds
+    /// one, and its name in it.
+    pub stores: BTreeMap<HostPath, (SourceIndex, ByteString)>,
+    /// The device of FUSE, where the policy mounts what a process of ours serves.
+    pub fuse: Option<SourceIndex>,
     /// Well-known secrets that exist inside a grant and were not named by a rule.
     pub secrets: Vec<FoundPath>,
     /// Files that run code on the host and exist inside a read-write grant.

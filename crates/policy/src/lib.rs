@@ -9,11 +9,9 @@
 
 pub mod access;
 pub mod algebra;
-pub mod autonomy;
 pub mod built_in;
 pub mod ceiling;
 pub mod compile;
-pub mod explain;
 pub mod facts;
 pub mod host_names;
 pub mod kind;
@@ -31,13 +29,12 @@ pub use plan::shown;
 pub use text::capabilities;
 
 pub use algebra::{Refusal, Refusals, is_within};
-pub use autonomy::Autonomy;
 pub use ceiling::Ceiling;
 pub use compile::{CompileError, Invocation, compile};
 pub use facts::HostFacts;
 pub use kind::{Fault, Kind, with_causes};
 pub use model::{
-    Cage, Commands, EnvironmentRule, FsAccess, FsRule, Home, Limits, Network, Policy, Reach,
+    Cage, Commands, EnvironmentRule, FsAccess, FsRule, Home, Limits, Mount, Network, Policy, Reach,
     RuleOrigin, Seccomp, State,
 };
 pub use network_settings::{NetworkSettings, Proxy, ProxyAddress, ProxyHost};

@@ -6,12 +6,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use plan::network::MOST_PORTS;
-use plan::{ByteString, HostPath};
+use plan::{Access, ByteString, GuestPath, HostPath, MountedFrom};
 
 use crate::net::Destination;
 use crate::shown::Shown;
 
 /// A cage as a policy file may define it.
+#[expect(clippy::large_enum_variant, reason = "a file has few cages, and nearly all are enabled")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cage {
     /// `cage.NAME = "disabled"`: the operator's opt-out, which keeps the time limit alone.
@@ -32,6 +33,8 @@ pub struct Policy {
     pub name: String,
     /// Rules on host paths. Order does not matter: the most specific path wins.
     pub fs: Vec<FsRule>,
+    /// Files at places of the cage's own. A directory of the host has a rule of `fs` besides, which is what gives it.
+    pub mounts: BTreeMap<GuestPath, Mount>,
     /// Which programs of the system exist inside.
     pub commands: Commands,
     /// Variables that the program gets beyond the fixed ones (`HOME`, `PATH`, `USER`, ...).
@@ -58,6 +61,19 @@ pub struct FsRule {
     /// How far the path may lead when it is resolved.
     pub reach: Reach,
     /// Where the rule was written.
+    pub origin: RuleOrigin,
+}
+
+/// Files at a place of the cage's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mount {
+    /// Where they come from.
+    pub from: MountedFrom,
+    /// Whether they can be changed; what is in memory always can.
+    pub access: Access,
+    /// How far the path of a directory or a store may lead.
+    pub reach: Reach,
+    /// Where it was written.
     pub origin: RuleOrigin,
 }
 
@@ -199,6 +215,7 @@ impl Policy {
         Self {
             name: name.into(),
             fs: Vec::new(),
+            mounts: BTreeMap::new(),
             commands: Commands::Base,
             env: BTreeMap::new(),
             net: Network::default(),
@@ -211,6 +228,21 @@ impl Policy {
 }
 
 impl Policy {
+    /// Gives the directories of the host that are mounted, where no rule says already what is given of them.
+    pub(crate) fn grant_mounted_directories(&mut self) {
+        for Mount { from, access, reach, origin } in self.mounts.values() {
+            let MountedFrom::Directory(path) = from else { continue };
+            if self.fs.iter().all(|rule| rule.path != *path) {
+                let access = match access {
+                    Access::ReadOnly => FsAccess::ReadOnly,
+                    Access::ReadWrite => FsAccess::ReadWrite,
+                };
+                let (path, origin) = (path.clone(), origin.clone());
+                self.fs.push(FsRule { access, path, reach: *reach, origin });
+            }
+        }
+    }
+
     /// Whether a run writes to directories of the user's own that are there after it.
     pub fn keeps_something(&self) -> bool {
         let has_layers = self.fs.iter().any(|rule| rule.access.is_layered());

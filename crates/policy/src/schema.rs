@@ -12,7 +12,7 @@ use crate::text::limits::{
 };
 use crate::text::words::{self, Word};
 use crate::text::{
-    Author, LANGUAGE_VERSION, MAX_NETWORK_ENTRIES, MAX_REASON_CHARACTERS, MAX_RULES,
+    Author, LANGUAGE_VERSION, MAX_MOUNTS, MAX_NETWORK_ENTRIES, MAX_REASON_CHARACTERS, MAX_RULES,
 };
 
 /// The schema of a project's `stockade.toml`.
@@ -77,6 +77,7 @@ fn cage_word(word: &str, author: Author) -> Value {
     match word {
         "extends" | "from" => json!({ "type": "string" }),
         "fs" => fs(author),
+        "mounts" => mounts(),
         "commands" => commands(),
         "env" => json!({ "oneOf": [names(VARIABLE), {
             "type": "object",
@@ -110,6 +111,18 @@ fn fs(author: Author) -> Value {
         rule.insert("maxProperties".to_owned(), json!(1));
     }
     json!({ "type": "array", "items": rule, "minItems": 1, "maxItems": MAX_RULES })
+}
+
+fn mounts() -> Value {
+    let mut mount = table(words::MOUNT, |word| match word {
+        "rw" => json!({ "type": "boolean" }),
+        "at" => json!({ "type": "string", "pattern": "^/.", "maxLength": MAX_PATH_BYTES }),
+        _ => json!({ "type": "string", "pattern": "^(memory|dir|store|s3|gs|gdrive):" }),
+    });
+    if let Some(mount) = mount.as_object_mut() {
+        mount.insert("required".to_owned(), json!(["at", "from"]));
+    }
+    json!({ "type": "array", "items": mount, "maxItems": MAX_MOUNTS })
 }
 
 fn commands() -> Value {

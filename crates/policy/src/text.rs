@@ -2,7 +2,7 @@
 //!
 //! Stages, in reading order: `source` (lines), TOML (the `toml` crate, with recovery), `decode`
 //! (typed looks that report), `document` (the tables of a file), `cage` with `files`, `path`,
-//! `variables`, `net` and `limits` (one cage's words), `inherit` (defaults and `extends`),
+//! `mounts`, `variables`, `net` and `limits` (one cage's words), `inherit` (defaults and `extends`),
 //! `settings` (`[network]`), and `render` (errors as a person sees them). `written` is the other front end
 //! of the user: flags and the fields of a request. Both end in `rules`, by the same check for each word.
 //! `capabilities` is the front end of plugins.
@@ -18,6 +18,7 @@ mod document;
 mod files;
 mod inherit;
 pub(crate) mod limits;
+mod mounts;
 mod net;
 mod path;
 mod render;
@@ -33,6 +34,7 @@ use indexmap::IndexMap;
 
 pub use diagnostic::{Code, Diagnostic, Diagnostics, Related, Span};
 pub use limits::{cpus as read_cpus, memory as read_memory, pids as read_pids, weight_of_shares};
+pub(crate) use mounts::MAX_MOUNTS;
 pub use path::{PathProblem, absolute};
 pub use render::Style;
 pub use rules::Rules;

@@ -19,6 +19,8 @@ mod policy_files;
 mod profile;
 mod selection;
 
+pub mod explain;
+pub mod guest;
 pub mod project;
 pub mod trust;
 

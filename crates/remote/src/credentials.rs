@@ -4,12 +4,24 @@
 use std::path::PathBuf;
 
 /// Where a credential is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Secret {
     /// In a variable of this process's environment.
     Variable(String),
     /// In a file, but for the space around it.
     File(PathBuf),
+    /// Here, handed over by whoever may read it.
+    Given(String),
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Variable(name) => write!(formatter, "Variable({name})"),
+            Self::File(path) => write!(formatter, "File({})", path.display()),
+            Self::Given(_) => formatter.write_str("Given(…)"),
+        }
+    }
 }
 
 /// Why a credential could not be had. It names where it was to be, and not what was found there.
@@ -46,6 +58,7 @@ impl Secret {
                 (std::env::var(name).map_err(missing)?, name.clone())
             }
             Self::File(path) => (read_file(path)?, path.display().to_string()),
+            Self::Given(text) => (text.clone(), "the environment".to_owned()),
         };
         let text = text.trim();
         if text.is_empty() || text.chars().any(char::is_control) {

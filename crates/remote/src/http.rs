@@ -7,6 +7,9 @@ use std::time::{Duration, Instant};
 use ureq::http::Response;
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, TlsProvider, parse_pem};
 
+use ureq::unversioned::transport::{Connector as _, RustlsConnector};
+
+use crate::dial::{Dial, Dialled, Unresolved};
 use crate::failure::{Failure, Why};
 
 /// What sends requests.
@@ -60,23 +63,50 @@ impl Http {
     /// # Errors
     /// The host has no certificates where they are looked for.
     pub fn new(attempts: u32, timeout: Duration) -> Result<Self, EndpointError> {
+        Self::with(attempts, timeout, None)
+    }
+
+    /// The same on connections that somebody else makes: this process opens none, and looks up no name.
+    ///
+    /// # Errors
+    /// The host has no certificates where they are looked for.
+    pub fn through(
+        dial: Arc<dyn Dial>,
+        attempts: u32,
+        timeout: Duration,
+    ) -> Result<Self, EndpointError> {
+        Self::with(attempts, timeout, Some(dial))
+    }
+
+    fn with(
+        attempts: u32,
+        timeout: Duration,
+        dial: Option<Arc<dyn Dial>>,
+    ) -> Result<Self, EndpointError> {
         let provider = Arc::new(rustls_graviola::default_provider());
         let tls = TlsConfig::builder()
             .provider(TlsProvider::Rustls)
             .root_certs(roots()?)
             .unversioned_rustls_crypto_provider(provider)
             .build();
-        let agent = ureq::Agent::config_builder()
+        let config = ureq::Agent::config_builder()
             .tls_config(tls)
             .http_status_as_error(false)
             .max_redirects(0)
             .timeout_global(Some(timeout))
             .timeout_connect(Some(timeout.min(CONNECT)))
             .user_agent("stockade")
-            .proxy(ureq::Proxy::try_from_env())
+            .proxy(if dial.is_some() { None } else { ureq::Proxy::try_from_env() })
             .build();
+        let agent = match dial {
+            None => config.into(),
+            Some(dial) => {
+                let connector = Dialled(dial).chain(RustlsConnector::default());
+                ureq::Agent::with_parts(config, connector, Unresolved)
+            }
+        };
         let patience = timeout.saturating_mul(attempts.max(1));
-        Ok(Self { agent: agent.into(), attempts: attempts.max(1), pause: PAUSE, patience })
+        Ok(Self { agent, attempts: attempts.max(1), pause: PAUSE, patience })
     }
 
     /// Sends a request until there is an answer that is not a passing failure. `make` signs it anew each time, and `judge`
@@ -190,6 +220,19 @@ pub(crate) fn check_endpoint(address: &str) -> Result<String, EndpointError> {
         Some("http") => Err(EndpointError::NotEncrypted(address.to_owned())),
         _ => Err(not()),
     }
+}
+
+/// Where an address is asked, if credentials may go there.
+///
+/// # Errors
+/// The address is none, or is not encrypted and not on this machine.
+pub fn host_and_port(address: &str) -> Result<(String, u16), EndpointError> {
+    let address = check_endpoint(address)?;
+    let not = || EndpointError::NotAnAddress(address.clone());
+    let uri: ureq::http::Uri = address.parse().map_err(|_| not())?;
+    let host = uri.host().ok_or_else(not)?.trim_matches(['[', ']']).to_owned();
+    let usual = if uri.scheme_str() == Some("https") { 443 } else { 80 };
+    Ok((host, uri.port_u16().unwrap_or(usual)))
 }
 
 /// A text as a part of an address: everything but letters, digits and four signs as a percent sign and two digits.

@@ -43,7 +43,7 @@ pub enum ResolveError {
         problem: PathProblem,
     },
     /// A device node of the base layer is not what it must be.
-    #[error("`{path}` is not the device that it should be, or is missing: {why}")]
+    #[error("the device `{path}` cannot be used: {why}")]
     Device {
         /// Which node.
         path: &'static str,

@@ -17,6 +17,7 @@ mod kept;
 mod led_to;
 mod libraries;
 mod library_cache;
+mod mounts;
 mod open;
 mod protected;
 mod rules;
@@ -105,6 +106,7 @@ pub fn resolve(policy: &Policy, surroundings: &Surroundings) -> Result<Resolved,
         Commands::Listed(names) => commands::resolve(names, &opener, &mut sources)?,
         Commands::Base | Commands::None => Vec::new(),
     };
+    let mounts = mounts::resolve(policy, &places, &opener, &mut sources)?;
     let stage = Stage {
         rules: &rules.placed,
         allowed_ahead: &rules.allowed_ahead,
@@ -152,6 +154,8 @@ pub fn resolve(policy: &Policy, surroundings: &Surroundings) -> Result<Resolved,
             rules: rules.resolved,
             base,
             commands,
+            stores: mounts.stores,
+            fuse: mounts.fuse,
             secrets: facts_of(secrets),
             protected: facts_of(protected),
             between: facts_of(between),

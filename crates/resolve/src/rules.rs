@@ -185,7 +185,7 @@ fn look_into(
 }
 
 /// Opens one rule's path, and judges what it led to. None where there is nothing to hide.
-fn open(
+pub(super) fn open(
     rule: &FsRule,
     places: &Places<'_>,
     opener: &Opener,

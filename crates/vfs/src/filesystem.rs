@@ -11,7 +11,7 @@ use crate::engine::{Engine, Inode};
 use crate::error::Result;
 use crate::limits::Limits;
 use crate::rules::{self, Wish};
-use crate::walker::{Follow, Ground, Held, Walker};
+use crate::walker::{Follow, Ground, Held, Outside, Walker};
 
 mod change;
 mod names;
@@ -40,6 +40,9 @@ pub enum At<'a> {
     Root,
     /// An open directory.
     Directory(&'a OpenFile),
+    /// An open directory that the path must not leave, as with `RESOLVE_BENEATH`: neither by a slash in front nor by
+    /// `..` or a link. From the root itself, links that begin with a slash lead nowhere else and are followed.
+    Beneath(&'a OpenFile),
     /// An open file or directory is what is meant, as with `AT_EMPTY_PATH`: the path is not looked at.
     Itself(&'a OpenFile),
 }
@@ -88,12 +91,18 @@ impl FileSystem {
     }
 
     fn walker<'a>(&'a self, caller: &'a Caller, at: At<'_>, path: &'a [u8]) -> Result<Walker<'a>> {
-        let start = match at {
-            At::Root => self.root,
-            At::Directory(directory) | At::Itself(directory) => directory.inode(),
+        let (root, start, outside) = match at {
+            At::Root => (self.root, self.root, Outside::Clamped),
+            At::Directory(directory) | At::Itself(directory) => {
+                (self.root, directory.inode(), Outside::Clamped)
+            }
+            At::Beneath(directory) if directory.inode() == self.root => {
+                (self.root, self.root, Outside::RefusedButLinks)
+            }
+            At::Beneath(directory) => (directory.inode(), directory.inode(), Outside::Refused),
         };
         let engine = &*self.engine;
-        let ground = Ground { engine, caller, root: self.root, start, most_names: self.max_depth };
+        let ground = Ground { engine, caller, root, start, outside, most_names: self.max_depth };
         Walker::new(ground, path)
     }
 

@@ -22,7 +22,7 @@ use crate::engine::{
     SetXattr, Use, WriteAt, Written,
 };
 use crate::error::{Error, Result};
-use crate::limits::{Counter, Limits, Setting};
+use crate::limits::Counter;
 use crate::locks::LockTable;
 use crate::name::Name;
 use crate::table::Table;
@@ -30,8 +30,10 @@ use crate::table::Table;
 mod calls;
 mod held;
 mod listing;
+mod making;
 mod marks;
 
+use calls::Reach;
 use held::Known;
 use listing::Ahead;
 use marks::{MarkStore, Marked};
@@ -54,6 +56,7 @@ pub struct Host {
     known: Known,
     open: Table<Open>,
     root: Arc<Node>,
+    reach: Reach,
     mode: HostMode,
     inodes: Counter,
     handles: Counter,
@@ -85,50 +88,6 @@ struct Open {
 }
 
 impl Host {
-    /// What is below an open directory. Of the limits, `max_inodes` is how many files may be held at once (each takes a
-    /// descriptor), and `max_open_files` how many may be open.
-    pub fn new(directory: OwnedFd, mode: HostMode, limits: &Limits) -> Result<Self> {
-        let held = calls::open_beneath(directory.as_fd(), b".", OFlags::PATH | OFlags::DIRECTORY)?;
-        let found = rustix::fs::fstat(&held)?;
-        // Without it nothing could be opened, or another file than the one that is held.
-        let same = rustix::fs::stat(calls::by_descriptor(&held))?;
-        if (same.st_dev, same.st_ino) != (found.st_dev, found.st_ino) {
-            return Err(Errno::OPNOTSUPP.into());
-        }
-        let nodes = Table::new();
-        let number = nodes.next();
-        let root = Arc::new(Node {
-            number,
-            identity: (found.st_dev, found.st_ino),
-            descriptor: held,
-            kind: Kind::Directory,
-            parent: AtomicU64::new(number),
-            held: AtomicU64::new(1),
-            marks: Marked::default(),
-        });
-        nodes.put(number, Arc::clone(&root));
-        let host = Self {
-            nodes,
-            known: Known::new(),
-            open: Table::new(),
-            root,
-            mode,
-            inodes: Counter::new(limits.max_inodes, Errno::NFILE, Setting::Inodes),
-            handles: Counter::new(limits.max_open_files, Errno::NFILE, Setting::OpenFiles),
-            locks: LockTable::default(),
-            marks: None,
-        };
-        host.known.of(host.root.identity).insert(host.root.identity, number);
-        Ok(host)
-    }
-
-    /// The same as an upper layer: what an overlay notes is kept in another directory, out of reach of every guest.
-    /// `EOPNOTSUPP` where the host does not tell directories apart by when they were made.
-    pub fn with_marks(self, directory: OwnedFd) -> Result<Self> {
-        let marks = MarkStore::new(directory, &self.root)?;
-        Ok(Self { marks: Some(marks), ..self })
-    }
-
     fn node(&self, inode: Inode) -> Result<Arc<Node>> {
         self.nodes.get(inode.0).ok_or(Errno::STALE.into())
     }
@@ -346,7 +305,7 @@ impl Engine for Host {
         let node = self.directory(inode)?;
         self.handles.take(1)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-        let descriptor = calls::open_beneath(node.descriptor.as_fd(), b".", flags);
+        let descriptor = self.reach.open(node.descriptor.as_fd(), b".", flags);
         let descriptor = descriptor.inspect_err(|_: &Error| self.handles.give(1))?;
         Ok(self.put_open(node, descriptor, Use { read: true, write: false }))
     }

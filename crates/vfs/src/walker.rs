@@ -125,7 +125,20 @@ pub(crate) struct Ground<'a> {
     pub(crate) root: Inode,
     /// Where a path begins that has no slash in front.
     pub(crate) start: Inode,
+    /// What becomes of a path that would lead out of the root.
+    pub(crate) outside: Outside,
     pub(crate) most_names: u64,
+}
+
+/// What becomes of a path that would lead out of a walk's root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outside {
+    /// It stays at the root, as in the root of a process.
+    Clamped,
+    /// It is `EXDEV`, as with `RESOLVE_BENEATH`.
+    Refused,
+    /// The same, but a link may name something from the root on.
+    RefusedButLinks,
 }
 
 /// A walk along one path.
@@ -156,7 +169,11 @@ impl<'a> Walker<'a> {
         if path.len() > LONGEST_PATH {
             return Err(Errno::NAMETOOLONG.into());
         }
-        let start = if path.starts_with(b"/") { ground.root } else { ground.start };
+        let is_absolute = path.starts_with(b"/");
+        if is_absolute && ground.outside != Outside::Clamped {
+            return Err(Errno::XDEV.into());
+        }
+        let start = if is_absolute { ground.root } else { ground.start };
         let at = Held::borrowed(ground.engine, ground.caller, start)?;
         let mut texts = Vec::with_capacity(2);
         texts.push(Text { bytes: Cow::Borrowed(path), done: 0 });
@@ -228,7 +245,7 @@ impl<'a> Walker<'a> {
         if self.links > MOST_LINKS {
             return Err(Errno::LOOP.into());
         }
-        let Ground { engine, caller, root, .. } = self.ground;
+        let Ground { engine, caller, root, outside, .. } = self.ground;
         let target = engine.read_link(caller, link.inode())?;
         if target.is_empty() {
             return Err(Errno::NOENT.into());
@@ -237,6 +254,9 @@ impl<'a> Walker<'a> {
             return Err(Errno::INVAL.into());
         }
         if target.starts_with(b"/") {
+            if outside == Outside::Refused {
+                return Err(Errno::XDEV.into());
+            }
             self.at = Held::borrowed(engine, caller, root)?;
         }
         self.texts.push(Text { bytes: Cow::Owned(target), done: 0 });
@@ -257,11 +277,13 @@ impl<'a> Walker<'a> {
         self.needs_directory
     }
 
-    /// One directory up, or nowhere from the root.
+    /// One directory up; from the root nowhere, or it is refused.
     pub(crate) fn up(&mut self) -> Result<()> {
-        let Ground { engine, caller, root, .. } = self.ground;
+        let Ground { engine, caller, root, outside, .. } = self.ground;
         if self.at.inode() != root {
             self.at = Held::new(engine, engine.lookup_parent(caller, self.at.inode())?);
+        } else if outside != Outside::Clamped {
+            return Err(Errno::XDEV.into());
         }
         Ok(())
     }

@@ -214,6 +214,8 @@ walls! {
     ServerNames: [network("ways_around::other_names_inside_tls")],
     /// Every HTTP request to a name is for that name.
     HttpHosts: [network("ways_around::other_hosts_inside_http")],
+    /// Who serves a mount, and who dials for it, has a jail of its own.
+    FileServerJail: [Test::new("cli", "mounts", "jails::a_server_has_nothing_but_its_store")],
     /// The gatekeeper has a jail of its own.
     GatekeeperJail: [network("failures::gatekeeper_has_nothing_to_lose")],
     /// The daemon serves its own user, root and those that are named.

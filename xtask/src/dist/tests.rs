@@ -19,6 +19,7 @@ fn the_archive_is_complete_and_the_same_twice() {
     let place = tempfile::tempdir().unwrap();
     let binary = place.path().join("program");
     put(&binary, PROGRAM.as_bytes(), 0o755).unwrap();
+    put(&place.path().join(GUEST), b"guest", 0o755).unwrap();
     let root = crate::project_root();
     let packed = |name: &str| {
         let archive = pack(&root, &binary, &place.path().join(name), 1_700_000_000).unwrap();
@@ -35,6 +36,7 @@ fn the_archive_is_complete_and_the_same_twice() {
     let top = name.strip_suffix(".tar.gz").unwrap();
     for file in [
         "bin/stockade",
+        "bin/stockade-guest",
         "LICENSE-MIT",
         "LICENSE-APACHE",
         "README.md",

@@ -16,6 +16,8 @@ pub(crate) struct Built {
     pub(crate) stockade: Option<PathBuf>,
     /// The program that carries out attacks, which their own tests start.
     pub(crate) attacker: Option<PathBuf>,
+    /// The program that runs guests, which `stockade` looks for beside itself.
+    pub(crate) guest: Option<PathBuf>,
     /// The program that embeds the library, which is compared with `stockade`.
     pub(crate) embed: Option<PathBuf>,
 }
@@ -95,6 +97,8 @@ pub(super) fn read_messages(text: &str) -> Result<Built, Failure> {
             built.stockade = Some(PathBuf::from(executable));
         } else if target == "attacker" {
             built.attacker = Some(PathBuf::from(executable));
+        } else if target == "stockade-guest" {
+            built.guest = Some(PathBuf::from(executable));
         } else if target == "embed" {
             built.embed = Some(PathBuf::from(executable));
         }

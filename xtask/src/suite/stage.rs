@@ -34,8 +34,12 @@ impl Stage {
             fs::create_dir(stage.at(name))?;
         }
         copy_tree(project, &stage.at(PROJECT))?;
-        let programs =
-            [(&built.stockade, "stockade"), (&built.attacker, "attacker"), (&built.embed, "embed")];
+        let programs = [
+            (&built.stockade, "stockade"),
+            (&built.guest, "stockade-guest"),
+            (&built.attacker, "attacker"),
+            (&built.embed, "embed"),
+        ];
         for (program, name) in programs {
             if let Some(program) = program {
                 fs::copy(program, stage.at(PROGRAMS).join(name))?;

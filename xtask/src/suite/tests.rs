@@ -72,6 +72,7 @@ fn test_programs_are_found_in_the_messages_of_cargo() {
         message("path+file:///p/crates/plan#stockade-plan@0.1.0", "plan", false, "null"),
         message("path+file:///p/crates/cli#stockade-cli@0.1.0", "stockade", false, "\"/t/s\""),
         message("path+file:///p/crates/prove#stockade-prove@0.1.0", "attacker", false, "\"/t/x\""),
+        message("path+file:///p/crates/guest#0.1.0", "stockade-guest", false, "\"/t/g\""),
         message("path+file:///p/crates/cli#stockade-cli@0.1.0", "embed", false, "\"/t/e\""),
         "{\"reason\":\"build-finished\",\"success\":true}".to_owned(),
     ]
@@ -83,9 +84,9 @@ fn test_programs_are_found_in_the_messages_of_cargo() {
         directory: PathBuf::from("/p/crates/jail"),
     };
     let tests = vec![binary("jail", "jail", "/t/a"), binary("stockade-jail", "signals", "/t/b")];
-    let [stockade, attacker, embed] =
-        ["/t/s", "/t/x", "/t/e"].map(|path| Some(PathBuf::from(path)));
-    let expected = Built { tests, stockade, attacker, embed };
+    let [stockade, attacker, guest, embed] =
+        ["/t/s", "/t/x", "/t/g", "/t/e"].map(|path| Some(PathBuf::from(path)));
+    let expected = Built { tests, stockade, attacker, guest, embed };
     assert_eq!(read_messages(&text).unwrap(), expected);
 }
 

@@ -7,12 +7,12 @@ use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
+use cage::prepare::explain::{Suggestion, suggest_destination, suggest_host_port};
 use gate::addresses::{self, AddressClass};
 use gate::decision::{Denial, DenialCode, Target, Verdict, decide, decide_question};
 use gate::rules::{RuleId, Rules};
 use plan::network::{GATEKEEPER_PORTS, MODEL_PORT};
 use plan::{GatekeeperPlan, NetworkPlan};
-use policy::explain::{Suggestion, suggest_destination, suggest_host_port};
 use policy::net::Destination;
 use policy::shown::shown;
 use policy::{Network, Policy, host_names};

@@ -181,6 +181,11 @@ pub(crate) fn samples() -> Vec<Event> {
             events_lost: 8,
         },
         Event::GatekeeperLost { details: text("killed by signal 9"), cages: 3 },
+        Event::SandboxMountLost {
+            invocation_id: name("01"),
+            at: text("/mnt/data"),
+            reason: text("the process that served it has ended"),
+        },
         Event::SandboxCage {
             effective_cage_hash: name("00"),
             part: 1,

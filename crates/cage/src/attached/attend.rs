@@ -190,6 +190,9 @@ impl Attendance {
         for (descriptor, flags) in wanted.iter().flatten() {
             descriptors.push(PollFd::from_borrowed_fd(*descriptor, *flags));
         }
+        for descriptor in self.body.files().into_iter().flat_map(|files| files.events()) {
+            descriptors.push(PollFd::from_borrowed_fd(descriptor, PollFlags::IN));
+        }
         match rustix::event::poll(&mut descriptors, patience.as_ref()) {
             Ok(_) => {}
             Err(Errno::INTR) => return Ok(News::default()),
@@ -210,6 +213,7 @@ impl Attendance {
             relay.step(&ready);
         }
         self.hear_gatekeeper(network, resolvers)?;
+        self.record_lost_mounts()?;
         if ticked {
             self.ticker.iter().for_each(Ticker::heard);
         }
@@ -234,6 +238,14 @@ impl Attendance {
         for event in events.into_iter().flatten() {
             self.body.tell_program(&event);
             self.program.recorder.network(event).map_err(SpawnError::of_running)?;
+        }
+        Ok(())
+    }
+
+    /// Records which mounts are not served any more.
+    fn record_lost_mounts(&self) -> Result<(), SpawnError> {
+        for lost in self.body.files().into_iter().flat_map(|files| files.lost()) {
+            self.program.recorder.mount_lost(lost).map_err(SpawnError::of_running)?;
         }
         Ok(())
     }

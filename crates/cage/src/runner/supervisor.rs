@@ -112,6 +112,9 @@ impl Supervisor {
         if let Some(network) = body.network() {
             self.watch.add(network.events(), supervised.key, Subject::Network)?;
         }
+        for files in body.files().into_iter().flat_map(|files| files.events()) {
+            self.watch.add(files, supervised.key, Subject::Files)?;
+        }
         if let Some(limits) = program.group().as_ref().and_then(Group::watch) {
             self.watch.add(limits, supervised.key, Subject::Limits)?;
         }
@@ -254,6 +257,7 @@ impl Supervisor {
                 supervised.program.kill(EndReason::Oom)
             }
             Subject::Limits => {}
+            Subject::Files => self.hear_files(&supervised),
             Subject::Wake | Subject::Resolvers => {}
         }
     }
@@ -332,6 +336,24 @@ impl Supervisor {
         }
     }
 
+    /// Records which mounts are not served any more. A cage that cannot be recorded any more is ended. K240
+    fn hear_files(&self, supervised: &Supervised) {
+        let Some(body) = supervised.program.body() else { return };
+        let Some(files) = body.files() else { return };
+        let recorder = &supervised.program.recorder;
+        files.events().for_each(|descriptor| self.watch.remove(descriptor));
+        let recorded: Result<Vec<()>, _> =
+            files.lost().into_iter().map(|lost| recorder.mount_lost(lost)).collect();
+        self.background.note();
+        if recorded.is_err() {
+            supervised.program.kill(EndReason::SupervisorLost);
+        }
+        for descriptor in files.events() {
+            // One that cannot be watched is heard of by who uses its files.
+            let _unwatched = self.watch.add(descriptor, supervised.key, Subject::Files);
+        }
+    }
+
     fn note_gone(self: &Arc<Self>, supervised: &Arc<Supervised>, scratch: &mut [u8]) {
         let Some(body) = supervised.program.body() else { return };
         match &*body {
@@ -394,10 +416,13 @@ impl Supervisor {
         }
         // What cannot be removed is swept at the next start.
         let _left = program.remove_group();
+        // What it wrote to its mounts may still be on the way.
+        let files = program.body().and_then(|body| body.files().cloned());
         supervised.release();
-        let is_quick = program.leaves_nothing() && !program.is_long_to_leave();
+        let is_quick = program.leaves_nothing() && !program.is_long_to_leave() && files.is_none();
         let (supervisor, supervised) = (Arc::clone(self), Arc::clone(supervised));
         let finish = move || {
+            drop(files);
             supervised.program.look_after(&mut ended);
             let _left = supervised.program.leave_session();
             supervisor.background.note();

@@ -33,6 +33,8 @@ pub(super) enum Subject {
     Stderr = 6,
     /// The host's resolvers may have changed.
     Resolvers = 7,
+    /// A process that serves a mount has something to say.
+    Files = 8,
 }
 
 impl Subject {
@@ -45,6 +47,7 @@ impl Subject {
             5 => Self::Stdout,
             6 => Self::Stderr,
             7 => Self::Resolvers,
+            8 => Self::Files,
             _ => Self::Wake,
         }
     }

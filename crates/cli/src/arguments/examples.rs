@@ -38,6 +38,7 @@ pub(crate) const EXAMPLES: &[(&[&str], &str)] = &[
   stockade run --env LANG,TOKEN -- ./deploy      with these variables of yours
   stockade run --session work -- ./step          /scratch is kept for the next one
   stockade run --detach -- ./server              in the background; see `stockade ps`
+  stockade run --guest=js -- ./tool.js           JavaScript without Node.js; also `stockade js ./tool.js`
 "),
     (&["agent"], "\
   stockade agent 'make the tests pass'           on a copy of the project; then `stockade diff`

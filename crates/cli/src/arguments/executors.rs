@@ -35,7 +35,7 @@ pub(super) const NOT_WITH_MANIFEST: &[&str] = &[
 
 /// Flags of `run` that would add to a sealed request, beside those.
 pub(super) const NOT_WITH_SEALED: &[&str] =
-    &["ro", "rw", "degraded_limits", "session", "no_sandbox", "backend"];
+    &["ro", "rw", "mount", "degraded_limits", "session", "no_sandbox", "backend"];
 
 #[derive(Debug, Args)]
 pub(crate) struct WrapArguments {
@@ -73,7 +73,7 @@ pub(crate) struct InvokeArguments {
 pub(crate) struct CallArguments {
     /// How much is left to the executor: `read_only`, `supervised` (without this flag) or `full`
     #[arg(long, value_name = "LEVEL", help_heading = "Executor", requires = "manifest")]
-    pub(crate) autonomy: Option<policy::Autonomy>,
+    pub(crate) autonomy: Option<manifest::Autonomy>,
     /// The arguments of the call, one JSON object
     #[arg(long, value_name = "JSON", help_heading = "Executor", requires = "manifest")]
     pub(crate) args: Option<String>,

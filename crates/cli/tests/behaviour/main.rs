@@ -26,6 +26,7 @@ mod files;
 mod filesystem;
 mod floods;
 mod git;
+mod guests;
 mod identity;
 mod init;
 mod learn;

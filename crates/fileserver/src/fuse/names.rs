@@ -69,6 +69,10 @@ impl Fuse {
     pub(super) fn change(&self, request: &Request<'_>, reply: &mut Reply) -> Result<Done, Errno> {
         let (caller, inode) = (self.caller(request), self.inode(request.node));
         let (mut changes, valid) = read_changes(request)?;
+        if self.settings.one_owner.is_some() {
+            // The kernel lets a user give a file to nobody but itself.
+            (changes.uid, changes.gid) = (None, None);
+        }
         let drops = valid & change::DROP_PRIVILEGES != 0;
         let gives = valid & (change::UID | change::GID) != 0;
         // A `chown` to nobody takes setuid and setgid away too. The kernel does not ask whether the caller may, and

@@ -7,11 +7,18 @@ use vfs::{Attributes, Kind, Space, Timestamp};
 #[derive(Debug)]
 pub(super) struct Reply {
     bytes: Vec<u8>,
+    /// Whose everything is, whoever it belongs to.
+    owner: Option<(u32, u32)>,
 }
 
 impl Reply {
     pub(super) fn new() -> Self {
-        Self { bytes: vec![0; HEAD_BYTES] }
+        Self { bytes: vec![0; HEAD_BYTES], owner: None }
+    }
+
+    /// One in which everything belongs to this user and group, if to one.
+    pub(super) fn showing(owner: Option<(u32, u32)>) -> Self {
+        Self { owner, ..Self::new() }
     }
 
     /// Begins anew.
@@ -102,7 +109,8 @@ impl Reply {
             self.u32(nanoseconds);
         }
         let mode = type_bits(file.kind) | file.mode;
-        self.u32(mode).u32(file.links).u32(file.uid).u32(file.gid);
+        let (uid, gid) = self.owner.unwrap_or((file.uid, file.gid));
+        self.u32(mode).u32(file.links).u32(uid).u32(gid);
         self.u32(device(file.device)).u32(BLOCK_BYTES).u32(0);
     }
 

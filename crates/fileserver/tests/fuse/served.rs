@@ -56,7 +56,7 @@ impl Drop for Served {
 
 /// Each way to keep and to share.
 pub(crate) fn alone() -> Settings {
-    Settings { sharing: Sharing::Alone, gather_writes: false, threads: 3, most_remembered: None }
+    Settings { sharing: Sharing::Alone, threads: 3, ..Settings::default() }
 }
 
 pub(crate) fn gathering() -> Settings {

@@ -135,7 +135,7 @@ fn is_hidden(operation: &MountOp) -> bool {
     match operation {
         MountOp::Mask { .. } => true,
         MountOp::Tmpfs { purpose, .. } => *purpose == TmpfsPurpose::Hidden,
-        MountOp::Bind(_) | MountOp::Overlay(_) => false,
+        MountOp::Bind(_) | MountOp::Overlay(_) | MountOp::Served(_) => false,
         MountOp::Directory { .. } | MountOp::File { .. } | MountOp::Hosts { .. } => false,
         MountOp::Symlink { .. } | MountOp::Proc { .. } | MountOp::Devpts { .. } => false,
         MountOp::SealReadOnly { .. } | MountOp::MaskIfPresent { .. } => false,

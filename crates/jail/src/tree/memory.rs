@@ -1,6 +1,6 @@
 //! File systems that the kernel makes anew for a cage, not mounted anywhere yet. Never looks at the host.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use plan::TmpfsSize;
 use rustix::io::Errno;
@@ -38,6 +38,32 @@ pub(super) fn overlay(
     fsconfig_set_flag(&context, "userxattr")?;
     mount(context, attributes)
 }
+
+/// One whose files a process serves that reads from the device. The kernel holds programs to modes and owners, and lets
+/// nobody in but the cage's user.
+pub(super) fn fuse(
+    device: &OwnedFd,
+    (uid, gid): (u32, u32),
+    attributes: u64,
+) -> Result<OwnedFd, Errno> {
+    let context = fsopen("fuse", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    let options = [
+        ("source", "stockade".to_owned()),
+        ("subtype", SERVED_BY.to_owned()),
+        ("fd", device.as_raw_fd().to_string()),
+        ("rootmode", "40000".to_owned()),
+        ("user_id", uid.to_string()),
+        ("group_id", gid.to_string()),
+    ];
+    for (name, value) in options {
+        fsconfig_set_string(&context, name, value)?;
+    }
+    fsconfig_set_flag(&context, "default_permissions")?;
+    mount(context, attributes)
+}
+
+/// What the mount table says of one behind the name of its type.
+pub(crate) const SERVED_BY: &str = "stockade";
 
 /// One for terminals.
 pub(super) fn devpts(attributes: u64) -> Result<OwnedFd, Errno> {

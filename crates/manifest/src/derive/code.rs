@@ -77,7 +77,7 @@ impl Derivation<'_> {
 
     /// What the level of autonomy leaves of a right to files.
     pub(super) fn left_by_autonomy(&mut self, access: FsAccess, what: &str) -> FsAccess {
-        if access == FsAccess::ReadWrite && self.call.autonomy == policy::Autonomy::ReadOnly {
+        if access == FsAccess::ReadWrite && self.call.autonomy == crate::Autonomy::ReadOnly {
             self.narrow(format!("{what} is read-only: the autonomy is `read_only`"));
             return FsAccess::ReadOnly;
         }

@@ -2,7 +2,7 @@
 //! leave of that. The whole network is given only to a caller that grants it by name, and so is an
 //! address, which may be one of this machine's or of a neighbour's.
 
-use policy::autonomy::Verdict;
+use crate::autonomy::Verdict;
 use policy::net::{Destination, Hosts};
 use policy::shown::{Shown, shortened};
 

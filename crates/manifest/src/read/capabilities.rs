@@ -1,6 +1,6 @@
 //! `[[capabilities]]`: names that exist, hints of the right shape, conditions.
 
-use policy::autonomy::{Effect, Registered, registered, table};
+use crate::autonomy::{Effect, Registered, registered, table};
 
 use super::tree::{Node, Shape};
 use super::{Reader, choices};

@@ -1,8 +1,9 @@
 //! A call of an executor on the made-up host, from its manifest to a Plan.
 
+use manifest::Autonomy;
 use manifest::{Call, Derived, Filter, Found, Grants, Manifest, Place, Refused, derive};
 use plan::{FileKind, HostPath, Plan};
-use policy::{Autonomy, HostFacts, compile};
+use policy::{HostFacts, compile};
 use serde_json::{Map, Value};
 
 use crate::fake_host::{FakeHost, invocation};

@@ -1,8 +1,9 @@
 //! Every registered capability at every level of autonomy: what a call gets of it.
 
+use manifest::Autonomy;
+use manifest::autonomy::{Ask, Effect, Registered, Verdict, table};
 use manifest::{Manifest, ReasonCode};
-use policy::autonomy::{Ask, Effect, Registered, Verdict, table};
-use policy::{Autonomy, FsAccess};
+use policy::FsAccess;
 use serde_json::{Value, json};
 
 use crate::calls::{Asking, derived, host_with_executor, read};

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
+use manifest::Autonomy;
+use manifest::autonomy::{Ask, Registered, Verdict, table};
 use manifest::{Manifest, model};
-use policy::Autonomy;
-use policy::autonomy::{Ask, Registered, Verdict, table};
 
 fn page() -> String {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/manifests.md");

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use manifest::Autonomy;
 use manifest::{Hint, Manifest, hints};
 use plan::HostPath;
-use policy::{Autonomy, FsAccess, is_within};
+use policy::{FsAccess, is_within};
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Map, Value, json};

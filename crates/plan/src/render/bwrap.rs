@@ -99,6 +99,7 @@ pub fn bwrap_gaps(plan: &Plan) -> Vec<String> {
         any(|operation| operation.overlay().is_some()),
         "directories with a layer above them are shown read-only",
     );
+    gap(any(|operation| operation.served().is_some()), "mounts that are served show as empty");
     let of_group = LimitsPlan { workspace_mb: None, ..walls.limits };
     gap(of_group != LimitsPlan::default(), "no limit on memory, processor, processes or time");
     gaps
@@ -210,6 +211,10 @@ impl Command {
                 self.argv.push(source.path.as_bytes().to_vec().into());
                 self.add_path(at);
             }
+            MountOp::Served(_) => {
+                self.add(["--perms", "0555", "--size", "4096", "--tmpfs"]);
+                self.add_path(at);
+            }
             MountOp::Tmpfs { purpose: TmpfsPurpose::Devices, .. } => self.add(["--dev", "/dev"]),
             MountOp::Tmpfs { mode, size, .. } => {
                 self.add(["--perms", &octal(*mode), "--size", &size.bytes.to_string(), "--tmpfs"]);
@@ -251,6 +256,7 @@ impl Command {
         for operation in &plan.walls.mounts {
             let is_read_only = match operation {
                 MountOp::Tmpfs { .. } => operation.access() == Some(Access::ReadOnly),
+                MountOp::Served(_) => true,
                 MountOp::Mask { kind, .. } => *kind == FileKind::Directory,
                 MountOp::Directory { .. } | MountOp::File { .. } | MountOp::Hosts { .. } => false,
                 MountOp::Symlink { .. } => false,

@@ -2,7 +2,9 @@
 //! Paths are the bytes that they are; whoever shows an entry escapes it. Knows nothing of one start, because the
 //! list is kept once for each hash.
 
-use crate::{Access, Bind, BindPurpose, Execution, Mapping, MountOp, NetworkPlan, Overlay, Walls};
+use crate::{
+    Access, Bind, BindPurpose, Execution, Mapping, MountOp, NetworkPlan, Overlay, ServedFrom, Walls,
+};
 
 /// The mounts in their order, then the destinations of the network.
 pub fn entries(walls: &Walls) -> Vec<Vec<u8>> {
@@ -52,6 +54,11 @@ fn entry(walls: &Walls, operation: &MountOp) -> Vec<u8> {
         MountOp::Overlay(Overlay { mapping, purpose, .. }) => {
             words(&format!("{}{}", purpose.word(), owner_words(*mapping)), at)
         }
+        MountOp::Served(served) => {
+            let from = served_from(walls, &served.from);
+            let words = format!("served {} ", served.access.word());
+            [words.as_bytes(), at, b" from ", &from].concat()
+        }
         MountOp::Tmpfs { mode, size, execution, .. } => {
             let access = operation.access().map_or("", Access::word);
             let execution = execution_word(*execution);
@@ -63,6 +70,19 @@ fn entry(walls: &Walls, operation: &MountOp) -> Vec<u8> {
         MountOp::SealReadOnly { .. } => words("sealed", at),
         MountOp::Proc { .. } => words("proc", at),
         MountOp::Devpts { .. } => words("devpts", at),
+    }
+}
+
+/// As the policy has it.
+pub(super) fn served_from(walls: &Walls, from: &ServedFrom) -> Vec<u8> {
+    match from {
+        ServedFrom::Store { directory, name } => {
+            let source = walls.sources.get(directory.position());
+            let directory = source.map(|source| source.path.as_bytes()).unwrap_or_default();
+            let directory = directory.strip_suffix(b"/").unwrap_or(directory);
+            [b"store:", directory, b"/", name.as_bytes()].concat()
+        }
+        ServedFrom::Remote(store) => store.to_string().into_bytes(),
     }
 }
 

@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use crate::network::{HTTP_PROXY_PORT, MODEL_PORT, SOCKS_PORT};
+use crate::render::entries::served_from;
 use crate::render::for_shell;
 use crate::summary::one_phrase;
 use crate::{
@@ -76,6 +77,8 @@ enum Row {
     Device,
     /// Of the program's own files, under this label and with this remark.
     Own(&'static str, String),
+    /// Of what comes from elsewhere, with where it comes from and why it is shown as it is.
+    Elsewhere(&'static str, String),
     /// In none: it is there for another one's sake.
     None,
 }
@@ -100,6 +103,15 @@ fn row(plan: &Plan, operation: &MountOp) -> Row {
             OverlayPurpose::Workspace => Row::Host("cow"),
             OverlayPurpose::Cache => Row::Host("cache"),
         },
+        MountOp::Served(served) => {
+            let label = match served.access {
+                Access::ReadOnly => "read-only",
+                Access::ReadWrite => "read-write",
+            };
+            let from = one_phrase(&served_from(&plan.walls, &served.from));
+            let reason = served.from.reason();
+            Row::Elsewhere(label, format!("from {from} (served by a process of ours: {reason})"))
+        }
         MountOp::Tmpfs { purpose, size, .. } => match purpose {
             TmpfsPurpose::Private | TmpfsPurpose::Scratch => {
                 Row::Own("in memory", size_text(*size))
@@ -123,6 +135,7 @@ fn row(plan: &Plan, operation: &MountOp) -> Row {
 fn files(plan: &Plan, page: &mut Page) {
     let (mut host, mut own) = (Vec::new(), Vec::new());
     let (mut names, mut commands, mut devices) = (Vec::new(), Vec::new(), Vec::new());
+    let mut elsewhere = Vec::new();
     for operation in &plan.walls.mounts {
         let at = one_phrase(operation.at().as_bytes());
         match row(plan, operation) {
@@ -131,6 +144,7 @@ fn files(plan: &Plan, page: &mut Page) {
             Row::Command => commands.push(at),
             Row::Device => devices.push(at),
             Row::Own(label, remark) => own.push((label, format!("{at} ({remark})"))),
+            Row::Elsewhere(label, remark) => elsewhere.push((label, format!("{at} {remark}"))),
             Row::None => {}
         }
     }
@@ -142,6 +156,9 @@ fn files(plan: &Plan, page: &mut Page) {
     let base = base.map(|(label, list)| (label, list.join(" "))).collect();
     let sections =
         [("files of the host", host), ("base layer, read-only", base), ("files of its own", own)];
+    let from_elsewhere = ("files from elsewhere", elsewhere);
+    let sections =
+        sections.into_iter().chain(Some(from_elsewhere).filter(|(_, rows)| !rows.is_empty()));
     for (heading, rows) in sections {
         page.heading(heading);
         for (label, value) in rows {

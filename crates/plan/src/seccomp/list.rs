@@ -182,6 +182,7 @@ const CONSTANTS: &[(&str, u32)] = &[
     ("CLONE_NEWUSER", 0x1000_0000),
     ("CLONE_NEWPID", 0x2000_0000),
     ("CLONE_NEWNET", 0x4000_0000),
+    ("CLONE_THREAD", 0x0001_0000),
     ("AF_UNIX", 1),
     ("AF_INET", 2),
     ("AF_INET6", 10),

@@ -9,8 +9,8 @@ mod watching;
 
 use super::list::{self, Answer, Rule, Term};
 use super::{
-    Action, Arch, Profile, Program, Refusal, SeccompData, SeccompPlan, Verdict, gatekeeper_for,
-    interpret, list_lines, syscall_name, syscall_number, verdict,
+    Action, Arch, Helper, Profile, Program, Refusal, SeccompData, SeccompPlan, Verdict, interpret,
+    list_lines, syscall_name, syscall_number, verdict,
 };
 
 const EPERM: u16 = 1;

@@ -32,6 +32,8 @@ pub enum RefusalKind {
     Files,
     /// A path that may lead anywhere, where the holder's stays beneath the project.
     Reach,
+    /// A mount.
+    Mounts,
     /// A program, or all of them.
     Commands,
     /// A variable.
@@ -59,6 +61,7 @@ impl RefusalKind {
     pub fn word(self) -> &'static str {
         match self {
             Self::Files | Self::Reach => "fs",
+            Self::Mounts => "mounts",
             Self::Commands => "commands",
             Self::Environment => "env",
             Self::Network => "net.allow",
@@ -80,6 +83,7 @@ impl Refusal {
         match self.kind {
             RefusalKind::Files => format!("`{asked}` on `{subject}`"),
             RefusalKind::Reach => format!("`{subject}`, followed wherever it leads"),
+            RefusalKind::Mounts => format!("`{subject}` mounted {asked}"),
             RefusalKind::Commands => format!("the command `{subject}`"),
             RefusalKind::Environment => format!("the variable `{subject}` ({asked})"),
             RefusalKind::Network => format!("the destination `{subject}`"),

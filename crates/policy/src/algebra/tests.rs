@@ -1,7 +1,9 @@
 //! The laws of the algebra, over random policies in a small world where rules meet often, and
 //! against an oracle that asks every path one by one.
 
-use plan::HostPath;
+use std::collections::BTreeMap;
+
+use plan::{Access, GuestPath, HostPath, MountedFrom, RemoteStore};
 use proptest::collection::{btree_map, btree_set, vec};
 use proptest::option;
 use proptest::prelude::*;
@@ -9,8 +11,8 @@ use proptest::prelude::*;
 use super::{RefusalKind, is_within};
 use crate::net::{Destination, Name};
 use crate::{
-    Commands, EnvironmentRule, FsAccess, FsRule, Home, Limits, Network, Policy, Reach, RuleOrigin,
-    Seccomp, State,
+    Commands, EnvironmentRule, FsAccess, FsRule, Home, Limits, Mount, Network, Policy, Reach,
+    RuleOrigin, Seccomp, State,
 };
 
 /// What may be done at a path, by the definition and not by the code under test: the longest rule
@@ -132,10 +134,37 @@ fn limits() -> impl Strategy<Value = Limits> {
     )
 }
 
+fn mount() -> impl Strategy<Value = Mount> {
+    let bucket = |prefix: &str| {
+        MountedFrom::Remote(RemoteStore::S3 { bucket: "bucket".into(), prefix: prefix.into() })
+    };
+    let from = prop_oneof![
+        Just(MountedFrom::Memory),
+        path().prop_map(MountedFrom::Directory),
+        path().prop_map(MountedFrom::Store),
+        Just(bucket("")),
+        Just(bucket("a")),
+        Just(bucket("a/b")),
+    ];
+    let access = prop_oneof![Just(Access::ReadOnly), Just(Access::ReadWrite)];
+    (from, access).prop_map(|(from, access)| {
+        let reach = match from {
+            MountedFrom::Remote(_) => Reach::Anywhere,
+            _ => Reach::BeneathProject,
+        };
+        Mount { from, access, reach, origin: origin() }
+    })
+}
+
+fn mounts() -> impl Strategy<Value = BTreeMap<GuestPath, Mount>> {
+    let at = prop_oneof![Just("/mnt/a"), Just("/mnt/b"), Just("/srv")];
+    btree_map(at.prop_map(|at| GuestPath::new(at).unwrap()), mount(), 0..3)
+}
+
 fn policy() -> impl Strategy<Value = Policy> {
     let name = prop_oneof![Just("LANG"), Just("TERM"), Just("FOO")].prop_map(str::to_owned);
     (
-        vec(rule(), 0..8),
+        (vec(rule(), 0..8), mounts()),
         commands(),
         btree_map(name, variable(), 0..3),
         network(),
@@ -144,9 +173,10 @@ fn policy() -> impl Strategy<Value = Policy> {
         prop_oneof![Just(Seccomp::Default), Just(Seccomp::Relaxed)],
         limits(),
     )
-        .prop_map(|(fs, commands, env, net, state, home, seccomp, limits)| Policy {
+        .prop_map(|((fs, mounts), commands, env, net, state, home, seccomp, limits)| Policy {
             name: "test".to_owned(),
             fs,
+            mounts,
             commands,
             env,
             net,
@@ -434,4 +464,50 @@ fn every_part_refuses_more() {
             .iter()
             .any(|refusal| { refusal.kind == RefusalKind::Limits && refusal.asked == "unlimited" })
     );
+}
+
+/// A2, A7: a mount of what is held is held at any place, read-only where it is held so; nobody needs to hold memory.
+#[test]
+fn mounts_are_compared_by_where_their_files_come_from() {
+    let mounts = |list: &[(&str, &str, Access)]| {
+        let mount = |(at, from, access): &(&str, &str, Access)| {
+            let from = match from.split_once(':') {
+                Some(("store", path)) => MountedFrom::Store(HostPath::new(path).unwrap()),
+                Some(("s3", path)) => {
+                    let (bucket, prefix) = path.split_once('/').unwrap();
+                    let (bucket, prefix) = (bucket.to_owned(), prefix.to_owned());
+                    MountedFrom::Remote(RemoteStore::S3 { bucket, prefix })
+                }
+                _ => MountedFrom::Memory,
+            };
+            let reach = Reach::BeneathProject;
+            let mount = Mount { from, access: *access, reach, origin: origin() };
+            (GuestPath::new(*at).unwrap(), mount)
+        };
+        Policy { mounts: list.iter().map(mount).collect(), ..Policy::closed("test") }
+    };
+    let (read, write) = (Access::ReadOnly, Access::ReadWrite);
+    let mut holder = mounts(&[("/mnt/a", "s3:bucket/a", read), ("/mnt/b", "s3:other/", write)]);
+    let (access, path) = (FsAccess::ReadWrite, HostPath::new("/project").unwrap());
+    let reach = Reach::BeneathProject;
+    holder.fs = vec![FsRule { access, path, reach, origin: origin() }];
+    for (asked, is_held) in [
+        (("/mnt/x", "memory:", write), true),
+        (("/mnt/x", "s3:bucket/a", read), true),
+        (("/mnt/x", "s3:bucket/a/b", read), true),
+        (("/mnt/x", "s3:bucket/a", write), false),
+        (("/mnt/x", "s3:bucket/", read), false),
+        (("/mnt/x", "s3:bucket/ab", read), false),
+        (("/mnt/x", "s3:other/x", write), true),
+        (("/mnt/x", "store:/project/a.db", write), true),
+        (("/mnt/x", "store:/elsewhere/a.db", read), false),
+    ] {
+        let request = mounts(&[asked]);
+        let narrowed = holder.narrow(&request);
+        assert_eq!(narrowed.is_ok(), is_held, "{asked:?}");
+        assert_eq!(is_within(&request, &holder).is_ok(), is_held, "{asked:?}");
+        for refusal in narrowed.err().iter().flatten() {
+            assert_eq!(refusal.kind, RefusalKind::Mounts);
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! What a project's file may say on its own.
 
+use std::collections::BTreeMap;
+
 use plan::{FileKind, HostIds, HostPath, Source, SourceIndex};
 
 use super::Ceiling;
@@ -155,6 +157,8 @@ fn found_at(real_paths: &[&str]) -> HostFacts {
         secrets: Vec::new(),
         protected: Vec::new(),
         between: Vec::new(),
+        stores: BTreeMap::new(),
+        fuse: None,
         environment: Vec::new(),
         kept: Kept::default(),
         project: path("/home/u/project"),

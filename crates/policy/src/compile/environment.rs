@@ -57,7 +57,7 @@ fn proxies() -> impl Iterator<Item = (&'static str, String)> {
 }
 
 /// Variables that a cage with network has, each in both of its spellings.
-pub(crate) const PROXY_VARIABLES: [[&str; 2]; 4] = [
+pub const PROXY_VARIABLES: [[&str; 2]; 4] = [
     ["HTTP_PROXY", "http_proxy"],
     ["HTTPS_PROXY", "https_proxy"],
     ["ALL_PROXY", "all_proxy"],

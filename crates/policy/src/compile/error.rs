@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use plan::{HostPath, PlanDefect};
+use plan::{GuestPath, HostPath, PlanDefect};
 
 use crate::shown::shown;
 use crate::{FsAccess, RuleOrigin};
@@ -77,6 +77,17 @@ pub enum RuleConflict {
         /// What was asked for.
         path: HostPath,
         /// Where.
+        origin: RuleOrigin,
+    },
+    /// A mount at a place that is not free in the cage's own memory.
+    #[error(
+        "nothing can be mounted on `{}`: something of the host, of the system or of another mount is there ({origin})",
+        shown(at)
+    )]
+    MountPlace {
+        /// Where.
+        at: GuestPath,
+        /// Which mount.
         origin: RuleOrigin,
     },
     /// A grant at a place that every cage has for itself.

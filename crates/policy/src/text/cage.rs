@@ -9,7 +9,7 @@ use super::decode::{Decoder, Entry, Value, in_order, listed_quoted};
 use super::diagnostic::{Code, Diagnostic, Span};
 use super::rules::Rules;
 use super::words::{self, Word, meant};
-use super::{files, limits, net, variables};
+use super::{files, limits, mounts, net, variables};
 use crate::shown::Shown;
 use crate::{Commands, Home, Seccomp, State};
 
@@ -75,6 +75,7 @@ fn decode_word<'text>(
             written.from = decoder.string(value, "the name of a profile").map(str::to_owned);
         }
         "fs" => rules.fs = files::decode(decoder, value),
+        "mounts" => rules.mounts = mounts::decode(decoder, value),
         "commands" => rules.commands = decode_commands(decoder, value),
         "env" => rules.env = variables::decode(decoder, value, kind),
         "net" => rules.net = net::decode(decoder, value, &mut written.spans),

@@ -84,6 +84,8 @@ pub enum Code {
     Reason,
     /// A port of a loopback that cannot be named.
     Port,
+    /// A part of a mount that cannot be used.
+    Mount,
     /// A value of `[network]` that cannot be used.
     NetworkSetting,
     /// A number outside its range.
@@ -134,6 +136,7 @@ impl Code {
             Self::Destination => "net-entry",
             Self::Reason => "net-reason",
             Self::Port => "net-port",
+            Self::Mount => "mount",
             Self::NetworkSetting => "network-setting",
             Self::OutOfRange => "out-of-range",
             Self::LimitTwice => "limit-twice",

@@ -9,8 +9,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::net::Destination;
+use plan::GuestPath;
+
 use crate::{
-    Commands, EnvironmentRule, FsRule, Home, Limits, Network, Policy, RuleOrigin, Seccomp, State,
+    Commands, EnvironmentRule, FsRule, Home, Limits, Mount, Network, Policy, RuleOrigin, Seccomp,
+    State,
 };
 
 /// Rules of one writer, each present or not. What is not written is decided by what they are joined
@@ -18,6 +21,7 @@ use crate::{
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
     pub(super) fs: Option<Vec<FsRule>>,
+    pub(super) mounts: Option<BTreeMap<GuestPath, Mount>>,
     pub(super) commands: Option<Commands>,
     pub(super) env: Option<BTreeMap<String, EnvironmentRule>>,
     pub(super) net: NetworkRules,
@@ -49,6 +53,8 @@ impl Rules {
         let named: BTreeSet<_> = own.iter().map(|rule| &rule.path).collect();
         policy.fs.retain(|rule| !named.contains(&rule.path));
         policy.fs.extend(own.iter().cloned());
+        extend(&mut policy.mounts, self.mounts.as_ref());
+        policy.grant_mounted_directories();
         extend(&mut policy.env, self.env.as_ref());
         let Network { allow, deny, reasons, host_ports, publish } = &mut policy.net;
         extend(allow, self.net.allow.as_ref());
@@ -67,6 +73,8 @@ impl Rules {
         self.replace_words(policy);
         let NetworkRules { allow, deny, reasons, host_ports, publish, disconnect: _ } = self.net;
         replace(&mut policy.fs, self.fs);
+        replace(&mut policy.mounts, self.mounts);
+        policy.grant_mounted_directories();
         replace(&mut policy.env, self.env);
         replace(&mut policy.net.allow, allow);
         replace(&mut policy.net.deny, deny);
@@ -98,6 +106,7 @@ impl Rules {
     pub fn that_needs_a_cage(&self) -> Option<String> {
         let NetworkRules { allow, host_ports, publish, .. } = &self.net;
         let origins = (self.fs.iter().flatten().map(|rule| &rule.origin))
+            .chain(self.mounts.iter().flat_map(BTreeMap::values).map(|mount| &mount.origin))
             .chain(self.env.iter().flat_map(BTreeMap::values).map(|rule| &rule.origin))
             .chain(allow.iter().flat_map(BTreeMap::values))
             .chain(host_ports.iter().chain(publish).flat_map(BTreeMap::values));

@@ -38,6 +38,7 @@ pub const USER: &[Word] = &[
 pub const CAGE: &[Word] = &[
     word("extends", "Another cage of this file, of which this one can only be a part."),
     word("fs", "Which paths exist inside, and how; the most specific path wins."),
+    word("mounts", "Files at places of the cage's own, from memory, a store or far away."),
     word("commands", "Which programs of the system exist inside."),
     word("env", "Which variables the program gets."),
     word("net", "Which hosts the program may reach."),
@@ -51,6 +52,7 @@ pub const CAGE: &[Word] = &[
 pub const PROFILE: &[Word] = &[
     word("from", "The profile that this one adds to; its own name stands for the built-in one."),
     word("fs", "Which paths exist inside, and how; joined with those of `from`."),
+    word("mounts", "Files at places of the cage's own; joined with those of `from`."),
     word("commands", "Which programs of the system exist inside."),
     word("env", "Which variables the program gets; joined with those of `from`."),
     word("net", "Which hosts the program may reach; joined with those of `from`."),
@@ -63,6 +65,7 @@ pub const PROFILE: &[Word] = &[
 /// `[defaults]`: as a cage, without `extends`.
 pub const DEFAULTS: &[Word] = &[
     word("fs", "Rules on paths that every cage has; a cage's own rule on the same path wins."),
+    word("mounts", "Files at places of its own that every cage has."),
     word("commands", "Which programs of the system exist inside."),
     word("env", "Variables that every cage has."),
     word("net", "Hosts that every cage may or may not reach."),
@@ -75,6 +78,7 @@ pub const DEFAULTS: &[Word] = &[
 /// `[ceiling]` of the user's configuration.
 pub const CEILING: &[Word] = &[
     word("fs", "The widest access to paths; replaces the project's own tree, read-write."),
+    word("mounts", "Stores that may be mounted, and how; at any place."),
     word("commands", "The most programs."),
     word("env", "Names of variables that may be passed on; a final `*` stands for any ending."),
     word("net", "The hosts that may be allowed, and those that are always denied."),
@@ -91,6 +95,16 @@ pub const RULE: &[Word] = &[
     word("cow", "As `rw` inside; the host's files stay as they are until the changes are applied."),
     word("cache", "As `cow`; the changes are kept for the project and never applied."),
     word("hide", "The path shows as empty, although a wider rule grants what is around it."),
+];
+
+/// One entry of `mounts`.
+pub const MOUNT: &[Word] = &[
+    word("at", "The place inside; in the cage's own memory, such as `/mnt/data`."),
+    word(
+        "from",
+        "`memory:`, `dir:PATH`, `store:PATH`, `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`, `az://CONTAINER/PREFIX`, `gdrive:FOLDER`.",
+    ),
+    word("rw", "Whether files can be made and changed; without it, not, but in memory."),
 ];
 
 /// `net`.
@@ -174,6 +188,7 @@ pub const TABLES: &[(&str, &[Word])] = &[
     ("defaults", DEFAULTS),
     ("cage", CAGE),
     ("fs", RULE),
+    ("mounts", MOUNT),
     ("net", NET),
     ("network", NETWORK),
     ("limits", LIMITS),

@@ -8,14 +8,15 @@ use std::fmt::Display;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
-use plan::{ByteString, HostPath};
+use plan::{Access, ByteString, GuestPath, HostPath};
 use serde::{Deserialize, Deserializer};
 
+use super::path::WrittenPath;
 use super::rules::{NetworkRules, Rules};
-use super::{MAX_NETWORK_ENTRIES, cage, limits, net, path, variables};
+use super::{MAX_NETWORK_ENTRIES, cage, limits, mounts, net, path, variables};
 use crate::shown::shown;
 use crate::ungrantable::{self, Ungrantable};
-use crate::{Commands, EnvironmentRule, FsAccess, FsRule, Limits, Reach, RuleOrigin};
+use crate::{Commands, EnvironmentRule, FsAccess, FsRule, Limits, Mount, Reach, RuleOrigin};
 
 /// Rules as they are written, one field for each flag of the command line and each field of a
 /// request's `rules`.
@@ -32,6 +33,8 @@ pub struct WrittenRules {
     pub cache: Vec<PathBuf>,
     /// Paths inside a grant at which nothing is shown.
     pub hide: Vec<PathBuf>,
+    /// Mounts, as `AT=FROM` or `AT=FROM,rw`.
+    pub mount: Vec<String>,
     /// Variables, as `NAME`, `NAME,NAME` or `NAME=VALUE`.
     #[serde(deserialize_with = "texts")]
     pub env: Vec<OsString>,
@@ -117,6 +120,7 @@ impl WrittenRules {
     ) -> Result<Rules, RuleError> {
         Ok(Rules {
             fs: self.read_files(working_directory, home, own_state)?,
+            mounts: self.read_mounts(working_directory, home, own_state)?,
             env: self.read_variables()?,
             commands: self.read_commands()?,
             seccomp: {
@@ -194,6 +198,36 @@ impl WrittenRules {
             fault: RuleFault::TooBroad,
             ..self.refuse(word, written.display(), problem).help(Some(help))
         })
+    }
+
+    fn read_mounts(
+        &self,
+        working_directory: &HostPath,
+        home: Option<&HostPath>,
+        own_state: &[HostPath],
+    ) -> Result<Option<BTreeMap<GuestPath, Mount>>, RuleError> {
+        let mut all = BTreeMap::new();
+        for given in &self.mount {
+            let refuse = |problem: String| self.refuse("mount", given, problem);
+            let Some((at, from)) = given.split_once('=') else {
+                return Err(refuse("expected `AT=FROM` or `AT=FROM,rw`".to_owned()));
+            };
+            let (from, access) = match from.strip_suffix(",rw") {
+                Some(from) => (from, Access::ReadWrite),
+                None => (from.strip_suffix(",ro").unwrap_or(from), Access::ReadOnly),
+            };
+            let path = |written: &str| {
+                let path = path::absolute(Path::new(written), working_directory, home)
+                    .map_err(|problem| problem.to_string())?;
+                ungrantable::check(&path, own_state).map_err(|refused| refused.to_string())?;
+                Ok(WrittenPath { path, reach: Reach::Anywhere })
+            };
+            let at = mounts::place(at).map_err(refuse)?;
+            let (from, reach) = mounts::source(from, path).map_err(refuse)?;
+            let mount = Mount { from, access, reach, origin: self.origin("mount", given) };
+            all.insert(at, mount);
+        }
+        Ok(Some(all).filter(|all| !all.is_empty()))
     }
 
     fn read_variables(&self) -> Result<Option<BTreeMap<String, EnvironmentRule>>, RuleError> {

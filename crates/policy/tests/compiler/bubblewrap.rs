@@ -75,6 +75,8 @@ fn plan(project: &Path, rules: &[(FsAccess, &str)], script: &str) -> Plan {
         secrets: Vec::new(),
         protected: Vec::new(),
         between: Vec::new(),
+        stores: std::collections::BTreeMap::new(),
+        fuse: None,
         environment: Vec::new(),
         kept: Kept::default(),
         project: host(project),

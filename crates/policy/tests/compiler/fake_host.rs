@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plan::{ByteString, FileKind, GuestPath, HostIds, HostPath, Source, SourceIndex};
+use plan::{ByteString, FileKind, GuestPath, HostIds, HostPath, MountedFrom, Source, SourceIndex};
 use stockade_policy::access::AccessMap;
 use stockade_policy::facts::{
     BaseEntry, Caller, CommandFile, FoundPath, HostFacts, Kept, ResolvedRule,
@@ -78,6 +78,16 @@ impl FakeHost {
         let (secrets, protected, between) = (found(secrets), found(protected), found(between));
         let base = finder.base(&policy.commands);
         let commands = finder.commands(&policy.commands);
+        let mut stores = BTreeMap::new();
+        for mount in policy.mounts.values() {
+            let MountedFrom::Store(path) = &mount.from else { continue };
+            let directory = finder.source(&path.parent().unwrap().to_string());
+            stores.insert(path.clone(), (directory, path.file_name().unwrap().to_vec().into()));
+        }
+        let is_served = |mount: &stockade_policy::Mount| {
+            matches!(mount.from, MountedFrom::Store(_) | MountedFrom::Remote(_))
+        };
+        let fuse = policy.mounts.values().any(is_served).then(|| finder.source("/dev/fuse"));
         let mut kept = |name: &str| {
             finder.source(&format!("/home/dev/.local/state/stockade/{name}"));
             finder.sources.pop().unwrap()
@@ -104,6 +114,8 @@ impl FakeHost {
             secrets,
             protected,
             between,
+            stores,
+            fuse,
             environment: inherited(policy),
             kept: Kept { scratch, home, layers },
             project: host(self.project),
@@ -311,6 +323,7 @@ fn ids(id: u32) -> HostIds {
 }
 
 const ENTRIES: &str = "/dev/full
+    /dev/fuse
     /dev/null
     /dev/random
     /dev/tty

@@ -38,10 +38,11 @@ pub struct OpenFlags {
 
 impl OpenFlags {
     /// For reading alone.
-    pub const READ: Self = Self { read: true, ..Self::NONE };
+    pub const READ: Self = Self { read: true, ..Self::NOTHING };
     /// For writing alone.
-    pub const WRITE: Self = Self { write: true, ..Self::NONE };
-    const NONE: Self = Self {
+    pub const WRITE: Self = Self { write: true, ..Self::NOTHING };
+    /// For nothing yet.
+    pub const NOTHING: Self = Self {
         read: false,
         write: false,
         append: false,
@@ -443,7 +444,7 @@ impl OpenFile {
 /// What `O_PATH` leaves of the other flags.
 const fn without_effects(flags: OpenFlags) -> OpenFlags {
     let OpenFlags { directory, no_follow, .. } = flags;
-    OpenFlags { directory, no_follow, path: true, ..OpenFlags::NONE }
+    OpenFlags { directory, no_follow, path: true, ..OpenFlags::NOTHING }
 }
 
 fn check_offset(offset: u64) -> Result<()> {

@@ -4,8 +4,8 @@
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, Gid, Mode, OFlags, ResolveFlags, Stat, Timespec, Timestamps, UTIME_NOW,
-    UTIME_OMIT, Uid, XattrFlags,
+    AtFlags, CWD, FileType, Gid, Mode, OFlags, ResolveFlags, Stat, StatxFlags, Timespec,
+    Timestamps, UTIME_NOW, UTIME_OMIT, Uid, XattrFlags,
 };
 use rustix::io::Errno;
 
@@ -24,6 +24,56 @@ pub(super) fn open_beneath(at: BorrowedFd<'_>, name: &[u8], flags: OFlags) -> Re
         }
     }
     Err(Errno::AGAIN.into())
+}
+
+/// What of the host can be reached from a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// What is in it, and not what is mounted there, which is somebody else's.
+    Beneath,
+    /// What is mounted there too, but for a `/proc`.
+    Mounts,
+}
+
+impl Reach {
+    /// Opens one name in a directory, never through a link. `.` is the directory itself.
+    pub(super) fn open(self, at: BorrowedFd<'_>, name: &[u8], flags: OFlags) -> Result<OwnedFd> {
+        match self {
+            Self::Beneath => open_beneath(at, name, flags),
+            Self::Mounts => {
+                if name.contains(&b'/') || name == b".." {
+                    return Err(Errno::INVAL.into());
+                }
+                // A cage has no `openat2`. One name that is no `..` leads nowhere but into its directory, and a link
+                // is opened itself.
+                let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+                let opened = rustix::fs::openat(at, name, flags, Mode::empty())?;
+                refuse_proc(&opened)?;
+                Ok(opened)
+            }
+        }
+    }
+
+    /// What tells one file from another. A file that is shown twice, once read-only, is two where mounts are seen.
+    pub(super) fn identity(self, held: &OwnedFd, found: &Stat) -> Result<(u64, u64)> {
+        let mount = match self {
+            Self::Beneath => 0,
+            Self::Mounts => {
+                let flags = AtFlags::EMPTY_PATH | AtFlags::SYMLINK_NOFOLLOW;
+                rustix::fs::statx(held, "", flags, StatxFlags::MNT_ID)?.stx_mnt_id
+            }
+        };
+        Ok((found.st_dev | (mount << 32), found.st_ino))
+    }
+}
+
+/// In `/proc` the memory and the descriptors of this very process are files.
+fn refuse_proc(opened: &OwnedFd) -> Result<()> {
+    let system = rustix::fs::fstatfs(opened)?.f_type;
+    if u64::try_from(system).is_ok_and(|system| system == PROC) {
+        return Err(Errno::ACCESS.into());
+    }
+    Ok(())
 }
 
 /// Opens a file that is held, for more than reference.
@@ -155,3 +205,9 @@ const BENEATH: ResolveFlags = ResolveFlags::BENEATH
     .union(ResolveFlags::NO_MAGICLINKS)
     .union(ResolveFlags::NO_SYMLINKS)
     .union(ResolveFlags::NO_XDEV);
+
+/// `PROC_SUPER_MAGIC`
+const PROC: u64 = 0x9fa0;
+
+/// What of the first number of an identity is a device: the kernel has 32 bits of that, and as many of a mount.
+pub(super) const DEVICE: u64 = u32::MAX as u64;

@@ -43,9 +43,9 @@ impl Host {
     /// Finds what a name leads to, and holds it.
     pub(super) fn find(&self, parent: &Arc<Node>, name: Name<'_>) -> Result<(Arc<Node>, Entry)> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW;
-        let descriptor = calls::open_beneath(parent.descriptor.as_fd(), name.as_bytes(), flags)?;
+        let descriptor = self.reach.open(parent.descriptor.as_fd(), name.as_bytes(), flags)?;
         let found = rustix::fs::fstat(&descriptor)?;
-        let identity = (found.st_dev, found.st_ino);
+        let identity = self.reach.identity(&descriptor, &found)?;
         let kind = kind_of(&found);
         let node = {
             let mut known = self.known.of(identity);
@@ -111,11 +111,10 @@ impl Host {
         let found =
             rustix::fs::statat(&directory.descriptor, name.as_bytes(), AtFlags::SYMLINK_NOFOLLOW)?;
         let node = self.node(judged)?;
-        if node.identity == (found.st_dev, found.st_ino) {
-            Ok(node)
-        } else {
-            Err(Errno::STALE.into())
-        }
+        let is_same = |(device, inode): (u64, u64)| {
+            (device & calls::DEVICE, inode) == (found.st_dev, found.st_ino)
+        };
+        if is_same(node.identity) { Ok(node) } else { Err(Errno::STALE.into()) }
     }
 
     /// The mode with which something is made: nobody but the owner has anything of it before it is given to the caller.

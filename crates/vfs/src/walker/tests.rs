@@ -130,3 +130,33 @@ fn walks_begin_at_open_directories() {
     assert_eq!(refused.errno, Errno::ACCESS);
     files.stat(&user, At::Root, b"/private", Follow::Yes).unwrap();
 }
+
+/// A1, A5: a path beneath a directory never leaves it; beneath the root, links that begin with a slash stay inside anyhow.
+#[test]
+fn what_is_beneath_a_directory_stays_there() {
+    let (files, root) = (files(), Caller::root());
+    let flags = OpenFlags { directory: true, ..OpenFlags::READ };
+    let open = |path: &str| files.open(&root, At::Root, path.as_bytes(), flags, 0).unwrap();
+    let (whole, part) = (open("/"), open("/a"));
+    let found = |at: At<'_>, path: &str| {
+        let found = files.stat(&root, at, path.as_bytes(), Follow::Yes);
+        found.map(drop).map_err(|error| error.errno)
+    };
+    for (path, from_whole, from_part) in [
+        ("file", Err(Errno::NOENT), Ok(())),
+        ("b/../file", Err(Errno::NOENT), Ok(())),
+        ("a/b/../file", Ok(()), Err(Errno::NOENT)),
+        ("/a/file", Err(Errno::XDEV), Err(Errno::XDEV)),
+        ("..", Err(Errno::XDEV), Err(Errno::XDEV)),
+        ("b/../..", Err(Errno::NOENT), Err(Errno::XDEV)),
+        ("a/../..", Err(Errno::XDEV), Err(Errno::NOENT)),
+        ("a/absolute/file", Ok(()), Err(Errno::NOENT)),
+        ("absolute/file", Err(Errno::NOENT), Err(Errno::XDEV)),
+        ("up/top", Err(Errno::NOENT), Err(Errno::XDEV)),
+        ("a/up/top", Ok(()), Err(Errno::NOENT)),
+        ("b/c/back", Err(Errno::NOENT), Ok(())),
+    ] {
+        assert_eq!(found(At::Beneath(&whole), path), from_whole, "/ {path}");
+        assert_eq!(found(At::Beneath(&part), path), from_part, "/a {path}");
+    }
+}

@@ -8,7 +8,10 @@ fn check(call: &str, arguments: &[u64], expected: Action) {
     six[..arguments.len()].copy_from_slice(arguments);
     for arch in Arch::ALL {
         if let Some(number) = syscall_number(arch, call) {
-            let found = interpret(&gatekeeper_for(arch), &SeccompData::of(arch, number, six));
+            let found = interpret(
+                &Helper::Gatekeeper.filter_for(arch),
+                &SeccompData::of(arch, number, six),
+            );
             assert_eq!(found, expected, "{call} {arguments:x?} on {}", arch.name());
         }
     }
@@ -67,12 +70,12 @@ fn arguments_are_bounded() {
 #[test]
 fn what_is_not_known_is_not_there() {
     for arch in Arch::ALL {
-        let program = gatekeeper_for(arch);
+        let program = Helper::Gatekeeper.filter_for(arch);
         let unknown = SeccompData::of(arch, 5000, [0; 6]);
         assert_eq!(interpret(&program, &unknown), Action::Errno(ENOSYS));
         let foreign = SeccompData { arch: 0x4000_0003, ..SeccompData::of(arch, 0, [0; 6]) };
         assert_eq!(interpret(&program, &foreign), Action::KillProcess);
     }
     let x32 = SeccompData::of(Arch::X86_64, 0x4000_0000, [0; 6]);
-    assert_eq!(interpret(&gatekeeper_for(Arch::X86_64), &x32), Action::KillProcess);
+    assert_eq!(interpret(&Helper::Gatekeeper.filter_for(Arch::X86_64), &x32), Action::KillProcess);
 }

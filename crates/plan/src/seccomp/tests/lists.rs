@@ -94,7 +94,7 @@ fn embedded_programs_come_from_the_lists() {
     let list = list::parse(include_str!("../../../profiles/gatekeeper.list")).unwrap();
     for arch in Arch::ALL {
         let assembled = assemble(&list, arch, Variant::WithoutNotify).unwrap();
-        assert_eq!(gatekeeper_for(arch).instructions(), assembled);
+        assert_eq!(Helper::Gatekeeper.filter_for(arch).instructions(), assembled);
     }
 }
 
@@ -107,7 +107,9 @@ fn each_answer_stands_once() {
             [plan.with_notify, plan.without_notify]
         })
     });
-    for program in profiles.chain(Arch::ALL.into_iter().map(gatekeeper_for)) {
+    for program in
+        profiles.chain(Arch::ALL.into_iter().map(|arch| Helper::Gatekeeper.filter_for(arch)))
+    {
         let is_answer = |instruction: &&Instruction| instruction.code == RETURN_K;
         let answers: Vec<&Instruction> = program.instructions().iter().filter(is_answer).collect();
         let different: std::collections::HashSet<&Instruction> = answers.iter().copied().collect();

@@ -3,8 +3,8 @@
 use plan::HostPath;
 
 use super::{PathVerdict, VariableVerdict, path, suggest_destination, suggest_host_port, variable};
-use crate::text::{parse_project, parse_user};
-use crate::{Cage, Place, Policy};
+use policy::text::{parse_project, parse_user};
+use policy::{Cage, Place, Policy};
 
 fn place() -> Place {
     Place {
@@ -104,7 +104,7 @@ fn variables_have_a_verdict() {
 fn proxy_variables_come_with_the_network() {
     let mut policy = policy();
     assert_eq!(variable(&policy, "https_proxy").verdict, VariableVerdict::Absent);
-    policy.net.host_ports.insert(5432, crate::RuleOrigin::BuiltIn("test"));
+    policy.net.host_ports.insert(5432, policy::RuleOrigin::BuiltIn("test"));
     assert_eq!(variable(&policy, "https_proxy").verdict, VariableVerdict::Default);
     assert_eq!(variable(&policy, "NO_PROXY").verdict, VariableVerdict::Default);
 }

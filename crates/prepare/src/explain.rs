@@ -6,15 +6,15 @@ use std::fmt;
 
 use plan::{HostPath, SCRATCH};
 
-use crate::access::AccessMap;
-use crate::compile::environment::PROXY_VARIABLES;
-use crate::net::Destination;
-use crate::protected::{self, Object};
-use crate::secrets::{self, HiddenPath};
-use crate::shown::{misleads, shown};
-use crate::text::FIXED_VARIABLES;
-use crate::ungrantable;
-use crate::{Commands, EnvironmentRule, FsAccess, FsRule, Place, Policy};
+use policy::access::AccessMap;
+use policy::compile::PROXY_VARIABLES;
+use policy::net::Destination;
+use policy::protected::{self, Object};
+use policy::secrets::{self, HiddenPath};
+use policy::shown::{misleads, shown};
+use policy::text::FIXED_VARIABLES;
+use policy::ungrantable;
+use policy::{Commands, EnvironmentRule, FsAccess, FsRule, Place, Policy};
 
 /// What a cage has at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

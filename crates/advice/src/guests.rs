@@ -1,0 +1,50 @@
+//! Guests on a command line: `stockade js` and `stockade wasm` spelled out, and the command that becomes of a program that is
+//! a guest. What is one is decided in `prepare`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use cage::prepare::guest::{self, GuestError, Language};
+use policy::Kind;
+
+use crate::Failure;
+
+/// `stockade js …` is `stockade run --guest=js …`.
+pub fn spelled_out(mut words: Vec<OsString>) -> Vec<OsString> {
+    let language = words.get(1).and_then(|word| word.to_str());
+    if let Some(language) = language.filter(|word| matches!(*word, "js" | "wasm")) {
+        let flag = format!("--guest={language}");
+        words.splice(1..2, [OsString::from("run"), OsString::from(flag)]);
+    }
+    words
+}
+
+/// Has a program started by what runs guests, if it is one: that is added to what the cage shows read-only.
+///
+/// # Errors
+///
+/// If it must be a guest and is none, or nothing runs guests here.
+pub fn dispatch(
+    language: Option<Language>,
+    command: &mut Vec<OsString>,
+    shown: &mut Vec<PathBuf>,
+) -> Result<(), Failure> {
+    if let Some(guest) = guest::command(language, command).map_err(failed)? {
+        shown.push(guest.engine);
+        *command = guest.words;
+    }
+    Ok(())
+}
+
+fn failed(error: GuestError) -> Failure {
+    let kind = match &error {
+        GuestError::NoEngine(_) => Kind::CannotBuild,
+        GuestError::NotAGuest(_) => Kind::ProgramNotExecutable,
+        GuestError::Unreadable { error, .. } => match error.kind() {
+            std::io::ErrorKind::NotFound => Kind::ProgramNotFound,
+            _ => Kind::ProgramNotExecutable,
+        },
+    };
+    let failure = Failure::new(kind, error.to_string());
+    error.help().into_iter().fold(failure, Failure::help)
+}

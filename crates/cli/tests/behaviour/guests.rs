@@ -1,0 +1,149 @@
+//! Guests: WASM modules and JavaScript as the programs of cages, by `stockade-guest`, which lies beside `stockade`.
+
+use std::path::Path;
+
+use super::support::{Ended, Place, has};
+
+/// Whether this build has the program that runs guests: cargo builds it with the tests of its own crate.
+fn has_guests() -> bool {
+    let beside = super::support::stockade_binary().with_file_name("stockade-guest");
+    testing::found_or_skip(beside.is_file(), "stockade-guest is not built")
+}
+
+/// A module that prints a line.
+fn module(text: &str) -> Vec<u8> {
+    let section = |id: u8, body: &[u8]| [&[id, u8::try_from(body.len()).unwrap()], body].concat();
+    let name = |name: &str| [&[u8::try_from(name.len()).unwrap()], name.as_bytes()].concat();
+    let types = [&[2][..], &[0x60, 4, 0x7f, 0x7f, 0x7f, 0x7f, 1, 0x7f], &[0x60, 0, 0]].concat();
+    let imports = [&[1][..], &name("wasi_snapshot_preview1"), &name("fd_write"), &[0, 0]].concat();
+    let exports = [&[2][..], &name("memory"), &[2, 0], &name("_start"), &[0, 1]].concat();
+    // fd_write(1, 0, 1, 8)
+    let body = [0, 0x41, 1, 0x41, 0, 0x41, 1, 0x41, 8, 0x10, 0, 0x1a, 0x0b];
+    let code = [&[1, u8::try_from(body.len()).unwrap()][..], &body].concat();
+    let length = u8::try_from(text.len()).unwrap();
+    let bytes = [&[16, 0, 0, 0, length, 0, 0, 0][..], &[0; 8], text.as_bytes()].concat();
+    let data = [&[1, 0, 0x41, 0, 0x0b, u8::try_from(bytes.len()).unwrap()][..], &bytes].concat();
+    let sections = [
+        section(1, &types),
+        section(2, &imports),
+        section(3, &[1, 1]),
+        section(5, &[1, 0, 1]),
+        section(7, &exports),
+        section(10, &code),
+        section(11, &data),
+    ];
+    [&b"\0asm\x01\0\0\0"[..], &sections.concat()].concat()
+}
+
+fn javascript(place: &Place, flags: &[&str], source: &str) -> Ended {
+    place.write("main.js", source);
+    place.ask([&["js"], flags, &["main.js", "one"]].concat())
+}
+
+/// A26: a module is known by its first bytes, whatever it is called, and what it writes is there.
+#[test]
+fn a_module_is_known_by_its_first_bytes() {
+    if !has_guests() {
+        return;
+    }
+    let place = Place::new();
+    place.write("tool.txt", module("from a module\n"));
+    for words in [
+        &["run", "./tool.txt"][..],
+        &["run", "-q", "--", "./tool.txt"],
+        &["run", "--guest", "tool.txt"],
+        &["run", "--guest=wasm", "tool.txt"],
+        &["wasm", "tool.txt"],
+        &["wasm", "--ro", ".", "--", "tool.txt"],
+    ] {
+        let ended = place.ask(words);
+        ended.expect_code(0);
+        assert_eq!(ended.stdout, "from a module\n", "{words:?}");
+    }
+    let commands: Vec<_> =
+        place.records().into_iter().filter(|record| record["event"] == "start.intent").collect();
+    assert!(!commands.is_empty() || !place.records().is_empty());
+}
+
+/// A26: `--guest` runs nothing native, and each refusal says what to do.
+#[test]
+fn what_is_no_guest_is_refused() {
+    if !has_guests() {
+        return;
+    }
+    let place = Place::new();
+    place.write("half.wasm", &module("x")[..20]);
+    place.write("component.wasm", b"\0asm\x0d\0\x01\0");
+    place.write("text", "no program");
+    place.ask(["run", "--guest", "/bin/sh"]).expect_code(126).says("is not a guest");
+    place.ask(["run", "--guest", "text"]).expect_code(126).says("is not a guest");
+    place.ask(["run", "--guest", "nothing"]).expect_code(127).says("cannot be read");
+    place.ask(["run", "--guest=python", "x"]).expect_code(2).says("`wasm`, `js` or `any`");
+    place.ask(["wasm", "half.wasm"]).expect_code(126).says("not a WASM module");
+    place.ask(["wasm", "component.wasm"]).expect_code(126).says("preview 2");
+    place.ask(["wasm", "text"]).expect_code(126).says("does not begin as");
+    place.ask(["js", "nothing.js"]).expect_code(127).says("No such file");
+    place.ask(["js"]).expect_code(2).says("no program");
+    let mut elsewhere = place.stockade();
+    elsewhere.env("STOCKADE_GUEST", place.project.join("missing")).args(["js", "x.js"]);
+    Ended::of(elsewhere.output().unwrap()).expect_code(122).says("STOCKADE_GUEST");
+}
+
+/// A1, A25: a guest has the files, the variables and the limits of its cage, and no more.
+#[test]
+fn a_guest_has_what_its_cage_has() {
+    if !has_guests() {
+        return;
+    }
+    let place = Place::new();
+    place.write("data", "data");
+    let outside = place.outside().join("secret");
+    std::fs::write(&outside, "secret").unwrap();
+    let look = format!(
+        "const fs = require('fs');
+         const tell = (act) => {{ try {{ console.log(act()); }} catch (error) {{ console.log(error.code); }} }};
+         tell(() => fs.readFileSync('data', 'utf8'));
+         tell(() => fs.writeFileSync('new', 'new'));
+         tell(() => fs.readFileSync('{}', 'utf8'));
+         tell(() => fs.readFileSync('/proc/self/mem'));
+         tell(() => fs.readdirSync('/proc').length);
+         tell(() => fs.openSync('/dev/null', 'w'));
+         tell(() => [process.argv.slice(2), process.env.GIVEN, process.env.KEPT]);
+         fs.writeFileSync('/tmp/x', 'x'); tell(() => fs.readFileSync('/tmp/x', 'utf8'));",
+        outside.display()
+    );
+    let ended = javascript(&place, &["--env", "GIVEN=yes"], &look);
+    ended.expect_code(0);
+    let told = "data\nEROFS\nENOENT\nEACCES\nEACCES\nENXIO\n[ [ 'one' ], 'yes', undefined ]\nx\n";
+    assert_eq!(ended.stdout, told);
+    javascript(&place, &["--rw", "."], "require('fs').writeFileSync('new', 'new')").expect_code(0);
+    assert_eq!(std::fs::read_to_string(place.project.join("new")).unwrap(), "new");
+    javascript(&place, &["--time", "1s"], "for (;;);").expect_code(124);
+    javascript(&place, &[], "process.exit(5)").expect_code(5);
+    javascript(&place, &[], "throw new Error('mine')").expect_code(1).says("Error: mine");
+    let deep = "(function again() { again(); })()";
+    javascript(&place, &[], deep).expect_code(137).says("its limit `max_stack`");
+}
+
+/// A24: the same script gives the same answers by Node.js and as a guest, in the same cage.
+#[test]
+fn a_script_does_as_by_node_in_the_same_cage() {
+    if !has_guests() || !has("node") {
+        return;
+    }
+    let scripts =
+        Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("../guest/tests/scripts");
+    for name in ["files.js", "bytes.js", "modules.mjs"] {
+        let source = std::fs::read_to_string(scripts.join(name)).unwrap();
+        let told = |words: &[&str]| {
+            let place = Place::new();
+            place.write(name, &source);
+            let words = [words, &[name]].concat();
+            let ended = place.ask(words);
+            ended.expect_code(0);
+            ended.stdout.replace(&*place.project.to_string_lossy(), "PROJECT")
+        };
+        let by_node = told(&["run", "-q", "--rw", ".", "--", "node"]);
+        assert_eq!(told(&["js", "-q", "--rw", "."]), by_node, "{name}");
+    }
+}

@@ -1,0 +1,197 @@
+//! What programs do with files on each kind of mount.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::support::{Place, has, slowly};
+use crate::{behaviour, can_mount, drive_server, server, shell, with_drive};
+
+/// What is the same everywhere: nothing that an object store refuses.
+const SCRIPT: &str = r#"
+set -e
+cd "$1"
+mkdir d; printf 'one\ntwo\nthree\n' > d/text; wc -l < d/text; sort -r d/text | head -1
+echo four >> d/text; tail -1 d/text; mv d/text d/other; ls d; rm d/other; rmdir d; ls | wc -l
+printf x > here; test -O here && echo mine; rm here
+python3 - <<'END'
+import os, json
+os.makedirs('a/b')
+with open('a/b/data.json', 'w') as file: json.dump(list(range(50000)), file)
+with open('a/b/data.json') as file: print(sum(json.load(file)))
+with open('a/b/data.json', 'r+b') as file:
+    file.seek(1000); file.write(b'#####'); file.seek(998); print(file.read(9))
+print(sorted(os.listdir('a')), os.path.getsize('a/b/data.json'))
+try: open('a/missing')
+except FileNotFoundError as error: print(error.errno)
+os.remove('a/b/data.json'); os.rmdir('a/b'); os.rmdir('a')
+END
+"#;
+
+const NODE: &str = r#"
+const fs = require('fs');
+fs.mkdirSync('m/n', { recursive: true });
+fs.writeFileSync('m/n/f', 'x'.repeat(100000));
+fs.appendFileSync('m/n/f', 'end');
+const found = fs.statSync('m/n/f');
+console.log(found.size, found.isFile(), fs.readdirSync('m'), fs.readFileSync('m/n/f', 'utf8').slice(-4));
+fs.truncateSync('m/n/f', 10); console.log(fs.statSync('m/n/f').size);
+fs.renameSync('m/n/f', 'm/g'); console.log(fs.existsSync('m/n/f'), fs.existsSync('m/g'));
+fs.rmSync('m', { recursive: true });
+try { fs.statSync('m'); } catch (error) { console.log(error.code); }
+"#;
+
+/// An S3 server of others, with a bucket.
+struct Bucket {
+    child: Child,
+    address: String,
+}
+
+impl Drop for Bucket {
+    fn drop(&mut self) {
+        let _gone = self.child.kill();
+        let _waited = self.child.wait();
+    }
+}
+
+fn bucket() -> Option<Bucket> {
+    let named = std::env::var_os("STOCKADE_S3_SERVER").map(PathBuf::from);
+    let own = Path::new(env!("CARGO_TARGET_TMPDIR")).join("s3-server/bin/moto_server");
+    let program =
+        named.or_else(|| own.exists().then_some(own)).or_else(|| testing::find("moto_server"))?;
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut command = Command::new(program);
+    command.args(["-H", "127.0.0.1", "-p", &free.port().to_string()]);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()?;
+    let mut bucket = Bucket { child, address: free.to_string() };
+    let end = Instant::now() + slowly(Duration::from_secs(60));
+    while std::net::TcpStream::connect(free).is_err() {
+        // One that cannot be started here is none.
+        if bucket.child.try_wait().unwrap().is_some() || Instant::now() > end {
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let made = server::Request {
+        method: "PUT".into(),
+        path: "/bucket".into(),
+        headers: vec![("host".into(), "localhost".into())],
+        body: Vec::new(),
+    };
+    assert_eq!(server::forward(&bucket.address, &made).unwrap().status, 200);
+    Some(bucket)
+}
+
+/// A11, A13, A14, A15, A24: the same scripts in memory, a store, a bucket and a drive, all in one cage.
+#[test]
+fn the_same_scripts_give_the_same_results_on_each() {
+    if !can_mount() || !has("python3") {
+        return;
+    }
+    let place = Place::new();
+    place.write("script.sh", SCRIPT);
+    place.write("script.js", NODE);
+    let (drive, _) = drive_server::start();
+    let bucket = bucket();
+    let mut command = with_drive(&place, &drive);
+    let mut flags = vec![
+        "--rw",
+        ".",
+        "--mount",
+        "/mnt/memory=memory:",
+        "--mount",
+        "/mnt/store=store:data.db,rw",
+        "--mount",
+        "/mnt/drive=gdrive:root,rw",
+    ];
+    let mut places = vec!["memory", "store", "drive"];
+    if let Some(bucket) = &bucket {
+        command.env("AWS_ENDPOINT_URL", format!("http://{}", bucket.address));
+        command.env("AWS_ACCESS_KEY_ID", "key-id").env("AWS_SECRET_ACCESS_KEY", behaviour::SECRET);
+        flags.extend(["--mount", "/mnt/bucket=s3://bucket/some/where,rw"]);
+        places.push("bucket");
+    }
+    let node =
+        if testing::find("node").is_some() { "cd $at; node $here/script.js" } else { "true" };
+    let line = format!(
+        "here=$PWD; for name in {}; do at=/mnt/$name; echo \"== $name\"; (sh script.sh $at; {node}) 2>&1; done",
+        places.join(" ")
+    );
+    let ended = shell(&mut command, &flags, &line);
+    ended.expect_code(0);
+    let parts: Vec<(&str, &str)> =
+        ended.stdout.split("== ").skip(1).map(|part| part.split_once('\n').unwrap()).collect();
+    assert_eq!(parts.len(), places.len(), "{}", ended.stdout);
+    let (_, expected) = parts[0];
+    assert!(expected.contains("1249975000"), "{expected}");
+    for (name, result) in &parts {
+        assert_eq!(result, &expected, "{name}\n{}", ended.stderr);
+    }
+}
+
+/// A7, A15: what is in a store is there in the next cage, read-only unless the policy says otherwise.
+#[test]
+fn a_store_is_kept_and_nobody_changes_it_unasked() {
+    if !can_mount() {
+        return;
+    }
+    let place = Place::new();
+    let policy = |rw: &str| {
+        place.default_cage(&format!(
+            "fs = [{{ rw = \".\" }}]\nmounts = [{{ at = \"/mnt/s\", from = \"store:data.db\"{rw} }}]"
+        ));
+    };
+    policy("");
+    place
+        .shell(&[], "ls /mnt/s")
+        .expect_code(122)
+        .says("there is no store at")
+        .says("data.db`; one is made");
+    policy(", rw = true");
+    place
+        .shell(&[], "umask 077; echo kept > /mnt/s/a; ln -s a /mnt/s/l; ln /mnt/s/a /mnt/s/b")
+        .expect_code(0);
+    policy("");
+    place
+        .shell(
+            &[],
+            "cat /mnt/s/l; stat -c %a-%h /mnt/s/b; echo x > /mnt/s/c; rm -f /mnt/s/a; ls /mnt/s",
+        )
+        .expect_code(0)
+        .prints("kept\n600-2\na\nb\nl\n")
+        .says("Read-only file system");
+    let ended = place.ask(["check", "--", "true"]);
+    ended.expect_code(0).prints("store:").prints("the kernel cannot read a store");
+    place.ask(["why", "/mnt/s/a"]).expect_code(0).prints("can be read\n").prints("stockade.toml");
+}
+
+/// A24: Git and SQLite in a store that is served.
+#[test]
+fn git_and_sqlite_work_in_a_store() {
+    if !can_mount() || !has("git") || !has("python3") {
+        return;
+    }
+    let place = Place::new();
+    let line = "cd /mnt/s && git init -q r && cd r && git config user.email a@b && git config user.name n && \
+        seq 1000 > f && git add . && git commit -qm one && git gc -q && echo x >> f && git status --short && \
+        python3 -c \"import sqlite3; c = sqlite3.connect('x.db'); c.execute('pragma journal_mode=wal'); \
+        c.execute('create table t(a)'); c.executemany('insert into t values(?)', [(i,) for i in range(1000)]); \
+        c.commit(); print(c.execute('select sum(a) from t').fetchone()[0])\"";
+    let ended = place.shell(&["--rw", ".", "--mount", "/mnt/s=store:data.db,rw"], line);
+    ended.expect_code(0).prints(" M f\n499500\n");
+}
+
+/// A directory of the host is a rule and a link, with all that holds for rules.
+#[test]
+fn a_directory_is_shown_by_the_kernel() {
+    let place = Place::new();
+    place.write("docs/a", "text");
+    place
+        .shell(&["--mount", "/mnt/d=dir:docs"], "cat /mnt/d/a; readlink /mnt/d; echo x > /mnt/d/b")
+        .expect_code(2)
+        .prints("text")
+        .prints(&place.project.join("docs").display().to_string());
+    let flags = ["--mount", "/mnt/d=dir:docs,rw", "--mount", "/mnt/m=memory:"];
+    place.shell(&flags, "echo x > /mnt/d/b && echo y > /mnt/m/c").expect_code(0);
+    assert!(place.project.join("docs/b").exists());
+}

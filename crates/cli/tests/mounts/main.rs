@@ -1,0 +1,61 @@
+//! Files that a process of ours serves to a cage: the same answers whatever they come from, errors where they cannot be
+//! had, and credentials nowhere inside. Every test starts the built program, as root or as a user.
+#![forbid(unsafe_code)]
+#![allow(
+    dead_code,
+    unused_imports,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by it, and uses a part of what it shares with others"
+)]
+
+#[path = "../../../remote/tests/far/drive_server.rs"]
+mod drive_server;
+mod failures;
+#[path = "../../../remote/tests/far/faults.rs"]
+mod faults;
+mod files;
+mod jails;
+#[path = "../../../remote/tests/far/server.rs"]
+mod server;
+#[path = "../behaviour/support.rs"]
+#[expect(unused_imports, reason = "other tests use more of it")]
+mod support;
+
+/// What the server of a drive asks for.
+mod behaviour {
+    pub(crate) const SECRET: &str = "a-secret-that-nobody-reads";
+}
+
+use std::fs::OpenOptions;
+use std::process::Command;
+
+use support::{Ended, Place};
+
+/// Whether whoever runs the test may speak FUSE.
+pub(crate) fn can_mount() -> bool {
+    let opened = OpenOptions::new().read(true).write(true).open("/dev/fuse");
+    if opened.is_err() {
+        testing::skip("`/dev/fuse` cannot be opened");
+    }
+    opened.is_ok()
+}
+
+/// `stockade`, with what it needs to ask a drive at an address.
+pub(crate) fn with_drive(place: &Place, address: &str) -> Command {
+    let mut command = place.stockade();
+    command
+        .env("GDRIVE_ENDPOINT_URL", address)
+        .env("GDRIVE_TOKEN_URL", format!("{address}/token"))
+        .env("GDRIVE_CLIENT_ID", "client")
+        .env("GDRIVE_CLIENT_SECRET", "client-secret")
+        .env("GDRIVE_REFRESH_TOKEN", behaviour::SECRET);
+    command
+}
+
+/// Runs a line of shell in a cage with these flags.
+pub(crate) fn shell(command: &mut Command, flags: &[&str], line: &str) -> Ended {
+    let words = [&["run"], flags, &["--", "sh", "-c", line]].concat();
+    Ended::of(command.args(words).output().unwrap())
+}

@@ -1,0 +1,104 @@
+//! The operations that are about the program and not about files: its words, clocks, chance, hashes, its end.
+
+use std::rc::Rc;
+
+use rquickjs::Object;
+use rquickjs::function::Func;
+use rustix::rand::GetRandomFlags;
+use rustix::time::{ClockId, clock_gettime};
+use sha2::Digest as _;
+
+use super::answer::{Answer, Outcome, Told, bytes_of, number};
+use super::files::operations;
+use super::host::Host;
+use crate::processor::{duration, used_by_thread};
+use crate::streams::Stream;
+
+pub(super) fn add_to(native: &Object<'_>, host: &Rc<Host>) -> rquickjs::Result<()> {
+    operations! { native, host:
+        "arguments"() {
+            let world = host.world.borrow();
+            Ok(Answer::List(world.arguments.iter().map(|word| text(word)).collect()))
+        };
+        "environment"() {
+            let world = host.world.borrow();
+            let pairs = world.environment.iter().flat_map(|(name, value)| [text(name), text(value)]);
+            Ok(Answer::List(pairs.collect()))
+        };
+        "workingDirectory"() Ok(Answer::Text(host.working_directory.borrow().clone()));
+        "changeDirectory"(path: String) {
+            *host.working_directory.borrow_mut() = path;
+            Ok(Answer::Nothing)
+        };
+        "user"() Ok(Answer::List(vec![
+            Answer::Number(host.caller.uid.into()),
+            Answer::Number(host.caller.gid.into()),
+            Answer::Number(host.caller.pid.into()),
+            Answer::Number(host.caller.umask.into()),
+        ]));
+        "exit"(status: i32) {
+            host.exit.set(Some(status));
+            Ok(Answer::Nothing)
+        };
+        "setStatus"(status: i32) {
+            host.status.set(status);
+            Ok(Answer::Nothing)
+        };
+        "isTerminal"(fd: i32) {
+            let stream = [Stream::Input, Stream::Output, Stream::Error];
+            let stream = usize::try_from(fd).ok().and_then(|fd| stream.get(fd).copied());
+            let world = host.world.borrow();
+            let is = stream.is_some_and(|stream| world.streams.is_terminal(stream));
+            Ok(Answer::Number(f64::from(u8::from(is))))
+        };
+        "now"() Ok(Answer::Number(duration(clock_gettime(ClockId::Realtime)).as_secs_f64() * 1000.0));
+        "monotonic"() Ok(nanoseconds(duration(clock_gettime(ClockId::Monotonic))));
+        "cpu"() Ok(nanoseconds(used_by_thread()));
+        "random"(count: u32) random(count);
+        "hash"(algorithm: String, text: String) hash(&algorithm, &bytes_of(&text, true)?);
+        "encode"(text: String) Ok(Answer::Bytes(text.into_bytes()));
+        "decode"(text: String) {
+            let bytes = bytes_of(&text, true)?;
+            Ok(Answer::Text(String::from_utf8_lossy(&bytes).into_owned()))
+        };
+        "isValid"(text: String) {
+            let is = std::str::from_utf8(&bytes_of(&text, true)?).is_ok();
+            Ok(Answer::Number(f64::from(u8::from(is))))
+        };
+    }
+    Ok(())
+}
+
+fn text(bytes: &[u8]) -> Answer {
+    Answer::Text(String::from_utf8_lossy(bytes).into_owned())
+}
+
+/// Seconds and nanoseconds: together they would not be exact.
+fn nanoseconds(time: std::time::Duration) -> Answer {
+    Answer::List(vec![number(time.as_secs()), Answer::Number(time.subsec_nanos().into())])
+}
+
+fn random(count: u32) -> Outcome {
+    if count > MOST_RANDOM {
+        return Err(rustix::io::Errno::INVAL.into());
+    }
+    let mut bytes = vec![0; usize::try_from(count).unwrap_or_default()];
+    let mut done = 0;
+    while let Some(rest) = bytes.get_mut(done..).filter(|rest| !rest.is_empty()) {
+        done += rustix::rand::getrandom(rest, GetRandomFlags::empty())?;
+    }
+    Ok(Answer::Bytes(bytes))
+}
+
+fn hash(algorithm: &str, bytes: &[u8]) -> Outcome {
+    Ok(Answer::Bytes(match algorithm {
+        "sha1" => sha1::Sha1::digest(bytes).to_vec(),
+        "sha224" => sha2::Sha224::digest(bytes).to_vec(),
+        "sha256" => sha2::Sha256::digest(bytes).to_vec(),
+        "sha384" => sha2::Sha384::digest(bytes).to_vec(),
+        "sha512" => sha2::Sha512::digest(bytes).to_vec(),
+        _ => return Err(rustix::io::Errno::NOTSUP.into()),
+    }))
+}
+
+const MOST_RANDOM: u32 = 16 << 20;

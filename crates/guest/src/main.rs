@@ -1,0 +1,286 @@
+//! `stockade-guest`: runs one WASM module or JavaScript program over the files of the root that it is started in, and ends
+//! as that ends. `stockade` starts it inside a cage, whose walls hold around the engine too; by itself it confines nothing
+//! but what a guest can name.
+#![forbid(unsafe_code)]
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Write as _;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use guest::wasm::Wasm;
+use guest::{End, GuestKind, GuestLimits, Input, Output, Preopen, Streams, World};
+use rustix::process::{Resource, Rlimit};
+use vfs::{At, Caller, FileSystem, Host, Limits, OpenFlags};
+
+/// What is to be run, and how.
+struct Order {
+    language: Language,
+    limits: GuestLimits,
+    /// The program, and what it is given.
+    words: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Language {
+    Wasm,
+    JavaScript,
+}
+
+/// Why nothing was run.
+struct Refused {
+    status: u8,
+    why: String,
+}
+
+fn main() -> ExitCode {
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    if let [only] = words.as_slice()
+        && only == "--version"
+    {
+        return printed(&format!("stockade-guest {VERSION}\n"));
+    }
+    if let [only] = words.as_slice()
+        && only == "--help"
+    {
+        return printed(USAGE);
+    }
+    match order(words).and_then(|order| run(&order)) {
+        Ok(status) => ExitCode::from(status),
+        Err(refused) => {
+            complain(&refused.why);
+            ExitCode::from(refused.status)
+        }
+    }
+}
+
+fn run(order: &Order) -> Result<u8, Refused> {
+    let program = order.words.first().map(|word| word.as_bytes().to_vec()).unwrap_or_default();
+    let world = world(order)?;
+    let source = read(&world, &program)?;
+    let end = match order.language {
+        Language::Wasm => run_wasm(&source, world)?,
+        Language::JavaScript => guest::javascript::run(&program, world)
+            .map_err(|error| refused(CANNOT_RUN, error.to_string()))?,
+    };
+    let name = String::from_utf8_lossy(&program);
+    Ok(match end {
+        End::Exited(status) => u8::try_from(status & 0xff).unwrap_or(u8::MAX),
+        End::Failed { message, after } => {
+            let after = after.map(|limit| format!(", after it had reached its limit `{limit}`"));
+            complain(&format!("`{name}` failed{}: {message}", after.unwrap_or_default()));
+            FAILED
+        }
+        End::Reached(limit) => {
+            let most = match limit {
+                guest::Limit::Memory => format!(" of {} bytes", order.limits.max_memory),
+                guest::Limit::Stack => format!(" of {} bytes", order.limits.max_stack),
+                guest::Limit::TableElements => {
+                    format!(" of {} elements", order.limits.max_table_elements)
+                }
+                guest::Limit::Cpu => order.limits.max_cpu.map_or_else(String::new, |most| {
+                    format!(" of {} seconds of processor time", most.as_secs_f64())
+                }),
+            };
+            complain(&format!("`{name}` was ended: it reached its limit `{limit}`{most}"));
+            LIMIT_REACHED
+        }
+    })
+}
+
+fn run_wasm(source: &[u8], world: World) -> Result<End, Refused> {
+    let cannot = |why: String| refused(CANNOT_RUN, why);
+    match GuestKind::of(source) {
+        GuestKind::Module => {}
+        GuestKind::Component => {
+            return Err(cannot(
+                "this is a component of WASI preview 2, and only modules of preview 1 are run: \
+                 build it for `wasm32-wasip1`"
+                    .to_owned(),
+            ));
+        }
+        GuestKind::Native | GuestKind::Script | GuestKind::Other => {
+            return Err(cannot("it does not begin as a WASM module does".to_owned()));
+        }
+    }
+    let wasm = Wasm::new(&world.limits).map_err(|error| cannot(error.to_string()))?;
+    let module = wasm.compile(source).map_err(|error| cannot(error.to_string()))?;
+    wasm.run(&module, world).map_err(|error| cannot(error.to_string()))
+}
+
+/// The root of this process, as its own user; its streams, arguments and variables.
+fn world(order: &Order) -> Result<World, Refused> {
+    let cannot =
+        |what: &str, error: &dyn std::fmt::Display| refused(CANNOT_RUN, format!("{what}: {error}"));
+    let limits = file_limits();
+    let root = File::open("/").map_err(|error| cannot("`/` cannot be opened", &error))?;
+    let engine = Host::of_root(root.into(), &limits);
+    let engine = engine.map_err(|error| cannot("`/` cannot be served", &error))?;
+    let name = order.words.first().map(|word| word.as_bytes()).unwrap_or_default();
+    let mut world = World::new(FileSystem::new(Arc::new(engine), &limits), caller(), name);
+    world.arguments = order.words.iter().map(|word| word.as_bytes().to_vec()).collect();
+    let variables = std::env::vars_os();
+    world.environment =
+        variables.map(|(name, value)| (name.into_vec(), value.into_vec())).collect();
+    let directory = std::env::current_dir();
+    let directory = directory.map_err(|error| cannot("the working directory", &error))?;
+    world.working_directory = directory.into_os_string().into_vec();
+    // C looks at the later ones first: what is named from here begins here.
+    let here = Preopen { name: b".".to_vec(), path: world.working_directory.clone() };
+    world.preopens = vec![Preopen { name: b"/".to_vec(), path: b"/".to_vec() }, here];
+    world.streams = Streams {
+        input: own(rustix::stdio::stdin()).map_or(Input::Empty, Input::Descriptor),
+        output: own(rustix::stdio::stdout()).map_or(Output::Nothing, Output::Descriptor),
+        error: own(rustix::stdio::stderr()).map_or(Output::Nothing, Output::Descriptor),
+    };
+    world.limits = order.limits;
+    Ok(world)
+}
+
+/// A stream that this process was started with, if it was.
+fn own(stream: BorrowedFd<'_>) -> Option<OwnedFd> {
+    stream.try_clone_to_owned().ok()
+}
+
+/// As whom it uses files: the kernel asks about the same user once more.
+fn caller() -> Caller {
+    let umask = rustix::process::umask(rustix::fs::Mode::empty());
+    let _empty = rustix::process::umask(umask);
+    let groups = rustix::process::getgroups().unwrap_or_default();
+    Caller {
+        groups: groups.into_iter().map(|group| group.as_raw()).collect(),
+        umask: umask.bits(),
+        pid: rustix::process::getpid().as_raw_nonzero().get().unsigned_abs(),
+        ..Caller::of(rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw())
+    }
+}
+
+/// A file that is held takes a descriptor, and so does one that is open.
+fn file_limits() -> Limits {
+    let Rlimit { current, maximum } = rustix::process::getrlimit(Resource::Nofile);
+    let raised = rustix::process::setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+    let most = if raised.is_ok() { maximum } else { current }.unwrap_or(MOST_DESCRIPTORS);
+    let half = most.min(MOST_DESCRIPTORS).saturating_sub(RESERVED_DESCRIPTORS) / 2;
+    Limits { max_inodes: half, max_open_files: half, ..Limits::default() }
+}
+
+fn read(world: &World, path: &[u8]) -> Result<Vec<u8>, Refused> {
+    let name = String::from_utf8_lossy(path);
+    let failed = |error: vfs::Error| {
+        let missing = error.errno == rustix::io::Errno::NOENT;
+        refused(if missing { NOT_FOUND } else { CANNOT_RUN }, format!("`{name}`: {error}"))
+    };
+    let here = world.files.open(
+        &world.caller,
+        At::Root,
+        &world.working_directory,
+        OpenFlags { directory: true, path: true, ..OpenFlags::NOTHING },
+        0,
+    );
+    let here = here.map_err(failed)?;
+    let file = world.files.open(&world.caller, At::Directory(&here), path, OpenFlags::READ, 0);
+    let file = file.map_err(failed)?;
+    let mut contents = Vec::new();
+    let mut piece = vec![0; READ_AT_ONCE];
+    loop {
+        let count = file.read(&mut piece).map_err(failed)?;
+        contents.extend_from_slice(piece.get(..count).unwrap_or_default());
+        match count {
+            0 => return Ok(contents),
+            _ if contents.len() > LARGEST_PROGRAM => {
+                return Err(refused(
+                    CANNOT_RUN,
+                    format!("`{name}` is larger than {LARGEST_PROGRAM} bytes"),
+                ));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn order(words: Vec<OsString>) -> Result<Order, Refused> {
+    let usage = |why: String| refused(USAGE_STATUS, format!("{why}; see `stockade-guest --help`"));
+    let mut limits = GuestLimits::default();
+    let mut words = words.into_iter();
+    loop {
+        let Some(word) = words.next() else {
+            return Err(usage("there is no program to run".to_owned()));
+        };
+        let language = match word.to_str() {
+            Some("wasm") => Language::Wasm,
+            Some("js") => Language::JavaScript,
+            Some(option @ ("--max-memory" | "--max-stack" | "--max-cpu" | "--of-version")) => {
+                let value = words.next().and_then(|value| value.into_string().ok());
+                let value = value.ok_or_else(|| usage(format!("`{option}` needs a value")))?;
+                set(&mut limits, option, &value).map_err(usage)?;
+                continue;
+            }
+            _ => return Err(usage(format!("`{}` is not known", word.display()))),
+        };
+        let words: Vec<OsString> = words.collect();
+        if words.is_empty() {
+            return Err(usage("there is no program to run".to_owned()));
+        }
+        return Ok(Order { language, limits, words });
+    }
+}
+
+fn set(limits: &mut GuestLimits, option: &str, value: &str) -> Result<(), String> {
+    let number = || value.parse::<u64>().map_err(|_| format!("`{value}` is not a number"));
+    match option {
+        "--max-memory" => limits.max_memory = number()?,
+        "--max-stack" => limits.max_stack = number()?,
+        "--max-cpu" => limits.max_cpu = Some(Duration::from_secs(number()?)),
+        _ if value != VERSION => {
+            return Err(format!(
+                "this is version {VERSION}, and `stockade` is version {value}: install both from \
+                 the same release"
+            ));
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+const fn refused(status: u8, why: String) -> Refused {
+    Refused { status, why }
+}
+
+fn complain(why: &str) {
+    // There is nobody else to tell.
+    let _unwritten = writeln!(std::io::stderr(), "stockade-guest: {why}");
+}
+
+fn printed(text: &str) -> ExitCode {
+    let written = std::io::stdout().write_all(text.as_bytes());
+    if written.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+const USAGE: &str = "\
+usage: stockade-guest [OPTION…] wasm|js FILE [ARGUMENT…]
+
+Runs a WASM module (WASI preview 1) or a JavaScript program over the files of this root.
+`stockade wasm` and `stockade js` start it inside a cage.
+
+  --max-memory BYTES   of its linear memories or its heap (1073741824)
+  --max-stack BYTES    of its calls (1048576)
+  --max-cpu SECONDS    of processor time
+  --of-version TEXT    end unless this is that version
+";
+const USAGE_STATUS: u8 = 2;
+/// As a shell has them.
+const CANNOT_RUN: u8 = 126;
+const NOT_FOUND: u8 = 127;
+/// As of a program that ended by SIGABRT.
+const FAILED: u8 = 134;
+/// As of one that was killed.
+const LIMIT_REACHED: u8 = 137;
+const READ_AT_ONCE: usize = 256 << 10;
+const LARGEST_PROGRAM: usize = 256 << 20;
+const MOST_DESCRIPTORS: u64 = 1 << 18;
+const RESERVED_DESCRIPTORS: u64 = 64;

@@ -1,0 +1,66 @@
+//! Everything that one guest has, and how it ended.
+
+use crate::limits::{GuestLimits, Limit};
+use crate::streams::Streams;
+
+/// Everything that one guest has.
+#[derive(Debug)]
+pub struct World {
+    /// Its files.
+    pub files: vfs::FileSystem,
+    /// As whom it uses them.
+    pub caller: vfs::Caller,
+    /// Its arguments; the first is its own name.
+    pub arguments: Vec<Vec<u8>>,
+    /// Its variables.
+    pub environment: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Where relative paths begin: a path from the root on, which JavaScript uses and preopens are named after.
+    pub working_directory: Vec<u8>,
+    /// The directories that a module begins with.
+    pub preopens: Vec<Preopen>,
+    /// Its streams.
+    pub streams: Streams,
+    /// What it may use.
+    pub limits: GuestLimits,
+}
+
+/// A directory that a module begins with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Preopen {
+    /// What the module calls it.
+    pub name: Vec<u8>,
+    /// Where it is.
+    pub path: Vec<u8>,
+}
+
+impl World {
+    /// Files, and nothing else: no arguments but a name, no variables, empty streams.
+    pub fn new(files: vfs::FileSystem, caller: vfs::Caller, name: &[u8]) -> Self {
+        Self {
+            files,
+            caller,
+            arguments: vec![name.to_vec()],
+            environment: Vec::new(),
+            working_directory: b"/".to_vec(),
+            preopens: Vec::new(),
+            streams: Streams::default(),
+            limits: GuestLimits::default(),
+        }
+    }
+}
+
+/// How a guest ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// By itself, with this status.
+    Exited(i32),
+    /// By a fault of its own. A limit that was refused to it before is likely why.
+    Failed {
+        /// What went wrong, for a person.
+        message: String,
+        /// The limit that it had run into, if there is one.
+        after: Option<Limit>,
+    },
+    /// By a limit.
+    Reached(Limit),
+}
