@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use rquickjs::Object;
 use rquickjs::function::Func;
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::rand::GetRandomFlags;
 use rustix::time::{ClockId, clock_gettime};
 use sha2::Digest as _;
@@ -36,6 +37,7 @@ pub(super) fn add_to(native: &Object<'_>, host: &Rc<Host>) -> rquickjs::Result<(
             Answer::Number(host.caller.pid.into()),
             Answer::Number(host.caller.umask.into()),
         ]));
+        "processor"() Ok(Answer::Text(std::env::consts::ARCH.to_owned()));
         "exit"(status: i32) {
             host.exit.set(Some(status));
             Ok(Answer::Nothing)
@@ -44,6 +46,7 @@ pub(super) fn add_to(native: &Object<'_>, host: &Rc<Host>) -> rquickjs::Result<(
             host.status.set(status);
             Ok(Answer::Nothing)
         };
+        "waitForInput"(milliseconds: f64) wait_for_input(host, milliseconds);
         "isTerminal"(fd: i32) {
             let stream = [Stream::Input, Stream::Output, Stream::Error];
             let stream = usize::try_from(fd).ok().and_then(|fd| stream.get(fd).copied());
@@ -78,6 +81,25 @@ fn nanoseconds(time: std::time::Duration) -> Answer {
     Answer::List(vec![number(time.as_secs()), Answer::Number(time.subsec_nanos().into())])
 }
 
+/// Whether there is something to read within that time; a negative one is any time.
+fn wait_for_input(host: &Host, milliseconds: f64) -> Outcome {
+    let world = host.world.borrow();
+    let Some(descriptor) = world.streams.descriptor(Stream::Input) else {
+        return Ok(Answer::Number(1.0));
+    };
+    let most = (milliseconds >= 0.0).then(|| milliseconds.min(LONGEST_WAIT) / 1000.0);
+    let most = most.map(std::time::Duration::from_secs_f64).map(|most| Timespec {
+        tv_sec: i64::try_from(most.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: most.subsec_nanos().into(),
+    });
+    let mut polled = [PollFd::new(descriptor, PollFlags::IN)];
+    match rustix::event::poll(&mut polled, most.as_ref()) {
+        Ok(count) => Ok(Answer::Number(f64::from(u8::from(count > 0)))),
+        Err(rustix::io::Errno::INTR) => Ok(Answer::Number(0.0)),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
 fn random(count: u32) -> Outcome {
     if count > MOST_RANDOM {
         return Err(rustix::io::Errno::INVAL.into());
@@ -101,4 +123,6 @@ fn hash(algorithm: &str, bytes: &[u8]) -> Outcome {
     }))
 }
 
+/// Milliseconds: afterwards it is asked again.
+const LONGEST_WAIT: f64 = 60_000.0;
 const MOST_RANDOM: u32 = 16 << 20;

@@ -63,12 +63,11 @@
   }
   let wanted = false;
   // Reading waits; so it is done when there is nothing else to do.
-  internal.pollInput = () => {
-    if (!wanted || !input || input._r.ended || input._r.flowing === false && !input._r.wants) return false;
+  internal.wantsInput = () => Boolean(wanted && input && !input._r.ended && (input._r.flowing !== false || input._r.wants));
+  internal.readInput = () => {
     wanted = false;
     const bytes = checked(native.read(0, 65536, -1), 'read');
     input.push(bytes.byteLength === 0 ? null : Buffer.from(bytes));
-    return true;
   };
 
   const hrtime = (since) => {
@@ -79,7 +78,7 @@
   hrtime.bigint = () => { const [seconds, nanoseconds] = native.monotonic(); return BigInt(seconds) * 1000000000n + BigInt(nanoseconds); };
 
   const exact = {
-    title: 'stockade-guest', version: 'v20.0.0', pid, ppid: 0, platform: 'linux', arch: 'x64', execPath: '/usr/bin/node', execArgv: [], exitCode: undefined, debugPort: 0,
+    title: 'stockade-guest', version: 'v20.0.0', pid, ppid: 0, platform: 'linux', arch: native.processor() === 'aarch64' ? 'arm64' : 'x64', execPath: '/usr/bin/node', execArgv: [], exitCode: undefined, debugPort: 0,
     versions: { node: '20.0.0', quickjs: '1' }, release: { name: 'node' }, features: {}, config: { variables: {} }, env, argv: [], argv0: 'node', allowedNodeEnvironmentFlags: new Set(), report: {},
     nextTick, hrtime, exit: leave, reallyExit: leave,
     abort() { leave(134); },
@@ -137,7 +136,7 @@
   const constants = { signals: { SIGHUP: 1, SIGINT: 2, SIGQUIT: 3, SIGKILL: 9, SIGTERM: 15 }, errno: {}, priority: {} };
   for (const [number, [name]] of Object.entries(internal.errors.messages)) constants.errno[name] = Number(number);
   internal.builtins.set('os', {
-    EOL: '\n', devNull: '/dev/null', constants, arch: () => process.arch, platform: () => 'linux', type: () => 'Linux', release: () => '0', version: () => '', machine: () => 'x86_64',
+    EOL: '\n', devNull: '/dev/null', constants, arch: () => process.arch, platform: () => 'linux', type: () => 'Linux', release: () => '0', version: () => '', machine: () => native.processor(),
     hostname: () => values.HOSTNAME || 'localhost', homedir: () => values.HOME || '/', tmpdir: () => (values.TMPDIR || values.TMP || values.TEMP || '/tmp').replace(/(.)\/$/, '$1'), endianness: () => 'LE',
     uptime: () => internal.now() / 1000, loadavg: () => [0, 0, 0], totalmem: () => 0, freemem: () => 0, cpus: () => [], availableParallelism: () => 1, networkInterfaces: () => ({}),
     userInfo: () => ({ uid, gid, username: values.USER || String(uid), homedir: values.HOME || '/', shell: values.SHELL || null }), getPriority: () => 0,

@@ -76,9 +76,13 @@
       for (const one of now_) queue.push(() => { if (one._alive) { one._alive = false; Reflect.apply(one._callback, undefined, one._rest); } });
     }
     if (queue.length > 0) { queue.shift()(); return 0; }
-    const polled = internal.pollInput ? internal.pollInput() : false;
-    if (polled) return 0;
     const first = timers.find((timer) => timer._kept);
+    if (internal.wantsInput()) {
+      // Whatever comes first: input, or the time of a timer.
+      const most = first === undefined ? -1 : Math.max(timers[0]._at - now(), 0);
+      if (native.waitForInput(most) === 1) internal.readInput();
+      return 0;
+    }
     if (first === undefined) {
       if (waiting > 0) return 1;
       return internal.leave && internal.leave() ? 0 : -1;
