@@ -182,7 +182,7 @@ pub(crate) fn samples() -> Vec<Event> {
         },
         Event::GatekeeperLost { details: text("killed by signal 9"), cages: 3 },
         Event::SandboxMountLost {
-            invocation_id: name("01"),
+            invocation_id: invocation_id(),
             at: text("/mnt/data"),
             reason: text("the process that served it has ended"),
         },
