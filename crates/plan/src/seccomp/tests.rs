@@ -2,6 +2,7 @@
 //! around a filter that are known.
 
 mod against_seccompiler;
+mod beside;
 mod gatekeeper;
 mod lists;
 mod programs;
