@@ -26,7 +26,7 @@ fn run(
     prepare: impl FnOnce(&mut World),
 ) -> (End, String, String) {
     let (mut world, kept) = program::world(engine);
-    world.files.write_file(&vfs::Caller::root(), b"/work/main.js", source.as_bytes()).unwrap();
+    world.files.write_file(&crate::program::caller(), b"/work/main.js", source.as_bytes()).unwrap();
     world.working_directory = b"/work".to_vec();
     prepare(&mut world);
     let end = guest::javascript::run(b"main.js", world).unwrap();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use guest::wasm::Wasm;
 use guest::{End, GuestLimits, Input, Kept, Output, Preopen, Streams, World};
 use rustix::fs::{Mode, OFlags};
-use vfs::{Caller, Engine, FileSystem, Host, HostMode, Limits, Memory, Overlay};
+use vfs::{Caller, Engine, FileSystem, Follow, Host, HostMode, Limits, Memory, Overlay, Owner};
 
 /// What a call is given.
 #[derive(Clone, Copy, Debug)]
@@ -215,13 +215,19 @@ pub(crate) fn engines() -> Vec<Named> {
     ]
 }
 
+/// Whoever runs the tests: the guest is that, and owns its directory.
+pub(crate) fn caller() -> Caller {
+    Caller::of(rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw())
+}
+
 /// A world over an engine, with `/work` as the module's one directory, and what it writes.
 pub(crate) fn world(engine: &Named) -> (World, (Kept, Kept)) {
     let files = FileSystem::new(Arc::clone(&engine.1), &Limits::default());
-    let caller =
-        Caller::of(rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-    files.make_directories(&Caller::root(), b"/work").unwrap();
-    files.write_file(&Caller::root(), b"/secret", b"secret").unwrap();
+    let (root, caller) = (Caller::root(), caller());
+    files.make_directories(&root, b"/work").unwrap();
+    files.write_file(&root, b"/secret", b"secret").unwrap();
+    let owner = Owner { uid: Some(caller.uid), gid: Some(caller.gid) };
+    files.set_owner(&root, vfs::At::Root, b"/work", Follow::No, owner).unwrap();
     let mut world = World::new(files, caller, b"program");
     world.preopens = vec![Preopen { name: b"/work".to_vec(), path: b"/work".to_vec() }];
     let kept = (Kept::new(1 << 20), Kept::new(1 << 20));

@@ -3,7 +3,6 @@
 use std::process::Command;
 
 use guest::End;
-use vfs::Caller;
 
 use crate::program::{engines, world};
 
@@ -36,7 +35,10 @@ fn scripts_do_as_node_does() {
         for engine in engines() {
             let (mut world, kept) = world(&engine);
             let path = format!("/work/{name}");
-            world.files.write_file(&Caller::root(), path.as_bytes(), source.as_bytes()).unwrap();
+            world
+                .files
+                .write_file(&crate::program::caller(), path.as_bytes(), source.as_bytes())
+                .unwrap();
             world.working_directory = b"/work".to_vec();
             let end = guest::javascript::run(name.as_bytes(), world).unwrap();
             let shown = String::from_utf8(kept.0.bytes()).unwrap();

@@ -33,7 +33,7 @@ fn files_are_written_read_and_sought() {
     let shown = program.run_in(
         |_| {},
         |files| {
-            let found = files.read_file(&vfs::Caller::root(), b"/work/file", 100).unwrap();
+            let found = files.read_file(&crate::program::caller(), b"/work/file", 100).unwrap();
             assert_eq!(found, b"HEllo world");
         },
     );
@@ -212,7 +212,7 @@ fn descriptors_are_bounded() {
         |world| world.limits.max_descriptors = 8,
         |files| {
             // Nothing is made that nobody could be given.
-            assert!(files.read_file(&vfs::Caller::root(), b"/work/other", 1).is_err());
+            assert!(files.read_file(&crate::program::caller(), b"/work/other", 1).is_err());
         },
     );
 }

@@ -1,6 +1,6 @@
 //! Paths: what they lead to, and that they never lead out of their directory.
 
-use vfs::{At as From, Caller, New};
+use vfs::{At as From, New};
 
 use crate::program::*;
 
@@ -61,7 +61,7 @@ fn no_path_leaves_its_directory() {
     program.call("path_filestat_get", &[I(1), I(0), path, I(1), I(ROOM)], NOTDIR);
     program.run_in(
         |world| {
-            let root = Caller::root();
+            let root = crate::program::caller();
             let make = |path: &str, new| {
                 world.files.make(&root, From::Root, path.as_bytes(), new, 0o777).unwrap();
             };
@@ -74,9 +74,9 @@ fn no_path_leaves_its_directory() {
             world.files.write_file(&root, b"/work/file", b"inside").unwrap();
         },
         |files| {
-            let found = files.read_file(&Caller::root(), b"/secret", 100).unwrap();
+            let found = files.read_file(&crate::program::caller(), b"/secret", 100).unwrap();
             assert_eq!(found, b"secret");
-            assert!(files.read_file(&Caller::root(), b"/new", 100).is_err());
+            assert!(files.read_file(&crate::program::caller(), b"/new", 100).is_err());
         },
     );
 }
@@ -95,7 +95,10 @@ fn links_are_followed_in_a_root() {
         |world| {
             world.preopens[0].path = b"/".to_vec();
             let new = New::Link(b"/secret");
-            world.files.make(&Caller::root(), From::Root, b"/work/absolute", new, 0).unwrap();
+            world
+                .files
+                .make(&crate::program::caller(), From::Root, b"/work/absolute", new, 0)
+                .unwrap();
         },
         |_| {},
     );
@@ -133,7 +136,7 @@ fn opening_is_exact() {
     let shown = program.run_in(
         |world| {
             let new = New::Link(b"file");
-            world.files.make(&Caller::root(), From::Root, b"/work/link", new, 0).unwrap();
+            world.files.make(&crate::program::caller(), From::Root, b"/work/link", new, 0).unwrap();
         },
         |_| {},
     );
