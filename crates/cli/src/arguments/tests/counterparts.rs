@@ -36,6 +36,7 @@ const LEARN: &[&str] = &[
     "cow",
     "cache",
     "hide",
+    "mount",
     "net",
     "no-net",
     "host-port",
