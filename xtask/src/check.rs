@@ -104,14 +104,17 @@ fn scripts(root: &Path) -> Result<bool, Failure> {
 /// The binary that users get is compiled and linked in another way than the one of the tests, so what
 /// starts programs is tried with it as well.
 fn release(root: &Path) -> Result<bool, Failure> {
-    let build = ["build", "--quiet", "--locked", "--release", "--package", "stockade-cli"];
+    let build = ["build", "--quiet", "--locked", "--profile", CHECKED, "--package", "stockade-cli"];
     if !succeeds(cargo(root).args(build))? {
         return Ok(false);
     }
-    let binary = target_directory(root)?.join("release/stockade");
+    let binary = target_directory(root)?.join(CHECKED).join("stockade");
     let totals = suite::run_with(root, &binary, TRIED_WITH_RELEASE)?;
     Ok(totals.failed == 0 && totals.passed > 0)
 }
+
+/// The profile of the release as it is checked.
+pub(crate) const CHECKED: &str = "checked";
 
 /// Parts of the names of tests of the command that the release is tried with.
 const TRIED_WITH_RELEASE: &[&str] = &["uncaged", "exit_codes", "streams", "life", "outputs"];

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use sha2::{Digest as _, Sha256};
 
+use crate::check::CHECKED;
 use crate::command::{Failure, printed_by, start_failure, target_directory};
 use crate::deadline;
 use crate::suite::{self, Built, Context, Stage, Totals};
@@ -86,7 +87,7 @@ fn has_packages(root: &Path, python: &str, venv: &Path) -> Result<bool, Failure>
 
 /// Installs the package, with the program that is released in it.
 fn install(root: &Path, venv: &Path) -> Result<(), Failure> {
-    let programs = suite::build_released(root, &["stockade-cli"])?;
+    let programs = suite::build_released(root, CHECKED, &["stockade-cli"])?;
     let stockade = programs.iter().find(|path| path.ends_with("stockade"));
     let stockade =
         stockade.ok_or_else(|| Failure::Usage("cargo has built no `stockade`".into()))?;

@@ -52,9 +52,13 @@ pub(crate) fn build_packages_by(cargo: Command, packages: &[&str]) -> Result<Bui
 }
 
 /// Builds the programs of packages as they are released, and returns where they are.
-pub(crate) fn build_released(root: &Path, packages: &[&str]) -> Result<Vec<PathBuf>, Failure> {
+pub(crate) fn build_released(
+    root: &Path,
+    profile: &str,
+    packages: &[&str],
+) -> Result<Vec<PathBuf>, Failure> {
     let mut command = cargo(root);
-    command.args(["build", "--release", "--locked", "--quiet", "--bins", FORMAT]);
+    command.args(["build", "--profile", profile, "--locked", "--quiet", "--bins", FORMAT]);
     command.args(packages.iter().flat_map(|name| ["--package", name]));
     read_executables(&printed_by(&mut command)?)
 }

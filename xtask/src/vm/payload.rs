@@ -65,7 +65,7 @@ impl Payload {
         orders: &Orders,
     ) -> Result<Self, Failure> {
         // Without hardware support the machine is so slow that the difference counts.
-        let released = suite::build_released(root, packages)?;
+        let released = suite::build_released(root, "release", packages)?;
         let payload = Self { directory: tempfile::Builder::new().prefix("xtask-vm-").tempdir()? };
         let contents = payload.directory.path().join("contents");
         let programs = contents.join("programs");
