@@ -2,7 +2,7 @@
 //! on the directory itself that the kernel gives back whatever happens to their holder. An apply whose files are made
 //! in the area needs none, because no cage has that.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use plan::HostPath;
@@ -12,7 +12,7 @@ use rustix::process::{Resource, Rlimit};
 
 use crate::beneath::Root;
 use crate::error::WorkspaceError;
-use crate::object::Object;
+use crate::object::{Object, Stamp};
 
 /// A cage may write to directories. Dropping it says that it is gone.
 #[derive(Debug)]
@@ -66,36 +66,48 @@ pub(crate) enum RunsCode {
     Perhaps,
 }
 
-/// No cage may write to a directory. Dropping it lets them begin.
+/// No cage that is given this very directory begins. Dropping it lets them.
 #[derive(Debug)]
 pub(crate) struct HeldOff {
-    _locked: Vec<OwnedFd>,
+    _locked: OwnedFd,
 }
 
 impl HeldOff {
-    /// Refused while there is a cage that may write to the directory, which it may by a grant of one above it too.
+    /// Refused while there is a cage that may write to the directory, which it may by a grant of one above it too. Those
+    /// above are only asked: other applies below them must not wait for this one.
     pub(crate) fn begin(host: &Root, runs_code: RunsCode) -> Result<Self, WorkspaceError> {
-        let failed = WorkspaceError::area("flock");
-        let mut locked = Vec::new();
-        let mut below = None;
-        let mut next = rustix::fs::openat(host.as_fd(), ".", LISTED, Mode::empty());
+        let open = |from: BorrowedFd<'_>, name: &str| {
+            rustix::fs::openat(from, name, LISTED, Mode::empty())
+        };
+        let locked = open(host.as_fd(), ".").map_err(WorkspaceError::area("openat"))?;
+        take(&locked, runs_code)?;
+        let mut below = stamp(&locked)?;
+        let mut next = open(locked.as_fd(), "..");
         // What the caller cannot read, nobody grants in its name.
         while let Ok(directory) = next {
-            let stamp = Object::of(&directory).map_err(WorkspaceError::area("statx"))?.stamp;
-            if below.is_some_and(|below| stamp.is_same_object(&below)) {
+            let found = stamp(&directory)?;
+            if found.is_same_object(&below) {
                 break;
             }
-            match lock(&directory, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => {}
-                Err(Errno::WOULDBLOCK) => return Err(WorkspaceError::WritableInCage),
-                Err(errno) if runs_code == RunsCode::Perhaps => return Err(failed(errno)),
-                Err(_) => {}
-            }
-            next = rustix::fs::openat(&directory, "..", LISTED, Mode::empty());
-            below = Some(stamp);
-            locked.push(directory);
+            take(&directory, runs_code)?;
+            below = found;
+            next = open(directory.as_fd(), "..");
         }
         Ok(Self { _locked: locked })
+    }
+}
+
+fn stamp(directory: &OwnedFd) -> Result<Stamp, WorkspaceError> {
+    Object::of(directory).map(|found| found.stamp).map_err(WorkspaceError::area("statx"))
+}
+
+/// Locks a directory against everybody, as long as it is open.
+fn take(directory: &OwnedFd, runs_code: RunsCode) -> Result<(), WorkspaceError> {
+    match lock(directory, FlockOperation::NonBlockingLockExclusive) {
+        Err(Errno::WOULDBLOCK) => Err(WorkspaceError::WritableInCage),
+        Err(errno) if runs_code == RunsCode::Perhaps => Err(WorkspaceError::area("flock")(errno)),
+        // A file system without locks.
+        Ok(()) | Err(_) => Ok(()),
     }
 }
 

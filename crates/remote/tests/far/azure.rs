@@ -57,7 +57,13 @@ fn program() -> Option<PathBuf> {
         testing::skip("no Azure server: set STOCKADE_AZURE_SERVER to an `azurite-blob`");
         return None;
     }
-    // Several tests want it at once: it is there when it has its name.
+    // Several tests want it at once: one installs it, and it is there when it has its name.
+    std::fs::create_dir_all(own.parent().unwrap()).unwrap();
+    let one_at_a_time = std::fs::File::create(own.with_extension("lock")).unwrap();
+    one_at_a_time.lock().unwrap();
+    if program.exists() {
+        return Some(program);
+    }
     let unfinished = own.with_extension(std::process::id().to_string());
     std::fs::create_dir_all(&unfinished).unwrap();
     let mut npm = Command::new("npm");
