@@ -2,6 +2,7 @@
 //! runs them wants all findings at once. The last line printed is the count of the tests.
 
 use std::path::Path;
+use std::time::Instant;
 
 use crate::command::{Failure, cargo, is_installed, succeeds, target_directory};
 use crate::{python, setup, suite, tidy};
@@ -35,6 +36,7 @@ pub(crate) fn run(root: &Path) -> Result<bool, Failure> {
     let mut broken = Vec::new();
     for (name, step) in STEPS {
         println!("== {name}");
+        let started = Instant::now();
         match step(root) {
             Ok(true) => {}
             Ok(false) => broken.push(*name),
@@ -43,11 +45,13 @@ pub(crate) fn run(root: &Path) -> Result<bool, Failure> {
                 broken.push(*name);
             }
         }
+        println!("{:.0} s", started.elapsed().as_secs_f32());
     }
     let mut totals = suite::Totals::default();
     let tests: [Tests; 2] = [("tests", suite::run), ("python", python::run)];
     for (name, run) in tests {
         println!("== {name}");
+        let started = Instant::now();
         let found = run(root, &[]).unwrap_or_else(|failure| {
             eprintln!("xtask: {failure}");
             // Tests that could not even be built must not read as none that failed.
@@ -57,6 +61,7 @@ pub(crate) fn run(root: &Path) -> Result<bool, Failure> {
             broken.push(name);
         }
         totals += found;
+        println!("{:.0} s", started.elapsed().as_secs_f32());
     }
     match broken.as_slice() {
         [] => println!("every check holds"),

@@ -94,6 +94,8 @@ fn install(root: &Path, venv: &Path) -> Result<(), Failure> {
     let mut install = pip(venv);
     install.args(["--no-deps", "--no-build-isolation", "--force-reinstall"]);
     install.arg(root.join(PACKAGE)).env("STOCKADE_BINARY", stockade);
+    // The dependencies were built with this profile a moment ago; the one of users would build them again.
+    install.env("MATURIN_PEP517_ARGS", format!("--locked --profile {CHECKED}"));
     // The build backend finds `maturin` by its name.
     let path = std::env::var_os("PATH").unwrap_or_default();
     let paths = std::iter::once(venv.join("bin")).chain(std::env::split_paths(&path));

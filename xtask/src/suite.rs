@@ -50,15 +50,13 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<Totals, Failure> {
     let built = binaries::build(root)?;
     let mut totals = Totals::default();
     let here = run::Context::of_caller(root, &built);
-    for binary in &built.tests {
-        totals += run::all_of(binary, &here, words)?;
-    }
+    totals += run::all_of(&built.tests, &here, words)?;
     if rustix::process::geteuid().is_root() {
         let stage = stage::Stage::make(root, &built)?;
         let context = stage.context();
-        for binary in built.tests.iter().filter(|binary| depends_on_caller(binary)) {
-            totals += run::all_of(&stage.staged(binary)?, &context, words)?;
-        }
+        let again = built.tests.iter().filter(|binary| depends_on_caller(binary));
+        let again = again.map(|binary| stage.staged(binary)).collect::<Result<Vec<_>, _>>()?;
+        totals += run::all_of(&again, &context, words)?;
     }
     if words.is_empty() {
         totals += documentation::run(root)?;
@@ -70,11 +68,8 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<Totals, Failure> {
 pub(crate) fn run_with(root: &Path, stockade: &Path, words: &[&str]) -> Result<Totals, Failure> {
     let built = Built { stockade: Some(stockade.to_path_buf()), ..binaries::build(root)? };
     let here = run::Context::of_caller(root, &built);
-    let mut totals = Totals::default();
-    for binary in built.tests.iter().filter(|binary| binary.package == "stockade-cli") {
-        totals += run::all_of(binary, &here, words)?;
-    }
-    Ok(totals)
+    let of_command = built.tests.iter().filter(|binary| binary.package == "stockade-cli");
+    run::all_of(&of_command.cloned().collect::<Vec<_>>(), &here, words)
 }
 
 fn depends_on_caller(binary: &TestBinary) -> bool {

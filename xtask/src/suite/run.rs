@@ -1,4 +1,4 @@
-//! Runs the tests of one program, each in its own process and several at a time, and tells about
+//! Runs the tests of programs, each in its own process and several at a time, and tells about
 //! those that failed or were skipped. A test that takes too long is killed with all it started in
 //! its process group. No test inherits what we were told to ignore, as everything in the background is.
 
@@ -8,6 +8,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::{Built, TestBinary, Totals};
@@ -80,28 +81,73 @@ impl Context {
     }
 }
 
-/// Runs every test of one program whose name, or whose program's name, has one of the words.
+/// Runs every test of these programs whose name, or whose program's name, has one of the words. All tests
+/// stand in one queue, so that no processor waits for the last test of each program.
 pub(crate) fn all_of(
-    binary: &TestBinary,
+    binaries: &[TestBinary],
     context: &Context,
     words: &[&str],
 ) -> Result<Totals, Failure> {
-    let names = list(binary, context)?;
-    let program = format!("{}::{}", binary.package, binary.target);
-    let wanted = |name: &&String| {
-        words.is_empty() || words.iter().any(|word| program.contains(word) || name.contains(word))
-    };
-    let wanted: Vec<&String> = names.iter().filter(wanted).collect();
-    let started = Instant::now();
+    let binaries: Vec<&TestBinary> = binaries.iter().collect();
+    let listed = in_parallel(&binaries, |binary| Program::list(binary, context, words));
+    let mut programs = listed.into_iter().collect::<Result<Vec<Program<'_>>, Failure>>()?;
+    programs.sort_by_key(|program| program.binary);
+    let tests =
+        programs.iter().flat_map(|program| program.names.iter().map(move |name| (program, name)));
+    let tests: Vec<(&Program<'_>, &String)> = tests.collect();
     let mut totals = Totals::default();
-    in_parallel(&wanted, |name| one(binary, context, name))
+    in_parallel(&tests, |(program, name)| program.run(context, name))
         .into_iter()
         .for_each(|one| totals += one);
-    if !wanted.is_empty() {
-        let seconds = started.elapsed().as_secs_f32();
-        println!("{program} ({}): {totals} in {seconds:.1} s", context.label);
-    }
     Ok(totals)
+}
+
+/// One program in the queue.
+struct Program<'a> {
+    binary: &'a TestBinary,
+    names: Vec<String>,
+    progress: Mutex<Progress>,
+}
+
+/// How far the tests of a program are.
+#[derive(Default)]
+struct Progress {
+    began: Option<Instant>,
+    ended: usize,
+    totals: Totals,
+}
+
+impl<'a> Program<'a> {
+    fn list(binary: &'a TestBinary, context: &Context, words: &[&str]) -> Result<Self, Failure> {
+        let program = title(binary);
+        let wanted = |name: &String| {
+            words.is_empty()
+                || words.iter().any(|word| program.contains(word) || name.contains(word))
+        };
+        let mut names = list(binary, context)?;
+        names.retain(wanted);
+        Ok(Self { binary, names, progress: Mutex::default() })
+    }
+
+    /// Runs one of its tests. After the last one it says how all of them ended.
+    fn run(&self, context: &Context, name: &str) -> Totals {
+        let lock = || self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        let began = *lock().began.get_or_insert_with(Instant::now);
+        let one = one(self.binary, context, name);
+        let mut progress = lock();
+        progress.totals += one;
+        progress.ended += 1;
+        if progress.ended == self.names.len() {
+            let (seconds, totals) = (began.elapsed().as_secs_f32(), progress.totals);
+            println!("{} ({}): {totals} in {seconds:.1} s", title(self.binary), context.label);
+        }
+        one
+    }
+}
+
+/// A program's name as the person reads and selects it.
+fn title(binary: &TestBinary) -> String {
+    format!("{}::{}", binary.package, binary.target)
 }
 
 /// The names of all tests in a program; those marked `#[ignore]` are not among them.

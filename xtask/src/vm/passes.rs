@@ -123,10 +123,8 @@ pub(crate) fn run_one(name: &str) -> Result<bool, Failure> {
         stockade: Some(Path::new(PROGRAMS).join("stockade")),
         attacker: None,
     };
-    for binary in &binaries {
-        let binary = binary.located(Path::new(PROGRAMS), &context.root);
-        totals += suite::all_of(&binary, &context, &words)?;
-    }
+    let here = binaries.iter().map(|binary| binary.located(Path::new(PROGRAMS), &context.root));
+    totals += suite::all_of(&here.collect::<Vec<_>>(), &context, &words)?;
     fs::write(results_of(pass), serde_json::to_vec(&Answer::from(totals))?)?;
     Ok(true)
 }
