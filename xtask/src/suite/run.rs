@@ -251,9 +251,11 @@ fn finish(
     Ok((status, String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// Works through a list on every processor. What comes of it is in no order.
+/// Works through a list, with half as many workers again as there are processors: tests of what confines and
+/// serves wait more than they compute. What comes of it is in no order.
 pub(crate) fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let workers = (processors + processors / 2).min(items.len());
     let next = AtomicUsize::new(0);
     let worker = || {
         let mut results = Vec::new();
