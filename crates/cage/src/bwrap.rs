@@ -25,10 +25,15 @@ pub fn installed() -> Option<&'static Path> {
     PLACES.iter().map(Path::new).find(|place| place.is_file())
 }
 
+/// The installed bubblewrap, or why a cage that needs it cannot start.
+fn program() -> Result<&'static Path, SpawnError> {
+    installed().ok_or_else(|| helper("it is not installed"))
+}
+
 /// Starts bubblewrap in a process group of its own. No other descriptor that is open in this process is
 /// inherited by anything that it starts from now on.
 pub(crate) fn spawn(plan: &Plan, streams: ProgramStreams) -> Result<Direct, SpawnError> {
-    let program = installed().ok_or_else(|| helper("it is not installed"))?;
+    let program = program()?;
     let command = plan::render::bwrap(plan, FIRST_DESCRIPTOR);
     let failed = |errno: Errno| helper(std::io::Error::from(errno));
     // What this process was started with would be a way out of the cage, and Bubblewrap hands it on.
@@ -67,11 +72,14 @@ pub(crate) fn told_apart(plan: &Plan) -> Plan {
     plan
 }
 
-/// Refuses what bubblewrap would silently do without.
+/// Refuses a cage that bubblewrap cannot build here.
+pub(crate) fn check_start(plan: &Plan) -> Result<(), SpawnError> {
+    program()?;
+    check(plan)
+}
+
+/// Refuses what bubblewrap would silently do without, whether or not it is installed.
 pub fn check(plan: &Plan) -> Result<(), SpawnError> {
-    if installed().is_none() {
-        return Err(helper("it is not installed"));
-    }
     if plan.walls.network != NetworkPlan::Loopback {
         return Err(helper("it cannot hold a cage to its network destinations"));
     }

@@ -312,7 +312,7 @@ fn prepare_bubblewrap(
     around: Around,
     by: &mut impl Supervise,
 ) -> Result<BehindGate, RunError> {
-    bwrap::check(plan)?;
+    bwrap::check_start(plan)?;
     let plan = Arc::new(bwrap::told_apart(plan));
     by.before(StartStep::Streams)?;
     let streams = by.streams(Streams::AsTheyAre)?;

@@ -2,6 +2,7 @@
 //! program, so nothing outside takes part and nothing can be asked for that the cage does not have.
 
 use std::ffi::OsString;
+use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use cage::{Kind, with_causes};
 use clap::Args;
 use jail::within::{self, Narrowing};
 use policy::shown::shown;
+use rustix::fs::Access;
 
 use crate::spawn_request::{DEVICES, SYSTEM};
 
@@ -88,7 +90,10 @@ fn narrowing(arguments: &SpawnArguments, directory: &Path) -> Result<Narrowing, 
     paths.extend([path(Path::new("/proc"), false), path(directory, true)]);
     for (given, write) in [(&arguments.ro, false), (&arguments.rw, true)] {
         for one in given {
-            let real = one.canonicalize().map_err(|error| {
+            let needed = if write { Access::WRITE_OK } else { Access::READ_OK };
+            let has = |real: &PathBuf| rustix::fs::access(real, needed).map_err(io::Error::from);
+            let real = one.canonicalize().and_then(|real| has(&real).map(|()| real));
+            let real = real.map_err(|error| {
                 let one = shown(one.display());
                 Failure::new(
                     Kind::PolicyInvalid,

@@ -38,11 +38,12 @@ fn nothing_more_can_be_asked_for() {
     let place = Place::new();
     let own = stockade_binary();
     let (ro, own) = (own.to_str().unwrap(), own.display());
-    let more = place.shell(
-        &["--ro", ro],
-        &format!("'{own}' spawn --rw /home -- true; '{own}' spawn -- /no/such"),
+    let more = format!(
+        "'{own}' spawn --rw /usr -- true; '{own}' spawn --ro /nowhere -- true; '{own}' spawn -- /no/such"
     );
-    more.says("is more than this cage has").says("cannot be started");
+    let more = place.shell(&["--ro", ro], &more);
+    more.says("`/usr` is more than this cage has: Read-only file system");
+    more.says("`/nowhere` is more than this cage has").says("cannot be started");
     place.ask(["spawn", "--", "true"]).says("this is no cage");
     let network = format!("'{own}' spawn -- python3 -c 'import socket; socket.socket()'");
     if testing::has("python3") {
