@@ -9,12 +9,17 @@ use policy::Kind;
 
 use crate::Failure;
 
-/// `stockade js …` is `stockade run --guest=js …`.
+/// `stockade js …` is `stockade run --guest=js …`, also behind the flag that every command has.
 pub fn spelled_out(mut words: Vec<OsString>) -> Vec<OsString> {
-    let language = words.get(1).and_then(|word| word.to_str());
-    if let Some(language) = language.filter(|word| matches!(*word, "js" | "wasm")) {
+    let word = |at: usize| words.get(at).and_then(|word| word.to_str());
+    let at = match word(1) {
+        Some("--color") => 3,
+        Some(colour) if colour.starts_with("--color=") => 2,
+        _ => 1,
+    };
+    if let Some(language) = word(at).filter(|word| matches!(*word, "js" | "wasm")) {
         let flag = format!("--guest={language}");
-        words.splice(1..2, [OsString::from("run"), OsString::from(flag)]);
+        words.splice(at..=at, [OsString::from("run"), OsString::from(flag)]);
     }
     words
 }
@@ -29,7 +34,12 @@ pub fn dispatch(
     command: &mut Vec<OsString>,
     shown: &mut Vec<PathBuf>,
 ) -> Result<(), Failure> {
-    if let Some(guest) = guest::command(language, command).map_err(failed)? {
+    if let Some(mut guest) = guest::command(language, command).map_err(failed)? {
+        let module = guest.module.as_deref();
+        if let Some(code) = module.and_then(|module| modules::code_of(module, &guest.engine, guest::VERSION)) {
+            guest.with_code(&code.path, &code.digest, &code.module);
+            shown.push(code.path);
+        }
         shown.push(guest.engine);
         *command = guest.words;
     }
