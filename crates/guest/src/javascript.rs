@@ -21,6 +21,7 @@ mod files;
 mod host;
 mod modules;
 mod process;
+mod typescript;
 
 use host::Host;
 
@@ -335,6 +336,6 @@ const PARTS: &[(&str, &str)] = &[
 const SMALLEST_STACK: usize = 128 << 10;
 const LARGEST_STACK: usize = 256 << 20;
 /// For what is below the first call of the program and above the last.
-const HOST_STACK: usize = 2 << 20;
+const HOST_STACK: usize = 8 << 20;
 /// Seconds: a timer further away is asked for again.
 const LONGEST_WAIT: f64 = 60.0;
