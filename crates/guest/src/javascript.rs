@@ -19,8 +19,11 @@ use crate::world::{End, World};
 mod answer;
 mod files;
 mod host;
+mod jobs;
 mod modules;
 mod process;
+mod programs;
+mod requests;
 mod typescript;
 
 use host::Host;
@@ -165,6 +168,7 @@ impl Run<'_> {
         let native = Object::new(ctx.clone())?;
         files::add_to(&native, self.host)?;
         process::add_to(&native, self.host)?;
+        jobs::add_to(&native, self.host)?;
         native.set("compile", Func::from(modules::compile))?;
         let internal = Object::new(ctx.clone())?;
         for (name, source) in PARTS {
@@ -329,6 +333,8 @@ const PARTS: &[(&str, &str)] = &[
     ("internal/process", include_str!("javascript/js/process.js")),
     ("internal/assert", include_str!("javascript/js/assert.js")),
     ("internal/crypto", include_str!("javascript/js/crypto.js")),
+    ("internal/programs", include_str!("javascript/js/programs.js")),
+    ("internal/fetch", include_str!("javascript/js/fetch.js")),
     ("internal/absent", include_str!("javascript/js/absent.js")),
     ("internal/modules", include_str!("javascript/js/modules.js")),
 ];

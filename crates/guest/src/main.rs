@@ -10,22 +10,21 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
 use guest::wasm::{CodeDigest, Compiled, Wasm};
-use guest::{End, GuestKind, GuestLimits, Input, Output, Preopen, Streams, World};
+use guest::{Around, End, GuestKind, Input, Output, Preopen, Streams, World};
 use rustix::process::{Resource, Rlimit};
 use vfs::{At, Caller, FileSystem, Host, Limits, OpenFlags};
+
+mod order;
+
+use order::{Code, Language, Order};
 
 /// Why nothing was run.
 struct Refused {
     status: u8,
     why: String,
 }
-
-mod order;
-
-use order::{Code, Language, Order};
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
@@ -157,6 +156,8 @@ fn world(order: &Order) -> Result<World, Refused> {
         error: own(rustix::stdio::stderr()).map_or(Output::Nothing, Output::Descriptor),
     };
     world.limits = order.limits;
+    // What the cage has around it is the cage's own word.
+    world.around = Around::ThisProcess;
     Ok(world)
 }
 
