@@ -95,14 +95,14 @@ impl Stripper<'_> {
     fn union(&mut self, conditional: Conditional) -> Read {
         let _leading = self.take("|") || self.take("&");
         loop {
-            self.operand(conditional)?;
+            self.type_operand(conditional)?;
             if !(self.take("|") || self.take("&")) {
                 return Ok(());
             }
         }
     }
 
-    fn operand(&mut self, conditional: Conditional) -> Read {
+    fn type_operand(&mut self, conditional: Conditional) -> Read {
         while self.is_any(&["keyof", "unique", "readonly"]) && self.begins_type_ahead() {
             self.advance();
         }
