@@ -3,19 +3,21 @@
 
 use std::ffi::OsStr;
 use std::io::{Read as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
+
+use crate::Compiler;
 
 /// The code of a module; none if it cannot be compiled.
 pub(crate) fn in_a_cage(
     module: &[u8],
-    engine: &Path,
-    engine_version: &str,
-    workplace: PathBuf,
+    compiler: &Compiler<'_>,
+    workplace: &Path,
 ) -> Option<Vec<u8>> {
+    let Compiler { stockade, engine, version } = *compiler;
     // The nearest policy is the one that holds: this one shows nothing.
     std::fs::write(workplace.join("stockade.toml"), POLICY).ok()?;
-    let mut command = Command::new(std::env::current_exe().ok()?);
+    let mut command = Command::new(stockade);
     command
         .current_dir(workplace)
         .args(["run", "--quiet", "--no-net", "--commands", "none", "--degraded-limits"])
@@ -23,7 +25,7 @@ pub(crate) fn in_a_cage(
         .arg(engine)
         .arg("--")
         .arg(engine)
-        .args([OsStr::new("--of-version"), OsStr::new(engine_version), OsStr::new("compile")])
+        .args([OsStr::new("--of-version"), OsStr::new(version), OsStr::new("compile")])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null());

@@ -31,18 +31,29 @@ pub struct Code {
     pub module: String,
 }
 
+/// What compiles a module.
+#[derive(Clone, Copy, Debug)]
+pub struct Compiler<'a> {
+    /// What builds the cage around it.
+    pub stockade: &'a Path,
+    /// What runs guests, and has the compiler.
+    pub engine: &'a Path,
+    /// The version that it must be of.
+    pub version: &'a str,
+}
+
 /// The code of a module, compiled now if it is not kept yet. None for what is small, what cannot be compiled, and where
 /// nothing can be kept.
-pub fn code_of(module: &Path, engine: &Path, engine_version: &str) -> Option<Code> {
+pub fn code_of(module: &Path, compiler: &Compiler<'_>) -> Option<Code> {
     let bytes = read(module)?;
     let locations = Locations::of_this_process();
     let shelf = Shelf::open(&Directory::open(locations.state.as_ref()?).ok()?, &cache()?).ok()?;
     let module = digits(&Sha256::digest(&bytes));
-    let key = key(&module, engine)?;
+    let key = key(&module, compiler.engine)?;
     if let Some((path, digest)) = shelf.find(&key) {
         return Some(Code { path, digest, module });
     }
-    let code = compile::in_a_cage(&bytes, engine, engine_version, shelf.workplace())?;
+    let code = compile::in_a_cage(&bytes, compiler, &shelf.workplace())?;
     let (path, digest) = shelf.keep(&key, &code).ok()?;
     Some(Code { path, digest, module })
 }
@@ -74,7 +85,8 @@ fn key(module: &str, engine: &Path) -> Option<String> {
 
 /// The user's cache directory; root's is the system's, as its state is.
 fn cache() -> Option<PathBuf> {
-    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let absolute =
+        |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let cache = match absolute("XDG_CACHE_HOME") {
         Some(cache) => cache,
         None if rustix::process::geteuid().is_root() => PathBuf::from("/var/cache"),

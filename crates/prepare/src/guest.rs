@@ -103,6 +103,7 @@ impl GuestCommand {
 ///
 /// If it must be a guest and is none, or nothing runs guests here.
 pub fn command(
+    engine: &Path,
     language: Option<Language>,
     words: &[OsString],
 ) -> Result<Option<GuestCommand>, GuestError> {
@@ -125,15 +126,13 @@ pub fn command(
             Ok(Start::Script(_) | Start::Other) | Err(_) => return Ok(None),
         },
     };
-    let engine = engine();
     if !engine.is_file() {
-        return Err(GuestError::NoEngine(engine));
+        return Err(GuestError::NoEngine(engine.to_owned()));
     }
     let module = (kind == WASM).then(|| path.to_owned());
-    let first =
-        [engine.clone().into_os_string(), OF_VERSION.into(), VERSION.into(), kind.into()];
+    let first = [engine.as_os_str().to_owned(), OF_VERSION.into(), VERSION.into(), kind.into()];
     let words = first.into_iter().chain(words.iter().cloned()).collect();
-    Ok(Some(GuestCommand { engine, words, module }))
+    Ok(Some(GuestCommand { engine: engine.to_owned(), words, module }))
 }
 
 /// The same words with the engine held to what is below the memory of its cage, so that a guest fails by name before the
@@ -151,14 +150,18 @@ pub fn within_memory(words: &[OsString], memory_mb: Option<u64>) -> Vec<OsString
     words
 }
 
-/// Where the program that runs guests is, or should be.
-fn engine() -> PathBuf {
+/// Where the program that runs guests is, or should be: beside the program of ours that asks.
+pub fn engine() -> PathBuf {
+    engine_beside(&std::env::current_exe().unwrap_or_default())
+}
+
+/// The same, beside this `stockade`.
+pub fn engine_beside(stockade: &Path) -> PathBuf {
     if let Some(named) = std::env::var_os("STOCKADE_GUEST").filter(|named| !named.is_empty()) {
         let named = PathBuf::from(named);
         return std::path::absolute(&named).unwrap_or(named);
     }
-    let own = std::env::current_exe().unwrap_or_default();
-    own.with_file_name("stockade-guest")
+    stockade.with_file_name("stockade-guest")
 }
 
 /// How a file begins.
