@@ -2,19 +2,24 @@
 //! a guest. What is one is decided in `prepare`.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use cage::prepare::guest::{self, GuestError, Language};
 use policy::Kind;
 
 use crate::Failure;
 
-/// `stockade js …` is `stockade run --guest=js …`.
+/// `stockade js …` is `stockade run --guest=js …`, also behind the flag that every command has.
 pub fn spelled_out(mut words: Vec<OsString>) -> Vec<OsString> {
-    let language = words.get(1).and_then(|word| word.to_str());
-    if let Some(language) = language.filter(|word| matches!(*word, "js" | "wasm")) {
+    let word = |at: usize| words.get(at).and_then(|word| word.to_str());
+    let at = match word(1) {
+        Some("--color") => 3,
+        Some(colour) if colour.starts_with("--color=") => 2,
+        _ => 1,
+    };
+    if let Some(language) = word(at).filter(|word| matches!(*word, "js" | "wasm")) {
         let flag = format!("--guest={language}");
-        words.splice(1..2, [OsString::from("run"), OsString::from(flag)]);
+        words.splice(at..=at, [OsString::from("run"), OsString::from(flag)]);
     }
     words
 }
@@ -29,11 +34,47 @@ pub fn dispatch(
     command: &mut Vec<OsString>,
     shown: &mut Vec<PathBuf>,
 ) -> Result<(), Failure> {
-    if let Some(guest) = guest::command(language, command).map_err(failed)? {
-        shown.push(guest.engine);
+    let stockade = std::env::current_exe().unwrap_or_default();
+    if let Some(guest) = started(&stockade, language, command)? {
+        shown.extend(guest.shown);
         *command = guest.words;
     }
     Ok(())
+}
+
+/// How a guest is started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Started {
+    /// The whole command.
+    pub words: Vec<OsString>,
+    /// What the cage has to show read-only: the engine, and what the module was compiled to before.
+    pub shown: Vec<PathBuf>,
+}
+
+/// The command that starts these words by what runs guests beside this `stockade`, if they are a guest.
+///
+/// # Errors
+///
+/// If it must be a guest and is none, or nothing runs guests here.
+pub fn started(
+    stockade: &Path,
+    language: Option<Language>,
+    command: &[OsString],
+) -> Result<Option<Started>, Failure> {
+    let engine = guest::engine_beside(stockade);
+    let Some(mut guest) = guest::command(&engine, language, command).map_err(failed)? else {
+        return Ok(None);
+    };
+    let mut shown = Vec::new();
+    let code = guest.module.as_deref().and_then(|module| {
+        modules::code_of(module, &modules::Compiler { stockade, engine: &engine, version: guest::VERSION })
+    });
+    if let Some(code) = code {
+        guest.with_code(&code.path, &code.digest, &code.module);
+        shown.push(code.path);
+    }
+    shown.push(guest.engine);
+    Ok(Some(Started { words: guest.words, shown }))
 }
 
 fn failed(error: GuestError) -> Failure {

@@ -19,8 +19,12 @@ use crate::world::{End, World};
 mod answer;
 mod files;
 mod host;
+mod jobs;
 mod modules;
 mod process;
+mod programs;
+mod requests;
+mod typescript;
 
 use host::Host;
 
@@ -164,6 +168,7 @@ impl Run<'_> {
         let native = Object::new(ctx.clone())?;
         files::add_to(&native, self.host)?;
         process::add_to(&native, self.host)?;
+        jobs::add_to(&native, self.host)?;
         native.set("compile", Func::from(modules::compile))?;
         let internal = Object::new(ctx.clone())?;
         for (name, source) in PARTS {
@@ -328,6 +333,8 @@ const PARTS: &[(&str, &str)] = &[
     ("internal/process", include_str!("javascript/js/process.js")),
     ("internal/assert", include_str!("javascript/js/assert.js")),
     ("internal/crypto", include_str!("javascript/js/crypto.js")),
+    ("internal/programs", include_str!("javascript/js/programs.js")),
+    ("internal/fetch", include_str!("javascript/js/fetch.js")),
     ("internal/absent", include_str!("javascript/js/absent.js")),
     ("internal/modules", include_str!("javascript/js/modules.js")),
 ];
@@ -335,6 +342,6 @@ const PARTS: &[(&str, &str)] = &[
 const SMALLEST_STACK: usize = 128 << 10;
 const LARGEST_STACK: usize = 256 << 20;
 /// For what is below the first call of the program and above the last.
-const HOST_STACK: usize = 2 << 20;
+const HOST_STACK: usize = 8 << 20;
 /// Seconds: a timer further away is asked for again.
 const LONGEST_WAIT: f64 = 60.0;

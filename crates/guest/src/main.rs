@@ -5,31 +5,20 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
-use guest::wasm::Wasm;
-use guest::{End, GuestKind, GuestLimits, Input, Output, Preopen, Streams, World};
+use guest::wasm::{CodeDigest, Compiled, Wasm};
+use guest::{Around, End, GuestKind, Input, Output, Preopen, Streams, World};
 use rustix::process::{Resource, Rlimit};
 use vfs::{At, Caller, FileSystem, Host, Limits, OpenFlags};
 
-/// What is to be run, and how.
-struct Order {
-    language: Language,
-    limits: GuestLimits,
-    /// The program, and what it is given.
-    words: Vec<OsString>,
-}
+mod order;
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Language {
-    Wasm,
-    JavaScript,
-}
+use order::{Code, Language, Order};
 
 /// Why nothing was run.
 struct Refused {
@@ -42,14 +31,14 @@ fn main() -> ExitCode {
     if let [only] = words.as_slice()
         && only == "--version"
     {
-        return printed(&format!("stockade-guest {VERSION}\n"));
+        return printed(&format!("stockade-guest {}\n", order::VERSION));
     }
     if let [only] = words.as_slice()
         && only == "--help"
     {
-        return printed(USAGE);
+        return printed(order::USAGE);
     }
-    match order(words).and_then(|order| run(&order)) {
+    match Order::read(words).map_err(|why| refused(USAGE_STATUS, why)).and_then(|order| run(&order)) {
         Ok(status) => ExitCode::from(status),
         Err(refused) => {
             complain(&refused.why);
@@ -59,12 +48,15 @@ fn main() -> ExitCode {
 }
 
 fn run(order: &Order) -> Result<u8, Refused> {
+    if order.language == Language::Compile {
+        return compile();
+    }
     let program = order.words.first().map(|word| word.as_bytes().to_vec()).unwrap_or_default();
     let world = world(order)?;
     let source = read(&world, &program)?;
     let end = match order.language {
-        Language::Wasm => run_wasm(&source, world)?,
-        Language::JavaScript => guest::javascript::run(&program, world)
+        Language::Wasm => run_wasm(&source, &order.code, world)?,
+        Language::JavaScript | Language::Compile => guest::javascript::run(&program, world)
             .map_err(|error| refused(CANNOT_RUN, error.to_string()))?,
     };
     let name = String::from_utf8_lossy(&program);
@@ -92,7 +84,30 @@ fn run(order: &Order) -> Result<u8, Refused> {
     })
 }
 
-fn run_wasm(source: &[u8], world: World) -> Result<End, Refused> {
+/// From input to output, whole or not at all.
+fn compile() -> Result<u8, Refused> {
+    let cannot = |why: String| refused(CANNOT_RUN, why);
+    let mut module = Vec::new();
+    let most = u64::try_from(LARGEST_PROGRAM).unwrap_or(u64::MAX);
+    let read = std::io::stdin().lock().take(most).read_to_end(&mut module);
+    read.map_err(|error| cannot(format!("the module cannot be read: {error}")))?;
+    let code = guest::wasm::precompile(&module).map_err(|error| cannot(error.to_string()))?;
+    let mut output = std::io::stdout().lock();
+    let written = output.write_all(&code).and_then(|()| output.flush());
+    written.map_err(|error| cannot(format!("the code cannot be written: {error}")))?;
+    Ok(0)
+}
+
+/// The code that was compiled from this very module, if it is there as it was compiled. Else the module is compiled anew.
+fn kept(wasm: &Wasm, source: &[u8], code: &Code) -> Option<Compiled> {
+    let Code { path: Some(path), digest: Some(digest), of: Some(of) } = code else { return None };
+    if CodeDigest::of(source) != *of {
+        return None;
+    }
+    wasm.load(&std::fs::read(path).ok()?, *digest).ok()
+}
+
+fn run_wasm(source: &[u8], code: &Code, world: World) -> Result<End, Refused> {
     let cannot = |why: String| refused(CANNOT_RUN, why);
     match GuestKind::of(source) {
         GuestKind::Module => {}
@@ -108,7 +123,10 @@ fn run_wasm(source: &[u8], world: World) -> Result<End, Refused> {
         }
     }
     let wasm = Wasm::new(&world.limits).map_err(|error| cannot(error.to_string()))?;
-    let module = wasm.compile(source).map_err(|error| cannot(error.to_string()))?;
+    let module = match kept(&wasm, source, code) {
+        Some(module) => module,
+        None => wasm.compile(source).map_err(|error| cannot(error.to_string()))?,
+    };
     wasm.run(&module, world).map_err(|error| cannot(error.to_string()))
 }
 
@@ -138,6 +156,8 @@ fn world(order: &Order) -> Result<World, Refused> {
         error: own(rustix::stdio::stderr()).map_or(Output::Nothing, Output::Descriptor),
     };
     world.limits = order.limits;
+    // What the cage has around it is the cage's own word.
+    world.around = Around::ThisProcess;
     Ok(world)
 }
 
@@ -202,50 +222,6 @@ fn read(world: &World, path: &[u8]) -> Result<Vec<u8>, Refused> {
     }
 }
 
-fn order(words: Vec<OsString>) -> Result<Order, Refused> {
-    let usage = |why: String| refused(USAGE_STATUS, format!("{why}; see `stockade-guest --help`"));
-    let mut limits = GuestLimits::default();
-    let mut words = words.into_iter();
-    loop {
-        let Some(word) = words.next() else {
-            return Err(usage("there is no program to run".to_owned()));
-        };
-        let language = match word.to_str() {
-            Some("wasm") => Language::Wasm,
-            Some("js") => Language::JavaScript,
-            Some(option @ ("--max-memory" | "--max-stack" | "--max-cpu" | "--of-version")) => {
-                let value = words.next().and_then(|value| value.into_string().ok());
-                let value = value.ok_or_else(|| usage(format!("`{option}` needs a value")))?;
-                set(&mut limits, option, &value).map_err(usage)?;
-                continue;
-            }
-            _ => return Err(usage(format!("`{}` is not known", word.display()))),
-        };
-        let words: Vec<OsString> = words.collect();
-        if words.is_empty() {
-            return Err(usage("there is no program to run".to_owned()));
-        }
-        return Ok(Order { language, limits, words });
-    }
-}
-
-fn set(limits: &mut GuestLimits, option: &str, value: &str) -> Result<(), String> {
-    let number = || value.parse::<u64>().map_err(|_| format!("`{value}` is not a number"));
-    match option {
-        "--max-memory" => limits.max_memory = number()?,
-        "--max-stack" => limits.max_stack = number()?,
-        "--max-cpu" => limits.max_cpu = Some(Duration::from_secs(number()?)),
-        _ if value != VERSION => {
-            return Err(format!(
-                "this is version {VERSION}, and `stockade` is version {value}: install both from \
-                 the same release"
-            ));
-        }
-        _ => {}
-    }
-    Ok(())
-}
-
 const fn refused(status: u8, why: String) -> Refused {
     Refused { status, why }
 }
@@ -260,18 +236,6 @@ fn printed(text: &str) -> ExitCode {
     if written.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-const VERSION: &str = env!("CARGO_PKG_VERSION");
-const USAGE: &str = "\
-usage: stockade-guest [OPTION…] wasm|js FILE [ARGUMENT…]
-
-Runs a WASM module (WASI preview 1) or a JavaScript program over the files of this root.
-`stockade wasm` and `stockade js` start it inside a cage.
-
-  --max-memory BYTES   of its linear memories or its heap (1073741824)
-  --max-stack BYTES    of its calls (1048576)
-  --max-cpu SECONDS    of processor time
-  --of-version TEXT    end unless this is that version
-";
 const USAGE_STATUS: u8 = 2;
 /// As a shell has them.
 const CANNOT_RUN: u8 = 126;

@@ -25,6 +25,7 @@ mod rights;
 mod table;
 mod transfer;
 
+pub use compiled::{CodeDigest, LoadError};
 use host::{Ending, Host};
 
 /// Compiles modules and runs them. One serves any number of guests, one after the other or at once.
@@ -83,14 +84,7 @@ impl Wasm {
     /// If this machine has no memory or threads for it.
     pub fn new(limits: &GuestLimits) -> Result<Self, WasmError> {
         let failed = |error: wasmtime::Error| WasmError::Engine(format!("{error:#}"));
-        let stack = usize::try_from(limits.max_stack).unwrap_or(usize::MAX);
-        let mut config = Config::new();
-        config.epoch_interruption(true).max_wasm_stack(stack.clamp(SMALLEST_STACK, LARGEST_STACK));
-        if rustix::process::getrlimit(rustix::process::Resource::As).current.is_some() {
-            // Where address space is limited, a memory must not reserve four gigabytes of it to be fast.
-            config.memory_reservation(0).memory_guard_size(0);
-        }
-        let engine = Engine::new(&config).map_err(failed)?;
+        let engine = engine(limits)?;
         let mut linker = Linker::new(&engine);
         calls::add_to(&mut linker).map_err(failed)?;
         let clock = Arc::new(());
@@ -107,6 +101,15 @@ impl Wasm {
     pub fn compile(&self, bytes: &[u8]) -> Result<Compiled, WasmError> {
         let module = Module::from_binary(&self.engine, bytes);
         module.map(Compiled).map_err(|error| WasmError::Module(format!("{error:#}")))
+    }
+
+    /// The module whose code this is: compiled before, by [`precompile`], and unchanged since.
+    ///
+    /// # Errors
+    ///
+    /// If it is not the code with this digest, or not of this very engine.
+    pub fn load(&self, code: &[u8], digest: CodeDigest) -> Result<Compiled, LoadError> {
+        compiled::load(&self.engine, code, digest).map(Compiled)
     }
 
     /// Runs it, in a thread of its own, until it ends.
@@ -145,6 +148,28 @@ impl Wasm {
             Err(error) => ended(&error, refused),
         }
     }
+}
+
+/// The code of a module, to be loaded by another process: never run here.
+///
+/// # Errors
+///
+/// If the bytes are no module, or this machine has no memory for it.
+pub fn precompile(bytes: &[u8]) -> Result<Vec<u8>, WasmError> {
+    let code = engine(&GuestLimits::default())?.precompile_module(bytes);
+    code.map_err(|error| WasmError::Module(format!("{error:#}")))
+}
+
+/// What compiles and what loads must have the same settings; the stack's size is none of them.
+fn engine(limits: &GuestLimits) -> Result<Engine, WasmError> {
+    let stack = usize::try_from(limits.max_stack).unwrap_or(usize::MAX);
+    let mut config = Config::new();
+    config.epoch_interruption(true).max_wasm_stack(stack.clamp(SMALLEST_STACK, LARGEST_STACK));
+    if rustix::process::getrlimit(rustix::process::Resource::As).current.is_some() {
+        // Where address space is limited, a memory must not reserve four gigabytes of it to be fast.
+        config.memory_reservation(0).memory_guard_size(0);
+    }
+    Engine::new(&config).map_err(|error| WasmError::Engine(format!("{error:#}")))
 }
 
 /// What came of a module that did not simply return.

@@ -22,6 +22,19 @@ pub struct World {
     pub streams: Streams,
     /// What it may use.
     pub limits: GuestLimits,
+    /// What it has of what is around this process. JavaScript alone asks for it.
+    pub around: Around,
+}
+
+/// What a guest has of what is around this process: nothing, or what this process has. Where that is a cage, it is what
+/// the cage has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Around {
+    /// No other program, and no network.
+    #[default]
+    Nothing,
+    /// It starts programs and makes requests as this process would.
+    ThisProcess,
 }
 
 /// A directory that a module begins with.
@@ -45,6 +58,7 @@ impl World {
             preopens: Vec::new(),
             streams: Streams::default(),
             limits: GuestLimits::default(),
+            around: Around::Nothing,
         }
     }
 }

@@ -22,5 +22,7 @@ mod paths;
 mod process;
 #[path = "suite/program.rs"]
 mod program;
+#[path = "suite/wasi/programs.rs"]
+mod programs;
 #[path = "suite/wasi/waiting.rs"]
 mod waiting;

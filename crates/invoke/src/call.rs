@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::decide::{Decided, decide};
 use crate::error::{Failure, InvokeError, Stream};
 use crate::executor::Executor;
-use crate::host;
+use crate::{guest, host};
 use crate::options::{Calls, Options, Unsandboxed};
 use crate::process::{self, End, EndedFor, Job, Kind, REPORT_DESCRIPTOR, Ran};
 use crate::report::{Exited, Left, Report};
@@ -63,14 +63,19 @@ pub fn invoke(
     }
     let command = executor.command();
     let enclosure = enclosure(executor, options).map_err(before)?;
-    let decide = |level| decide(executor, &command, Some(arguments), options, level);
-    let decided = decide(enclosure.level()).map_err(before)?;
-    let call = Call { executor, command: &command, decided: &decided, options };
+    // Whoever is asked agrees to the executor's own words.
+    let decide = |level| {
+        let mut decided = decide(executor, &command, Some(arguments), options, level)?;
+        let command = guest::command(&command, &mut decided, options)?;
+        Ok((decided, command))
+    };
+    let (decided, words) = decide(enclosure.level()).map_err(before)?;
+    let call = Call { executor, command: &words, decided: &decided, options };
     match call.run(enclosure) {
         Err(error) if options.unsandboxed == Unsandboxed::Allow => {
             let reason = call.why_without_cage(error)?;
             // Whoever agreed to a cage has not agreed to none.
-            let decided = &decide(Level::None).map_err(before)?;
+            let (decided, _) = &decide(Level::None).map_err(before)?;
             Call { decided, ..call }.run(Enclosure::None(reason))
         }
         ended => ended,

@@ -14,6 +14,7 @@ mod decide;
 mod error;
 mod executor;
 mod files;
+mod guest;
 mod options;
 mod process;
 mod report;

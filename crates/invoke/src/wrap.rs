@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use crate::decide::{Decided, caller, decide, derive};
 use crate::error::{Failure, InvokeError};
 use crate::executor::Executor;
-use crate::files;
+use crate::{files, guest};
 use crate::options::{Options, Unsandboxed};
 use crate::sandbox::{Level, Sandbox};
 use crate::status::{self, Availability};
@@ -59,7 +59,8 @@ fn wrap(
         Enclosure::Native => native_or_none(options)?,
         other => other,
     };
-    let decided = decide(executor, command, arguments, options, enclosure.level())?;
+    let mut decided = decide(executor, command, arguments, options, enclosure.level())?;
+    let command = &guest::command(command, &mut decided, options)?;
     let Enclosed { start, sandbox, autonomy, narrowed, notes } =
         enclose(executor, command, &decided, options, enclosure)?;
     Ok(Wrapped { argv: start.into_argv(command, &[]), sandbox, autonomy, narrowed, notes })

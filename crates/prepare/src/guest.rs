@@ -44,6 +44,8 @@ pub struct GuestCommand {
     pub engine: PathBuf,
     /// The whole command.
     pub words: Vec<OsString>,
+    /// The module that it runs, if that is what it runs.
+    pub module: Option<PathBuf>,
 }
 
 /// Why a guest cannot be started.
@@ -79,6 +81,21 @@ impl GuestError {
     }
 }
 
+impl GuestCommand {
+    /// Tells what runs it where the code of its module is, which the cage has to show.
+    pub fn with_code(&mut self, code: &Path, digest: &str, module: &str) {
+        let told = [
+            "--code".into(),
+            code.as_os_str().to_owned(),
+            "--code-digest".into(),
+            digest.into(),
+            "--code-of".into(),
+            module.into(),
+        ];
+        self.words.splice(OPTIONS_AT..OPTIONS_AT, told);
+    }
+}
+
 /// The command that starts these words as a guest, if that is what they are. Without a language only a file with a slash in
 /// its name is looked at, as only that is started without a search.
 ///
@@ -86,6 +103,7 @@ impl GuestError {
 ///
 /// If it must be a guest and is none, or nothing runs guests here.
 pub fn command(
+    engine: &Path,
     language: Option<Language>,
     words: &[OsString],
 ) -> Result<Option<GuestCommand>, GuestError> {
@@ -94,50 +112,126 @@ pub fn command(
     let kind = match language {
         Some(Language::Wasm) => WASM,
         Some(Language::JavaScript) => JAVASCRIPT,
-        Some(Language::Any) => match is_module(path) {
-            Ok(true) => WASM,
-            Ok(false) if is_named_javascript(path) => JAVASCRIPT,
-            Ok(false) => return Err(GuestError::NotAGuest(path.to_owned())),
+        Some(Language::Any) => match start_of(path) {
+            Ok(Start::Module) => WASM,
+            Ok(Start::Script(Interpreter::Guests | Interpreter::Node)) => JAVASCRIPT,
+            Ok(_) if is_named_javascript(path) => JAVASCRIPT,
+            Ok(_) => return Err(GuestError::NotAGuest(path.to_owned())),
             Err(error) => return Err(GuestError::Unreadable { path: path.to_owned(), error }),
         },
-        None if program.as_bytes().contains(&b'/') && is_module(path).unwrap_or(false) => WASM,
-        None => return Ok(None),
+        None if !program.as_bytes().contains(&b'/') => return Ok(None),
+        None => match start_of(path) {
+            Ok(Start::Module) => WASM,
+            Ok(Start::Script(Interpreter::Guests)) => JAVASCRIPT,
+            Ok(Start::Script(_) | Start::Other) | Err(_) => return Ok(None),
+        },
     };
-    let engine = engine();
     if !engine.is_file() {
-        return Err(GuestError::NoEngine(engine));
+        return Err(GuestError::NoEngine(engine.to_owned()));
     }
-    let first =
-        [engine.clone().into_os_string(), "--of-version".into(), VERSION.into(), kind.into()];
+    let module = (kind == WASM).then(|| path.to_owned());
+    let first = [engine.as_os_str().to_owned(), OF_VERSION.into(), VERSION.into(), kind.into()];
     let words = first.into_iter().chain(words.iter().cloned()).collect();
-    Ok(Some(GuestCommand { engine, words }))
+    Ok(Some(GuestCommand { engine: engine.to_owned(), words, module }))
 }
 
-/// Where the program that runs guests is, or should be.
-fn engine() -> PathBuf {
+/// The same words with the engine held to what is below the memory of its cage, so that a guest fails by name before the
+/// whole cage is killed. Words that start no guest stay as they are.
+pub fn within_memory(words: &[OsString], memory_mb: Option<u64>) -> Vec<OsString> {
+    let mut words = words.to_vec();
+    let is_guest = matches!(words.as_slice(), [first, second, ..] if second == OF_VERSION && *first == *engine());
+    if let Some(memory_mb) = memory_mb.filter(|_| is_guest) {
+        // What the engine itself takes is some megabytes, and files in memory count as well.
+        let kept_back = (memory_mb / 8).max(RESERVE_MB).min(memory_mb / 2);
+        let bytes = memory_mb.saturating_sub(kept_back).saturating_mul(1 << 20);
+        let most = ["--max-memory".into(), bytes.min(MOST_MEMORY).to_string().into()];
+        words.splice(OPTIONS_AT..OPTIONS_AT, most);
+    }
+    words
+}
+
+/// Where the program that runs guests is, or should be: beside the program of ours that asks.
+pub fn engine() -> PathBuf {
+    engine_beside(&std::env::current_exe().unwrap_or_default())
+}
+
+/// The same, beside this `stockade`.
+pub fn engine_beside(stockade: &Path) -> PathBuf {
     if let Some(named) = std::env::var_os("STOCKADE_GUEST").filter(|named| !named.is_empty()) {
         let named = PathBuf::from(named);
         return std::path::absolute(&named).unwrap_or(named);
     }
-    let own = std::env::current_exe().unwrap_or_default();
-    own.with_file_name("stockade-guest")
+    stockade.with_file_name("stockade-guest")
 }
 
-fn is_module(path: &Path) -> std::io::Result<bool> {
+/// How a file begins.
+enum Start {
+    Module,
+    Script(Interpreter),
+    Other,
+}
+
+/// Whom the first line of a script names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Interpreter {
+    /// What runs guests, by `stockade js` and nothing more: a script does not say what its own cage has.
+    Guests,
+    Node,
+    Other,
+}
+
+fn start_of(path: &Path) -> std::io::Result<Start> {
     // Opening a pipe would wait for somebody to write.
     if !std::fs::metadata(path)?.is_file() {
-        return Ok(false);
+        return Ok(Start::Other);
     }
     let mut start = Vec::new();
-    File::open(path)?.take(4).read_to_end(&mut start)?;
-    Ok(start == b"\0asm")
+    File::open(path)?.take(LONGEST_FIRST_LINE).read_to_end(&mut start)?;
+    Ok(match start.as_slice() {
+        [0, b'a', b's', b'm', ..] => Start::Module,
+        [b'#', b'!', rest @ ..] => {
+            let line = rest.split(|byte| *byte == b'\n').next().unwrap_or_default();
+            Start::Script(interpreter(&String::from_utf8_lossy(line)))
+        }
+        _ => Start::Other,
+    })
+}
+
+fn interpreter(line: &str) -> Interpreter {
+    let mut words: Vec<&str> = line.split_whitespace().collect();
+    let name = |word: &str| word.rsplit('/').next().unwrap_or_default().to_owned();
+    if words.first().is_some_and(|first| name(first) == "env") {
+        words.remove(0);
+        if words.first() == Some(&"-S") {
+            words.remove(0);
+        }
+    }
+    let Some((first, rest)) = words.split_first() else { return Interpreter::Other };
+    match (name(first).as_str(), rest) {
+        ("stockade" | "stockade-guest", ["js"]) => Interpreter::Guests,
+        ("node" | "nodejs", []) => Interpreter::Node,
+        _ => Interpreter::Other,
+    }
 }
 
 fn is_named_javascript(path: &Path) -> bool {
     let ending = path.extension().and_then(|ending| ending.to_str());
-    matches!(ending, Some("js" | "mjs" | "cjs"))
+    matches!(ending, Some("js" | "mjs" | "cjs" | "ts" | "mts" | "cts"))
 }
 
 const WASM: &str = "wasm";
 const JAVASCRIPT: &str = "js";
-const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// The version of what runs guests, which is installed together with this.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+const OF_VERSION: &str = "--of-version";
+/// Behind the engine, and the version that it must be of.
+const OPTIONS_AT: usize = 3;
+/// For the engine beside what its guest has, in MiB.
+const RESERVE_MB: u64 = 48;
+/// What a guest has where its cage has more, as `stockade-guest` has it by itself.
+const MOST_MEMORY: u64 = 4 << 30;
+/// As the kernel looks at.
+const LONGEST_FIRST_LINE: u64 = 256;
+
+#[cfg(test)]
+mod tests;

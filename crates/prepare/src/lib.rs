@@ -104,7 +104,10 @@ pub fn prepare(selection: &Selection, argv: &[OsString]) -> Result<Prepared, Pre
     confined::check(selection, &resolved.facts)?;
     let invocation = Invocation {
         id: name.text,
-        argv: argv.iter().map(|word| ByteString::from(word.clone())).collect(),
+        argv: guest::within_memory(argv, selection.policy.limits.memory_mb)
+            .into_iter()
+            .map(ByteString::from)
+            .collect(),
         unowned: name.unowned,
     };
     let plan = policy::compile(&selection.policy, &resolved.facts, &invocation)?;

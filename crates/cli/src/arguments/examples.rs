@@ -8,6 +8,12 @@ use super::Arguments;
 /// The whole command line with its examples: what help, manual pages and completions are made from.
 pub(crate) fn described() -> clap::Command {
     let mut command = Arguments::command();
+    for (name, about) in GUESTS {
+        // They are `run` with a flag before anything is read; here they are listed and explained.
+        let usage = format!("stockade {name} [FLAGS OF run] FILE [ARGUMENT]...");
+        let listed = clap::Command::new(*name).about(*about).override_usage(usage);
+        command = command.subcommand(listed.display_order(1));
+    }
     for (path, examples) in EXAMPLES {
         command = with_examples(command, path, examples);
     }
@@ -26,6 +32,12 @@ fn with_examples(command: clap::Command, path: &[&str], examples: &str) -> clap:
     }
 }
 
+/// What is short for `run` with `--guest`.
+const GUESTS: &[(&str, &str)] = &[
+    ("js", "Run JavaScript or TypeScript in a cage without Node.js: `run --guest=js`"),
+    ("wasm", "Run a WASM module in a cage without a runtime: `run --guest=wasm`"),
+];
+
 /// Commands by their words, and lines of a shell; what stands behind two spaces and a `#` explains one.
 #[rustfmt::skip]
 pub(crate) const EXAMPLES: &[(&[&str], &str)] = &[
@@ -39,6 +51,14 @@ pub(crate) const EXAMPLES: &[(&[&str], &str)] = &[
   stockade run --session work -- ./step          /scratch is kept for the next one
   stockade run --detach -- ./server              in the background; see `stockade ps`
   stockade run --guest=js -- ./tool.js           JavaScript without Node.js; also `stockade js ./tool.js`
+"),
+    (&["js"], "\
+  stockade js tool.js --input data.json          the project read-only, no network
+  stockade js --rw . --memory 256M tool.ts       with flags of `run`, before the file
+"),
+    (&["wasm"], "\
+  stockade wasm tool.wasm data.bin
+  stockade wasm --ro data --time 10s tool.wasm   with flags of `run`, before the file
 "),
     (&["agent"], "\
   stockade agent 'make the tests pass'           on a copy of the project; then `stockade diff`

@@ -5,13 +5,13 @@ use std::path::Path;
 use super::support::{Ended, Place, has};
 
 /// Whether this build has the program that runs guests: cargo builds it with the tests of its own crate.
-fn has_guests() -> bool {
+pub(crate) fn has_guests() -> bool {
     let beside = super::support::stockade_binary().with_file_name("stockade-guest");
     testing::found_or_skip(beside.is_file(), "stockade-guest is not built")
 }
 
 /// A module that prints a line.
-fn module(text: &str) -> Vec<u8> {
+pub(crate) fn module(text: &str) -> Vec<u8> {
     let section = |id: u8, body: &[u8]| [&[id, u8::try_from(body.len()).unwrap()], body].concat();
     let name = |name: &str| [&[u8::try_from(name.len()).unwrap()], name.as_bytes()].concat();
     let types = [&[2][..], &[0x60, 4, 0x7f, 0x7f, 0x7f, 0x7f, 1, 0x7f], &[0x60, 0, 0]].concat();
@@ -146,4 +146,55 @@ fn a_script_does_as_by_node_in_the_same_cage() {
         let by_node = told(&["run", "-q", "--rw", ".", "--", "node"]);
         assert_eq!(told(&["js", "-q", "--rw", "."]), by_node, "{name}");
     }
+}
+
+/// A26: a script whose first line names what runs guests is one, and says nothing about its cage.
+#[test]
+fn a_first_line_names_what_runs_it() {
+    if !has_guests() {
+        return;
+    }
+    let place = Place::new();
+    let script = |line: &str| format!("#!{line}\nconsole.log('ran', process.argv.length);\n");
+    place.write("tool", script("/usr/bin/env -S stockade js"));
+    place.ask(["run", "./tool", "one"]).expect_code(0).prints("ran 3");
+    place.write("wide", script("/usr/bin/env -S stockade js --rw /"));
+    assert_ne!(place.ask(["run", "./wide"]).code, 0);
+    place.write("node", script("/usr/bin/env node"));
+    place.ask(["run", "--guest", "./node"]).expect_code(0).prints("ran 2");
+}
+
+/// A23: TypeScript runs without its types, and what is more than a type is refused by name and place.
+#[test]
+fn typescript_runs() {
+    if !has_guests() {
+        return;
+    }
+    let place = Place::new();
+    place.write("part.mts", "export type A = { b: number };\nexport const twice = (a: A): number => a.b * 2;\n");
+    place.write("main.mts", "import { twice, type A } from './part.mts';\nconst a = { b: 21 } satisfies A;\nconsole.log(twice(a as A));\n");
+    place.ask(["js", "main.mts"]).expect_code(0).prints("42");
+    place.ask(["run", "--guest", "main.mts"]).expect_code(0).prints("42");
+    place.write("more.ts", "let a = 1;\nenum B { C }\n");
+    place.ask(["js", "more.ts"]).expect_code(1).says("more.ts:2:1: an enum is more than a type");
+}
+
+/// A23: a guest starts the programs that its cage shows, and reaches the network that its cage has: none.
+#[test]
+fn a_guest_has_the_programs_of_its_cage() {
+    if !has_guests() {
+        return;
+    }
+    let place = Place::new();
+    let source = "const { execSync, spawnSync, exec } = require('child_process');
+        console.log(execSync('echo out; cat', { input: 'in', encoding: 'utf8' }), spawnSync('sh', ['-c', 'exit 3']).status);
+        try { execSync('exit 4', { stdio: 'pipe' }); } catch (error) { console.log(error.status); }
+        exec('echo later', (error, output) => console.log(error, output));
+        fetch('http://127.0.0.1:9/').catch((error) => console.log(error.message, error.cause.code));";
+    let told = javascript(&place, &[], source);
+    told.expect_code(0);
+    assert!(told.stdout.starts_with("out\nin 3\n4\n"), "{}", told.stdout);
+    told.prints("null later\n").prints("fetch failed ECONNREFUSED");
+    let none = "console.log(require('child_process').spawnSync('sh', ['-c', 'true']).error.code);";
+    javascript(&place, &["--commands", "none"], none).expect_code(0).prints("ENOENT");
 }

@@ -27,6 +27,8 @@ mod filesystem;
 mod floods;
 mod git;
 mod guests;
+mod guests_cached;
+mod guests_hostile;
 mod identity;
 mod init;
 mod learn;

@@ -72,6 +72,7 @@ impl Place {
             .env_clear()
             .env("HOME", &self.home)
             .env("XDG_STATE_HOME", self.state())
+            .env("XDG_CACHE_HOME", self.home.join(".cache"))
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .envs(walls::handed_on())
             .stdin(Stdio::null());

@@ -13,6 +13,7 @@ mod approvals;
 mod authority;
 mod ends;
 mod executor;
+mod guests;
 mod links;
 mod pages;
 mod refusals;

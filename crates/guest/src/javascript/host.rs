@@ -7,8 +7,9 @@ use std::rc::Rc;
 use rustix::io::Errno;
 use vfs::{Caller, FileSystem, OpenFile};
 
+use super::jobs::Jobs;
 use crate::streams::Stream;
-use crate::world::World;
+use crate::world::{Around, World};
 
 /// What stands behind the operations of one program.
 #[derive(Debug)]
@@ -22,6 +23,7 @@ pub(super) struct Host {
     pub(super) exit: Cell<Option<i32>>,
     /// With what it ends when nothing is left.
     pub(super) status: Cell<i32>,
+    pub(super) jobs: Jobs,
 }
 
 /// What a number stands for.
@@ -42,6 +44,7 @@ impl Host {
             world: RefCell::new(world),
             exit: Cell::new(None),
             status: Cell::new(0),
+            jobs: Jobs::default(),
         }
     }
 
@@ -63,6 +66,14 @@ impl Host {
             (FIRST_FILE..).find(|number| !open.contains_key(number)).ok_or(Errno::MFILE)?;
         open.insert(number, Rc::new(file));
         Ok(number)
+    }
+
+    /// Whether the program may use what is around this process.
+    pub(super) fn around(&self) -> Result<(), Errno> {
+        match self.world.borrow().around {
+            Around::ThisProcess => Ok(()),
+            Around::Nothing => Err(Errno::ACCESS),
+        }
     }
 
     fn most(&self) -> u32 {

@@ -12,6 +12,7 @@ use sha2::Digest as _;
 use super::answer::{Answer, Outcome, Told, bytes_of, number};
 use super::files::operations;
 use super::host::Host;
+use super::typescript::{self, Refused, Why};
 use crate::processor::{duration, used_by_thread};
 use crate::streams::Stream;
 
@@ -64,12 +65,27 @@ pub(super) fn add_to(native: &Object<'_>, host: &Rc<Host>) -> rquickjs::Result<(
             let bytes = bytes_of(&text, true)?;
             Ok(Answer::Text(String::from_utf8_lossy(&bytes).into_owned()))
         };
+        "strip"(text: String) Ok(match typescript::strip(&text) {
+            Ok(text) => Answer::Text(text),
+            Err(Refused { line, column, why }) => {
+                let (kind, what) = match why {
+                    Why::Syntax(what) => (0, what),
+                    Why::NotErasable(what) => (1, what),
+                };
+                let place = [number(line as u64), number(column as u64), number(kind)];
+                Answer::List(place.into_iter().chain([text_of(what)]).collect())
+            }
+        });
         "isValid"(text: String) {
             let is = std::str::from_utf8(&bytes_of(&text, true)?).is_ok();
             Ok(Answer::Number(f64::from(u8::from(is))))
         };
     }
     Ok(())
+}
+
+fn text_of(text: &str) -> Answer {
+    Answer::Text(text.to_owned())
 }
 
 fn text(bytes: &[u8]) -> Answer {

@@ -100,6 +100,9 @@ fn interpreter_of(code: &str) -> Vec<String> {
     match extension.map(|(_, extension)| extension) {
         Some("py") => vec!["python3".to_owned()],
         Some("js" | "mjs") => vec!["node".to_owned()],
+        // Run by what runs guests, without a runtime of their own.
+        Some("wasm") => vec!["stockade".to_owned(), "wasm".to_owned()],
+        Some("ts" | "mts" | "cts") => vec!["stockade".to_owned(), "js".to_owned()],
         _ => Vec::new(),
     }
 }

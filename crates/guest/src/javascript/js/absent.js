@@ -1,4 +1,4 @@
-// What Node has and a guest has not: other programs, the network, threads, addons. The modules are there, because packages
+// What Node has and a guest has not: sockets, servers, threads, addons. The modules are there, because packages
 // ask for them without using them; whoever uses one is told.
 (function (native, internal) {
   'use strict';
@@ -13,7 +13,6 @@
     internal.builtins.set(name, made);
     return made;
   }
-  module_('child_process', ['exec', 'execFile', 'execFileSync', 'execSync', 'fork', 'spawn', 'spawnSync'], ['ChildProcess']);
   module_('net', ['connect', 'createConnection', 'createServer'], ['Server', 'Socket', 'Stream'], { isIP: (text) => (/^(\d{1,3}\.){3}\d{1,3}$/.test(text) ? 4 : /^[0-9a-f:.]*:[0-9a-f:.]*$/i.test(text) ? 6 : 0), isIPv4: (text) => /^(\d{1,3}\.){3}\d{1,3}$/.test(text), isIPv6: (text) => /^[0-9a-f:.]*:[0-9a-f:.]*$/i.test(text) });
   module_('tls', ['connect', 'createServer', 'createSecureContext'], ['TLSSocket', 'Server']);
   const methods = ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT'];

@@ -172,6 +172,11 @@
     aborted = false; reason = undefined; onabort = null;
     throwIfAborted() { if (this.aborted) throw this.reason; }
     static abort(reason) { const controller = new AbortController(); controller.abort(reason); return controller.signal; }
+    static any(signals) {
+      const controller = new AbortController();
+      for (const signal of signals) { if (signal.aborted) { controller.abort(signal.reason); break; } signal.addEventListener('abort', () => controller.abort(signal.reason), { once: true }); }
+      return controller.signal;
+    }
     static timeout(delay) {
       const controller = new AbortController();
       setTimeout(() => controller.abort(new DOMException('The operation was aborted due to timeout', 'TimeoutError')), delay).unref();

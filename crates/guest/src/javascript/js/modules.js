@@ -143,13 +143,25 @@
     return { file: fs.realpathSync(file) };
   }
 
+  const isTypeScript = (file) => /\.[cm]?ts$/.test(file);
   function isModuleFile(file) {
-    if (file.endsWith('.mjs')) return true;
-    if (!file.endsWith('.js')) return false;
+    if (file.endsWith('.mjs') || file.endsWith('.mts')) return true;
+    if (!file.endsWith('.js') && !file.endsWith('.ts')) return false;
     const found = packageOf(file);
     return Boolean(found && found.content.type === 'module');
   }
-  function source(file) { return checked(native.readText(file), 'open', file).replace(/^\ufeff/, '').replace(/^#!.*/, ''); }
+  function source(file) {
+    const text = checked(native.readText(file), 'open', file).replace(/^\ufeff/, '').replace(/^#!.*/, '');
+    return isTypeScript(file) ? stripped(text, file) : text;
+  }
+  function stripped(text, file) {
+    if (/\/node_modules\//.test(file)) throw coded(Error, 'ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING', `Stripping types is currently unsupported for files under node_modules, for "${internal.pathToFileURL(file).href}"`);
+    const made = native.strip(text);
+    if (typeof made === 'string') return made;
+    const [line, column, isKnown, what] = made, place = `${file}:${line}:${column}`;
+    if (isKnown) throw coded(SyntaxError, 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX', `${place}: ${what} is more than a type, and types alone are stripped`);
+    throw coded(SyntaxError, 'ERR_INVALID_TYPESCRIPT_SYNTAX', `${place}: expected ${what}`);
+  }
 
   function Module(id = '', parent) {
     this.id = id; this.path = path.dirname(id); this.exports = {}; this.filename = null; this.loaded = false; this.children = []; this.paths = [];
@@ -254,7 +266,7 @@
     process.argv = [process.execPath, file, ...words.slice(1)];
     if (!isModuleFile(file) && !file.endsWith('.json')) {
       const text = source(file);
-      const says = file.endsWith('.cjs') || (packageOf(file) || { content: {} }).content.type !== undefined;
+      const says = /\.c[jt]s$/.test(file) || (packageOf(file) || { content: {} }).content.type !== undefined;
       if (!says && /^\s*(import|export)\b/m.test(text)) { try { native.compile(wrapper[0] + text + wrapper[1], file); } catch (error) { if (error instanceof SyntaxError) asModules.add(file); } }
     }
     if (isModuleFile(file) || asModules.has(file)) { native.compile('(name) => import(name)', '/[main]')(file).catch((error) => { throwLater(error); }); return; }

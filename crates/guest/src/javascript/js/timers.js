@@ -3,7 +3,7 @@
   'use strict';
   const { badArgument, coded } = internal.errors;
   const now = () => { const [seconds, nanoseconds] = native.monotonic(); return seconds * 1000 + nanoseconds / 1e6; };
-  let lastId = 0, timers = [], immediates = [], ticks = [], pending = [], waiting = 0;
+  let lastId = 0, timers = [], immediates = [], ticks = [], pending = [];
   const byId = new Map();
 
   function check(callback) { if (typeof callback !== 'function') throw badArgument('callback', 'of type function', callback); }
@@ -61,6 +61,7 @@
   const queue = [];
   function turn() {
     if (queue.length === 0) {
+      if (internal.jobs.count() > 0) { const done = native.takeJob(0); if (done !== 0) internal.jobs.finish(done); }
       const time = now();
       while (timers.length > 0 && timers[0]._at <= time) {
         const timer = timers.shift();
@@ -77,6 +78,14 @@
     }
     if (queue.length > 0) { queue.shift()(); return 0; }
     const first = timers.find((timer) => timer._kept);
+    if (internal.jobs.count() > 0) {
+      // Whatever comes first: what came of one, or the time of a timer. Input is looked at in between.
+      const most = timers.length > 0 ? Math.max(timers[0]._at - now(), 0) : -1, reads = internal.wantsInput();
+      const done = native.takeJob(reads && !(most >= 0 && most < 10) ? 10 : most);
+      if (done !== 0) internal.jobs.finish(done);
+      else if (reads && native.waitForInput(0) === 1) internal.readInput();
+      return 0;
+    }
     if (internal.wantsInput()) {
       // Whatever comes first: input, or the time of a timer.
       const most = first === undefined ? -1 : Math.max(timers[0]._at - now(), 0);
@@ -84,7 +93,6 @@
       return 0;
     }
     if (first === undefined) {
-      if (waiting > 0) return 1;
       return internal.leave && internal.leave() ? 0 : -1;
     }
     return Math.max(timers[0]._at - now(), 0.05);

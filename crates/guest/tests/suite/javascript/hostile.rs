@@ -172,3 +172,58 @@ fn ends_are_told() {
         assert!(complaint.contains(error), "{source}: {complaint}");
     }
 }
+
+/// A21, A25: a million files are more than there may be, and links lead round in circles or nowhere else.
+#[test]
+fn files_and_links_are_bounded() {
+    let limits = vfs::Limits { max_inodes: 2000, ..vfs::Limits::default() };
+    let engine: std::sync::Arc<dyn vfs::Engine> =
+        std::sync::Arc::new(vfs::Memory::new(&vfs::Caller::root(), 0o755, limits));
+    let (end, shown, complaint) = run(
+        &("memory", engine, None),
+        "const fs = require('fs'); let count = 0;
+         try { for (; count < 1e6; count++) fs.writeFileSync(`/work/${count}`, ''); } catch (error) { console.log(error.code, count > 1000 && count < 2000); }
+         for (let at = 0; at < 100; at++) fs.unlinkSync(`/work/${at}`);
+         const tell = (act) => { try { console.log(act()); } catch (error) { console.log(error.code); } };
+         fs.symlinkSync('b', 'a'); fs.symlinkSync('a', 'b'); tell(() => fs.readFileSync('a')); tell(() => fs.realpathSync('a'));
+         fs.symlinkSync('../../../../secret', 'out'); tell(() => fs.readFileSync('out', 'utf8')); tell(() => fs.realpathSync('out'));
+         for (let at = 0; at < 50; at++) fs.symlinkSync(at === 0 ? '/secret' : `l${at - 1}`, `l${at}`); tell(() => fs.readFileSync('l39', 'utf8')); tell(() => fs.readFileSync('l45'));
+         tell(() => fs.linkSync('/work', 'hard')); tell(() => fs.renameSync('/work', '/work/inside')); tell(() => fs.mkdirSync('x/'.repeat(3000)));
+         tell(() => fs.readFileSync('nul\\0byte')); tell(() => fs.symlinkSync('x'.repeat(5000), 'long')); tell(() => fs.rmSync('.', { recursive: true }));",
+        |_| {},
+    );
+    assert_eq!(end, End::Exited(0), "{complaint}");
+    let lines: Vec<&str> = shown.lines().collect();
+    assert_eq!(lines[..7], ["ENOSPC true", "ELOOP", "ELOOP", "secret", "/secret", "secret", "ELOOP"]);
+    assert!(lines[7..].iter().all(|line| line.starts_with('E')), "{shown}");
+}
+
+/// A25: calls of the host end with the program's time as well.
+#[test]
+fn long_calls_end_with_the_time() {
+    for source in [
+        "const all = Buffer.alloc(8 << 20); for (;;) require('crypto').createHash('sha512').update(all).digest();",
+        "const fs = require('fs'); fs.writeFileSync('large', Buffer.alloc(4 << 20)); for (;;) fs.readFileSync('large');",
+        "const text = '(a:b=c)=>'.repeat(3000); require('fs').writeFileSync('x.cts', text); for (;;) try { require('./x.cts'); } catch {}",
+    ] {
+        let begun = Instant::now();
+        let (end, _, complaint) = end_of(source);
+        assert_eq!(end, End::Reached(Limit::Cpu), "{source}: {complaint}");
+        assert!(begun.elapsed() < testing::slowly(Duration::from_secs(5)), "{source}");
+    }
+}
+
+/// A1: without a word of whoever made its world a program starts nothing and asks nobody.
+#[test]
+fn nothing_is_around_a_program_without_a_word() {
+    let (end, shown, complaint) = end_of(
+        "const { spawnSync, exec } = require('child_process');
+         console.log(spawnSync('/bin/true').error.code); exec('true', (error) => console.log(error.code));
+         fetch('http://127.0.0.1:9/').catch((error) => console.log(error.cause.code));
+         fetch('data:text/plain,a%20b').then((answer) => answer.text()).then(console.log);",
+    );
+    assert_eq!(end, End::Exited(0), "{complaint}");
+    let mut lines: Vec<&str> = shown.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["EACCES", "EACCES", "EACCES", "a b"]);
+}

@@ -1,0 +1,123 @@
+//! The words that `stockade-guest` is started with. Reads them and nothing else.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use guest::GuestLimits;
+use guest::wasm::CodeDigest;
+
+/// What is to be run, and how.
+pub(crate) struct Order {
+    pub(crate) language: Language,
+    pub(crate) limits: GuestLimits,
+    /// Where the code of the module may lie that whoever started this had compiled.
+    pub(crate) code: Code,
+    /// The program, and what it is given.
+    pub(crate) words: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Language {
+    Wasm,
+    JavaScript,
+    /// Nothing is run: a module comes in, its code goes out.
+    Compile,
+}
+
+/// Code from an earlier run. It is whoever started this process that vouches for the digest, as for every other word.
+#[derive(Default)]
+pub(crate) struct Code {
+    pub(crate) path: Option<PathBuf>,
+    pub(crate) digest: Option<CodeDigest>,
+    /// The SHA-256 of the module that it was compiled from.
+    pub(crate) of: Option<CodeDigest>,
+}
+
+impl Order {
+    /// What these words ask for, or why they ask for nothing.
+    pub(crate) fn read(words: Vec<OsString>) -> Result<Self, String> {
+        let usage = |why: String| format!("{why}; see `stockade-guest --help`");
+        let nothing = || usage("there is no program to run".to_owned());
+        let mut limits = GuestLimits::default();
+        let mut code = Code::default();
+        let mut words = words.into_iter();
+        let language = loop {
+            let word = words.next().ok_or_else(nothing)?;
+            match word.to_str() {
+                Some("wasm") => break Language::Wasm,
+                Some("js") => break Language::JavaScript,
+                Some("compile") => break Language::Compile,
+                Some(option) if OPTIONS.contains(&option) => {
+                    let value = words.next();
+                    let value = value.ok_or_else(|| usage(format!("`{option}` needs a value")))?;
+                    set(&mut limits, &mut code, option, value).map_err(usage)?;
+                }
+                _ => return Err(usage(format!("`{}` is not known", word.display()))),
+            }
+        };
+        let words: Vec<OsString> = words.collect();
+        match (language, words.is_empty()) {
+            (Language::Compile, false) => Err(usage("`compile` reads its input".to_owned())),
+            (Language::Wasm | Language::JavaScript, true) => Err(nothing()),
+            _ => Ok(Self { language, limits, code, words }),
+        }
+    }
+}
+
+fn set(
+    limits: &mut GuestLimits,
+    code: &mut Code,
+    option: &str,
+    value: OsString,
+) -> Result<(), String> {
+    if option == "--code" {
+        code.path = Some(value.into());
+        return Ok(());
+    }
+    let text = value.to_str().ok_or_else(|| format!("`{}` is no text", value.display()))?;
+    let number = || text.parse::<u64>().map_err(|_| format!("`{text}` is not a number"));
+    let digest =
+        || CodeDigest::from_digits(text).ok_or_else(|| format!("`{text}` is not a SHA-256"));
+    match option {
+        "--max-memory" => limits.max_memory = number()?,
+        "--max-stack" => limits.max_stack = number()?,
+        "--max-cpu" => limits.max_cpu = Some(Duration::from_secs(number()?)),
+        "--code-digest" => code.digest = Some(digest()?),
+        "--code-of" => code.of = Some(digest()?),
+        _ if text != VERSION => {
+            return Err(format!(
+                "this is version {VERSION}, and `stockade` is version {text}: install both from the \
+                 same release"
+            ));
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+const OPTIONS: &[&str] = &[
+    "--max-memory",
+    "--max-stack",
+    "--max-cpu",
+    "--of-version",
+    "--code",
+    "--code-digest",
+    "--code-of",
+];
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub(crate) const USAGE: &str = "\
+usage: stockade-guest [OPTION…] wasm|js FILE [ARGUMENT…]
+       stockade-guest compile <MODULE >CODE
+
+Runs a WASM module (WASI preview 1), a JavaScript or a TypeScript program over the files of this root.
+`stockade wasm` and `stockade js` start it inside a cage.
+
+  --max-memory BYTES   of its linear memories or its heap (1073741824)
+  --max-stack BYTES    of its calls (1048576)
+  --max-cpu SECONDS    of processor time
+  --of-version TEXT    end unless this is that version
+  --code FILE          what the module was compiled to, if it has this digest and was made of that
+  --code-digest HEX    module; else the module is compiled anew
+  --code-of HEX
+";

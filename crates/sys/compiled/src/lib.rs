@@ -1,0 +1,81 @@
+//! Loads the machine code of WASM modules that were compiled before. To load code is to run it: nothing is loaded but bytes
+//! with the digest that whoever had them compiled has noted. A crate of its own beside `sys`, so that only the program that
+//! runs guests is linked with an engine.
+//!
+//! Never reads a file and never decides where a digest comes from.
+#![allow(unsafe_code)]
+
+use sha2::{Digest as _, Sha256};
+use wasmtime::{Engine, Module};
+
+#[cfg(test)]
+mod tests;
+
+/// The SHA-256 of code, from somebody who has seen it come out of the compiler. Holding one says that whoever wrote it down
+/// is trusted with the code: it must never come from a file or a word that a guest can write.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct CodeDigest([u8; 32]);
+
+/// Why code was not loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// Somebody has changed it.
+    #[error("it is not the code that was compiled")]
+    Different,
+    /// Another version or other settings of the engine have made it.
+    #[error("the engine does not take it: {0}")]
+    Refused(String),
+}
+
+impl CodeDigest {
+    /// The digest of code that has just been compiled.
+    pub fn of(code: &[u8]) -> Self {
+        Self(Sha256::digest(code).into())
+    }
+
+    /// The one that 64 digits spell.
+    pub fn from_digits(digits: &str) -> Option<Self> {
+        let digits = digits.as_bytes();
+        let mut bytes = [0; 32];
+        if digits.len() != bytes.len() * 2 {
+            return None;
+        }
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+            let pair = std::str::from_utf8(pair).ok()?;
+            if !pair.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f')) {
+                return None;
+            }
+            *byte = u8::from_str_radix(pair, 16).ok()?;
+        }
+        Some(Self(bytes))
+    }
+}
+
+impl std::fmt::Display for CodeDigest {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+    }
+}
+
+impl std::fmt::Debug for CodeDigest {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "CodeDigest({self})")
+    }
+}
+
+/// The module whose code this is.
+///
+/// # Errors
+///
+/// If it is not the code with this digest, or another engine's.
+pub fn load(engine: &Engine, code: &[u8], expected: CodeDigest) -> Result<Module, LoadError> {
+    if CodeDigest::of(code) != expected {
+        return Err(LoadError::Different);
+    }
+    // SAFETY: `deserialize` takes only what `Engine::precompile_module` has returned, unmodified. The comparison above proves
+    // that the bytes are those whose digest was noted when they came out of it; they are in memory of this process that
+    // nobody else writes to, and `deserialize` copies them before it returns. Code of another version or with other
+    // settings is refused by the engine itself.
+    let module = unsafe { Module::deserialize(engine, code) };
+    module.map_err(|error| LoadError::Refused(format!("{error:#}")))
+}
