@@ -3,14 +3,14 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "telling results on standard output is what it is for")]
 
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use guest::World;
-use guest::wasm::Wasm;
+use guest::wasm::{CodeDigest, Wasm};
 use measures::statistics::Spread;
 use vfs::{Caller, FileSystem, Limits, Memory};
 
@@ -58,12 +58,121 @@ fn measure(rounds: usize) -> io::Result<()> {
         "compiled hello.wasm",
         (0..rounds).map(|_| timed(|| wasm.run(&module, world()))).collect(),
     )?;
+    let large = large_module();
+    println!("a module of {} KiB", large.len() / 1024);
+    let few = rounds.min(5);
+    told("compiling it", (0..few).map(|_| timed(|| wasm.compile(&large))).collect())?;
+    let code = guest::wasm::precompile(&large).map_err(io::Error::other)?;
+    let digest = CodeDigest::of(&code);
+    println!("  {} KiB of code", code.len() / 1024);
+    told("loading what it was compiled to", (0..few).map(|_| timed(|| wasm.load(&code, digest))).collect())?;
+    std::fs::write(place.path().join("large.wasm"), &large)?;
+    for runner in runners(&guest, &stockade, "wasm") {
+        let times = (0..few).map(|_| run(place.path(), &runner, "large.wasm"));
+        told(&format!("from nothing to its end by {}", runner.name), times.collect())?;
+    }
+    tree(&place.path().join("tree"))?;
+    std::fs::write(place.path().join("walk.js"), WALK)?;
+    println!("10,000 files of a tree listed, looked at and read");
+    for runner in runners(&guest, &stockade, "js") {
+        told(runner.name, (0..few).map(|_| run(place.path(), &runner, "walk.js")).collect())?;
+    }
+    living(place.path(), &guest, &stockade)?;
     println!("1,000 files made, written, looked at, listed, read and removed");
     for runner in runners(&guest, &stockade, "js") {
         let times = (0..rounds.min(5)).map(|_| run(place.path(), &runner, "files.js"));
         told(runner.name, times.collect())?;
     }
     told("in this process, in memory", (0..rounds.min(5)).map(|_| javascript(FILES)).collect())
+}
+
+/// A hundred directories with a hundred files each.
+fn tree(place: &Path) -> io::Result<()> {
+    for directory in 0..100 {
+        let directory = place.join(directory.to_string());
+        std::fs::create_dir_all(&directory)?;
+        for file in 0..100 {
+            std::fs::write(directory.join(file.to_string()), "text of a file")?;
+        }
+    }
+    Ok(())
+}
+
+/// What guests hold that wait: all memory that is theirs alone, and their part of what they share.
+fn living(place: &Path, guest: &Path, stockade: &Path) -> io::Result<()> {
+    std::fs::write(place.join("wait.js"), "console.log('waits'); setTimeout(() => {}, 60000);")?;
+    println!("memory of each that waits, KiB");
+    for (runner, counts) in runners(guest, stockade, "js").iter().zip([[1, 100], [1, 20], [1, 20]]) {
+        for count in counts {
+            let mut all = Vec::new();
+            for _ in 0..count {
+                all.push(wait(place, runner)?);
+            }
+            let kib: u64 = all.iter().map(|child| proportional(child.id())).sum();
+            println!("  {:40} {count:4} at once {:8}", runner.name, kib / count);
+            for child in &mut all {
+                child.kill()?;
+                child.wait()?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Starts one, and returns when it has said so.
+fn wait(place: &Path, runner: &Runner) -> io::Result<Child> {
+    let (first, rest) = runner.words.split_first().ok_or(io::ErrorKind::NotFound)?;
+    let mut command = Command::new(first);
+    command.args(rest).arg("wait.js").current_dir(place).stdout(Stdio::piped());
+    let mut child = command.spawn()?;
+    let mut said = [0; 5];
+    let output = child.stdout.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+    output.read_exact(&mut said)?;
+    Ok(child)
+}
+
+/// Of a process and those that it has started.
+fn proportional(pid: u32) -> u64 {
+    let read = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
+    let own = read("smaps_rollup");
+    let own = own.lines().find_map(|line| line.strip_prefix("Pss:")?.split_whitespace().next()?.parse().ok());
+    let children = read(&format!("task/{pid}/children"));
+    let below = children.split_whitespace().filter_map(|child| child.parse().ok()).map(proportional);
+    own.unwrap_or(0) + below.sum::<u64>()
+}
+
+/// Functions that compute, five megabytes of them, and a program that calls one.
+fn large_module() -> Vec<u8> {
+    // (global.set 0 (i32.mul (global.get 0) (i32.const 9))), again and again: nothing is known ahead.
+    let turn = [0x23, 0, 0x41, 9, 0x6c, 0x24, 0];
+    let mut body = vec![0];
+    (0..200).for_each(|_| body.extend(turn));
+    body.push(0x0b);
+    let functions = 5 * 1024 * 1024 / (body.len() + 2);
+    let mut code = leb(functions);
+    for _ in 0..functions {
+        code.extend(leb(body.len()));
+        code.extend(&body);
+    }
+    let section = |id: u8, content: &[u8]| [&[id], leb(content.len()).as_slice(), content].concat();
+    let types = section(1, &[1, 0x60, 0, 0]);
+    let of_type = section(3, &[leb(functions), vec![0; functions]].concat());
+    let global = section(6, &[1, 0x7f, 1, 0x41, 1, 0x0b]);
+    let exports = section(7, b"\x01\x06_start\0\0");
+    [&b"\0asm\x01\0\0\0"[..], &types, &of_type, &global, &exports, &section(10, &code)].concat()
+}
+
+fn leb(mut number: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    loop {
+        let low = u8::try_from(number & 0x7f).unwrap_or_default();
+        number >>= 7;
+        if number == 0 {
+            bytes.push(low);
+            return bytes;
+        }
+        bytes.push(low | 0x80);
+    }
 }
 
 /// Those that are there.
@@ -130,6 +239,21 @@ const USAGE: &str = "\
 usage: stockade-bench-guest [ROUNDS]
 
 `stockade` and `stockade-guest` are taken from beside it, built as it is; `node` from the path.";
+
+/// What a tool that looks for something does.
+const WALK: &str = "
+const fs = require('fs'), path = require('path');
+let size = 0;
+function walk(at) {
+  for (const entry of fs.readdirSync(at, { withFileTypes: true })) {
+    const full = path.join(at, entry.name);
+    if (entry.isDirectory()) walk(full);
+    else { size += fs.statSync(full).size; size += fs.readFileSync(full, 'utf8').length; }
+  }
+}
+walk('tree');
+if (size !== 280000) throw new Error(String(size));
+";
 
 /// What an everyday script does.
 const FILES: &str = "
