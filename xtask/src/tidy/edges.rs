@@ -32,6 +32,22 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     ("snapshot", &["plan", "policy", "session", "store", "vfs"]),
     ("remote", &["vfs"]),
+    ("credentials", &["fileserver", "plan", "policy", "state"]),
+    (
+        "files",
+        &[
+            "credentials",
+            "fileserver",
+            "mounts",
+            "plan",
+            "policy",
+            "remote",
+            "session",
+            "store",
+            "vfs",
+            "workspace",
+        ],
+    ),
     ("policy", &["plan", "walls"]),
     ("manifest", &["plan", "policy"]),
     ("jail", &["plan", "sys", "walls"]),
@@ -55,6 +71,7 @@ const EDGES: &[(&str, &[&str])] = &[
         &[
             "aftermath",
             "audit",
+            "credentials",
             "fileserver",
             "gate",
             "jail",
@@ -77,7 +94,10 @@ const EDGES: &[(&str, &[&str])] = &[
     ("advice", &["aftermath", "cage", "gate", "jail", "plan", "policy"]),
     (
         "daemon",
-        &["advice", "audit", "cage", "jail", "plan", "policy", "probe", "review", "sys", "walls"],
+        &[
+            "advice", "audit", "cage", "files", "jail", "plan", "policy", "probe", "review", "sys",
+            "walls",
+        ],
     ),
     (
         "cli",
@@ -88,6 +108,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "audit",
             "cage",
             "daemon",
+            "files",
             "fileserver",
             "gate",
             "harness",

@@ -83,7 +83,10 @@ fn a_session_in_use_stays() {
     let mut child = command.spawn().unwrap();
     let mut here = [0; 4];
     std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut here).unwrap();
-    ask(&place, "snapshot save two --session work").expect_code(125).says("still in use");
+    ask(&place, "snapshot save two --session work")
+        .expect_code(125)
+        .says("still in use")
+        .says("`stockade run --session work`");
     ask(&place, "snapshot restore one --session work").expect_code(125).says("still in use");
     drop(child.stdin.take());
     child.wait().unwrap();
