@@ -24,7 +24,10 @@ fn files_of_a_session_go_in_and_out() {
     .unwrap();
     let flags = ["--cow", ".", "--session", "work"];
     place
-        .shell(&flags, "rm gone; echo changed > one; mkdir d; echo s > /scratch/s; ln -s /etc d/out")
+        .shell(
+            &flags,
+            "rm gone; echo changed > one; mkdir d; echo s > /scratch/s; ln -s /etc d/out",
+        )
         .expect_code(0);
     let listed = fs_of(&place, "ls work:");
     listed.expect_code(0).prints("-rw-r--r--").prints(" one\n").prints(" d/\n");
@@ -56,15 +59,20 @@ fn files_of_a_session_go_in_and_out() {
     assert!(place.project.join("out/local/tool").exists());
     assert!(!place.project.join("out/out").exists());
     fs_of(&place, "get work:d/local/tool one").expect_code(1).says("already");
-    let json = fs_of(&place, "get --json --overwrite work:d/local/tool one").expect_code(0).stdout.clone();
+    let json =
+        fs_of(&place, "get --json --overwrite work:d/local/tool one").expect_code(0).stdout.clone();
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!((&json["files"], &json["bytes"]), (&1.into(), &19.into()));
     fs_of(&place, "rm work:d").expect_code(1).says("is a directory");
     fs_of(&place, "rm -r work:d").expect_code(0);
     let json = fs_of(&place, "ls --json work:").expect_code(0).stdout.clone();
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
-    let names: Vec<&str> =
-        json["entries"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> = json["entries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["name"].as_str().unwrap())
+        .collect();
     assert!(names.contains(&"p") && !names.contains(&"d"), "{names:?}");
     fs_of(&place, "ls none:").expect_code(1).says("there is no session `none`");
     fs_of(&place, "ls work").expect_code(2).says("SESSION:PATH");
@@ -95,7 +103,7 @@ fn a_view_in_use_is_only_read() {
 #[test]
 fn homes_and_sources_are_worked_with() {
     let place = Place::new();
-    place.default_cage("fs = [{ cow = \".\" }]\nhome = \"keep\"");
+    place.default_cage("fs = [{ cow = \".\" }]\nhome = \"kept\"");
     place.shell(&["--session", "work"], "echo mine > ~/.kept; echo x > a").expect_code(0);
     let home = place.home.display();
     fs_of(&place, &format!("cat work:{home}/.kept")).expect_code(0).prints("mine\n");
