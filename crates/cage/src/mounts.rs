@@ -3,6 +3,7 @@
 
 use std::ffi::CString;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -10,7 +11,9 @@ use std::time::{Duration, Instant};
 use credentials::Stores;
 use fileserver::control::{COMMAND, Channel, Order, ServerReport, Task, TaskSource};
 use jail::Child;
-use plan::{GuestPath, MountOp, Plan, RemoteStore, Served, ServedFrom};
+use plan::{
+    Bind, BindPurpose, GuestPath, HostPath, MountOp, Plan, RemoteStore, Served, ServedFrom,
+};
 use policy::Limits;
 use policy::shown::shown;
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -157,6 +160,16 @@ impl FileServer {
                 // Before anything is started: what is missing is known by now.
                 let stores = Stores::of_this_process().map_err(|why| problem(&at, why))?;
                 stores.check(store).map_err(|why| problem(&at, why))?;
+                let files = stores.files(store).map_err(|why| problem(&at, why))?;
+                if let Some(seen) = files.iter().find(|path| is_shown(plan, path)) {
+                    let seen = shown(seen.display());
+                    return Err(problem(
+                        &at,
+                        format!(
+                            "the cage could read its credential in `{seen}`: keep it beside your configuration, or hide it"
+                        ),
+                    ));
+                }
                 let source = stores.source(store);
                 asked = Some((store.clone(), stores));
                 (source, None)
@@ -292,6 +305,21 @@ fn wait(descriptor: BorrowedFd<'_>, end: Instant) -> Result<(), Errno> {
             Err(errno) => return Err(errno),
         }
     }
+}
+
+/// Whether a cage has what the host has at a path, by the last of its mounts that covers it.
+fn is_shown(plan: &Plan, path: &Path) -> bool {
+    let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let Ok(path) = HostPath::new(real.into_os_string()) else { return false };
+    let at = GuestPath::same_as(&path);
+    let covers = |operation: &&MountOp| {
+        if operation.is_mount() { at.is_within(operation.at()) } else { at == *operation.at() }
+    };
+    let covering = plan.walls.mounts.iter().rfind(covers);
+    let is_own = |bind: &Bind| matches!(bind.purpose, BindPurpose::Scratch | BindPurpose::Home);
+    covering.is_some_and(|operation| {
+        operation.overlay().is_some() || operation.bind().is_some_and(|bind| !is_own(bind))
+    })
 }
 
 fn problem(at: &GuestPath, why: impl ToString) -> SpawnError {

@@ -41,6 +41,11 @@ impl AwsFiles {
         }
     }
 
+    /// The file of keys.
+    pub(crate) fn credentials(&self) -> &Path {
+        &self.credentials
+    }
+
     /// Whether there is a file of keys.
     pub(crate) fn are_there(&self) -> bool {
         self.credentials.exists()

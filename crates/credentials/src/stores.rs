@@ -111,6 +111,27 @@ impl Stores {
         }
     }
 
+    /// The files that the credential of a store is read from: for whoever sees to it that no cage has them.
+    ///
+    /// # Errors
+    /// What is missing.
+    pub fn files(&self, store: &RemoteStore) -> Result<Vec<PathBuf>, CredentialError> {
+        let references = match self.parts(store)? {
+            Parts::Profile(files) => return Ok(vec![files.credentials().to_owned()]),
+            Parts::S3 { key_id, key, token } => [key_id, key].into_iter().chain(token).collect(),
+            Parts::Azure { key, .. } => vec![key],
+            Parts::AccessToken(token) => vec![token],
+            Parts::RefreshToken { client_id, client_secret, refresh_token } => {
+                vec![client_id, client_secret, refresh_token]
+            }
+        };
+        let file = |reference| match reference {
+            Reference::File(path) => Some(path),
+            Reference::Variable(_) | Reference::Command(_) => None,
+        };
+        Ok(references.into_iter().filter_map(file).collect())
+    }
+
     /// The credential of a store.
     ///
     /// # Errors

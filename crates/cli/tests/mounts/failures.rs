@@ -122,6 +122,8 @@ fn credentials_come_from_the_configuration() {
     }
     let place = Place::new();
     let (drive, _) = drive_server::start();
+    let key = place.home.join(".config/stockade/key");
+    private(&key, behaviour::SECRET);
     private(&place.home.join(".secret"), behaviour::SECRET);
     let text = |token: &str| {
         format!(
@@ -132,7 +134,10 @@ fn credentials_come_from_the_configuration() {
     let flags = ["--ro", "~", "--mount", "/mnt/d=gdrive:root,rw"];
     let run =
         |line: &str| shell(place.stockade().env("CLIENT_SECRET", "client-secret"), &flags, line);
+    // One that the cage could read is refused.
     configured(&place, &text(&format!("file:{}", place.home.join(".secret").display())));
+    run("echo ran").expect_code(122).says("the cage could read its credential");
+    configured(&place, &text(&format!("file:{}", key.display())));
     let line = "echo x > /mnt/d/f; cat /mnt/d/f; ls ~/.config/stockade; env";
     let ended = run(line);
     ended.expect_code(0).prints("x\n");
