@@ -3,10 +3,12 @@
 
 use std::time::Duration;
 
+use aftermath::Note;
 use jail::End;
 use policy::with_causes;
 
 use crate::gatekeeper::Registration;
+use crate::mounts::FileServers;
 use crate::observations::Observations;
 use crate::outcome::{EndReason, Ended};
 use crate::program::{Program, ProgramEnd};
@@ -72,6 +74,17 @@ impl Program {
         if let Err(error) = recorded {
             ended.unrecorded.get_or_insert_with(|| with_causes(&error));
         }
+    }
+
+    /// Waits until what the program wrote to mounts that are served is where it belongs, and tells and records what is not.
+    /// For when its cage is gone.
+    pub(crate) fn wait_for_mounts(&self, files: &FileServers, ended: &mut Ended) {
+        for lost in files.finish() {
+            if let Err(error) = self.recorder.mount_lost(lost) {
+                ended.unrecorded.get_or_insert_with(|| with_causes(&error));
+            }
+        }
+        ended.findings.notes.extend(files.told().into_iter().map(Note::Warning));
     }
 
     /// Removes the control group of a program of which nothing is left. What cannot be removed is swept at

@@ -1,18 +1,21 @@
 //! The supervisor's side of mounts that a process of ours serves: starts one process for each, hands it the descriptor on
 //! which the kernel asks, hears when it ends, and waits for what is late. Never sees a byte of a file.
 
-mod credentials;
-
 use std::ffi::CString;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use credentials::Stores;
 use fileserver::control::{COMMAND, Channel, Order, ServerReport, Task, TaskSource};
 use jail::Child;
-use plan::{GuestPath, MountOp, Plan, RemoteStore, Served, ServedFrom};
+use plan::{
+    Bind, BindPurpose, GuestPath, HostPath, MountOp, Plan, RemoteStore, Served, ServedFrom,
+};
 use policy::Limits;
+use policy::shown::shown;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
@@ -33,9 +36,13 @@ static SERVES: AtomicBool = AtomicBool::new(false);
 /// The processes that serve the mounts of one cage. Dropping it waits until what was written is where it belongs, for
 /// some time, and ends them.
 #[derive(Debug, Default)]
-pub(crate) struct FileServers(Vec<FileServer>);
+pub(crate) struct FileServers {
+    all: Vec<FileServer>,
+    /// What was lost so far.
+    lost: Mutex<Vec<LostMount>>,
+}
 
-/// One that is gone although its cage is not.
+/// One that is gone although its cage is not, or that could not bring everything where it belongs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LostMount {
     /// Which mount.
@@ -47,12 +54,14 @@ pub(crate) struct LostMount {
 #[derive(Debug)]
 struct FileServer {
     at: GuestPath,
-    /// Whose credential it needs.
-    store: Option<RemoteStore>,
+    /// Whose credential it needs, and what is configured about that.
+    store: Option<(RemoteStore, Stores)>,
     control: Channel,
     pidfd: OwnedFd,
     /// Whether it has said all.
     is_silent: Mutex<bool>,
+    /// Whether it was ended because it did not end.
+    was_given_up: AtomicBool,
 }
 
 impl FileServers {
@@ -60,25 +69,23 @@ impl FileServers {
     /// cage is being built.
     pub(crate) fn start(plan: &Plan, sources: &[OwnedFd]) -> Result<Self, SpawnError> {
         let served = plan.walls.mounts.iter().filter_map(MountOp::served);
-        served
-            .map(|served| FileServer::start(plan, served, sources))
-            .collect::<Result<_, _>>()
-            .map(Self)
+        let all = served.map(|served| FileServer::start(plan, served, sources));
+        Ok(Self { all: all.collect::<Result<_, _>>()?, lost: Mutex::default() })
     }
 
     /// Hands over what pid 1 made. When this returns, all of them serve.
     pub(crate) fn serve(&self, child: &mut Child) -> Result<(), SpawnError> {
         let devices = child.take_files()?;
-        if devices.len() != self.0.len() {
+        if devices.len() != self.all.len() {
             return Err(jail::StartError::Vanished.into());
         }
-        let both = || self.0.iter().zip(&devices);
+        let both = || self.all.iter().zip(&devices);
         for (server, (at, device)) in both() {
             if server.at != *at {
                 return Err(jail::StartError::Vanished.into());
             }
             let keys = match &server.store {
-                Some(store) => credentials::keys(store).map_err(|why| server.problem(why))?,
+                Some((store, stores)) => stores.keys(store).map_err(|why| server.problem(why))?,
                 None => fileserver::control::Keys::None,
             };
             let sent = server.control.send(&Order::Serve(keys), &[device.as_fd()]);
@@ -94,17 +101,39 @@ impl FileServers {
 
     /// Readable when [`Self::lost`] has something to tell.
     pub(crate) fn events(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.0.iter().filter(|server| !server.is_silent()).map(|server| server.control.as_fd())
+        self.all.iter().filter(|server| !server.is_silent()).map(|server| server.control.as_fd())
     }
 
     /// Those that have ended since this was last asked.
     pub(crate) fn lost(&self) -> Vec<LostMount> {
-        self.0.iter().filter_map(FileServer::heard_end).collect()
+        let new: Vec<LostMount> = self.all.iter().filter_map(FileServer::heard_end).collect();
+        self.all_lost().extend(new.iter().cloned());
+        new
+    }
+
+    /// Waits until what was written is where it belongs, for some time: for when the cage is gone, and with it the mounts.
+    /// Returns what is lost and was not returned before.
+    pub(crate) fn finish(&self) -> Vec<LostMount> {
+        let end = Instant::now() + LATE;
+        self.all.iter().for_each(|server| server.finish(end));
+        self.lost()
+    }
+
+    /// Everything that was lost, as a person is told it.
+    pub(crate) fn told(&self) -> Vec<String> {
+        let sentence = |lost: &LostMount| {
+            format!("the mount on `{}`: {}", shown(&lost.at), shown(&lost.reason))
+        };
+        self.all_lost().iter().map(sentence).collect()
+    }
+
+    fn all_lost(&self) -> MutexGuard<'_, Vec<LostMount>> {
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether there is none.
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.all.is_empty()
     }
 }
 
@@ -118,6 +147,7 @@ impl FileServer {
                 "only the program `stockade` can serve it; start it with that",
             ));
         }
+        let mut asked = None;
         let (from, directory) = match &served.from {
             ServedFrom::Store { directory, name } => {
                 let opened = sources.get(directory.position());
@@ -128,8 +158,21 @@ impl FileServer {
             }
             ServedFrom::Remote(store) => {
                 // Before anything is started: what is missing is known by now.
-                credentials::keys(store).map_err(|why| problem(&at, why))?;
-                (credentials::source(store), None)
+                let stores = Stores::of_this_process().map_err(|why| problem(&at, why))?;
+                stores.check(store).map_err(|why| problem(&at, why))?;
+                let files = stores.files(store).map_err(|why| problem(&at, why))?;
+                if let Some(seen) = files.iter().find(|path| is_shown(plan, path)) {
+                    let seen = shown(seen.display());
+                    return Err(problem(
+                        &at,
+                        format!(
+                            "the cage could read its credential in `{seen}`: keep it beside your configuration, or hide it"
+                        ),
+                    ));
+                }
+                let source = stores.source(store);
+                asked = Some((store.clone(), stores));
+                (source, None)
             }
         };
         let identity = &plan.walls.identity;
@@ -145,12 +188,9 @@ impl FileServer {
         let pid = spawn(theirs.as_fd()).map_err(failed)?;
         drop(theirs);
         let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::empty()).map_err(failed)?;
-        let store = match &served.from {
-            ServedFrom::Remote(store) => Some(store.clone()),
-            ServedFrom::Store { .. } => None,
-        };
-        let is_silent = Mutex::default();
-        let server = Self { at: at.clone(), store, control, pidfd, is_silent };
+        let (is_silent, was_given_up) = (Mutex::default(), AtomicBool::default());
+        let at_here = at.clone();
+        let server = Self { at: at_here, store: asked, control, pidfd, is_silent, was_given_up };
         let directory: Vec<BorrowedFd<'_>> = directory.into_iter().map(AsFd::as_fd).collect();
         let order = Order::Prepare(Box::new(task));
         server.control.send(&order, &directory).map_err(failed)?;
@@ -190,6 +230,10 @@ impl FileServer {
                 *is_silent = true;
                 return None;
             }
+            Ok(None) | Err(_) if self.was_given_up.load(Ordering::Relaxed) => format!(
+                "what was written last may not be there: it took longer than {} seconds",
+                LATE.as_secs()
+            ),
             Ok(None) | Err(_) => "the process that served it has ended".to_owned(),
         };
         *is_silent = true;
@@ -198,6 +242,17 @@ impl FileServer {
 
     fn is_silent(&self) -> bool {
         *self.is_silent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The mount goes with the cage, and the process with the mount.
+    fn finish(&self, end: Instant) {
+        if wait(self.pidfd.as_fd(), end).is_err() {
+            self.was_given_up.store(true, Ordering::Relaxed);
+            let _gone = sys::signal::send_by_handle(self.pidfd.as_fd(), libc::SIGKILL);
+        }
+        let ended = WaitId::PidFd(self.pidfd.as_fd());
+        while let Err(Errno::INTR) = rustix::process::waitid(ended.clone(), WaitIdOptions::EXITED) {
+        }
     }
 
     fn wait_readable(&self, end: Instant) -> Result<(), Errno> {
@@ -212,16 +267,7 @@ impl FileServer {
 impl Drop for FileServers {
     fn drop(&mut self) {
         let end = Instant::now() + LATE;
-        for server in &self.0 {
-            // The mount goes with the cage, and the process with the mount.
-            if wait(server.pidfd.as_fd(), end).is_err() {
-                let _gone = sys::signal::send_by_handle(server.pidfd.as_fd(), libc::SIGKILL);
-            }
-            let ended = WaitId::PidFd(server.pidfd.as_fd());
-            while let Err(Errno::INTR) =
-                rustix::process::waitid(ended.clone(), WaitIdOptions::EXITED)
-            {}
-        }
+        self.all.iter().for_each(|server| server.finish(end));
     }
 }
 
@@ -259,6 +305,21 @@ fn wait(descriptor: BorrowedFd<'_>, end: Instant) -> Result<(), Errno> {
             Err(errno) => return Err(errno),
         }
     }
+}
+
+/// Whether a cage has what the host has at a path, by the last of its mounts that covers it.
+fn is_shown(plan: &Plan, path: &Path) -> bool {
+    let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let Ok(path) = HostPath::new(real.into_os_string()) else { return false };
+    let at = GuestPath::same_as(&path);
+    let covers = |operation: &&MountOp| {
+        if operation.is_mount() { at.is_within(operation.at()) } else { at == *operation.at() }
+    };
+    let covering = plan.walls.mounts.iter().rfind(covers);
+    let is_own = |bind: &Bind| matches!(bind.purpose, BindPurpose::Scratch | BindPurpose::Home);
+    covering.is_some_and(|operation| {
+        operation.overlay().is_some() || operation.bind().is_some_and(|bind| !is_own(bind))
+    })
 }
 
 fn problem(at: &GuestPath, why: impl ToString) -> SpawnError {

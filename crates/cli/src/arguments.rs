@@ -160,7 +160,7 @@ pub(crate) enum Command {
     Profile(profiles::ProfileArguments),
     /// Show the agents that are built in, or the policy text of one on this host
     AgentProfile(profiles::AgentProfileArguments),
-    /// Serve a virtual file system: to this host's kernel, or to others over 9P
+    /// Work with the files of sessions and stores, or serve a virtual file system to this host's kernel or over 9P
     Fs(filesystem::FsArguments),
     /// Attack a cage with every known escape and show which walls held
     Prove(Box<ProveArguments>),

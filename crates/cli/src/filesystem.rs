@@ -1,11 +1,16 @@
-//! `stockade fs`: virtual file systems for others than cages. Starts no cage.
+//! `stockade fs`: the files of sessions and stores, and virtual file systems for others than cages. Starts no cage.
 
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
+use cage::session::SessionError;
+use cage::state::{Directory, Locations, StateError};
+use files::command::FilesCommand;
+use files::{FilesError, Purpose, Tree};
 use fileserver::{
-    Access, Ended, Foreground, ForegroundError, MountError, NinepServer, Settings, Sharing, Source,
+    Access, Ended, Foreground, ForegroundError, MountError, NinepServer, OneOwner, Settings,
+    Sharing, Source,
 };
 use vfs::{Caller, Engine, FileSystem, Limits, ReadOnly};
 
@@ -15,22 +20,65 @@ use crate::arguments::filesystem::{
 use crate::exit::Exit;
 use crate::failure::{Failure, with_causes};
 use crate::message::Messages;
+use crate::output::print;
 
 /// The command.
 pub(crate) fn fs(arguments: &FsArguments, messages: Messages) -> Result<Exit, Failure> {
     fileserver::hold_as_many_as_may_be();
     match &arguments.command {
+        FsCommand::Files(command) => work(command, messages),
         FsCommand::Mount(arguments) => mount(arguments, messages),
         FsCommand::Serve(arguments) => serve(arguments, messages),
     }
 }
 
+fn work(command: &FilesCommand, messages: Messages) -> Result<Exit, Failure> {
+    let locations = Locations::of_this_process();
+    let state = Directory::open(locations.state.as_ref().ok_or(StateError::NoPlace)?)?;
+    let answer = files::command::run(command, state.path()).map_err(not_done)?;
+    print(&answer.text)?;
+    answer.notes.iter().for_each(|note| messages.note(note));
+    Ok(Exit::Success)
+}
+
+fn not_done(error: FilesError) -> Failure {
+    let exit = match &error {
+        FilesError::Address(_)
+        | FilesError::NotKept(_)
+        | FilesError::Source { .. }
+        | FilesError::Usage(_) => Exit::Usage,
+        FilesError::InUse { .. }
+        | FilesError::Workspace(_)
+        | FilesError::ReadOnly { .. }
+        | FilesError::LinkOut { .. }
+        | FilesError::Session(SessionError::Ending(_) | SessionError::AreaInUse(_)) => {
+            Exit::Refused
+        }
+        FilesError::Missing { .. }
+        | FilesError::Exists { .. }
+        | FilesError::OtherKind { .. }
+        | FilesError::Directory { .. }
+        | FilesError::NotADirectory { .. }
+        | FilesError::TooLarge { .. }
+        | FilesError::Host { .. }
+        | FilesError::Failed { .. }
+        | FilesError::Session(SessionError::NotFound(_)) => Exit::No,
+        FilesError::Session(_)
+        | FilesError::Store(_)
+        | FilesError::FarAway { .. }
+        | FilesError::Output(_)
+        | FilesError::Input(_) => Exit::CannotBuild,
+    };
+    error.help().into_iter().fold(Failure::new(exit, with_causes(&error)), Failure::help)
+}
+
 fn mount(arguments: &FsMountArguments, messages: Messages) -> Result<Exit, Failure> {
-    let (source, engine) = open(&arguments.source)?;
+    let Opened { source, tree, engine } = open(&arguments.source)?;
     let sharing = match (arguments.alone, arguments.shared) {
         (true, _) => Sharing::Alone,
         (_, true) => Sharing::Shared,
-        _ => source.sharing(),
+        _ if tree.as_ref().is_some_and(Tree::is_asked_by_others) => Sharing::Shared,
+        _ => source.as_ref().map_or(Sharing::Alone, Source::sharing),
     };
     let name = arguments.source.source.to_string_lossy().into_owned();
     let wanted = Foreground {
@@ -41,7 +89,11 @@ fn mount(arguments: &FsMountArguments, messages: Messages) -> Result<Exit, Failu
             sharing,
             gather_writes: arguments.gather_writes && sharing == Sharing::Alone,
             threads: usize::from(arguments.threads),
-            most_remembered: source.most_remembered(),
+            most_remembered: source.as_ref().and_then(Source::most_remembered),
+            one_owner: tree
+                .as_ref()
+                .and_then(Tree::owner)
+                .map(|kept| OneOwner { shown: own(), kept }),
             ..Settings::default()
         },
         program: arguments.command.clone(),
@@ -52,14 +104,16 @@ fn mount(arguments: &FsMountArguments, messages: Messages) -> Result<Exit, Failu
             messages.note(&format!("`{name}` is on `{directory}` until this is interrupted"));
         }
     });
-    match ended.map_err(|error| not_served(&error))? {
+    let ended = ended.map_err(|error| not_served(&error))?;
+    tree.map_or(Ok(()), |tree| tree.finish()).map_err(not_done)?;
+    match ended {
         Ended::Unmounted => Ok(Exit::Success),
         Ended::Program(status) => Ok(Exit::Program(status)),
     }
 }
 
 fn serve(arguments: &FsServeArguments, messages: Messages) -> Result<Exit, Failure> {
-    let (_, engine) = open(&arguments.source)?;
+    let Opened { tree, engine, .. } = open(&arguments.source)?;
     let files = FileSystem::new(engine, &Limits::default());
     let address = &arguments.ninep;
     let server = match address.parse::<SocketAddr>() {
@@ -78,21 +132,38 @@ fn serve(arguments: &FsServeArguments, messages: Messages) -> Result<Exit, Failu
     let shown = server.tcp_address().map_or_else(|| address.clone(), |tcp| tcp.to_string());
     messages.note(&format!("9P is on `{shown}` until this is interrupted"));
     fileserver::serve_9p_in_foreground(&server).map_err(|error| not_served(&error))?;
+    tree.map_or(Ok(()), |tree| tree.finish()).map_err(not_done)?;
     Ok(Exit::Success)
 }
 
+/// What is to be served: a file system of this host, or a store.
+struct Opened {
+    source: Option<Source>,
+    tree: Option<Tree>,
+    engine: Arc<dyn Engine>,
+}
+
 /// Opens what is to be served.
-fn open(arguments: &SourceArguments) -> Result<(Source, Arc<dyn Engine>), Failure> {
+fn open(arguments: &SourceArguments) -> Result<Opened, Failure> {
+    let purpose = if arguments.read_only { Purpose::Read } else { Purpose::Write };
+    if let Some(tree) = Tree::of_source(&arguments.source, purpose).map_err(not_done)? {
+        let engine = Arc::clone(tree.engine());
+        return Ok(Opened { source: None, tree: Some(tree), engine });
+    }
     let source = Source::parse(&arguments.source).map_err(|error| {
         Failure::new(Exit::Usage, with_causes(&error))
-            .help("write `memory:`, `dir:PATH` or `overlay:LOWER:UPPER`")
+            .help("write `memory:`, `dir:PATH`, `overlay:LOWER:UPPER`, `store:FILE` or `s3://BUCKET/PREFIX`")
     })?;
     let max_bytes = arguments.size.saturating_mul(1 << 20);
     let engine = source
         .open(&Limits { max_bytes, ..Limits::default() })
         .map_err(|error| Failure::new(Exit::CannotBuild, with_causes(&error)))?;
     let engine = if arguments.read_only { Arc::new(ReadOnly::new(engine)) } else { engine };
-    Ok((source, engine))
+    Ok(Opened { source: Some(source), tree: None, engine })
+}
+
+fn own() -> (u32, u32) {
+    (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw())
 }
 
 fn not_served(error: &ForegroundError) -> Failure {

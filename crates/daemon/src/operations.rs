@@ -6,6 +6,7 @@ mod audit;
 mod cages;
 mod events;
 mod export;
+mod files;
 mod itself;
 mod output;
 mod policy;
@@ -51,6 +52,13 @@ pub(crate) async fn perform(
         Operation::ApplyChanges => review::apply(daemon, request, name).await,
         Operation::DiscardChanges => review::discard(daemon, request, name).await,
         Operation::UndoApply => review::undo(daemon, request, name).await,
+        Operation::ListFiles => files::list(daemon, &request, name).await,
+        Operation::StatFile => files::stat(daemon, &request, name).await,
+        Operation::ReadFile => files::read(daemon, &request, name).await,
+        Operation::WriteFile => files::write(daemon, request, name).await,
+        Operation::RemoveFile => files::remove(daemon, &request, name).await,
+        Operation::MakeDirectory => files::make_directory(daemon, request, name).await,
+        Operation::BatchFiles => files::batch(daemon, request, name).await,
         Operation::SpawnCage => spawn::spawn(daemon, request).await,
         Operation::ListCages => cages::list(daemon, &request),
         Operation::ShowCage => cages::show(daemon, &request, &name),

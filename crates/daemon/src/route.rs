@@ -26,6 +26,13 @@ pub(crate) enum Operation {
     ApplyChanges,
     DiscardChanges,
     UndoApply,
+    ListFiles,
+    StatFile,
+    ReadFile,
+    WriteFile,
+    RemoveFile,
+    MakeDirectory,
+    BatchFiles,
     SpawnCage,
     ListCages,
     ShowCage,
@@ -109,7 +116,7 @@ const fn route(method: Method, path: &'static str, operation: Operation) -> Rout
 }
 
 /// The table.
-pub(crate) static ROUTES: [Route; 38] = [
+pub(crate) static ROUTES: [Route; 45] = [
     route(Method::GET, "/v1/health", Operation::Health),
     route(Method::GET, "/v1/status", Operation::Status),
     route(Method::GET, "/v1/openapi.json", Operation::Document),
@@ -124,6 +131,13 @@ pub(crate) static ROUTES: [Route; 38] = [
     route(Method::POST, "/v1/sessions/{}/apply", Operation::ApplyChanges),
     route(Method::POST, "/v1/sessions/{}/discard", Operation::DiscardChanges),
     route(Method::POST, "/v1/sessions/{}/undo", Operation::UndoApply),
+    route(Method::GET, "/v1/sessions/{}/files", Operation::ListFiles),
+    route(Method::GET, "/v1/sessions/{}/stat", Operation::StatFile),
+    route(Method::GET, "/v1/sessions/{}/file", Operation::ReadFile),
+    route(Method::PUT, "/v1/sessions/{}/file", Operation::WriteFile),
+    route(Method::DELETE, "/v1/sessions/{}/file", Operation::RemoveFile),
+    route(Method::POST, "/v1/sessions/{}/directories", Operation::MakeDirectory),
+    route(Method::POST, "/v1/sessions/{}/batch", Operation::BatchFiles),
     route(Method::POST, "/v1/cages", Operation::SpawnCage),
     route(Method::GET, "/v1/cages", Operation::ListCages),
     route(Method::GET, "/v1/cages/{}", Operation::ShowCage),

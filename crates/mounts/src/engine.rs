@@ -13,9 +13,8 @@ use remote::{
     Azure, AzurePlace, Backend, Drive, DrivePlace, DriveToken, EndpointError, Http, Remote, S3,
     S3Place, Secret, host_and_port,
 };
-use rustix::io::Errno;
 use store::{Store, StoreError};
-use vfs::{Caller, Engine, Limits, Name, ReadOnly};
+use vfs::{Caller, Engine, Limits, ReadOnly};
 
 use crate::dialer::Dialer;
 
@@ -44,7 +43,15 @@ impl Kept {
                 let fault = store.fault().map(|fault| fault.text);
                 fault.or_else(|| synced.err().map(|error| error.to_string()))
             }
-            Self::Remote(remote) => remote.faults().last().map(|fault| fault.text.clone()),
+            Self::Remote(remote) => {
+                let unwritten = remote.unwritten();
+                let (first, rest) = unwritten.split_first()?;
+                let more = match rest.len() {
+                    0 => String::new(),
+                    count => format!(", and {count} more files"),
+                };
+                Some(format!("what was written is not there: {first}{more}"))
+            }
         }
     }
 }
@@ -94,6 +101,12 @@ pub(crate) fn http(dialer: Dialer) -> Result<Http, EndpointError> {
 
 /// A store far away, which has answered once.
 pub(crate) fn far_away(task: &Task, keys: Keys, http: Http) -> Result<Ready, String> {
+    let remote = connect(task, keys, http)?;
+    let engine = as_allowed(task, Arc::clone(&remote) as Arc<dyn Engine>);
+    Ok(Ready { engine, settings: Settings::default(), kept: Kept::Remote(remote) })
+}
+
+fn connect(task: &Task, keys: Keys, http: Http) -> Result<Arc<Remote>, String> {
     let backend = backend(task, keys, http)?;
     let settings = remote::Settings {
         uid: task.uid,
@@ -103,17 +116,18 @@ pub(crate) fn far_away(task: &Task, keys: Keys, http: Http) -> Result<Ready, Str
         ..remote::Settings::default()
     };
     let remote = Arc::new(Remote::new(backend, settings, Limits::default()));
-    let name = Name::new(PROBE).map_err(|error| error.to_string())?;
-    match remote.lookup(&Caller::of(task.uid, task.gid), remote.root(), name) {
-        Ok(found) => remote.forget(found.inode, 1),
-        Err(error) if error.errno == Errno::NOENT => {}
-        Err(error) => {
-            let fault = remote.faults().last().map(|fault| fault.text.clone());
-            return Err(fault.unwrap_or_else(|| error.to_string()));
-        }
-    }
-    let engine = as_allowed(task, Arc::clone(&remote) as Arc<dyn Engine>);
-    Ok(Ready { engine, settings: Settings::default(), kept: Kept::Remote(remote) })
+    remote.check().map_err(|failure| failure.to_string())?;
+    Ok(remote)
+}
+
+/// A store far away for a command of the user's own, which may do all that its user can. It has answered once.
+///
+/// # Errors
+/// Why it cannot be had, without a credential.
+pub fn ask_directly(task: &Task, keys: Keys) -> Result<Arc<Remote>, String> {
+    targets(task).map_err(|error| with_causes(&error))?;
+    let http = Http::new(ATTEMPTS, TIMEOUT).map_err(|error| with_causes(&error))?;
+    connect(task, keys, http)
 }
 
 fn backend(task: &Task, keys: Keys, http: Http) -> Result<Box<dyn Backend>, String> {
@@ -187,8 +201,6 @@ pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// No file is expected to have this name.
-const PROBE: &[u8] = b".stockade-asks-whether-this-can-be-had";
 const WRONG_KEYS: &str = "its credential is of another kind";
 const ATTEMPTS: u32 = 3;
 const TIMEOUT: Duration = Duration::from_secs(15);

@@ -7,12 +7,15 @@
 //!
 //! Is started with one end of a channel as its standard input ([`fileserver::control`]) and an empty environment. Knows no
 //! policy, and trusts neither the programs of the cage nor what a store says.
+//!
+//! [`ask_directly`] opens the same engine in the process of a person's own command, which is no cage's and has no jail.
 #![forbid(unsafe_code)]
 
 mod dialer;
 mod engine;
 mod server;
 
+pub use engine::ask_directly;
 pub use server::serve;
 
 /// The word by which a program of ours knows that it is to be this process.

@@ -126,6 +126,10 @@ impl<'a> What<'a> {
 }
 
 impl Objects for Azure {
+    fn title(&self) -> String {
+        format!("container `{}`", self.place.container)
+    }
+
     fn prefix(&self) -> &str {
         &self.place.prefix
     }

@@ -48,6 +48,9 @@ pub trait Backend: Send + Sync + Debug {
     /// Whether a directory can be renamed in one step.
     fn renames_directories(&self) -> bool;
 
+    /// Whether the place is there that all files are in, and may be asked.
+    fn check(&self) -> Result<(), Failure>;
+
     /// What a path leads to.
     fn stat(&self, path: &str) -> Result<Meta, Failure>;
 

@@ -304,6 +304,24 @@ impl Backend for Drive {
         true
     }
 
+    fn check(&self) -> Result<(), Failure> {
+        let folder = &self.place.folder;
+        let action = format!("look at the folder `{folder}`");
+        let no_place = || Failure {
+            action: action.clone(),
+            why: Why::NoPlace(format!("folder `{folder}` that this credential may see")),
+        };
+        if folder == WHOLE_DRIVE {
+            // It is there for every credential that is one.
+            return self.children(folder, Some(ANY_NAME), 100).map(drop);
+        }
+        let path = format!("/drive/v3/files/{}?fields={FIELDS}", escaped(folder, false));
+        let found = self
+            .ask(&action, &What::new("GET", &path))
+            .map_err(|failure| if failure.why == Why::Missing { no_place() } else { failure })?;
+        if text(&found, "mimeType") == Some(FOLDER) { Ok(()) } else { Err(no_place()) }
+    }
+
     fn stat(&self, path: &str) -> Result<Meta, Failure> {
         let (above, name) = split(path);
         if path.is_empty() {
@@ -472,6 +490,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 const FIELDS: &str = "id,name,mimeType,size,modifiedTime,sha256Checksum";
 const FOLDER: &str = "application/vnd.google-apps.folder";
+const WHOLE_DRIVE: &str = "root";
+const ANY_NAME: &str = "any";
 const BELIEVED: Duration = Duration::from_secs(10);
 const MOST_FOLDERS: usize = 10_000;
 const MOST_LISTING: u64 = 8 << 20;

@@ -41,6 +41,8 @@ pub struct Remote {
     handles: Counter,
     locks: LockTable,
     faults: Mutex<VecDeque<Fault>>,
+    /// Files that were written and are not there as they were written, with the reason.
+    unwritten: Mutex<Vec<String>>,
 }
 
 /// A file or directory that somebody holds.
@@ -110,7 +112,22 @@ impl Remote {
             limits,
             locks: LockTable::default(),
             faults: Mutex::default(),
+            unwritten: Mutex::default(),
         }
+    }
+
+    /// What was written and nobody will bring to the other side any more, because it was refused: at most 64 files, each
+    /// with the reason.
+    pub fn unwritten(&self) -> Vec<String> {
+        lock(&self.unwritten).clone()
+    }
+
+    /// Asks once whether the place is there that all files are in.
+    ///
+    /// # Errors
+    /// It is not, or cannot be asked: in words for a person.
+    pub fn check(&self) -> std::result::Result<(), Failure> {
+        self.backend.check()
     }
 
     /// What failed lately, the oldest first: at most 64.

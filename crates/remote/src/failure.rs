@@ -18,6 +18,9 @@ pub enum Why {
     /// There is nothing of this name.
     #[error("there is no such file")]
     Missing,
+    /// There is no such bucket, container or folder.
+    #[error("there is no {0}")]
+    NoPlace(String),
     /// There is something of this name.
     #[error("there is one already")]
     Exists,
@@ -87,7 +90,7 @@ impl Why {
     /// What a guest is told.
     pub const fn errno(&self) -> Errno {
         match self {
-            Self::Missing => Errno::NOENT,
+            Self::Missing | Self::NoPlace(_) => Errno::NOENT,
             Self::Exists => Errno::EXIST,
             Self::Changed => Errno::STALE,
             Self::Refused(_) | Self::Credential(_) => Errno::ACCESS,

@@ -11,6 +11,9 @@ use crate::http::Answer;
 /// A store of objects. Names are whole; each operation is one request, tried again as it is useful.
 #[allow(clippy::missing_errors_doc, reason = "every operation says why the other side refused")]
 pub trait Objects: Send + Sync + std::fmt::Debug {
+    /// What it is called, with the word for what it is.
+    fn title(&self) -> String;
+
     /// What all names begin with; empty for all of the store.
     fn prefix(&self) -> &str;
 
@@ -112,6 +115,16 @@ fn start(store: &impl Objects, path: &str) -> String {
 impl<Store: Objects> Backend for Store {
     fn renames_directories(&self) -> bool {
         false
+    }
+
+    fn check(&self) -> Result<(), Failure> {
+        // Names that begin so need not be there: with the first one they will be.
+        self.page(&start(self, ""), "", 1).map(drop).map_err(|failure| match failure.why {
+            Why::Missing => {
+                Failure { action: "look at the store".to_owned(), why: Why::NoPlace(self.title()) }
+            }
+            _ => failure,
+        })
     }
 
     fn stat(&self, path: &str) -> Result<Meta, Failure> {

@@ -117,6 +117,10 @@ impl<'a> What<'a> {
 }
 
 impl Objects for S3 {
+    fn title(&self) -> String {
+        format!("bucket `{}`", self.place.bucket)
+    }
+
     fn prefix(&self) -> &str {
         &self.place.prefix
     }

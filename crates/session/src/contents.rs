@@ -32,11 +32,11 @@ impl Contents {
     /// The names in a session's directory that are kept; all others are about this host and its processes.
     pub const NAMES: [&str; 2] = [SCRATCH, "areas"];
 
-    /// Whether a path in it is what overlayfs works in, which means nothing afterwards.
+    /// Whether a path in it is what overlayfs or a host's command works in, which means nothing afterwards.
     pub fn is_work(path: &[u8]) -> bool {
         let mut names = path.split(|byte| *byte == b'/');
         let is_area = names.next() == Some(b"areas") && names.next().is_some();
-        is_area && matches!(names.next(), Some(b"work" | b"upper.new"))
+        is_area && matches!(names.next(), Some(b"work" | b"upper.new" | b"staging"))
     }
 }
 

@@ -175,6 +175,12 @@ impl Sessions {
         self.areas_below(id, &directory)?.list()
     }
 
+    /// What programs have at `/scratch`, open for somebody who is not in the session.
+    pub fn open_scratch(&self, id: &SessionId) -> Result<OwnedFd, SessionError> {
+        let directory = self.open_session(id)?;
+        open_below(&directory, SCRATCH).map_err(self.failed("open", id.as_str()))
+    }
+
     fn areas_below(&self, id: &SessionId, directory: &OwnedFd) -> Result<Areas, SessionError> {
         let path =
             self.path_of(id).map_err(|_| self.failed("open", id.as_str())(Errno::NAMETOOLONG))?;

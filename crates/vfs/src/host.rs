@@ -29,6 +29,7 @@ use crate::table::Table;
 
 mod calls;
 mod held;
+mod layer;
 mod listing;
 mod making;
 mod marks;
@@ -37,6 +38,8 @@ use calls::Reach;
 use held::Known;
 use listing::Ahead;
 use marks::{MarkStore, Marked};
+
+pub use layer::Layer;
 
 /// What a guest may do with a directory of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

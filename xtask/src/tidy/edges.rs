@@ -35,6 +35,22 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     ("snapshot", &["plan", "policy", "session", "store", "vfs"]),
     ("remote", &["vfs"]),
+    ("credentials", &["fileserver", "plan", "policy", "state"]),
+    (
+        "files",
+        &[
+            "credentials",
+            "fileserver",
+            "mounts",
+            "plan",
+            "policy",
+            "remote",
+            "session",
+            "store",
+            "vfs",
+            "workspace",
+        ],
+    ),
     ("policy", &["plan", "walls"]),
     ("manifest", &["plan", "policy"]),
     ("jail", &["plan", "sys", "walls"]),
@@ -58,6 +74,7 @@ const EDGES: &[(&str, &[&str])] = &[
         &[
             "aftermath",
             "audit",
+            "credentials",
             "fileserver",
             "gate",
             "jail",
@@ -80,7 +97,10 @@ const EDGES: &[(&str, &[&str])] = &[
     ("advice", &["aftermath", "cage", "gate", "jail", "modules", "plan", "policy"]),
     (
         "daemon",
-        &["advice", "audit", "cage", "jail", "plan", "policy", "probe", "review", "sys", "walls"],
+        &[
+            "advice", "audit", "cage", "files", "jail", "plan", "policy", "probe", "review", "sys",
+            "walls",
+        ],
     ),
     (
         "cli",
@@ -91,6 +111,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "audit",
             "cage",
             "daemon",
+            "files",
             "fileserver",
             "gate",
             "harness",

@@ -148,6 +148,7 @@ impl Attendance {
         // The terminal is the user's again before anything is told.
         drop((self.console, self.lent));
         let Self { program, signals, body, .. } = self;
+        let files = body.files().cloned();
         drop(body);
         // Taking the cage down takes the kernel longer.
         let mut ended = program.end().ok_or(SpawnError::Supervise(Errno::SRCH))?;
@@ -155,7 +156,12 @@ impl Attendance {
             ended.unrecorded.get_or_insert_with(|| with_causes(&error));
         }
         program.look_after(&mut ended);
-        if !ended.findings.found.is_empty()
+        if let Some(files) = &files {
+            // Their mounts are there as long as the cage is.
+            program.release();
+            program.wait_for_mounts(files, &mut ended);
+        }
+        if (files.is_some() || !ended.findings.found.is_empty())
             && let Err(error) = program.recorder.checkpoint()
         {
             ended.unrecorded.get_or_insert_with(|| with_causes(&error));

@@ -422,8 +422,10 @@ impl Supervisor {
         let is_quick = program.leaves_nothing() && !program.is_long_to_leave() && files.is_none();
         let (supervisor, supervised) = (Arc::clone(self), Arc::clone(supervised));
         let finish = move || {
-            drop(files);
             supervised.program.look_after(&mut ended);
+            if let Some(files) = files {
+                supervised.program.wait_for_mounts(&files, &mut ended);
+            }
             let _left = supervised.program.leave_session();
             supervisor.background.note();
             supervised.conclude(ended);

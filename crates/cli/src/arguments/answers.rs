@@ -24,6 +24,7 @@ impl Command {
                 sessions::SessionCommand::End { .. } => false,
             },
             Self::Snapshot(arguments) => arguments.answers_in_json(),
+            Self::Fs(arguments) => arguments.answers_in_json(),
             Self::Diff(arguments) => arguments.json,
             Self::Apply(arguments) => arguments.json,
             Self::Discard(arguments) => arguments.json,
@@ -40,7 +41,6 @@ impl Command {
             | Self::Profile(_)
             | Self::AgentProfile(_)
             | Self::Serve(_)
-            | Self::Fs(_)
             | Self::Logs(_)
             | Self::Attach(_)
             | Self::Kill(_)

@@ -13,6 +13,8 @@ pub(crate) struct FsArguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FsCommand {
+    #[command(flatten)]
+    Files(files::command::FilesCommand),
     /// Mount a file system on a directory and serve it until it is unmounted or this command is interrupted
     Mount(FsMountArguments),
     /// Serve a file system over 9P until this command is interrupted
@@ -22,8 +24,9 @@ pub(crate) enum FsCommand {
 /// What is served, and how.
 #[derive(Debug, Args)]
 pub(crate) struct SourceArguments {
-    /// `memory:`, `dir:PATH`, or `overlay:LOWER:UPPER` with several lower layers if wanted, the uppermost first; without
-    /// UPPER what is written stays in memory. A colon in a path is written `\:`
+    /// `memory:`, `dir:PATH`, `store:FILE`, `s3://BUCKET/PREFIX`, `gs://…`, `az://…`, `gdrive:FOLDER`, or
+    /// `overlay:LOWER:UPPER` with several lower layers if wanted, the uppermost first; without UPPER what is written stays
+    /// in memory. A colon in a path is written `\:`
     #[arg(value_name = "SOURCE")]
     pub(crate) source: OsString,
     /// Refuse every change
@@ -32,6 +35,16 @@ pub(crate) struct SourceArguments {
     /// The room for files in memory, in megabytes
     #[arg(long, value_name = "MEGABYTES", default_value_t = 1024)]
     pub(crate) size: u64,
+}
+
+impl FsArguments {
+    /// Whether the answer is for a program.
+    pub(crate) const fn answers_in_json(&self) -> bool {
+        match &self.command {
+            FsCommand::Files(command) => command.answers_in_json(),
+            FsCommand::Mount(_) | FsCommand::Serve(_) => false,
+        }
+    }
 }
 
 #[derive(Debug, Args)]

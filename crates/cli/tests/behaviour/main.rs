@@ -43,6 +43,7 @@ mod profiles;
 mod protected;
 mod record;
 mod said;
+mod session_files;
 mod sessions;
 mod signals;
 mod snapshots;

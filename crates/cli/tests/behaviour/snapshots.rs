@@ -83,10 +83,46 @@ fn a_session_in_use_stays() {
     let mut child = command.spawn().unwrap();
     let mut here = [0; 4];
     std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut here).unwrap();
-    ask(&place, "snapshot save two --session work").expect_code(125).says("still in use");
+    ask(&place, "snapshot save two --session work")
+        .expect_code(125)
+        .says("still in use")
+        .says("`stockade run --session work`");
     ask(&place, "snapshot restore one --session work").expect_code(125).says("still in use");
     drop(child.stdin.take());
     child.wait().unwrap();
     ask(&place, "snapshot restore one --session work").expect_code(0);
     place.shell(&["--session", "work"], "cat /scratch/f").expect_code(0).prints("kept");
+}
+
+/// A16: a cage that runs is put to sleep with its files, and what is started in the woken session goes on with them. Its
+/// processes are new ones.
+#[test]
+fn a_cage_sleeps_and_wakes_with_its_files() {
+    let place = Place::new();
+    place.write("count", "0\n");
+    let script = "n=$(($(cat count) + 1)); echo $n > count; echo $$-$n > /scratch/last; echo ready $n; exec sleep 1000";
+    let words = ["run", "--cow", ".", "--session", "work", "--", "sh", "-c", script];
+    let sleep = |expected: &str| {
+        let mut command = place.stockade();
+        let mut child = command.args(words).stdout(std::process::Stdio::piped()).spawn().unwrap();
+        let mut ready = vec![0; expected.len()];
+        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut ready).unwrap();
+        assert_eq!(String::from_utf8(ready).unwrap(), expected);
+        let refused = ask(&place, "snapshot save asleep --session work");
+        refused.expect_code(125).says("`stockade run --session work` goes on with the same files");
+        let process = i32::try_from(child.id()).unwrap();
+        let process = rustix::process::Pid::from_raw(process).unwrap();
+        // Once is for the program, twice ends it.
+        rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
+        child.wait().unwrap();
+        ask(&place, "snapshot save asleep --session work").expect_code(0);
+        ask(&place, "session end work").expect_code(0);
+        ask(&place, "snapshot fork asleep --session work").expect_code(0);
+        ask(&place, "snapshot rm asleep").expect_code(0);
+    };
+    sleep("ready 1\n");
+    sleep("ready 2\n");
+    let look = ["--cow", ".", "--session", "work"];
+    place.shell(&look, "cat count; cat /scratch/last").expect_code(0).prints("2\n");
+    assert_eq!(fs::read_to_string(place.project.join("count")).unwrap(), "0\n");
 }

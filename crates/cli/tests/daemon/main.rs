@@ -18,6 +18,7 @@ mod deaths;
 mod descriptors;
 mod document;
 mod exports;
+mod files;
 mod life;
 mod limits;
 mod outputs;

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::support::{Place, slowly};
-use crate::{behaviour, can_mount, drive_server, shell, with_drive};
+use crate::{behaviour, can_mount, configured, drive_server, private, server, shell, with_drive};
 
 /// A7, A8: places and sources that no mount has.
 #[test]
@@ -90,4 +90,103 @@ fn a_server_that_dies_is_an_error_and_on_record() {
     assert!(said.contains("not connected") || said.contains("I/O error"), "{said}");
     let lost = place.records().into_iter().find(|one| one["event"] == "sandbox.mount_lost");
     assert_eq!(lost.unwrap()["at"], "/mnt/s");
+}
+
+/// A13, A14: a bucket or a folder that is not there is an error that names it, before the program runs; it is no empty
+/// directory.
+#[test]
+fn a_place_that_is_not_there_is_an_error_before_the_start() {
+    if !can_mount() {
+        return;
+    }
+    let place = Place::new();
+    let nothing = server::serve(|_| server::Outcome::Reply(server::Reply::new(404, "<Error/>")));
+    let mut command = place.stockade();
+    command.env("AWS_ENDPOINT_URL", &nothing).env("AWS_ACCESS_KEY_ID", "key-id");
+    command.env("AWS_SECRET_ACCESS_KEY", behaviour::SECRET);
+    let flags = ["--ro", ".", "--mount", "/mnt/a=s3://bucket/some/where,rw"];
+    let ended = shell(&mut command, &flags, "echo ran");
+    ended.expect_code(122).says("there is no bucket `bucket`");
+    let (drive, _) = drive_server::start();
+    let flags = ["--ro", ".", "--mount", "/mnt/a=gdrive:id-of-nobody"];
+    let ended = shell(&mut with_drive(&place, &drive), &flags, "echo ran");
+    ended.expect_code(122).says("there is no folder `id-of-nobody`");
+    assert!(!ended.stdout.contains("ran"));
+}
+
+/// A17: credentials are had by reference from the user's configuration, which no cage reads.
+#[test]
+fn credentials_come_from_the_configuration() {
+    if !can_mount() {
+        return;
+    }
+    let place = Place::new();
+    let (drive, _) = drive_server::start();
+    let key = place.home.join(".config/stockade/key");
+    private(&key, behaviour::SECRET);
+    private(&place.home.join(".secret"), behaviour::SECRET);
+    let text = |token: &str| {
+        format!(
+            "[gdrive]\nendpoint = \"{drive}\"\ntoken_endpoint = \"{drive}/token\"\nclient_id = \"command:echo c\"\n\
+             client_secret = \"env:CLIENT_SECRET\"\nrefresh_token = \"{token}\"\n"
+        )
+    };
+    let flags = ["--ro", "~", "--mount", "/mnt/d=gdrive:root,rw"];
+    let run =
+        |line: &str| shell(place.stockade().env("CLIENT_SECRET", "client-secret"), &flags, line);
+    // One that the cage could read is refused.
+    configured(&place, &text(&format!("file:{}", place.home.join(".secret").display())));
+    run("echo ran").expect_code(122).says("the cage could read its credential");
+    configured(&place, &text(&format!("file:{}", key.display())));
+    let line = "echo x > /mnt/d/f; cat /mnt/d/f; ls ~/.config/stockade; env";
+    let ended = run(line);
+    ended.expect_code(0).prints("x\n");
+    assert!(!ended.stdout.contains("mounts.toml"), "{}", ended.stdout);
+    assert!(!ended.stdout.contains(behaviour::SECRET));
+    configured(&place, &text("file:/nowhere/key"));
+    run("echo ran").expect_code(122).says("`/nowhere/key` cannot be read");
+    configured(&place, &text("command:false"));
+    run("echo ran").expect_code(122).says("the command `false` gave no credential");
+    configured(&place, &text(behaviour::SECRET));
+    let ended = run("echo ran");
+    ended.expect_code(122).says("`gdrive.refresh_token` in `mounts.toml` names no credential");
+    assert!(!ended.stderr.contains(behaviour::SECRET), "{}", ended.stderr);
+    configured(&place, "[gdrive]\ntokn = \"x\"\n");
+    run("echo ran").expect_code(122).says("mounts.toml").says("tokn");
+}
+
+/// A13: what a program wrote and did not close is refused after its end: that is told, and on record.
+#[test]
+fn a_late_write_that_fails_is_told_at_the_end() {
+    if !can_mount() {
+        return;
+    }
+    let place = Place::new();
+    // A bucket that lists nothing, has nothing and takes nothing.
+    let listing = "<?xml version=\"1.0\"?><ListBucketResult><KeyCount>0</KeyCount><IsTruncated>false</IsTruncated></ListBucketResult>";
+    let full = server::serve(move |request| {
+        server::Outcome::Reply(match request.method.as_str() {
+            "GET" if request.path.contains("list-type=2") => server::Reply::new(200, listing),
+            // The first, empty one is made; what is in it is not taken.
+            "PUT" if request.body.is_empty() => {
+                let mut reply = server::Reply::new(200, "");
+                reply.headers.push(("etag".into(), "\"1\"".into()));
+                reply
+            }
+            "PUT" => server::Reply::new(507, ""),
+            _ => server::Reply::new(404, ""),
+        })
+    });
+    let mut command = place.stockade();
+    command.env("AWS_ENDPOINT_URL", &full).env("AWS_ACCESS_KEY_ID", "key-id");
+    command.env("AWS_SECRET_ACCESS_KEY", behaviour::SECRET);
+    let flags = ["--ro", ".", "--mount", "/mnt/a=s3://bucket,rw"];
+    // The program is killed: nobody is there whom `close` could tell.
+    let ended = shell(&mut command, &flags, "exec 3> /mnt/a/f; echo text >&3; kill -9 $$");
+    assert_eq!(ended.code, 137, "{}", ended.stderr);
+    ended.says("the mount on `/mnt/a`: what was written is not there: `f`").says("no room");
+    let lost =
+        place.records().into_iter().find(|one| one["event"] == "sandbox.mount_lost").unwrap();
+    assert_eq!(lost["at"], "/mnt/a");
+    assert!(lost["reason"].as_str().unwrap().contains("`f`"), "{lost}");
 }

@@ -1,11 +1,12 @@
 //! What programs do with files on each kind of mount.
 
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
 
-use crate::support::{Place, has, slowly};
-use crate::{behaviour, can_mount, drive_server, server, shell, with_drive};
+use crate::support::{Place, has};
+use crate::{
+    azure_server, behaviour, can_mount, configured, drive_server, private, s3_server, shell,
+    with_drive,
+};
 
 /// What is the same everywhere: nothing that an object store refuses.
 const SCRIPT: &str = r#"
@@ -41,92 +42,114 @@ fs.rmSync('m', { recursive: true });
 try { fs.statSync('m'); } catch (error) { console.log(error.code); }
 "#;
 
-/// An S3 server of others, with a bucket.
-struct Bucket {
-    child: Child,
-    address: String,
-}
-
-impl Drop for Bucket {
-    fn drop(&mut self) {
-        let _gone = self.child.kill();
-        let _waited = self.child.wait();
+/// Runs the scripts in one cage on each of these, which are names and mounts; all give the same.
+#[track_caller]
+fn scripts_agree(place: &Place, mut command: Command, on: &[(&str, &str)]) {
+    place.write("script.sh", SCRIPT);
+    place.write("script.js", NODE);
+    let mounts: Vec<String> = on.iter().map(|(name, from)| format!("/mnt/{name}={from}")).collect();
+    let mut flags = vec!["--rw", "."];
+    for mount in &mounts {
+        flags.extend(["--mount", mount]);
+    }
+    let node =
+        if testing::find("node").is_some() { "cd $at; node $here/script.js" } else { "true" };
+    let names: Vec<&str> = on.iter().map(|(name, _)| *name).collect();
+    let line = format!(
+        "here=$PWD; for name in {}; do at=/mnt/$name; echo \"== $name\"; (sh script.sh $at; {node}) 2>&1; done",
+        names.join(" ")
+    );
+    let ended = shell(&mut command, &flags, &line);
+    ended.expect_code(0);
+    let parts: Vec<(&str, &str)> =
+        ended.stdout.split("== ").skip(1).map(|part| part.split_once('\n').unwrap()).collect();
+    assert_eq!(parts.len(), on.len(), "{}", ended.stdout);
+    let (_, expected) = parts[0];
+    assert!(expected.contains("1249975000"), "{expected}");
+    for (name, result) in &parts {
+        assert_eq!(result, &expected, "{name}\n{}", ended.stderr);
     }
 }
 
-fn bucket() -> Option<Bucket> {
-    let named = std::env::var_os("STOCKADE_S3_SERVER").map(PathBuf::from);
-    let own = Path::new(env!("CARGO_TARGET_TMPDIR")).join("s3-server/bin/moto_server");
-    let program =
-        named.or_else(|| own.exists().then_some(own)).or_else(|| testing::find("moto_server"))?;
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let mut command = Command::new(program);
-    command.args(["-H", "127.0.0.1", "-p", &free.port().to_string()]);
-    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()?;
-    let mut bucket = Bucket { child, address: free.to_string() };
-    let end = Instant::now() + slowly(Duration::from_secs(60));
-    while std::net::TcpStream::connect(free).is_err() {
-        // One that cannot be started here is none.
-        if bucket.child.try_wait().unwrap().is_some() || Instant::now() > end {
-            return None;
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    let made = server::Request {
-        method: "PUT".into(),
-        path: "/bucket".into(),
-        headers: vec![("host".into(), "localhost".into())],
-        body: Vec::new(),
-    };
-    assert_eq!(server::forward(&bucket.address, &made).unwrap().status, 200);
-    Some(bucket)
-}
-
-/// A11, A13, A14, A15, A24: the same scripts in memory, a store, a bucket and a drive, all in one cage.
+/// A11, A14, A15, A24: the same scripts in memory, a store and a drive, all in one cage.
 #[test]
 fn the_same_scripts_give_the_same_results_on_each() {
     if !can_mount() || !has("python3") {
         return;
     }
     let place = Place::new();
-    place.write("script.sh", SCRIPT);
-    place.write("script.js", NODE);
     let (drive, _) = drive_server::start();
-    let bucket = bucket();
-    let mut command = with_drive(&place, &drive);
-    let mut flags = vec![
-        "--rw",
-        ".",
-        "--mount",
-        "/mnt/memory=memory:",
-        "--mount",
-        "/mnt/store=store:data.db,rw",
-        "--mount",
-        "/mnt/drive=gdrive:root,rw",
-    ];
-    let mut places = vec!["memory", "store", "drive"];
-    if let Some(bucket) = &bucket {
-        command.env("AWS_ENDPOINT_URL", format!("http://{}", bucket.address));
-        command.env("AWS_ACCESS_KEY_ID", "key-id").env("AWS_SECRET_ACCESS_KEY", behaviour::SECRET);
-        flags.extend(["--mount", "/mnt/bucket=s3://bucket/some/where,rw"]);
-        places.push("bucket");
+    let command = with_drive(&place, &drive);
+    let on = [("memory", "memory:"), ("store", "store:data.db,rw"), ("drive", "gdrive:root,rw")];
+    scripts_agree(&place, command, &on);
+}
+
+/// A13, A24: the same in a bucket by each of the two interfaces, with a key of the user's own files and one of a command.
+#[test]
+fn the_same_scripts_give_the_same_results_in_buckets() {
+    if !can_mount() || !has("python3") {
+        return;
     }
-    let node =
-        if testing::find("node").is_some() { "cd $at; node $here/script.js" } else { "true" };
-    let line = format!(
-        "here=$PWD; for name in {}; do at=/mnt/$name; echo \"== $name\"; (sh script.sh $at; {node}) 2>&1; done",
-        places.join(" ")
+    let Some(server) = s3_server::start() else { return };
+    s3_server::make_bucket(&server);
+    let place = Place::new();
+    let address = format!("http://{}", server.address);
+    private(
+        &place.home.join(".aws/credentials"),
+        &format!(
+            "[work]\naws_access_key_id = key-id\naws_secret_access_key = {}\n",
+            behaviour::SECRET
+        ),
     );
-    let ended = shell(&mut command, &flags, &line);
-    ended.expect_code(0);
-    let parts: Vec<(&str, &str)> =
-        ended.stdout.split("== ").skip(1).map(|part| part.split_once('\n').unwrap()).collect();
-    assert_eq!(parts.len(), places.len(), "{}", ended.stdout);
-    let (_, expected) = parts[0];
-    assert!(expected.contains("1249975000"), "{expected}");
-    for (name, result) in &parts {
-        assert_eq!(result, &expected, "{name}\n{}", ended.stderr);
+    configured(
+        &place,
+        &format!(
+            "[s3]\nendpoint = \"{address}\"\nprofile = \"work\"\n\
+             [gs]\nendpoint = \"{address}\"\nkey_id = \"command:echo key-id\"\nkey = \"command:echo {}\"\n",
+            behaviour::SECRET
+        ),
+    );
+    let on = [
+        ("memory", "memory:"),
+        ("bucket", "s3://bucket/some/where,rw"),
+        ("google", "gs://bucket/else/where,rw"),
+    ];
+    scripts_agree(&place, place.stockade(), &on);
+    // From the host, by the same configuration.
+    place.write("f", "from the host");
+    place.ask(["fs", "put", "f", "s3://bucket/some/where/f"]).expect_code(0);
+    let flags = ["--ro", ".", "--mount", "/mnt/b=s3://bucket/some"];
+    place.shell(&flags, "cat /mnt/b/where/f").expect_code(0).prints("from the host");
+    place.ask(["fs", "ls", "s3://bucket/some/where"]).expect_code(0).prints(" 13 ");
+    place.ask(["fs", "rm", "-r", "s3://bucket/some"]).expect_code(0);
+    place.ask(["fs", "cat", "s3://bucket/some/where/f"]).expect_code(1).says("has no");
+    let flags = ["--ro", ".", "--mount", "/mnt/b=s3://another-bucket/some"];
+    let ended = place.shell(&flags, "echo ran");
+    ended.expect_code(122).says("there is no bucket `another-bucket`");
+    place.ask(["fs", "ls", "s3://another-bucket/"]).expect_code(122).says("there is no bucket");
+}
+
+/// A13, A24: the same in a container of Azure's.
+#[test]
+fn the_same_scripts_give_the_same_results_in_a_container() {
+    if !can_mount() || !has("python3") {
+        return;
     }
+    let Some(server) = azure_server::start() else { return };
+    let place = Place::new();
+    private(&place.home.join("azure.key"), azure_server::KEY);
+    configured(
+        &place,
+        &format!(
+            "[az]\nendpoint = \"http://{}/account\"\naccount = \"account\"\nkey = \"file:{}\"\n",
+            server.address,
+            place.home.join("azure.key").display()
+        ),
+    );
+    let on = [("memory", "memory:"), ("container", "az://container/some/where,rw")];
+    scripts_agree(&place, place.stockade(), &on);
+    let flags = ["--ro", ".", "--mount", "/mnt/b=az://nowhere/x"];
+    place.shell(&flags, "echo ran").expect_code(122).says("there is no container `nowhere`");
 }
 
 /// A7, A15: what is in a store is there in the next cage, read-only unless the policy says otherwise.

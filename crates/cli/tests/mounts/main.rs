@@ -10,6 +10,8 @@
     reason = "a test fails by it, and uses a part of what it shares with others"
 )]
 
+#[path = "../../../remote/tests/far/azure_server.rs"]
+mod azure_server;
 #[path = "../../../remote/tests/far/drive_server.rs"]
 mod drive_server;
 mod failures;
@@ -17,6 +19,8 @@ mod failures;
 mod faults;
 mod files;
 mod jails;
+#[path = "../../../remote/tests/far/s3_server.rs"]
+mod s3_server;
 #[path = "../../../remote/tests/far/server.rs"]
 mod server;
 #[path = "../behaviour/support.rs"]
@@ -28,7 +32,9 @@ mod behaviour {
     pub(crate) const SECRET: &str = "a-secret-that-nobody-reads";
 }
 
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::process::Command;
 
 use support::{Ended, Place};
@@ -58,4 +64,16 @@ pub(crate) fn with_drive(place: &Place, address: &str) -> Command {
 pub(crate) fn shell(command: &mut Command, flags: &[&str], line: &str) -> Ended {
     let words = [&["run"], flags, &["--", "sh", "-c", line]].concat();
     Ended::of(command.args(words).output().unwrap())
+}
+
+/// Writes a file that nobody else may read.
+pub(crate) fn private(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+}
+
+/// Writes what the user has configured about stores.
+pub(crate) fn configured(place: &Place, text: &str) {
+    private(&place.home.join(".config/stockade/mounts.toml"), text);
 }

@@ -7,7 +7,7 @@ use std::time::Instant;
 use rustix::io::Errno;
 use vfs::{Error, Result, Setting, WriteAt, Written, write};
 
-use super::{Node, Remote, lock};
+use super::{MOST_FAULTS, Node, Remote, lock};
 use crate::backend::{Meta, Mode};
 use crate::cache::{BLOCK, Key};
 use crate::failure::{Failure, Why};
@@ -190,8 +190,15 @@ impl Remote {
     }
 
     pub(super) fn drop_late(&self, node: &Node) {
-        if let Some(late) = lock(&node.late).take() {
-            self.late.give(late.bytes.len() as u64);
+        let Some(late) = lock(&node.late).take() else { return };
+        self.late.give(late.bytes.len() as u64);
+        if late.is_dirty && !node.is_gone.load(Ordering::SeqCst) {
+            let why = lock(&self.faults).back().map(|fault| fault.text.clone());
+            let why = why.unwrap_or_else(|| "it was refused".to_owned());
+            let mut unwritten = lock(&self.unwritten);
+            if unwritten.len() < MOST_FAULTS {
+                unwritten.push(format!("`{}` ({why})", node.path()));
+            }
         }
     }
 

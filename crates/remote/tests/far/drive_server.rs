@@ -67,7 +67,13 @@ fn answer(files: &mut Files, request: &Request) -> Reply {
     let about = || serde_json::from_slice::<Value>(&request.body).unwrap();
     match (request.method.as_str(), path) {
         ("GET", "/drive/v3/files") => list(files, &query),
-        ("GET", _) => read(files, &id, request),
+        ("GET", _) if query.get("alt").is_some_and(|kind| kind == "media") => {
+            read(files, &id, request)
+        }
+        ("GET", _) => match files.get(&id) {
+            Some(file) => Reply::new(200, shown(&id, file).to_string()),
+            None => Reply::new(404, "{}"),
+        },
         ("DELETE", _) => match remove(files, &id) {
             true => Reply::new(204, ""),
             false => Reply::new(404, "{}"),

@@ -3,9 +3,11 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 mod azure;
+mod azure_server;
 mod behaviour;
 mod drive;
 mod drive_server;
 mod faults;
 mod s3;
+mod s3_server;
 mod server;

@@ -92,9 +92,9 @@ impl CommandError {
             Self::Session(SessionError::NotFound(_)) => {
                 "`stockade session list` shows those there are".to_owned()
             }
-            Self::Session(SessionError::InUse { .. }) => {
-                "end these processes, then try again".to_owned()
-            }
+            Self::Session(SessionError::InUse { id, .. }) => format!(
+                "end its programs, then try again: a later `stockade run --session {id}` goes on with the same files"
+            ),
             _ => return None,
         })
     }

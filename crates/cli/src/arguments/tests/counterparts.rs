@@ -145,6 +145,19 @@ const TABLE: &[(&[&str], &[&str], Counterpart)] = &[
     (&["quarantine list"], &[""], Nowhere(OF_HOST)),
     (&["quarantine restore", "quarantine drop"], &["", "PATH"], Nowhere(OF_HOST)),
     (&["quarantine drop"], &["all"], Nowhere(OF_HOST)),
+    (&["fs ls", "fs tree"], &["", "SESSION:PATH"], Operation("listFiles")),
+    (&["fs tree"], &["levels"], Parameter("listFiles", "levels")),
+    (&["fs stat"], &["", "SESSION:PATH"], Operation("statFile")),
+    (&["fs cat", "fs get"], &["", "SESSION:PATH"], Operation("readFile")),
+    (&["fs put"], &["", "SESSION:PATH"], Operation("writeFile")),
+    (&["fs put"], &["overwrite"], Parameter("writeFile", "overwrite")),
+    (&["fs rm"], &["", "SESSION:PATH"], Operation("removeFile")),
+    (&["fs rm"], &["recursive"], Parameter("removeFile", "recursive")),
+    (&["fs mkdir"], &["", "SESSION:PATH"], Operation("makeDirectory")),
+    (&["fs mkdir"], &["parents"], Field("DirectoryRequest", "parents")),
+    (&["fs put", "fs get"], &["LOCAL"], Nowhere(OF_COPIES)),
+    (&["fs put", "fs get"], &["recursive", "no-links"], Nowhere(OF_COPIES)),
+    (&["fs get"], &["overwrite"], Nowhere(OF_COPIES)),
     (&["fs mount"], FS_MOUNT, Nowhere("serves the host that it is typed on")),
     (&["fs serve"], FS_SERVE, Nowhere("serves the host that it is typed on")),
     (&["prove"], PROVE, Nowhere("runs attacks without a cage too, which a person decides on")),
@@ -289,6 +302,7 @@ const SNAPSHOTS: &[&str] = &[
     "snapshot export",
     "snapshot import",
 ];
+const OF_COPIES: &str = "is about files of whoever asks, who sends and takes them one by one";
 const OF_HOST: &str = "changes files of the host, which is for whoever sits at it";
 const OF_EXECUTORS: &str = "executors are called by a library, which needs no daemon";
 const OWN_RECORD: &str = "the daemon reads its own record, and no file that a client names";
