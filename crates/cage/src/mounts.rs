@@ -59,7 +59,7 @@ impl FileServers {
     /// Starts a process for each mount of a Plan that needs one. They jail themselves and open what they serve while the
     /// cage is being built.
     pub(crate) fn start(plan: &Plan, sources: &[OwnedFd]) -> Result<Self, SpawnError> {
-        let served = plan.walls.mounts.iter().filter_map(MountOp::served);
+        let served = plan.walls.mounts.iter().filter_map(MountOp::served_outside);
         served
             .map(|served| FileServer::start(plan, served, sources))
             .collect::<Result<_, _>>()
@@ -131,6 +131,8 @@ impl FileServer {
                 credentials::keys(store).map_err(|why| problem(&at, why))?;
                 (credentials::source(store), None)
             }
+            // By a process of the cage's own.
+            ServedFrom::Inside(_) => return Err(failed(Errno::INVAL)),
         };
         let identity = &plan.walls.identity;
         let most_mb = plan.walls.limits.workspace_mb.unwrap_or(Limits::WORKSPACE_MB);
@@ -147,7 +149,7 @@ impl FileServer {
         let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::empty()).map_err(failed)?;
         let store = match &served.from {
             ServedFrom::Remote(store) => Some(store.clone()),
-            ServedFrom::Store { .. } => None,
+            ServedFrom::Store { .. } | ServedFrom::Inside(_) => None,
         };
         let is_silent = Mutex::default();
         let server = Self { at: at.clone(), store, control, pidfd, is_silent };

@@ -7,8 +7,11 @@ use std::sync::Arc;
 use fileserver::{
     Access, Ended, Foreground, ForegroundError, MountError, NinepServer, Settings, Sharing, Source,
 };
+use harness::ToolFiles;
+use plan::WrittenFrom;
 use vfs::{Caller, Engine, FileSystem, Limits, ReadOnly};
 
+use crate::agent::Told;
 use crate::arguments::filesystem::{
     FsArguments, FsCommand, FsMountArguments, FsServeArguments, SourceArguments,
 };
@@ -26,11 +29,11 @@ pub(crate) fn fs(arguments: &FsArguments, messages: Messages) -> Result<Exit, Fa
 }
 
 fn mount(arguments: &FsMountArguments, messages: Messages) -> Result<Exit, Failure> {
-    let (source, engine) = open(&arguments.source)?;
+    let Opened { engine, sharing, most_remembered, calls } = open(&arguments.source, messages)?;
     let sharing = match (arguments.alone, arguments.shared) {
         (true, _) => Sharing::Alone,
         (_, true) => Sharing::Shared,
-        _ => source.sharing(),
+        _ => sharing,
     };
     let name = arguments.source.source.to_string_lossy().into_owned();
     let wanted = Foreground {
@@ -41,7 +44,7 @@ fn mount(arguments: &FsMountArguments, messages: Messages) -> Result<Exit, Failu
             sharing,
             gather_writes: arguments.gather_writes && sharing == Sharing::Alone,
             threads: usize::from(arguments.threads),
-            most_remembered: source.most_remembered(),
+            most_remembered,
             ..Settings::default()
         },
         program: arguments.command.clone(),
@@ -52,6 +55,7 @@ fn mount(arguments: &FsMountArguments, messages: Messages) -> Result<Exit, Failu
             messages.note(&format!("`{name}` is on `{directory}` until this is interrupted"));
         }
     });
+    end(calls, messages);
     match ended.map_err(|error| not_served(&error))? {
         Ended::Unmounted => Ok(Exit::Success),
         Ended::Program(status) => Ok(Exit::Program(status)),
@@ -59,7 +63,7 @@ fn mount(arguments: &FsMountArguments, messages: Messages) -> Result<Exit, Failu
 }
 
 fn serve(arguments: &FsServeArguments, messages: Messages) -> Result<Exit, Failure> {
-    let (_, engine) = open(&arguments.source)?;
+    let Opened { engine, calls, .. } = open(&arguments.source, messages)?;
     let files = FileSystem::new(engine, &Limits::default());
     let address = &arguments.ninep;
     let server = match address.parse::<SocketAddr>() {
@@ -77,22 +81,48 @@ fn serve(arguments: &FsServeArguments, messages: Messages) -> Result<Exit, Failu
     let server = server.map_err(|error| not_served(&error.into()))?;
     let shown = server.tcp_address().map_or_else(|| address.clone(), |tcp| tcp.to_string());
     messages.note(&format!("9P is on `{shown}` until this is interrupted"));
-    fileserver::serve_9p_in_foreground(&server).map_err(|error| not_served(&error))?;
+    let served = fileserver::serve_9p_in_foreground(&server);
+    drop(server);
+    end(calls, messages);
+    served.map_err(|error| not_served(&error))?;
     Ok(Exit::Success)
 }
 
-/// Opens what is to be served.
-fn open(arguments: &SourceArguments) -> Result<(Source, Arc<dyn Engine>), Failure> {
+/// What is to be served.
+struct Opened {
+    engine: Arc<dyn Engine>,
+    sharing: Sharing,
+    most_remembered: Option<usize>,
+    /// The cage of tools that are served.
+    calls: Option<ToolFiles>,
+}
+
+fn open(arguments: &SourceArguments, messages: Messages) -> Result<Opened, Failure> {
+    let written = arguments.source.to_str().map(WrittenFrom::parse);
+    if let Some(Ok(WrittenFrom::Inside(inside))) = written {
+        let calls = ToolFiles::start(&inside, &Told(messages))?;
+        let engine = calls.engine();
+        let (sharing, most_remembered) = (Sharing::Shared, None);
+        return Ok(Opened { engine, sharing, most_remembered, calls: Some(calls) });
+    }
     let source = Source::parse(&arguments.source).map_err(|error| {
         Failure::new(Exit::Usage, with_causes(&error))
-            .help("write `memory:`, `dir:PATH` or `overlay:LOWER:UPPER`")
+            .help("write `memory:`, `dir:PATH`, `overlay:LOWER:UPPER` or `tools:NAMES`")
     })?;
     let max_bytes = arguments.size.saturating_mul(1 << 20);
     let engine = source
         .open(&Limits { max_bytes, ..Limits::default() })
         .map_err(|error| Failure::new(Exit::CannotBuild, with_causes(&error)))?;
     let engine = if arguments.read_only { Arc::new(ReadOnly::new(engine)) } else { engine };
-    Ok((source, engine))
+    let (sharing, most_remembered) = (source.sharing(), source.most_remembered());
+    Ok(Opened { engine, sharing, most_remembered, calls: None })
+}
+
+/// Ends the cage of tools, and tells what it left.
+fn end(calls: Option<ToolFiles>, messages: Messages) {
+    if let Some(calls) = calls {
+        calls.end(&Told(messages));
+    }
 }
 
 fn not_served(error: &ForegroundError) -> Failure {
