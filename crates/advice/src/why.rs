@@ -142,7 +142,8 @@ fn about_mount(policy: &Policy, path: &HostPath) -> Option<Answer> {
     let mounts = policy.mounts.iter().filter(|(at, _)| inside.is_within(at));
     let (at, mount) = mounts.max_by_key(|(at, _)| at.depth())?;
     let from = mount.from.to_string();
-    let writes = mount.access == plan::Access::ReadWrite || mount.from == MountedFrom::Memory;
+    let writes = mount.access == plan::Access::ReadWrite
+        || matches!(mount.from, MountedFrom::Memory | MountedFrom::Inside(_));
     let (verdict, can) = match writes {
         true => (PathVerdict::ReadWrite, "read and changed"),
         false => (PathVerdict::ReadOnly, "read"),
@@ -155,6 +156,9 @@ fn about_mount(policy: &Policy, path: &HostPath) -> Option<Answer> {
         }
         MountedFrom::Remote(_) => {
             "a process of ours serves it, because the files are not on this machine"
+        }
+        MountedFrom::Inside(_) => {
+            "what is written there is a call, which a process inside of the cage answers"
         }
     };
     let origin = &mount.origin;

@@ -68,7 +68,7 @@ impl FileServers {
     /// Starts a process for each mount of a Plan that needs one. They jail themselves and open what they serve while the
     /// cage is being built.
     pub(crate) fn start(plan: &Plan, sources: &[OwnedFd]) -> Result<Self, SpawnError> {
-        let served = plan.walls.mounts.iter().filter_map(MountOp::served);
+        let served = plan.walls.mounts.iter().filter_map(MountOp::served_outside);
         let all = served.map(|served| FileServer::start(plan, served, sources));
         Ok(Self { all: all.collect::<Result<_, _>>()?, lost: Mutex::default() })
     }
@@ -174,6 +174,8 @@ impl FileServer {
                 asked = Some((store.clone(), stores));
                 (source, None)
             }
+            // By a process of the cage's own.
+            ServedFrom::Inside(_) => return Err(failed(Errno::INVAL)),
         };
         let identity = &plan.walls.identity;
         let most_mb = plan.walls.limits.workspace_mb.unwrap_or(Limits::WORKSPACE_MB);

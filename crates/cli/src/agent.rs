@@ -34,7 +34,8 @@ fn exit(finish: Finish) -> Exit {
     }
 }
 
-struct Told(Messages);
+/// What a person is told by what runs agents and tools.
+pub(crate) struct Told(pub(crate) Messages);
 
 impl Tell for Told {
     fn note(&self, text: &str) {

@@ -12,8 +12,11 @@ use fileserver::{
     Access, Ended, Foreground, ForegroundError, MountError, NinepServer, OneOwner, Settings,
     Sharing, Source,
 };
+use harness::ToolFiles;
+use plan::WrittenFrom;
 use vfs::{Caller, Engine, FileSystem, Limits, ReadOnly};
 
+use crate::agent::Told;
 use crate::arguments::filesystem::{
     FsArguments, FsCommand, FsMountArguments, FsServeArguments, SourceArguments,
 };
@@ -73,12 +76,11 @@ fn not_done(error: FilesError) -> Failure {
 }
 
 fn mount(arguments: &FsMountArguments, messages: Messages) -> Result<Exit, Failure> {
-    let Opened { source, tree, engine } = open(&arguments.source)?;
+    let Opened { engine, settings, behind } = open(&arguments.source, messages)?;
     let sharing = match (arguments.alone, arguments.shared) {
         (true, _) => Sharing::Alone,
         (_, true) => Sharing::Shared,
-        _ if tree.as_ref().is_some_and(Tree::is_asked_by_others) => Sharing::Shared,
-        _ => source.as_ref().map_or(Sharing::Alone, Source::sharing),
+        _ => settings.sharing,
     };
     let name = arguments.source.source.to_string_lossy().into_owned();
     let wanted = Foreground {
@@ -89,12 +91,7 @@ fn mount(arguments: &FsMountArguments, messages: Messages) -> Result<Exit, Failu
             sharing,
             gather_writes: arguments.gather_writes && sharing == Sharing::Alone,
             threads: usize::from(arguments.threads),
-            most_remembered: source.as_ref().and_then(Source::most_remembered),
-            one_owner: tree
-                .as_ref()
-                .and_then(Tree::owner)
-                .map(|kept| OneOwner { shown: own(), kept }),
-            ..Settings::default()
+            ..settings
         },
         program: arguments.command.clone(),
     };
@@ -104,8 +101,9 @@ fn mount(arguments: &FsMountArguments, messages: Messages) -> Result<Exit, Failu
             messages.note(&format!("`{name}` is on `{directory}` until this is interrupted"));
         }
     });
+    let finished = behind.finish(messages);
     let ended = ended.map_err(|error| not_served(&error))?;
-    tree.map_or(Ok(()), |tree| tree.finish()).map_err(not_done)?;
+    finished?;
     match ended {
         Ended::Unmounted => Ok(Exit::Success),
         Ended::Program(status) => Ok(Exit::Program(status)),
@@ -113,7 +111,7 @@ fn mount(arguments: &FsMountArguments, messages: Messages) -> Result<Exit, Failu
 }
 
 fn serve(arguments: &FsServeArguments, messages: Messages) -> Result<Exit, Failure> {
-    let Opened { tree, engine, .. } = open(&arguments.source)?;
+    let Opened { engine, behind, .. } = open(&arguments.source, messages)?;
     let files = FileSystem::new(engine, &Limits::default());
     let address = &arguments.ninep;
     let server = match address.parse::<SocketAddr>() {
@@ -131,35 +129,71 @@ fn serve(arguments: &FsServeArguments, messages: Messages) -> Result<Exit, Failu
     let server = server.map_err(|error| not_served(&error.into()))?;
     let shown = server.tcp_address().map_or_else(|| address.clone(), |tcp| tcp.to_string());
     messages.note(&format!("9P is on `{shown}` until this is interrupted"));
-    fileserver::serve_9p_in_foreground(&server).map_err(|error| not_served(&error))?;
-    tree.map_or(Ok(()), |tree| tree.finish()).map_err(not_done)?;
+    let served = fileserver::serve_9p_in_foreground(&server);
+    drop(server);
+    let finished = behind.finish(messages);
+    served.map_err(|error| not_served(&error))?;
+    finished?;
     Ok(Exit::Success)
 }
 
-/// What is to be served: a file system of this host, or a store.
+/// What is to be served.
 struct Opened {
-    source: Option<Source>,
-    tree: Option<Tree>,
     engine: Arc<dyn Engine>,
+    settings: Settings,
+    behind: Behind,
 }
 
-/// Opens what is to be served.
-fn open(arguments: &SourceArguments) -> Result<Opened, Failure> {
+/// What ends with the serving.
+enum Behind {
+    Nothing,
+    /// Files of a session, or of a store.
+    Tree(Tree),
+    /// The cage of tools.
+    Tools(ToolFiles),
+}
+
+impl Behind {
+    fn finish(self, messages: Messages) -> Result<(), Failure> {
+        match self {
+            Self::Nothing => Ok(()),
+            Self::Tree(tree) => tree.finish().map_err(not_done),
+            Self::Tools(tools) => {
+                tools.end(&Told(messages));
+                Ok(())
+            }
+        }
+    }
+}
+
+fn open(arguments: &SourceArguments, messages: Messages) -> Result<Opened, Failure> {
+    let written = arguments.source.to_str().map(WrittenFrom::parse);
+    if let Some(Ok(WrittenFrom::Inside(inside))) = written {
+        let tools = ToolFiles::start(&inside, &Told(messages))?;
+        let settings = Settings { sharing: Sharing::Shared, ..Settings::default() };
+        return Ok(Opened { engine: tools.engine(), settings, behind: Behind::Tools(tools) });
+    }
     let purpose = if arguments.read_only { Purpose::Read } else { Purpose::Write };
     if let Some(tree) = Tree::of_source(&arguments.source, purpose).map_err(not_done)? {
         let engine = Arc::clone(tree.engine());
-        return Ok(Opened { source: None, tree: Some(tree), engine });
+        let sharing = if tree.is_asked_by_others() { Sharing::Shared } else { Sharing::Alone };
+        let one_owner = tree.owner().map(|kept| OneOwner { shown: own(), kept });
+        let settings = Settings { sharing, one_owner, ..Settings::default() };
+        return Ok(Opened { engine, settings, behind: Behind::Tree(tree) });
     }
     let source = Source::parse(&arguments.source).map_err(|error| {
-        Failure::new(Exit::Usage, with_causes(&error))
-            .help("write `memory:`, `dir:PATH`, `overlay:LOWER:UPPER`, `store:FILE` or `s3://BUCKET/PREFIX`")
+        Failure::new(Exit::Usage, with_causes(&error)).help(
+            "write `memory:`, `dir:PATH`, `overlay:LOWER:UPPER`, `store:FILE`, `s3://BUCKET/PREFIX` or `tools:NAMES`",
+        )
     })?;
     let max_bytes = arguments.size.saturating_mul(1 << 20);
     let engine = source
         .open(&Limits { max_bytes, ..Limits::default() })
         .map_err(|error| Failure::new(Exit::CannotBuild, with_causes(&error)))?;
     let engine = if arguments.read_only { Arc::new(ReadOnly::new(engine)) } else { engine };
-    Ok(Opened { source: Some(source), tree: None, engine })
+    let (sharing, most_remembered) = (source.sharing(), source.most_remembered());
+    let settings = Settings { sharing, most_remembered, ..Settings::default() };
+    Ok(Opened { engine, settings, behind: Behind::Nothing })
 }
 
 fn own() -> (u32, u32) {

@@ -89,9 +89,12 @@ impl Address {
     ) -> Result<Self, FilesError> {
         match WrittenFrom::parse(text) {
             Ok(WrittenFrom::Remote(store)) => Ok(Self { of: Of::Remote(store), path }),
-            Ok(WrittenFrom::Memory | WrittenFrom::Directory(_) | WrittenFrom::Store(_)) => {
-                Err(unknown())
-            }
+            Ok(
+                WrittenFrom::Memory
+                | WrittenFrom::Directory(_)
+                | WrittenFrom::Store(_)
+                | WrittenFrom::Inside(_),
+            ) => Err(unknown()),
             Err(why) => Err(FilesError::Source { text: shown(text).to_string(), why }),
         }
     }

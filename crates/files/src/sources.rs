@@ -54,7 +54,7 @@ impl Tree {
         match WrittenFrom::parse(text) {
             Ok(WrittenFrom::Store(path)) => of_store(Path::new(path), purpose).map(Some),
             Ok(WrittenFrom::Remote(store)) => of_remote(&store, purpose).map(Some),
-            Ok(WrittenFrom::Memory | WrittenFrom::Directory(_))
+            Ok(WrittenFrom::Memory | WrittenFrom::Directory(_) | WrittenFrom::Inside(_))
             | Err(MountedFromError::Unknown) => Ok(None),
             Err(why) => Err(FilesError::Source { text: shown(text).to_string(), why }),
         }

@@ -22,6 +22,7 @@ mod locking;
 mod names;
 mod reply;
 mod trim;
+mod waiting;
 mod wire;
 mod xattrs;
 
@@ -86,9 +87,11 @@ pub struct Fuse {
     told: Told,
     /// Closing a file must reach the engine.
     flushes: bool,
-    /// Requests that wait for a lock, by their number; true when they are no longer wanted.
-    waiting: Mutex<HashMap<u64, Arc<AtomicBool>>>,
+    waiting: Mutex<Waiting>,
 }
+
+/// Requests that wait for something, by their number; true when they are no longer wanted.
+type Waiting = HashMap<u64, Arc<AtomicBool>>;
 
 /// What is told to the kernel unasked, where somebody has changed what it keeps.
 #[derive(Clone, Debug)]

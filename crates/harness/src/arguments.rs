@@ -30,7 +30,7 @@ pub struct ReplArguments {
 }
 
 /// Which cage it is, and what is added to it.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct CageArguments {
     /// The project's directory; without it the nearest one upward that has a `stockade.toml`, else the working
     /// directory

@@ -23,7 +23,7 @@ use crate::selection;
 
 /// A cage with a worker in it.
 pub(crate) struct Caged {
-    pub(crate) hands: Hands,
+    pub(crate) hands: Arc<Hands>,
     handle: Handle,
     pub(crate) session: Option<String>,
 }
@@ -84,7 +84,7 @@ impl Caged {
         };
         let hands = Hands::start(stdout.reader(), File::from(stdin), start, READY);
         let hands = hands.map_err(|error| not_ready(&error, &handle))?;
-        Ok(Self { hands, handle, session: name })
+        Ok(Self { hands: Arc::new(hands), handle, session: name })
     }
 
     /// The name of its start, by which it is on record.

@@ -9,17 +9,20 @@ mod arguments;
 mod aside;
 mod ask;
 mod caged;
+mod inside_server;
 mod mcp_http;
 mod mcp_serve;
 mod mcp_wrap;
 pub mod model_service;
 mod models;
+mod narrowed;
 mod provider;
 mod record;
 mod repl;
 mod selection;
 mod server_tools;
 mod servers;
+mod services;
 mod show;
 mod single;
 mod spawn;
@@ -27,6 +30,7 @@ mod spawn_command;
 mod spawn_request;
 mod stop;
 mod tool_command;
+mod tool_files;
 mod types;
 mod work;
 
@@ -36,6 +40,7 @@ pub use repl::repl;
 pub use single::agent;
 pub use spawn_command::{SpawnArguments, spawn};
 pub use tool_command::{ToolArguments, tool};
+pub use tool_files::ToolFiles;
 pub use work::Finish;
 
 use std::ffi::{OsStr, OsString};
@@ -73,6 +78,9 @@ pub fn inside(words: &[OsString]) -> Option<ExitCode> {
     if first == OsStr::new(MODEL) {
         return Some(model_service::main());
     }
+    if first == OsStr::new(jail::INSIDE_WORD) {
+        return Some(inside_server::main(rest));
+    }
     let is_child = first == OsStr::new(WITHIN);
     if first != OsStr::new(WORKER) && !is_child {
         return None;
@@ -84,7 +92,7 @@ pub fn inside(words: &[OsString]) -> Option<ExitCode> {
     if is_child && narrow(&mut stdin).is_none() {
         return Some(ExitCode::FAILURE);
     }
-    Some(match tools::worker::run(stdin, std::io::stdout(), (reaper, child)) {
+    Some(match tools::worker::run(stdin, std::io::stdout(), (reaper, child), narrowed::to_needs) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     })

@@ -36,7 +36,7 @@ pub(crate) fn command(
         let path = HostPath::new(path.into_os_string());
         decided.derived.policy.fs.push(FsRule {
             access: FsAccess::ReadOnly,
-            path: path.map_err(|error| Failure::unavailable(error))?,
+            path: path.map_err(Failure::unavailable)?,
             reach: Reach::Anywhere,
             origin: RuleOrigin::BuiltIn("what runs guests"),
         });

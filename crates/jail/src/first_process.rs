@@ -21,8 +21,9 @@ use crate::network::{Inward, Lookups, Sealed};
 use crate::observer::Observer;
 use crate::oom_order::OomOrder;
 use crate::program::Launch;
+use crate::servers::Servers;
 use crate::streams::ProgramStreams;
-use crate::tree::{Devices, Rooted, Sources};
+use crate::tree::{Devices, Rooted, Sources, Unserved};
 use crate::{
     LandlockState, Layers, Report, SetupFailure, Step, identity, landlock, network, privileges,
     program, tree, verify,
@@ -105,8 +106,10 @@ fn build_and_launch(
     let departure = Departure::prepare().ok();
     let tree = tree::build(plan, binds, devices)?;
     let Rooted { spent, journal, unserved } = tree.become_root()?;
-    if !unserved.is_empty() {
-        let (places, devices) = unserved.into_iter().map(|one| (one.at, one.device)).unzip();
+    let (inside, outside): (Vec<Unserved>, Vec<Unserved>) =
+        unserved.into_iter().partition(|one| one.inside.is_some());
+    if !outside.is_empty() {
+        let (places, devices) = outside.into_iter().map(|one| (one.at, one.device)).unzip();
         control.hand_over(HandOver::Files(places), devices)?;
     }
     let journal = journal.map(Arc::new);
@@ -124,6 +127,7 @@ fn build_and_launch(
         false => LandlockState::Full,
     };
     let launch = Launch::prepare(plan)?;
+    let servers = Servers::prepare(plan, inside)?;
     // The kernel compiles the filter while the start becomes durable on record.
     let observer = Observer::start(plan, journal.clone());
     let filter = launch.enter_filter(observer)?;
@@ -135,6 +139,7 @@ fn build_and_launch(
     refuse_orphanhood(control)?;
     let streams = program::borrow_streams(&streams, terminal.as_ref());
     oom_order.iter().for_each(OomOrder::put_children_first);
+    servers.start()?;
     let launched = launch.start(&streams, filter)?;
     oom_order.iter().for_each(OomOrder::step_back);
     let layers = Layers { landlock, notify: launched.notify(), network: state };

@@ -18,17 +18,22 @@ use crate::observer::Observer;
 use crate::seccomp::Filter;
 use crate::{NotifyState, SetupFailure, Step};
 
-/// A program ready to start.
+/// The cage's program, ready to start, and the filter that it is under.
 pub(crate) struct Launch {
+    program: Prepared,
+    with_notify: Filter,
+    without_notify: Filter,
+    /// Where something of the program's calls is noted.
+    watching: Option<Filter>,
+}
+
+/// A program ready to start: all that its first instruction needs.
+pub(crate) struct Prepared {
     candidates: Vec<CString>,
     arguments: CStringArray,
     environment: CStringArray,
     working_directory: CString,
     umask: Mode,
-    with_notify: Filter,
-    without_notify: Filter,
-    /// Where something of the program's calls is noted.
-    watching: Option<Filter>,
 }
 
 /// A program that is running.
@@ -72,23 +77,8 @@ impl Launch {
         let Some(name) = plan.start.argv.first() else {
             return Err(SetupFailure::found(Step::Execute, "the program", "the plan names none"));
         };
-        let variables = plan.walls.environment.iter().map(|variable| {
-            let name = variable.name.as_bytes();
-            c_string(&[name, b"=", variable.value.as_bytes()].concat())
-        });
-        let inherited = (!walls::stands(Wall::Environment)).then(std::env::vars_os);
-        let inherited = inherited
-            .into_iter()
-            .flatten()
-            .map(|(name, value)| c_string(&[name.as_bytes(), b"=", value.as_bytes()].concat()));
-        let variables = variables.chain(inherited);
-        let arguments = plan.start.argv.iter().map(|argument| c_string(argument.as_bytes()));
         Ok(Self {
-            candidates: candidates(name, plan)?,
-            arguments: CStringArray::new(arguments.collect::<Result<_, _>>()?),
-            environment: CStringArray::new(variables.collect::<Result<_, _>>()?),
-            working_directory: c_string(plan.walls.working_directory.as_bytes())?,
-            umask: Mode::from_raw_mode(plan.walls.umask),
+            program: Prepared::new(plan, candidates(name, plan)?, &plan.start.argv)?,
             with_notify: Filter::new(&plan.walls.seccomp.with_notify),
             without_notify: Filter::new(&plan.walls.seccomp.without_notify),
             watching: plan.walls.seccomp.watching(plan.start.watch).as_ref().map(Filter::new),
@@ -129,6 +119,40 @@ impl Launch {
         streams: &Streams<'_>,
         calls: Calls,
     ) -> Result<Launched, SetupFailure> {
+        let program = self.program.start(streams)?;
+        Ok(Launched { program, calls })
+    }
+}
+
+impl Prepared {
+    /// In the environment, the working directory and with the umask of the Plan.
+    pub(crate) fn new(
+        plan: &Plan,
+        candidates: Vec<CString>,
+        arguments: &[ByteString],
+    ) -> Result<Self, SetupFailure> {
+        let variables = plan.walls.environment.iter().map(|variable| {
+            let name = variable.name.as_bytes();
+            c_string(&[name, b"=", variable.value.as_bytes()].concat())
+        });
+        let inherited = (!walls::stands(Wall::Environment)).then(std::env::vars_os);
+        let inherited = inherited
+            .into_iter()
+            .flatten()
+            .map(|(name, value)| c_string(&[name.as_bytes(), b"=", value.as_bytes()].concat()));
+        let variables = variables.chain(inherited);
+        let arguments = arguments.iter().map(|argument| c_string(argument.as_bytes()));
+        Ok(Self {
+            candidates,
+            arguments: CStringArray::new(arguments.collect::<Result<_, _>>()?),
+            environment: CStringArray::new(variables.collect::<Result<_, _>>()?),
+            working_directory: c_string(plan.walls.working_directory.as_bytes())?,
+            umask: Mode::from_raw_mode(plan.walls.umask),
+        })
+    }
+
+    /// Starts it and returns when its first instruction is next.
+    pub(crate) fn start(&self, streams: &Streams<'_>) -> Result<Pid, SetupFailure> {
         let mut failure = None;
         let mut stack = Stack::new(STACK)
             .map_err(|errno| SetupFailure::kernel(Step::Execute, "the program", errno))?;
@@ -140,7 +164,7 @@ impl Launch {
         let program =
             child.map_err(|errno| SetupFailure::kernel(Step::Execute, "the program", errno))?;
         match failure {
-            None => Ok(Launched { program, calls }),
+            None => Ok(program),
             Some((step, errno)) => {
                 let subject = match step {
                     Step::WorkingDirectory => self.working_directory.to_string_lossy(),
@@ -234,7 +258,7 @@ fn candidates(name: &ByteString, plan: &Plan) -> Result<Vec<CString>, SetupFailu
         .collect()
 }
 
-fn c_string(bytes: &[u8]) -> Result<CString, SetupFailure> {
+pub(crate) fn c_string(bytes: &[u8]) -> Result<CString, SetupFailure> {
     CString::new(bytes).map_err(|_| {
         let text = String::from_utf8_lossy(bytes).into_owned();
         SetupFailure::found(Step::Execute, text, "it has a NUL byte")

@@ -75,7 +75,7 @@ impl Awaited {
             NetworkPlan::Loopback => None,
             NetworkPlan::Gatekeeper(_) => Some(Self::Network),
         };
-        let served = plan.walls.mounts.iter().filter_map(MountOp::served).count();
+        let served = plan.walls.mounts.iter().filter_map(MountOp::served_outside).count();
         network.into_iter().chain((served > 0).then_some(Self::Files(served))).collect()
     }
 }

@@ -152,12 +152,13 @@ impl Tree {
                 let mount = overlay::make(self, overlay, attributes(operation), sources)?;
                 self.attach(mount, at).map_err(|errno| self.not_attached(operation, errno))
             }
-            MountOp::Served(_) => {
+            MountOp::Served(served) => {
                 let failed = |errno| SetupFailure::kernel(Step::Serve, at.to_string(), errno);
                 let device = self.devices.next().map_err(failed)?;
                 let user = (plan.walls.identity.uid, plan.walls.identity.gid);
                 let mount = memory::fuse(&device, user, attributes(operation)).map_err(failed)?;
-                self.unserved.push(Unserved { at: at.clone(), device });
+                let inside = served.inside().cloned();
+                self.unserved.push(Unserved { at: at.clone(), device, inside });
                 self.attach(mount, at).map_err(mount_failed)
             }
             MountOp::Tmpfs { mode, size, .. } => {

@@ -37,7 +37,16 @@ pub struct Path {
     pub run: bool,
 }
 
-/// Narrows this process, which must have a single thread.
+/// Whether this kernel can hold a narrowing of files. Changes nothing.
+pub fn can_narrow() -> bool {
+    let made = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(NEEDED))
+        .and_then(Ruleset::create);
+    made.is_ok()
+}
+
+/// Narrows the thread that calls it and all that it starts; a process is narrowed that has a single thread.
 ///
 /// # Errors
 /// If the kernel cannot hold it.

@@ -19,6 +19,8 @@ use crate::retry::{Retries, retry_after};
 use crate::sse::Parser;
 use crate::url::BaseUrl;
 
+mod listing;
+
 /// A provider, and the key for it.
 #[derive(Clone, Debug)]
 pub struct Endpoint {

@@ -8,8 +8,9 @@ mod tree;
 mod tests;
 
 use crate::{
-    Access, Bind, BindPurpose, FileKind, GuestPath, IdentityMap, MOST_SERVED, Mapping, MountOp,
-    Overlay, Plan, SCRATCH, Served, ServedFrom, Source, SourceIndex, TmpfsPurpose,
+    Access, Bind, BindPurpose, FileKind, GuestPath, INSIDE_PROGRAM, IdentityMap, MOST_SERVED,
+    Mapping, MountOp, Overlay, Plan, SCRATCH, Served, ServedFrom, Source, SourceIndex,
+    TmpfsPurpose,
 };
 
 /// What is wrong with a Plan.
@@ -298,6 +299,16 @@ impl Plan {
             let is_name = !matches!(name, b"" | b"." | b"..") && !name.contains(&b'/');
             if kind(directory)? != FileKind::Directory || !is_name || name.contains(&0) {
                 return Err(order(at, "is served from a store that is no file in a directory"));
+            }
+        }
+        if let ServedFrom::Inside(inside) = from {
+            let shown = self.walls.mounts.iter().filter_map(MountOp::bind);
+            let mut shown = shown.filter(|bind| bind.at.as_bytes() == INSIDE_PROGRAM.as_bytes());
+            let is_shown = shown.any(|bind| {
+                bind.purpose == BindPurpose::Command && bind.access == Access::ReadOnly
+            });
+            if !inside.is_plain() || !is_shown {
+                return Err(order(at, "is served by a program that the cage does not show"));
             }
         }
         if self.walls.mounts.iter().filter_map(MountOp::served).count() > MOST_SERVED {

@@ -44,7 +44,8 @@ pub use mount::{
     WORK_DIRECTORY,
 };
 pub use mounted::{
-    MOST_SERVED, MountedFrom, MountedFromError, RemoteStore, Served, ServedFrom, WrittenFrom,
+    Calls, INSIDE_PROGRAM, Inside, MOST_SERVED, MountedFrom, MountedFromError, RemoteStore, Served,
+    ServedFrom, WrittenFrom,
 };
 pub use network::{GatekeeperPlan, NetworkPlan};
 pub use path::{GuestPath, HostPath, MAX_PATH_BYTES, PathError};

@@ -444,6 +444,11 @@ impl MountOp {
         if let Self::Served(served) = self { Some(served) } else { None }
     }
 
+    /// What a process of ours outside of the cage serves there.
+    pub fn served_outside(&self) -> Option<&Served> {
+        self.served().filter(|served| served.inside().is_none())
+    }
+
     /// What a rule of the policy shows of the host, in the words of the policy.
     pub fn granted(&self) -> Option<(&'static str, &GuestPath)> {
         let overlaid = self.overlay().map(|overlay| (overlay.purpose.word(), &overlay.at));

@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Access, ByteString, GuestPath, HostPath, SourceIndex};
 
+mod inside;
+
+pub use inside::{Calls, INSIDE_PROGRAM, Inside};
+
 /// Where the files of a mount come from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MountedFrom {
@@ -18,6 +22,8 @@ pub enum MountedFrom {
     Store(HostPath),
     /// Somewhere else.
     Remote(RemoteStore),
+    /// Calls, which a process inside of the cage answers.
+    Inside(Inside),
 }
 
 /// A store that is asked over the network.
@@ -63,6 +69,8 @@ pub enum WrittenFrom<'text> {
     Store(&'text str),
     /// See [`MountedFrom::Remote`].
     Remote(RemoteStore),
+    /// See [`MountedFrom::Inside`].
+    Inside(Inside),
 }
 
 /// Why a text names no place that files come from.
@@ -82,6 +90,9 @@ pub enum MountedFromError {
         "a folder of Google Drive is named by its id, as its address in a browser ends; `root` is the drive"
     )]
     Folder,
+    /// No names.
+    #[error("names with commas between them follow it, at most 32, of small letters, `-` and `_`")]
+    Calls,
 }
 
 impl<'text> WrittenFrom<'text> {
@@ -103,6 +114,8 @@ impl<'text> WrittenFrom<'text> {
             Some(("memory", "")) => Ok(Self::Memory),
             Some(("dir", path)) => Ok(Self::Directory(path)),
             Some(("store", path)) => Ok(Self::Store(path)),
+            Some(("tools", names)) => Inside::parse(Calls::Tools, names).map(Self::Inside),
+            Some(("services", names)) => Inside::parse(Calls::Services, names).map(Self::Inside),
             Some(("gdrive", "")) => Self::parse("gdrive:root"),
             Some(("gdrive", folder)) => {
                 let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
@@ -139,6 +152,7 @@ impl MountedFrom {
     pub fn holds(&self, others: &Self) -> bool {
         match (self, others) {
             (Self::Remote(own), Self::Remote(others)) => own.holds(others),
+            (Self::Inside(own), Self::Inside(others)) => own.holds(others),
             _ => self == others,
         }
     }
@@ -169,6 +183,7 @@ impl fmt::Display for MountedFrom {
             Self::Directory(path) => write!(formatter, "dir:{path}"),
             Self::Store(path) => write!(formatter, "store:{path}"),
             Self::Remote(store) => store.fmt(formatter),
+            Self::Inside(inside) => inside.fmt(formatter),
         }
     }
 }
@@ -211,6 +226,18 @@ pub enum ServedFrom {
     },
     /// A store that is asked over the network.
     Remote(RemoteStore),
+    /// Calls, by a process inside of the cage.
+    Inside(Inside),
+}
+
+impl Served {
+    /// What is served inside of the cage, if it is.
+    pub fn inside(&self) -> Option<&Inside> {
+        match &self.from {
+            ServedFrom::Inside(inside) => Some(inside),
+            ServedFrom::Store { .. } | ServedFrom::Remote(_) => None,
+        }
+    }
 }
 
 impl ServedFrom {
@@ -219,6 +246,7 @@ impl ServedFrom {
         match self {
             Self::Store { .. } => "the kernel cannot read a store",
             Self::Remote(_) => "the files are not on this machine",
+            Self::Inside(_) => "the files are calls, and are answered inside",
         }
     }
 }
@@ -226,7 +254,7 @@ impl ServedFrom {
 /// Most served mounts of one cage: each is a process, and their descriptors come in one packet.
 pub const MOST_SERVED: usize = 16;
 
-const EXPECTED: &str = "`memory:`, `dir:PATH`, `store:PATH`, `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`, `az://CONTAINER/PREFIX` or `gdrive:FOLDER`";
+const EXPECTED: &str = "`memory:`, `dir:PATH`, `store:PATH`, `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`, `az://CONTAINER/PREFIX`, `gdrive:FOLDER`, `tools:NAMES` or `services:NAMES`";
 
 #[cfg(test)]
 mod tests;

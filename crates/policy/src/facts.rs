@@ -27,6 +27,8 @@ pub struct HostFacts {
     pub stores: BTreeMap<HostPath, (SourceIndex, ByteString)>,
     /// The device of FUSE, where the policy mounts what a process of ours serves.
     pub fuse: Option<SourceIndex>,
+    /// Our own program, where the policy mounts what it serves inside of the cage.
+    pub inside: Option<SourceIndex>,
     /// Well-known secrets that exist inside a grant and were not named by a rule.
     pub secrets: Vec<FoundPath>,
     /// Files that run code on the host and exist inside a read-write grant.

@@ -117,7 +117,9 @@ fn mounts() -> Value {
     let mut mount = table(words::MOUNT, |word| match word {
         "rw" => json!({ "type": "boolean" }),
         "at" => json!({ "type": "string", "pattern": "^/.", "maxLength": MAX_PATH_BYTES }),
-        _ => json!({ "type": "string", "pattern": "^(memory|dir|store|s3|gs|gdrive):" }),
+        _ => {
+            json!({ "type": "string", "pattern": "^(memory|dir|store|s3|gs|az|gdrive|tools|services):" })
+        }
     });
     if let Some(mount) = mount.as_object_mut() {
         mount.insert("required".to_owned(), json!(["at", "from"]));

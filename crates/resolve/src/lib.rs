@@ -106,7 +106,7 @@ pub fn resolve(policy: &Policy, surroundings: &Surroundings) -> Result<Resolved,
         Commands::Listed(names) => commands::resolve(names, &opener, &mut sources)?,
         Commands::Base | Commands::None => Vec::new(),
     };
-    let mounts = mounts::resolve(policy, &places, &opener, &mut sources)?;
+    let mounts = mounts::resolve(policy, surroundings, &places, &opener, &mut sources)?;
     let stage = Stage {
         rules: &rules.placed,
         allowed_ahead: &rules.allowed_ahead,
@@ -156,6 +156,7 @@ pub fn resolve(policy: &Policy, surroundings: &Surroundings) -> Result<Resolved,
             commands,
             stores: mounts.stores,
             fuse: mounts.fuse,
+            inside: mounts.inside,
             secrets: facts_of(secrets),
             protected: facts_of(protected),
             between: facts_of(between),

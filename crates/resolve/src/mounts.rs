@@ -10,29 +10,36 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use super::error::{PathProblem, RuleProblem};
 use super::open::Opener;
 use super::sources::Sources;
-use super::{Places, ResolveError, rules};
+use super::{Places, ResolveError, Surroundings, rules};
 
 /// What was opened for them.
 #[derive(Default)]
 pub(super) struct Mounts {
     pub(super) stores: BTreeMap<HostPath, (SourceIndex, ByteString)>,
     pub(super) fuse: Option<SourceIndex>,
+    pub(super) inside: Option<SourceIndex>,
 }
 
 /// Opens it.
 pub(super) fn resolve(
     policy: &Policy,
+    surroundings: &Surroundings,
     places: &Places<'_>,
     opener: &Opener,
     sources: &mut Sources,
 ) -> Result<Mounts, ResolveError> {
     let mut found = Mounts::default();
     let mut problems = Vec::new();
-    let is_served =
-        |mount: &&Mount| matches!(mount.from, MountedFrom::Store(_) | MountedFrom::Remote(_));
+    let is_served = |mount: &&Mount| match mount.from {
+        MountedFrom::Store(_) | MountedFrom::Remote(_) | MountedFrom::Inside(_) => true,
+        MountedFrom::Memory | MountedFrom::Directory(_) => false,
+    };
     for mount in policy.mounts.values().filter(is_served) {
         if found.fuse.is_none() {
             found.fuse = Some(device(opener, sources)?);
+        }
+        if matches!(mount.from, MountedFrom::Inside(_)) && found.inside.is_none() {
+            found.inside = Some(own_program(surroundings, opener, sources)?);
         }
         let MountedFrom::Store(path) = &mount.from else { continue };
         match directory(path, mount, places, opener) {
@@ -49,6 +56,23 @@ pub(super) fn resolve(
         }
     }
     if problems.is_empty() { Ok(found) } else { Err(ResolveError::Rules(problems)) }
+}
+
+/// The program of this process, which serves calls inside of a cage as well.
+fn own_program(
+    surroundings: &Surroundings,
+    opener: &Opener,
+    sources: &mut Sources,
+) -> Result<SourceIndex, ResolveError> {
+    let refused = |why| ResolveError::Device { path: "stockade", why };
+    let path = surroundings.executable.as_ref();
+    let path = path.ok_or_else(|| refused("this process does not know its own program"))?;
+    let opened = opener.anywhere(path);
+    let opened = opened.map_err(|_| refused("the program of this process is gone"))?;
+    if opened.status.file_type != FileType::RegularFile {
+        return Err(refused("the program of this process is no file"));
+    }
+    sources.add(opened)
 }
 
 /// The directory of a store, and the name of its file, which may still be missing.

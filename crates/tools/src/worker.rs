@@ -18,9 +18,13 @@ use crate::exec::Shell;
 use crate::protocol::{Described, FromWorker, Start, ToWorker, receive, send};
 use crate::root::Root;
 use crate::spill::Spill;
-use crate::tool::{Call, Tool, World};
+use crate::tool::{Call, Needs, Tool, World};
 
-/// Serves calls until the input ends. The words start a [reaper](crate::reaper), and a worker that is a child.
+/// Has the thread that calls it, for good, no more than a tool needs that works with what is in these directories.
+pub type Narrow = fn(Needs, &[PathBuf]) -> io::Result<()>;
+
+/// Serves calls until the input ends. The words start a [reaper](crate::reaper), and a worker that is a child. Each call
+/// runs in a thread of its own, which is narrowed to what its tool needs. V22
 ///
 /// # Errors
 /// If the other side is gone or makes no sense.
@@ -28,12 +32,13 @@ pub fn run(
     mut input: impl BufRead,
     output: impl Write + Send + 'static,
     (reaper, child): (Vec<OsString>, Vec<OsString>),
+    narrow: Narrow,
 ) -> io::Result<()> {
     let Some(ToWorker::Start(start)) = receive(&mut input)? else {
         return Err(io::Error::other("the first line has to begin"));
     };
     let output = Arc::new(Mutex::new(output));
-    let worker = match Worker::begin(&start, reaper) {
+    let worker = match Worker::begin(&start, reaper, narrow) {
         Ok(worker) => Arc::new(worker),
         Err(error) => return send(&mut *lock(&output), &FromWorker::Failed { text: error.text }),
     };
@@ -66,10 +71,13 @@ struct Worker {
     tools: Vec<&'static dyn Tool>,
     /// Those that run, and how each is cancelled.
     calls: Mutex<HashMap<u64, Arc<AtomicBool>>>,
+    narrow: Narrow,
+    /// Where large results go.
+    spill: Vec<PathBuf>,
 }
 
 impl Worker {
-    fn begin(start: &Start, reaper: Vec<OsString>) -> Result<Self, ToolError> {
+    fn begin(start: &Start, reaper: Vec<OsString>, narrow: Narrow) -> Result<Self, ToolError> {
         let tools = granted(&start.tools)?;
         let root = Root::open(Path::new("/"), Path::new("/"), &start.working_directory)?;
         let spill = start
@@ -81,8 +89,9 @@ impl Worker {
         let shell =
             shells.into_iter().find(|shell| shell.exists()).unwrap_or_else(|| "/bin/sh".into());
         let shell = Shell { reaper, shell, working_directory: start.working_directory.clone() };
+        let kept = spill.iter().cloned().collect();
         let world = World::new(root, Spill::new(spill, start.most_result), shell);
-        Ok(Self { world, tools, calls: Mutex::default() })
+        Ok(Self { world, tools, calls: Mutex::default(), narrow, spill: kept })
     }
 
     fn described(&self) -> Vec<Described> {
@@ -153,6 +162,11 @@ impl Worker {
             let text = format!("there is no tool `{name}` here; there are {}", names.join(", "));
             return Err(ToolError::new(ErrorKind::Missing, text));
         };
+        (self.narrow)(tool.needs(), &self.spill).map_err(|error| {
+            let text =
+                format!("the call cannot be narrowed to what `{}` needs: {error}", tool.name());
+            ToolError::new(ErrorKind::Failed, text)
+        })?;
         tool.call(arguments, call).or_else(|error| {
             // An error can hold output too.
             let bounded = self.world.spill.bound(tool.name(), error.text)?;

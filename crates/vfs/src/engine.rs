@@ -251,6 +251,24 @@ pub trait Engine: Send + Sync + fmt::Debug {
     /// Reads; less than asked for only at the end.
     fn read(&self, handle: Handle, offset: u64, into: &mut [u8]) -> Result<usize>;
 
+    /// Whether it is a stream: it has no length and no places, is read and written from where it is, and whoever reads may
+    /// wait for what comes. Who serves it lets nobody else wait meanwhile.
+    fn is_stream(&self, handle: Handle) -> bool {
+        let _ = handle;
+        false
+    }
+
+    /// Reads a stream; waiting ends with `EINTR` once it `is_unwanted`.
+    fn read_stream(
+        &self,
+        handle: Handle,
+        into: &mut [u8],
+        is_unwanted: &dyn Fn() -> bool,
+    ) -> Result<usize> {
+        let _ = is_unwanted;
+        self.read(handle, 0, into)
+    }
+
     /// Writes.
     fn write(&self, handle: Handle, at: WriteAt, bytes: &[u8]) -> Result<Written>;
 

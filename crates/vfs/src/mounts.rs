@@ -299,6 +299,20 @@ impl Engine for Mounts {
         engine.read(handle, offset, into)
     }
 
+    fn is_stream(&self, handle: Handle) -> bool {
+        self.handle(handle).is_ok_and(|(engine, handle)| engine.is_stream(handle))
+    }
+
+    fn read_stream(
+        &self,
+        handle: Handle,
+        into: &mut [u8],
+        is_unwanted: &dyn Fn() -> bool,
+    ) -> Result<usize> {
+        let (engine, handle) = self.handle(handle)?;
+        engine.read_stream(handle, into, is_unwanted)
+    }
+
     fn write(&self, handle: Handle, at: WriteAt, bytes: &[u8]) -> Result<Written> {
         let (engine, handle) = self.handle(handle)?;
         engine.write(handle, at, bytes)

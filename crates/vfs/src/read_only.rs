@@ -91,6 +91,19 @@ impl Engine for ReadOnly {
         self.0.read(handle, offset, into)
     }
 
+    fn is_stream(&self, handle: Handle) -> bool {
+        self.0.is_stream(handle)
+    }
+
+    fn read_stream(
+        &self,
+        handle: Handle,
+        into: &mut [u8],
+        is_unwanted: &dyn Fn() -> bool,
+    ) -> Result<usize> {
+        self.0.read_stream(handle, into, is_unwanted)
+    }
+
     fn write(&self, _: Handle, _: WriteAt, _: &[u8]) -> Result<Written> {
         Err(Errno::ROFS.into())
     }

@@ -1,5 +1,7 @@
 //! Requests about open files: opening, reading, writing, reserving, closing.
 
+use std::sync::Arc;
+
 use rustix::io::Errno;
 use vfs::{Allocate, Changes, Handle, Inode, Kind, LockKind, New, Patience, Seek, Use, WriteAt};
 
@@ -15,7 +17,12 @@ impl Fuse {
         let mut body = request.body;
         let flags = body.u32()?;
         let handle = self.open_as(request, self.inode(request.node), flags)?;
-        reply.opened(handle.0, self.kept(flags));
+        let kept = match self.engine.is_stream(handle) {
+            // Nothing of it is kept, whatever its length is said to be, and a program has no place in it.
+            true => opened::DIRECT | opened::STREAM | opened::NO_FLUSH,
+            false => self.kept(flags),
+        };
+        reply.opened(handle.0, kept);
         Ok(Done::Reply(Gained { inode: None, handle: Some(handle) }))
     }
 
@@ -64,10 +71,17 @@ impl Fuse {
         Ok(Done::Reply(Gained { inode: Some(entry.inode), handle: Some(handle) }))
     }
 
-    pub(super) fn read(&self, request: &Request<'_>, data: &mut [u8]) -> Result<Done, Errno> {
+    pub(super) fn read(
+        self: &Arc<Self>,
+        request: &Request<'_>,
+        data: &mut [u8],
+    ) -> Result<Done, Errno> {
         let mut body = request.body;
         let (handle, offset, size) = (Handle(body.u64()?), body.u64()?, body.u32()?);
         let size = usize::try_from(size).map_err(|_| Errno::INVAL)?;
+        if self.engine.is_stream(handle) {
+            return self.read_stream(request.unique, handle, size.min(data.len()));
+        }
         let into = data.get_mut(..size).ok_or(Errno::INVAL)?;
         self.engine.read(handle, offset, into).map(Done::Data).map_err(errno)
     }

@@ -1,8 +1,8 @@
 //! Requests about locks, where others lock the same files too. Whoever waits for one waits in a thread of its own, so
 //! that nobody else waits with it, and is woken when its process is.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
@@ -52,18 +52,11 @@ impl Fuse {
             done => return done.map(|()| Done::Reply(Gained::default())),
         }
         let unique = request.unique;
-        let is_unwanted = Arc::new(AtomicBool::new(false));
-        {
-            let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-            if waiting.len() >= MOST_WAITING {
-                return Err(Errno::NOLCK);
-            }
-            waiting.insert(unique, Arc::clone(&is_unwanted));
-        }
+        let is_unwanted = self.begin_waiting(unique).ok_or(Errno::NOLCK)?;
         let fuse = Arc::clone(self);
         let waits = move || {
             let done = fuse.wait(&wanted, &is_unwanted);
-            fuse.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&unique);
+            fuse.end_waiting(unique);
             let mut reply = Reply::new();
             let answer = match done {
                 Ok(()) => reply.done(unique, 0),
@@ -77,7 +70,7 @@ impl Fuse {
         };
         let started = std::thread::Builder::new().spawn(waits);
         if started.is_err() {
-            self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&unique);
+            self.end_waiting(unique);
             return Err(Errno::NOLCK);
         }
         Ok(Done::Silent)
@@ -100,24 +93,6 @@ impl Fuse {
             return locks.lock_whole(file, owner, kind, patience).map_err(errno);
         }
         locks.lock(file, &wanted.lock, patience).map_err(errno)
-    }
-
-    /// The connection has ended: nobody waits any more.
-    pub(super) fn stop_waiting(&self) {
-        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.values().for_each(|is_unwanted| is_unwanted.store(true, Ordering::SeqCst));
-    }
-
-    /// A request that is named is no longer wanted. This is never answered.
-    pub(super) fn interrupt(&self, request: &Request<'_>) -> Result<Done, Errno> {
-        let mut body = request.body;
-        if let Ok(unique) = body.u64()
-            && let Some(is_unwanted) =
-                self.waiting.lock().unwrap_or_else(PoisonError::into_inner).get(&unique)
-        {
-            is_unwanted.store(true, Ordering::SeqCst);
-        }
-        Ok(Done::Silent)
     }
 
     fn wanted_lock(&self, request: &Request<'_>) -> Result<Wanted, Errno> {
@@ -145,4 +120,3 @@ const NONE: u32 = 2;
 const LAST_BYTE: u64 = i64::MAX.unsigned_abs();
 /// How often a waiting one looks whether it is still wanted.
 const GLANCE: Duration = Duration::from_millis(50);
-const MOST_WAITING: usize = 256;

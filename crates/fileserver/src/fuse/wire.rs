@@ -172,8 +172,10 @@ pub(super) mod change {
 
 /// What the kernel does with an open file.
 pub(super) mod opened {
+    pub(in crate::fuse) const DIRECT: u32 = 1;
     pub(in crate::fuse) const KEEP_CACHE: u32 = 1 << 1;
     pub(in crate::fuse) const CACHE_DIRECTORY: u32 = 1 << 3;
+    pub(in crate::fuse) const STREAM: u32 = 1 << 4;
     pub(in crate::fuse) const NO_FLUSH: u32 = 1 << 5;
 }
 

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use plan::{GuestPath, MountOp, Plan, Served};
+use plan::{GuestPath, Inside, MountOp, Plan, Served};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 
@@ -15,6 +15,8 @@ use crate::{SetupFailure, Step};
 pub(crate) struct Unserved {
     pub(crate) at: GuestPath,
     pub(crate) device: OwnedFd,
+    /// What a process inside is to serve there; none where somebody outside serves.
+    pub(crate) inside: Option<Inside>,
 }
 
 /// The descriptors on which the kernel will ask, in the Plan's order. To be opened in the cage's user namespace, because

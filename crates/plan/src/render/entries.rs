@@ -83,6 +83,7 @@ pub(super) fn served_from(walls: &Walls, from: &ServedFrom) -> Vec<u8> {
             [b"store:", directory, b"/", name.as_bytes()].concat()
         }
         ServedFrom::Remote(store) => store.to_string().into_bytes(),
+        ServedFrom::Inside(inside) => inside.to_string().into_bytes(),
     }
 }
 

@@ -19,6 +19,8 @@ pub(super) fn refuse_more(held: &Policy, asked: &Policy, refused: &mut Vec<Refus
                     || holds(best, mount)
             }
             MountedFrom::Remote(_) => holds(best, mount),
+            // Whether a call may write is the cage's business, not the mount's.
+            MountedFrom::Inside(_) => best.is_some(),
         };
         if !is_held {
             refused.push(Refusal {

@@ -159,6 +159,7 @@ fn found_at(real_paths: &[&str]) -> HostFacts {
         between: Vec::new(),
         stores: BTreeMap::new(),
         fuse: None,
+        inside: None,
         environment: Vec::new(),
         kept: Kept::default(),
         project: path("/home/u/project"),

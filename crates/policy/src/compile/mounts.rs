@@ -2,8 +2,8 @@
 //! is served by a process of ours.
 
 use plan::{
-    Execution, GuestPath, HostPath, MountOp, MountedFrom, Served, ServedFrom, TmpfsPurpose,
-    TmpfsSize,
+    Access, Bind, BindPurpose, Execution, GuestPath, HostPath, INSIDE_PROGRAM, Mapping, MountOp,
+    MountedFrom, Served, ServedFrom, TmpfsPurpose, TmpfsSize,
 };
 
 use super::areas::source;
@@ -23,7 +23,25 @@ pub(super) fn lay(tree: &mut Tree, policy: &Policy, facts: &HostFacts) -> Result
         }
         tree.put(operation(policy, facts, at.clone(), mount)?);
     }
+    if policy.mounts.values().any(|mount| matches!(mount.from, MountedFrom::Inside(_))) {
+        tree.put(program(facts)?);
+    }
     if conflicts.is_empty() { Ok(()) } else { Err(CompileError::Rules(conflicts)) }
+}
+
+/// What serves calls inside.
+fn program(facts: &HostFacts) -> Result<MountOp, CompileError> {
+    let source = facts.inside.ok_or(CompileError::bug("our own program was not looked for"))?;
+    let at = GuestPath::new(INSIDE_PROGRAM)
+        .map_err(|_| CompileError::bug("the place of our own program is none"))?;
+    Ok(MountOp::Bind(Bind {
+        source,
+        at,
+        access: Access::ReadOnly,
+        execution: Execution::Allowed,
+        mapping: Mapping::Plain,
+        purpose: BindPurpose::Command,
+    }))
 }
 
 fn operation(
@@ -48,9 +66,15 @@ fn operation(
             ServedFrom::Store { directory: *directory, name: name.clone() }
         }
         MountedFrom::Remote(store) => ServedFrom::Remote(store.clone()),
+        MountedFrom::Inside(calls) => ServedFrom::Inside(calls.clone()),
     };
     let device = facts.fuse.ok_or(CompileError::bug("the device of FUSE was not looked for"))?;
-    Ok(MountOp::Served(Served { at, from, access: mount.access, device }))
+    // What is asked is written, whatever comes of it.
+    let access = match &from {
+        ServedFrom::Inside(_) => Access::ReadWrite,
+        ServedFrom::Store { .. } | ServedFrom::Remote(_) => mount.access,
+    };
+    Ok(MountOp::Served(Served { at, from, access, device }))
 }
 
 /// Where a directory is that a rule shows.

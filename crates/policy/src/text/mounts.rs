@@ -106,6 +106,7 @@ pub(super) fn source(
         WrittenFrom::Directory(text) => path(MountedFrom::Directory, text),
         WrittenFrom::Store(text) => path(MountedFrom::Store, text),
         WrittenFrom::Remote(store) => Ok((MountedFrom::Remote(store), Reach::Anywhere)),
+        WrittenFrom::Inside(calls) => Ok((MountedFrom::Inside(calls), Reach::BeneathProject)),
     }
 }
 

@@ -77,6 +77,7 @@ fn plan(project: &Path, rules: &[(FsAccess, &str)], script: &str) -> Plan {
         between: Vec::new(),
         stores: std::collections::BTreeMap::new(),
         fuse: None,
+        inside: None,
         environment: Vec::new(),
         kept: Kept::default(),
         project: host(project),

@@ -125,7 +125,9 @@ impl Stripper<'_> {
     fn begins_type_ahead(&self) -> bool {
         let ahead = self.ahead();
         match ahead.kind {
-            Kind::Word | Kind::Text | Kind::Number => !ahead.is_on_new_line && !self.ahead_is("extends"),
+            Kind::Word | Kind::Text | Kind::Number => {
+                !ahead.is_on_new_line && !self.ahead_is("extends")
+            }
             Kind::Punctuation => ["(", "[", "{", "`"].iter().any(|begin| self.ahead_is(begin)),
             Kind::Private | Kind::End => false,
         }

@@ -1,0 +1,88 @@
+//! Models as a program in a cage has them: over the loopback of its cage, where the model service of the host listens and
+//! adds the key. Nothing here has one.
+
+use std::net::{Ipv4Addr, TcpStream};
+
+use cage::with_causes;
+use callfs::{Asked, Speaks};
+use model::{BaseUrl, Cancel, Client, Delta, Endpoint, Pace, Protocol, Request, Retries, Waits};
+use plan::network::MODEL_PORT;
+
+/// The model service of this cage.
+pub(crate) struct Loopback {
+    anthropic: Client,
+    openai: Client,
+}
+
+impl Loopback {
+    pub(crate) fn new() -> Result<Self, String> {
+        let client = |protocol| {
+            let url: BaseUrl = format!("http://127.0.0.1:{MODEL_PORT}")
+                .parse()
+                .map_err(|error: model::UrlError| error.to_string())?;
+            let endpoint = Endpoint::new(protocol, url, None).map_err(|error| error.to_string())?;
+            Ok::<_, String>(Client::new(
+                endpoint,
+                Retries::default(),
+                Waits::default(),
+                Pace::default(),
+            ))
+        };
+        Ok(Self { anthropic: client(Protocol::Anthropic)?, openai: client(Protocol::Completions)? })
+    }
+
+    /// By the name of a model, and what its provider calls it.
+    fn client<'a, 'name>(&'a self, model: &'name str) -> (&'a Client, &'name str) {
+        match model.split_once('/') {
+            Some(("anthropic", name)) => (&self.anthropic, name),
+            Some(("openai", name)) => (&self.openai, name),
+            _ if model.starts_with("claude") => (&self.anthropic, model),
+            _ => (&self.openai, model),
+        }
+    }
+}
+
+impl Speaks for Loopback {
+    fn models(&self, cancel: &Cancel) -> Result<Vec<String>, String> {
+        reachable()?;
+        let (mut names, mut whys) = (Vec::new(), Vec::new());
+        for (word, client) in [("anthropic", &self.anthropic), ("openai", &self.openai)] {
+            match client.models(cancel) {
+                Ok(of_it) => names.extend(of_it.into_iter().map(|name| format!("{word}/{name}"))),
+                Err(why) => whys.push(with_causes(&why)),
+            }
+        }
+        match whys.pop() {
+            Some(why) if names.is_empty() => Err(why),
+            _ => Ok(names),
+        }
+    }
+
+    fn ask(
+        &self,
+        request: &Request,
+        cancel: &Cancel,
+        shown: &mut dyn FnMut(&str),
+    ) -> Result<Asked, String> {
+        reachable()?;
+        let (client, model) = self.client(&request.model);
+        let request = Request { model: model.to_owned(), ..request.clone() };
+        let asked = client.ask(&request, cancel, &mut |delta| {
+            if let Delta::Text(text) = delta {
+                shown(&text);
+            }
+        });
+        asked.map_err(|error| with_causes(&error))
+    }
+}
+
+/// A cage that has no model service is told so at once, and not after it was tried again and again.
+fn reachable() -> Result<(), String> {
+    let connected = TcpStream::connect((Ipv4Addr::LOCALHOST, MODEL_PORT));
+    connected.map(drop).map_err(|error| {
+        format!(
+            "there is no model service: {error}; a cage has it where its policy has \
+             `host_ports = [\"model\"]`"
+        )
+    })
+}
