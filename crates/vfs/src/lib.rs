@@ -41,7 +41,7 @@ pub use filesystem::{
     At, Batch, Done, Existing, FileSystem, ListedName, OpenFile, OpenFlags, Owner, Removal, SeekTo,
     Times,
 };
-pub use host::{Host, HostMode};
+pub use host::{Host, HostMode, descriptors_are_in};
 pub use limits::{Counter, Limits, Setting};
 pub use locks::{Held as HeldLock, LockKind, LockTable, Patience, Range};
 pub use memory::Memory;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
 use rustix::io::Errno;
 
+use super::notes::is_whiteout;
 use super::{Node, OPAQUE, Overlay, Place, Seat, lock, shown_number};
 use crate::attributes::Kind;
 use crate::caller::Caller;
@@ -51,8 +52,13 @@ impl Overlay {
         let mut is_hidden = false;
         // What lower layers do not have needs no mark, and never will.
         let has_below = !place.lowers.is_empty();
+        let in_names = self.notes_take_names();
         if let Some(upper) = place.upper {
             match self.upper.lookup(&caller, upper, name) {
+                Ok(entry) if is_whiteout(&entry.attributes) => {
+                    self.upper.forget(entry.inode, 1);
+                    return Err(Errno::NOENT.into());
+                }
                 Ok(entry) => {
                     found.upper = Some(entry.inode);
                     kind = Some(entry.attributes.kind);
@@ -62,10 +68,11 @@ impl Overlay {
                     is_hidden = !is_directory
                         || (has_below
                             && (self.marks()?.has(entry.inode, OPAQUE)?
-                                || self.marks()?.has(upper, name.as_bytes())?));
+                                || (!in_names && self.marks()?.has(upper, name.as_bytes())?)));
                 }
                 Err(error) if error.errno == Errno::NOENT => {
-                    is_hidden = has_below && self.marks()?.has(upper, name.as_bytes())?;
+                    is_hidden =
+                        has_below && !in_names && self.marks()?.has(upper, name.as_bytes())?;
                 }
                 Err(error) => return Err(error),
             }
@@ -73,6 +80,11 @@ impl Overlay {
         for (layer, inode) in place.lowers.iter().filter(|_| !is_hidden) {
             let lower = self.lower(*layer)?;
             match lower.lookup(&caller, *inode, name) {
+                // It was an upper layer itself, and hides what is below it.
+                Ok(entry) if is_whiteout(&entry.attributes) => {
+                    lower.forget(entry.inode, 1);
+                    break;
+                }
                 Ok(entry) => {
                     let this = entry.attributes.kind;
                     // A file hides what is below it, and is hidden by a directory.
@@ -210,7 +222,7 @@ impl Overlay {
             match lower.lookup(&caller, *inode, name) {
                 Ok(entry) => {
                     lower.forget(entry.inode, 1);
-                    return Ok(true);
+                    return Ok(!is_whiteout(&entry.attributes));
                 }
                 Err(error) if error.errno == Errno::NOENT => {}
                 Err(error) => return Err(error),
@@ -230,23 +242,44 @@ impl Overlay {
                 if has_below {
                     seen.insert(merged.name.clone());
                 }
-                all.push(merged);
+                // No guest makes a device: it is a note.
+                if merged.kind != Kind::CharacterDevice {
+                    all.push(merged);
+                }
             })?;
+            if has_below && !self.notes_take_names() {
+                let marked = self.marks()?.all(upper)?;
+                seen.extend(marked.into_iter().map(Vec::into_boxed_slice));
+            }
         }
-        let marks =
-            place.upper.map(|upper| self.marks().map(|marks| (marks, upper))).transpose()?;
         for (layer, inode) in &place.lowers {
+            let lower = self.lower(*layer)?;
             let mut below = Vec::new();
-            list(self.lower(*layer)?, *inode, Some(*layer), |merged| below.push(merged))?;
+            list(lower, *inode, Some(*layer), |merged| below.push(merged))?;
             for merged in below {
-                let is_hidden =
-                    marks.map_or(Ok(false), |(marks, upper)| marks.has(upper, &merged.name))?;
-                if !is_hidden && seen.insert(merged.name.clone()) {
+                if !seen.insert(merged.name.clone()) {
+                    continue;
+                }
+                let hides = merged.kind == Kind::CharacterDevice
+                    && is_note_below(lower, *inode, &merged.name)?;
+                if !hides {
                     all.push(merged);
                 }
             }
         }
         Ok(all)
+    }
+}
+
+/// Whether a device of a lower layer is a note of an overlay that had it as its upper one.
+fn is_note_below(lower: &dyn Engine, directory: Inode, name: &[u8]) -> Result<bool> {
+    match lower.lookup(&Caller::root(), directory, Name::new(name)?) {
+        Ok(entry) => {
+            lower.forget(entry.inode, 1);
+            Ok(is_whiteout(&entry.attributes))
+        }
+        Err(error) if error.errno == Errno::NOENT => Ok(true),
+        Err(error) => Err(error),
     }
 }
 
