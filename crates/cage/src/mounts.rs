@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use fileserver::control::{COMMAND, Channel, Order, ServerReport, Task, TaskSource};
 use jail::Child;
-use plan::{GuestPath, MountOp, Plan, RemoteStore, Served, ServedFrom};
+use plan::{GuestPath, Mapping, MountOp, Plan, RemoteStore, Served, ServedFrom, SourceIndex};
 use policy::Limits;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{CWD, Mode, OFlags};
@@ -118,18 +118,31 @@ impl FileServer {
                 "only the program `stockade` can serve it; start it with that",
             ));
         }
-        let (from, directory) = match &served.from {
+        let found = |index: SourceIndex| {
+            let (opened, source) = (sources.get(index.position()), plan.source(index));
+            let (opened, source) = opened.zip(source).ok_or_else(|| failed(Errno::BADF))?;
+            Ok::<_, SpawnError>((opened, source.path.clone()))
+        };
+        let (from, directories) = match &served.from {
             ServedFrom::Store { directory, name } => {
-                let opened = sources.get(directory.position());
-                let source = plan.source(*directory);
-                let (opened, source) = opened.zip(source).ok_or_else(|| failed(Errno::BADF))?;
-                let (directory, name) = (source.path.clone(), name.clone());
-                (TaskSource::Store { directory, name }, Some(opened))
+                let (opened, directory) = found(*directory)?;
+                (TaskSource::Store { directory, name: name.clone() }, vec![opened])
+            }
+            ServedFrom::Layers(layers) => {
+                let (below, lower) = found(layers.lower)?;
+                let (above, area) = found(layers.area)?;
+                let (hidden, read_only) = (layers.hidden.clone(), layers.read_only.clone());
+                let lower_owner = match layers.mapping {
+                    Mapping::Plain => None,
+                    Mapping::Owner { uid, gid } => Some((uid, gid)),
+                };
+                let from = TaskSource::Layers { lower, lower_owner, area, hidden, read_only };
+                (from, vec![below, above])
             }
             ServedFrom::Remote(store) => {
                 // Before anything is started: what is missing is known by now.
                 credentials::keys(store).map_err(|why| problem(&at, why))?;
-                (credentials::source(store), None)
+                (credentials::source(store), Vec::new())
             }
         };
         let identity = &plan.walls.identity;
@@ -147,13 +160,13 @@ impl FileServer {
         let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::empty()).map_err(failed)?;
         let store = match &served.from {
             ServedFrom::Remote(store) => Some(store.clone()),
-            ServedFrom::Store { .. } => None,
+            ServedFrom::Store { .. } | ServedFrom::Layers(_) => None,
         };
         let is_silent = Mutex::default();
         let server = Self { at: at.clone(), store, control, pidfd, is_silent };
-        let directory: Vec<BorrowedFd<'_>> = directory.into_iter().map(AsFd::as_fd).collect();
+        let directories: Vec<BorrowedFd<'_>> = directories.into_iter().map(AsFd::as_fd).collect();
         let order = Order::Prepare(Box::new(task));
-        server.control.send(&order, &directory).map_err(failed)?;
+        server.control.send(&order, &directories).map_err(failed)?;
         Ok(server)
     }
 

@@ -33,6 +33,8 @@ pub(crate) enum Kept {
     Store(Arc<Store>),
     /// A store far away, which has everything.
     Remote(Arc<Remote>),
+    /// Directories of this machine: every answer was the kernel's.
+    Directories,
 }
 
 impl Kept {
@@ -45,6 +47,7 @@ impl Kept {
                 fault.or_else(|| synced.err().map(|error| error.to_string()))
             }
             Self::Remote(remote) => remote.faults().last().map(|fault| fault.text.clone()),
+            Self::Directories => None,
         }
     }
 }

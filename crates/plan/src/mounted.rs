@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Access, ByteString, GuestPath, HostPath, SourceIndex};
+use crate::{Access, ByteString, GuestPath, HostPath, ServedLayers, SourceIndex};
 
 /// Where the files of a mount come from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -211,14 +211,17 @@ pub enum ServedFrom {
     },
     /// A store that is asked over the network.
     Remote(RemoteStore),
+    /// A directory of the host with a layer above it, where the kernel cannot show that.
+    Layers(ServedLayers),
 }
 
 impl ServedFrom {
     /// Why the kernel cannot show it by itself.
-    pub fn reason(&self) -> &'static str {
+    pub fn reason(&self) -> String {
         match self {
-            Self::Store { .. } => "the kernel cannot read a store",
-            Self::Remote(_) => "the files are not on this machine",
+            Self::Store { .. } => "the kernel cannot read a store".to_owned(),
+            Self::Remote(_) => "the files are not on this machine".to_owned(),
+            Self::Layers(layers) => layers.why.reason(),
         }
     }
 }

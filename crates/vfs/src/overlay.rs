@@ -104,7 +104,7 @@ impl Overlay {
             lower.attributes(&root, lower.root()).map(|found| found.mode)
         })?;
         let files = own_directory(&*upper, top, b"files", mode)?;
-        Self::with(lowers, upper, (files, staging), limits)
+        Self::over(lowers, upper, (files, staging), limits)
     }
 
     /// The same with an upper layer as the kernel's overlayfs has it: files in `upper`, and `work` beside it, where the
@@ -121,10 +121,12 @@ impl Overlay {
         let files = upper.lookup(&root, top, Name::new(b"upper")?)?.inode;
         let work = upper.lookup(&root, top, Name::new(b"work")?)?.inode;
         let staging = own_directory(&*upper, work, b"staging", 0o700)?;
-        Self::with(lowers, upper, (files, staging), limits)
+        let overlay = Self::over(lowers, upper, (files, staging), limits)?;
+        overlay.try_notes()?;
+        Ok(overlay)
     }
 
-    fn with(
+    fn over(
         lowers: Vec<Arc<dyn Engine>>,
         upper: Arc<dyn Engine>,
         (files, staging): (Inode, Inode),

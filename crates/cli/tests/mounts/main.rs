@@ -17,6 +17,7 @@ mod failures;
 mod faults;
 mod files;
 mod jails;
+mod layers;
 #[path = "../../../remote/tests/far/server.rs"]
 mod server;
 #[path = "../behaviour/support.rs"]

@@ -117,7 +117,7 @@ impl FakeHost {
             stores,
             fuse,
             environment: inherited(policy),
-            kept: Kept { scratch, home, layers },
+            kept: Kept { scratch, home, layers, served: BTreeMap::new() },
             project: host(self.project),
             working_directory: host(&self.working_directory),
             umask: 0o022,

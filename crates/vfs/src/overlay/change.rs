@@ -10,7 +10,7 @@ use super::notes::Spot;
 use super::{Node, OPAQUE, Overlay, lock};
 use crate::attributes::{Changes, Kind, NewTime, SET_GID};
 use crate::caller::Caller;
-use crate::engine::{Engine as _, Entry, Inode, New};
+use crate::engine::{Entry, Inode, New};
 use crate::error::Result;
 use crate::name::Name;
 

@@ -38,6 +38,15 @@ impl Overlay {
         self.upper.marks().is_some_and(|marks| marks.take_names())
     }
 
+    /// Whether the upper layer's file system takes notes of both kinds: known before a guest needs one.
+    pub(super) fn try_notes(&self) -> Result<()> {
+        let (marks, staged) = (self.marks()?, self.staged_name());
+        marks.set(self.staging, staged.as_bytes())?;
+        marks.clear(self.staging, staged.as_bytes())?;
+        marks.set(self.staging, OPAQUE)?;
+        marks.clear(self.staging, OPAQUE)
+    }
+
     /// The note in the place of a name, held; none where notes lie elsewhere.
     pub(super) fn whiteout(&self, spot: Spot<'_>) -> Result<Option<Inode>> {
         if !self.notes_take_names() {
