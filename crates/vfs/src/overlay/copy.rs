@@ -68,7 +68,9 @@ impl Overlay {
             // No guest can make one, and none is copied to where guests write.
             Kind::CharacterDevice | Kind::BlockDevice => return Err(Errno::PERM.into()),
         };
-        let made = self.upper.make(&root, self.staging, staged, new, 0o600)?;
+        // Nobody can change that of a link afterwards.
+        let mode = if node.kind == Kind::Link { 0o777 } else { 0o600 };
+        let made = self.upper.make(&root, self.staging, staged, new, mode)?;
         let filled = self
             .marks()
             .and_then(|marks| marks.note_copy(made.inode))
