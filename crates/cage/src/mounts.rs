@@ -72,11 +72,10 @@ impl FileServers {
         if devices.len() != self.0.len() {
             return Err(jail::StartError::Vanished.into());
         }
-        let both = || self.0.iter().zip(&devices);
-        for (server, (at, device)) in both() {
-            if server.at != *at {
-                return Err(jail::StartError::Vanished.into());
-            }
+        for server in &self.0 {
+            // Pid 1 mounts what is in its own memory before what is in the host's directories.
+            let device = devices.iter().find(|(at, _)| *at == server.at);
+            let (_, device) = device.ok_or(jail::StartError::Vanished)?;
             let keys = match &server.store {
                 Some(store) => credentials::keys(store).map_err(|why| server.problem(why))?,
                 None => fileserver::control::Keys::None,
@@ -86,10 +85,9 @@ impl FileServers {
             let _said_below = sent;
         }
         // Nobody else may hold them: the kernel notices that a server is gone by its device.
-        let servers: Vec<&FileServer> = both().map(|(server, _)| server).collect();
         drop(devices);
         let end = Instant::now() + PATIENCE;
-        servers.into_iter().try_for_each(|server| server.wait_until_serving(end))
+        self.0.iter().try_for_each(|server| server.wait_until_serving(end))
     }
 
     /// Readable when [`Self::lost`] has something to tell.

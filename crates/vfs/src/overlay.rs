@@ -198,9 +198,13 @@ impl Overlay {
     }
 
     fn attributes_of(&self, caller: &Caller, node: &Node) -> Result<Attributes> {
-        let place = read(&node.place).clone();
         let (engine, inode) = self.top(node)?;
-        let found = engine.attributes(caller, inode)?;
+        Ok(self.shown(node, engine.attributes(caller, inode)?))
+    }
+
+    /// As guests see what the uppermost layer tells of a node.
+    fn shown(&self, node: &Node, found: Attributes) -> Attributes {
+        let place = read(&node.place);
         let below = node.names_below.load(Ordering::SeqCst);
         let links = match node.kind {
             // Which directories it has is known only when they are counted: 1 says so.
@@ -214,7 +218,7 @@ impl Overlay {
             _ => None,
         };
         let number = *node.shown.get_or_init(|| shown_number(found.number, layer));
-        Ok(Attributes { number, links, ..found })
+        Attributes { number, links, ..found }
     }
 
     /// Whether nothing is in a directory.
@@ -260,8 +264,8 @@ impl Engine for Overlay {
 
     fn lookup(&self, caller: &Caller, parent: Inode, name: Name<'_>) -> Result<Entry> {
         let parent = self.directory(parent)?;
-        let (node, _) = self.find(&parent, name)?;
-        self.entry(caller, node)
+        let found = self.find_known(&parent, name)?;
+        self.entry_found(caller, found)
     }
 
     fn lookup_parent(&self, caller: &Caller, directory: Inode) -> Result<Entry> {

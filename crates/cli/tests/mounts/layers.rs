@@ -5,11 +5,14 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use rustix::fs::FileType;
 
 use crate::can_mount;
-use crate::support::{Place, is_root};
+use crate::jails::{field, servers};
+use crate::support::{Place, is_root, slowly};
 
 /// A directory of the project that the kernel cannot lay a layer over for whoever runs the test: for root it is another
 /// user's, for a user another group's.
@@ -214,4 +217,47 @@ fn what_its_owner_alone_may_read_stays_closed() {
     ended.expect_code(0).prints("gone\n");
     assert!(!ended.stdout.contains("two"), "{}", ended.stdout);
     assert!(!upper(&place).join("text").exists());
+}
+
+/// T12: who shows a directory has of the host that one, its layer and its own descriptors; no network, no variable, and one
+/// capability, which means nothing outside its own namespace.
+#[test]
+fn who_shows_it_has_nothing_else() {
+    let place = Place::new();
+    if foreign(&place).is_none() {
+        return;
+    }
+    place.write("signs/here", "");
+    let line = "cat theirs/text; echo > signs/ready; while test ! -e signs/go; do sleep 0.05; done";
+    let words = [&["run"], &COW[..], &["--rw", "signs", "--", "sh", "-c", line]].concat();
+    let mut child = place.stockade().args(words).stdout(Stdio::null()).spawn().unwrap();
+    let end = Instant::now() + slowly(Duration::from_secs(20));
+    while !place.project.join("signs/ready").exists() {
+        assert!(Instant::now() < end && child.try_wait().unwrap().is_none());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let all = servers(child.id());
+    assert_eq!(all.len(), 1, "{all:?}");
+    for pid in all {
+        assert_eq!((field(pid, "Seccomp"), field(pid, "NoNewPrivs")), ("2".into(), "1".into()));
+        let sets = ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"].map(|set| field(pid, set));
+        let sets = sets.each_ref().map(|set| set.trim_start_matches('0'));
+        assert_eq!(sets, ["", "2", "2", "", ""]);
+        if !is_root() {
+            // Nobody but root looks into a process that may not be looked into.
+            assert!(fs::read_dir(format!("/proc/{pid}/root/")).is_err());
+            continue;
+        }
+        let names = fs::read_dir(format!("/proc/{pid}/root/")).unwrap();
+        let mut names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["descriptors", "lower", "store"]);
+        for space in ["net", "user", "mnt", "ipc"] {
+            let of = |who: &str| fs::read_link(format!("/proc/{who}/ns/{space}")).unwrap();
+            assert_ne!(of(&pid.to_string()), of("self"), "{space}");
+        }
+        assert!(fs::read(format!("/proc/{pid}/environ")).unwrap().is_empty());
+    }
+    place.write("signs/go", "");
+    assert!(child.wait().unwrap().success());
 }

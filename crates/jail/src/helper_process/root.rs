@@ -66,13 +66,13 @@ impl HelperFiles<'_> {
             Self::None | Self::Copies(_) => Ok(Vec::new()),
             Self::Directory(directory) => {
                 let owner = directory.owner()?;
-                Ok(vec![(DIRECTORY, directory.detach_as(Some(owner), ids)?)])
+                Ok(vec![(DIRECTORY, directory.detach_as(WRITABLE, Some(owner), ids)?)])
             }
             Self::Layers { lower, lower_owner, area } => {
                 let owner = area.owner()?;
                 Ok(vec![
-                    (LOWER, lower.detach_as(*lower_owner, ids)?),
-                    (DIRECTORY, area.detach_as(Some(owner), ids)?),
+                    (LOWER, lower.detach_as(sys::mount::RDONLY, *lower_owner, ids)?),
+                    (DIRECTORY, area.detach_as(WRITABLE, Some(owner), ids)?),
                 ])
             }
         }
@@ -85,23 +85,15 @@ impl HelperFiles<'_> {
         if detached.is_empty() {
             match self {
                 Self::None | Self::Copies(_) => {}
-                Self::Directory(directory) => detached.push((DIRECTORY, directory.detach()?)),
+                Self::Directory(directory) => detached.push((DIRECTORY, directory.detach(WRITABLE)?)),
                 Self::Layers { lower, area, .. } => {
-                    detached.push((LOWER, lower.detach()?));
-                    detached.push((DIRECTORY, area.detach()?));
+                    detached.push((LOWER, lower.detach(sys::mount::RDONLY)?));
+                    detached.push((DIRECTORY, area.detach(WRITABLE)?));
                 }
             }
         }
         if let Self::Layers { .. } = self {
             detached.push((DESCRIPTORS, own_descriptors()?));
-        }
-        for (place, mount) in &detached {
-            if matches!(*place, LOWER | DESCRIPTORS) {
-                let change =
-                    MountAttributes { set: sys::mount::RDONLY, make_private: true, idmap: None };
-                sys::mount::set_attributes(mount.as_fd(), change, Depth::Single)
-                    .map_err(|errno| SetupFailure::kernel(Step::Mount, *place, errno))?;
-            }
         }
         Ok(detached)
     }
@@ -160,6 +152,7 @@ impl HostDirectory<'_> {
 
     fn detach_as(
         &self,
+        also: u64,
         owner: Option<(u32, u32)>,
         ids: HostIds,
     ) -> Result<OwnedFd, SetupFailure> {
@@ -170,11 +163,11 @@ impl HostDirectory<'_> {
         let mount = rustix::mount::open_tree(self.object, c"", flags).map_err(failed)?;
         let map = owner.map(|owner| idmap::owner_map(owner, ids)).transpose()?;
         let map = map.as_ref().map(|(map, _ended)| map.as_fd());
-        restrict(&mount, map).map_err(failed)?;
+        restrict(&mount, also, map).map_err(failed)?;
         Ok(mount)
     }
 
-    fn detach(&self) -> Result<OwnedFd, SetupFailure> {
+    fn detach(&self, also: u64) -> Result<OwnedFd, SetupFailure> {
         let failed = |errno| SetupFailure::kernel(Step::Mount, self.path.to_string(), errno);
         let flags = OpenTreeFlags::OPEN_TREE_CLONE
             | OpenTreeFlags::OPEN_TREE_CLOEXEC
@@ -186,7 +179,7 @@ impl HostDirectory<'_> {
         if (found.st_dev, found.st_ino) != (meant.st_dev, meant.st_ino) {
             return Err(SetupFailure::found(Step::Mount, self.path.to_string(), REPLACED));
         }
-        restrict(&mount, None).map_err(failed)?;
+        restrict(&mount, also, None).map_err(failed)?;
         Ok(mount)
     }
 }
@@ -196,7 +189,7 @@ fn own_descriptors() -> Result<OwnedFd, SetupFailure> {
     let failed = |errno| SetupFailure::kernel(Step::Mount, "/proc/self/fd", errno);
     let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
     let mount = rustix::mount::open_tree(CWD, c"/proc/self/fd", flags).map_err(failed)?;
-    restrict(&mount, None).map_err(failed)?;
+    restrict(&mount, sys::mount::RDONLY, None).map_err(failed)?;
     Ok(mount)
 }
 
@@ -211,11 +204,14 @@ fn copy(root: &OwnedFd, name: &str, contents: &[u8]) -> Result<(), Errno> {
     Ok(())
 }
 
-fn restrict(mount: &OwnedFd, idmap: Option<BorrowedFd<'_>>) -> Result<(), Errno> {
-    let set = sys::mount::NOSUID | sys::mount::NODEV | sys::mount::NOEXEC;
+fn restrict(mount: &OwnedFd, also: u64, idmap: Option<BorrowedFd<'_>>) -> Result<(), Errno> {
+    let set = sys::mount::NOSUID | sys::mount::NODEV | sys::mount::NOEXEC | also;
     let change = MountAttributes { set, make_private: true, idmap };
     sys::mount::set_attributes(mount.as_fd(), change, Depth::Single)
 }
+
+/// No attribute beside those that all of them have.
+const WRITABLE: u64 = 0;
 
 fn below_root(path: &'static str) -> &'static str {
     path.trim_start_matches('/')

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use super::notes::is_whiteout;
 use super::{Node, OPAQUE, Overlay, Place, Seat, lock, shown_number};
-use crate::attributes::Kind;
+use crate::attributes::{Attributes, Kind};
 use crate::caller::Caller;
 use crate::engine::{Engine, Entry, Inode};
 use crate::error::Result;
@@ -29,6 +29,15 @@ impl Known {
     }
 }
 
+/// What a name leads to, held.
+pub(super) struct Found {
+    pub(super) node: Arc<Node>,
+    /// The inode of the upper layer that has the name, if one has.
+    pub(super) upper: Option<Inode>,
+    /// As the uppermost layer that has the name tells them.
+    pub(super) attributes: Attributes,
+}
+
 /// One name of a merged listing.
 #[derive(Debug)]
 pub(super) struct Merged {
@@ -44,10 +53,16 @@ impl Overlay {
         parent: &Arc<Node>,
         name: Name<'_>,
     ) -> Result<(Arc<Node>, Option<Inode>)> {
+        self.find_known(parent, name).map(|Found { node, upper, .. }| (node, upper))
+    }
+
+    /// The same with what its uppermost layer has told of it.
+    pub(super) fn find_known(&self, parent: &Arc<Node>, name: Name<'_>) -> Result<Found> {
         let caller = Caller::root();
         let place = read(&parent.place).clone();
         let mut found = Place::default();
         let mut kind = None;
+        let mut attributes = None;
         let mut links = 1;
         let mut is_hidden = false;
         // What lower layers do not have needs no mark, and never will.
@@ -62,6 +77,7 @@ impl Overlay {
                 Ok(entry) => {
                     found.upper = Some(entry.inode);
                     kind = Some(entry.attributes.kind);
+                    attributes = Some(entry.attributes);
                     let is_directory = entry.attributes.kind == Kind::Directory;
                     // A name that was hidden stays so: a directory that was made in its place and not marked yet, when
                     // an earlier process ended, does not show what it replaced.
@@ -94,6 +110,7 @@ impl Overlay {
                     }
                     found.lowers.push((*layer, entry.inode));
                     kind = Some(this);
+                    attributes.get_or_insert(entry.attributes);
                     links = entry.attributes.links;
                     if this != Kind::Directory {
                         break;
@@ -106,9 +123,12 @@ impl Overlay {
                 }
             }
         }
-        let Some(kind) = kind else { return Err(Errno::NOENT.into()) };
+        let Some((kind, attributes)) = kind.zip(attributes) else {
+            return Err(Errno::NOENT.into());
+        };
         let upper = found.upper;
-        Ok((self.know(parent, name, found, kind, links), upper))
+        let node = self.know(parent, name, found, kind, links);
+        Ok(Found { node, upper, attributes })
     }
 
     /// The node of something that was made in the upper layer just now, which is held.
@@ -175,6 +195,17 @@ impl Overlay {
     pub(super) fn entry(&self, caller: &Caller, node: Arc<Node>) -> Result<Entry> {
         let attributes =
             self.attributes_of(caller, &node).inspect_err(|_| self.give_back(node.number, 1))?;
+        Ok(Entry { inode: Inode(node.number), generation: 1, attributes })
+    }
+
+    /// The same, without asking again for what was told with its name: unless it was known by another one, and has been
+    /// copied up under that.
+    pub(super) fn entry_found(&self, caller: &Caller, found: Found) -> Result<Entry> {
+        let Found { node, upper, attributes } = found;
+        if read(&node.place).upper != upper {
+            return self.entry(caller, node);
+        }
+        let attributes = self.shown(&node, attributes);
         Ok(Entry { inode: Inode(node.number), generation: 1, attributes })
     }
 
