@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // Nobody listens for what the gatekeeper is refused.
     let watched = vec![with_notify];
     // A watching filter is a profile's own, with the watched calls behind it.
-    let profiles: [(&str, &[&str], Vec<_>); 12] = [
+    let profiles: [(&str, &[&str], Vec<_>); 13] = [
         ("default", &["default"], both.clone()),
         ("relaxed", &["relaxed"], both),
         ("default_writes", &["default", "watch_writes"], watched.clone()),
@@ -43,6 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("offline", &["offline"], vec![without_notify]),
         ("remote_server", &["file_server"], vec![without_notify]),
         ("store_server", &["file_server", "file_server_store"], vec![without_notify]),
+        ("layer_server", &["file_server", "file_server_layers"], vec![without_notify]),
         ("dialer", &["dialer"], vec![without_notify]),
     ];
     for (profile, lists, variants) in profiles {

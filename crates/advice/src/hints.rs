@@ -282,7 +282,7 @@ pub(crate) fn is_visible(plan: &Plan, path: &Path) -> bool {
     let Ok(real) = HostPath::new(real.into_os_string()) else { return false };
     let at = GuestPath::same_as(&real);
     let covering = plan.walls.mounts.iter().rfind(|operation| at.is_within(operation.at()));
-    let is_view = covering.is_some_and(|operation| operation.overlay().is_some());
+    let is_view = covering.is_some_and(|operation| operation.view().is_some());
     is_view
         || covering.and_then(MountOp::bind).is_some_and(|bind| match bind.purpose {
             BindPurpose::Grant | BindPurpose::Protected => true,

@@ -12,9 +12,9 @@ pub fn sentence(plan: &Plan, home: Option<&HostPath>) -> String {
         let paths = grants.filter(|bind| bind.access == access);
         paths.map(|bind| short(bind.at.as_bytes(), home)).collect::<Vec<_>>()
     };
-    let overlays = plan.walls.mounts.iter().filter_map(|operation| operation.overlay());
-    let copies = overlays.filter(|overlay| overlay.purpose == OverlayPurpose::Workspace);
-    let copies: Vec<String> = copies.map(|overlay| short(overlay.at.as_bytes(), home)).collect();
+    let views = || plan.walls.mounts.iter().filter_map(|operation| operation.view());
+    let copies = views().filter(|view| view.purpose == OverlayPurpose::Workspace);
+    let copies: Vec<String> = copies.map(|view| short(view.at.as_bytes(), home)).collect();
     let (read, change) = (granted(Access::ReadOnly), granted(Access::ReadWrite));
     let works = match copies.as_slice() {
         [] => "the program".to_owned(),
@@ -22,8 +22,12 @@ pub fn sentence(plan: &Plan, home: Option<&HostPath>) -> String {
     };
     let own = if copies.is_empty() { "of yours" } else { "else of yours" };
     let nothing = format!("nothing {own}");
+    let by_us = views().filter_map(|view| Some((short(view.at.as_bytes(), home), view.served?)));
+    let by_us =
+        by_us.map(|(at, why)| format!("; a process of ours shows {at}, because {}", why.reason()));
+    let by_us: String = by_us.collect();
     format!(
-        "cage `{}`: {works} may read {}, change {} and reach {}",
+        "cage `{}`: {works} may read {}, change {} and reach {}{by_us}",
         shown(&plan.walls.cage),
         listed(&read, if change.is_empty() { &nothing } else { "what it may change" }),
         listed(&change, &nothing),

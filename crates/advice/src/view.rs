@@ -2,7 +2,10 @@
 //! kernel. Reads the Plan; never looks at the host.
 
 use cage::prepare::explain::PathVerdict;
-use plan::{Access, BindPurpose, GuestPath, HostPath, MountOp, OverlayPurpose, Plan, TmpfsPurpose};
+use plan::{
+    Access, BindPurpose, ByteString, GuestPath, HostPath, MountOp, OverlayPurpose, Plan,
+    ServedLayers, TmpfsPurpose,
+};
 
 /// What the program inside finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,20 +47,41 @@ pub fn view(plan: &Plan, path: &HostPath) -> View {
         }
         Some(MountOp::Symlink { .. }) => View::Made { what: "a link of the base layer" },
         Some(MountOp::Bind(bind)) => of_bind(bind.purpose, bind.access),
-        Some(MountOp::Overlay(overlay)) => {
-            let verdict = match overlay.purpose {
-                OverlayPurpose::Workspace => PathVerdict::Cow,
-                OverlayPurpose::Cache => PathVerdict::Cache,
-            };
-            View::Host { verdict }
-        }
+        Some(MountOp::Overlay(overlay)) => View::Host { verdict: of_layer(overlay.purpose) },
         Some(MountOp::Tmpfs { purpose: TmpfsPurpose::Hidden, .. }) => View::Hidden,
         Some(MountOp::Tmpfs { at: tree, .. }) if at != *tree => View::InsideOwn,
-        Some(MountOp::Served(_)) => View::Own,
+        Some(MountOp::Served(served)) => match served.from.layers() {
+            Some(layers) => in_layers(layers, &at, &served.at),
+            None => View::Own,
+        },
         Some(MountOp::Tmpfs { .. } | MountOp::Proc { .. } | MountOp::Devpts { .. }) => View::Own,
         Some(MountOp::SealReadOnly { .. }) => View::Own,
         Some(MountOp::Mask { .. } | MountOp::MaskIfPresent { .. }) => View::Hidden,
     }
+}
+
+fn of_layer(purpose: OverlayPurpose) -> PathVerdict {
+    match purpose {
+        OverlayPurpose::Workspace => PathVerdict::Cow,
+        OverlayPurpose::Cache => PathVerdict::Cache,
+    }
+}
+
+/// What a process of ours shows in a view: the deepest of the paths in it decides.
+fn in_layers(layers: &ServedLayers, at: &GuestPath, top: &GuestPath) -> View {
+    let around = |paths: &[ByteString]| {
+        let places = paths.iter().filter_map(|path| top.join(path.as_bytes()).ok());
+        places.filter(|place| at.is_within(place)).map(|place| place.as_bytes().len()).max()
+    };
+    let (hidden, read_only) = (around(&layers.hidden), around(&layers.read_only));
+    if hidden.is_some() && hidden >= read_only {
+        return View::Hidden;
+    }
+    let verdict = match read_only {
+        Some(_) => PathVerdict::ReadOnly,
+        None => of_layer(layers.purpose),
+    };
+    View::Host { verdict }
 }
 
 fn of_bind(purpose: BindPurpose, access: Access) -> View {

@@ -8,6 +8,7 @@ mod greed;
 mod one;
 mod roles;
 mod stage;
+mod view;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -66,6 +67,8 @@ pub fn child_main(arguments: &[OsString]) -> ExitCode {
             roles::start_without_call(number, program, arguments)
         }
         ["layers", secret] => roles::tell_layers(secret),
+        ["forge-notes", directory] => view::forge_notes(directory),
+        ["read-on", directory, count] => view::read_on(directory, count),
         ["hoard", way, mebibytes] => greed::hoard(way, mebibytes),
         ["hoard-part", mebibytes] => greed::hoard_part(mebibytes),
         ["crowd", of, count] => greed::crowd(of, count),

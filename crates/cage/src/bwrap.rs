@@ -83,7 +83,7 @@ pub fn check(plan: &Plan) -> Result<(), SpawnError> {
     if plan.walls.network != NetworkPlan::Loopback {
         return Err(helper("it cannot hold a cage to its network destinations"));
     }
-    if plan.walls.mounts.iter().any(|operation| operation.overlay().is_some()) {
+    if plan.walls.mounts.iter().any(|operation| operation.view().is_some()) {
         return Err(helper("it cannot lay layers over directories (`cow`, `cache`)"));
     }
     if plan.walls.mounts.iter().any(|operation| operation.served().is_some()) {

@@ -12,7 +12,8 @@ use credentials::Stores;
 use fileserver::control::{COMMAND, Channel, Order, ServerReport, Task, TaskSource};
 use jail::Child;
 use plan::{
-    Bind, BindPurpose, GuestPath, HostPath, MountOp, Plan, RemoteStore, Served, ServedFrom,
+    Bind, BindPurpose, GuestPath, HostPath, Mapping, MountOp, Plan, RemoteStore, Served,
+    ServedFrom, SourceIndex,
 };
 use policy::Limits;
 use policy::shown::shown;
@@ -79,11 +80,13 @@ impl FileServers {
         if devices.len() != self.all.len() {
             return Err(jail::StartError::Vanished.into());
         }
-        let both = || self.all.iter().zip(&devices);
-        for (server, (at, device)) in both() {
-            if server.at != *at {
-                return Err(jail::StartError::Vanished.into());
-            }
+        let device_of = |server: &FileServer| {
+            // Pid 1 mounts what is in its own memory before what is in the host's directories.
+            let device = devices.iter().find(|(at, _)| *at == server.at);
+            device.map(|(_, device)| device).ok_or(jail::StartError::Vanished)
+        };
+        for server in &self.all {
+            let device = device_of(server)?;
             let keys = match &server.store {
                 Some((store, stores)) => stores.keys(store).map_err(|why| server.problem(why))?,
                 None => fileserver::control::Keys::None,
@@ -93,10 +96,9 @@ impl FileServers {
             let _said_below = sent;
         }
         // Nobody else may hold them: the kernel notices that a server is gone by its device.
-        let servers: Vec<&FileServer> = both().map(|(server, _)| server).collect();
         drop(devices);
         let end = Instant::now() + PATIENCE;
-        servers.into_iter().try_for_each(|server| server.wait_until_serving(end))
+        self.all.iter().try_for_each(|server| server.wait_until_serving(end))
     }
 
     /// Readable when [`Self::lost`] has something to tell.
@@ -148,13 +150,26 @@ impl FileServer {
             ));
         }
         let mut asked = None;
-        let (from, directory) = match &served.from {
+        let found = |index: SourceIndex| {
+            let (opened, source) = (sources.get(index.position()), plan.source(index));
+            let (opened, source) = opened.zip(source).ok_or_else(|| failed(Errno::BADF))?;
+            Ok::<_, SpawnError>((opened, source.path.clone()))
+        };
+        let (from, directories) = match &served.from {
             ServedFrom::Store { directory, name } => {
-                let opened = sources.get(directory.position());
-                let source = plan.source(*directory);
-                let (opened, source) = opened.zip(source).ok_or_else(|| failed(Errno::BADF))?;
-                let (directory, name) = (source.path.clone(), name.clone());
-                (TaskSource::Store { directory, name }, Some(opened))
+                let (opened, directory) = found(*directory)?;
+                (TaskSource::Store { directory, name: name.clone() }, vec![opened])
+            }
+            ServedFrom::Layers(layers) => {
+                let (below, lower) = found(layers.lower)?;
+                let (above, area) = found(layers.area)?;
+                let (hidden, read_only) = (layers.hidden.clone(), layers.read_only.clone());
+                let lower_owner = match layers.mapping {
+                    Mapping::Plain => None,
+                    Mapping::Owner { uid, gid } => Some((uid, gid)),
+                };
+                let from = TaskSource::Layers { lower, lower_owner, area, hidden, read_only };
+                (from, vec![below, above])
             }
             ServedFrom::Remote(store) => {
                 // Before anything is started: what is missing is known by now.
@@ -172,7 +187,7 @@ impl FileServer {
                 }
                 let source = stores.source(store);
                 asked = Some((store.clone(), stores));
-                (source, None)
+                (source, Vec::new())
             }
             // By a process of the cage's own.
             ServedFrom::Inside(_) => return Err(failed(Errno::INVAL)),
@@ -193,9 +208,9 @@ impl FileServer {
         let (is_silent, was_given_up) = (Mutex::default(), AtomicBool::default());
         let at_here = at.clone();
         let server = Self { at: at_here, store: asked, control, pidfd, is_silent, was_given_up };
-        let directory: Vec<BorrowedFd<'_>> = directory.into_iter().map(AsFd::as_fd).collect();
+        let directories: Vec<BorrowedFd<'_>> = directories.into_iter().map(AsFd::as_fd).collect();
         let order = Order::Prepare(Box::new(task));
-        server.control.send(&order, &directory).map_err(failed)?;
+        server.control.send(&order, &directories).map_err(failed)?;
         Ok(server)
     }
 

@@ -13,7 +13,7 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use session::{Area, AreaKind, Projects, SessionError, SessionId, Sessions, Use};
 use vfs::{
-    At, Caller, Engine, FileSystem, Follow, HostMode, Kind, Layer, Limits, Memory, Mounts, New,
+    At, Caller, Engine, FileSystem, Follow, Host, HostMode, Kind, Limits, Memory, Mounts, New,
     Overlay, Placement, ReadOnly,
 };
 use workspace::{Marking, Workspace, WorkspaceError};
@@ -128,18 +128,8 @@ fn view(area: Area, purpose: Purpose) -> Result<Found, FilesError> {
             Err(SessionError::AreaInUse(_)) => false,
             Err(error) => return Err(error.into()),
         };
-    let mode = match is_free {
-        false => HostMode::ReadOnly,
-        true if rustix::process::geteuid().is_root() => HostMode::WritableAsCaller,
-        true => HostMode::Writable,
-    };
-    let own = rustix::io::fcntl_dupfd_cloexec(area.as_fd(), 0).map_err(failed)?;
-    let limits = Limits::default();
-    let layered = Layer::new(own, mode, &limits)
-        .and_then(|layer| Overlay::new(vec![Arc::clone(&below)], Arc::new(layer), &limits));
-    let engine: Arc<dyn Engine> = match layered {
-        Ok(overlay) if is_free => Arc::new(overlay),
-        Ok(overlay) => Arc::new(ReadOnly::new(Arc::new(overlay))),
+    let engine = match layered(&area, Arc::clone(&below), is_free) {
+        Ok(overlay) => overlay,
         // No run has made the layer yet.
         Err(error) if error.errno == Errno::NOENT => below,
         Err(error) => return Err(failed(error.errno)),
@@ -150,6 +140,26 @@ fn view(area: Area, purpose: Purpose) -> Result<Found, FilesError> {
     };
     let held = is_free.then_some(area);
     Ok(Found { part: Part { at, caller, state }, engine: Some(engine), held })
+}
+
+/// What the area has above a directory, as the kernel wrote it. Where it is only looked at, nothing is made there.
+fn layered(area: &Area, below: Arc<dyn Engine>, is_changed: bool) -> vfs::Result<Arc<dyn Engine>> {
+    let limits = Limits::default();
+    if is_changed {
+        let mode = match rustix::process::geteuid().is_root() {
+            true => HostMode::WritableAsCaller,
+            false => HostMode::Writable,
+        };
+        let own = rustix::io::fcntl_dupfd_cloexec(area.as_fd(), 0)?;
+        let above = Host::new(own, mode, &limits)?.with_marks_of_kernel();
+        return Ok(Arc::new(Overlay::as_the_kernel(vec![below], Arc::new(above), &limits)?));
+    }
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let upper = rustix::fs::openat(area, UPPER, flags, Mode::empty())?;
+    let above = Host::new(upper, HostMode::ReadOnly, &limits)?.with_marks_of_kernel();
+    let nothing = Memory::new(&Caller::root(), 0o755, Limits::default());
+    let overlay = Overlay::new(vec![Arc::new(above), below], Arc::new(nothing), &limits)?;
+    Ok(Arc::new(ReadOnly::new(Arc::new(overlay))))
 }
 
 /// The home that is kept for the project that a view of the session is of.
@@ -263,3 +273,6 @@ fn on(path: &[u8]) -> impl Fn(Errno) -> FilesError + '_ {
 }
 
 const SCRATCH: &[u8] = b"/scratch";
+
+/// What a view of the kernel's has in its directory.
+const UPPER: &str = "upper";

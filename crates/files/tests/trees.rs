@@ -13,7 +13,7 @@ mod overlay;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use files::{Address, Copied, Existing, FilesError, Links, Local, Purpose, Tree, Wishes, copy};
 use plan::HostPath;

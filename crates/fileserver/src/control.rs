@@ -51,6 +51,19 @@ pub enum TaskSource {
         /// Its name there.
         name: ByteString,
     },
+    /// A directory with a layer above it, in the form of the kernel's. Both come with the task, the lower one first.
+    Layers {
+        /// The directory below, which is only read.
+        lower: HostPath,
+        /// For root: whose files in it are read as their owner's.
+        lower_owner: Option<(u32, u32)>,
+        /// The directory that holds the layer.
+        area: HostPath,
+        /// What is not shown, by its path below.
+        hidden: Vec<ByteString>,
+        /// What can be read and not changed.
+        read_only: Vec<ByteString>,
+    },
     /// A store far away.
     Remote {
         /// Which.

@@ -9,12 +9,13 @@ use plan::{Access, GuestPath, HostIds, Identity, IdentityMap, LandlockPlan, Land
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{DumpableBehavior, Gid, Pid, Resource, Rlimit, Uid};
-use rustix::thread::CapabilitySets;
+use rustix::thread::{CapabilitySet, CapabilitySets};
 use sys::clone::Namespaces;
 
 use crate::seccomp::Filter;
 use crate::{LandlockState, SetupFailure, Step, identity, landlock, privileges};
-pub use root::{COPIES, DIRECTORY, HelperFiles};
+use root::Detached;
+pub use root::{COPIES, DESCRIPTORS, DIRECTORY, HelperFiles, HostDirectory, LOWER};
 
 /// How a helper is jailed.
 #[derive(Clone, Copy, Debug)]
@@ -69,25 +70,30 @@ pub fn confine(jail: &HelperJail<'_>) -> Result<Confined, SetupFailure> {
     let filter = Filter::new(&jail.kind.filter());
     let is_root = rustix::process::geteuid().is_root();
     let ids = own_ids();
-    let mut directory = None;
+    let mut detached = Detached::new();
     if is_root {
-        directory = jail.files.detach_as(ids)?;
+        detached = jail.files.detach_as(ids)?;
         become_unowned(ids).map_err(|errno| SetupFailure::kernel(Step::Identity, helper, errno))?;
     }
     let identity = own_identity(helper, ids);
     enter_namespaces(&identity, ids, jail.network)?;
-    if !is_root {
-        directory = jail.files.detach()?;
-    }
+    let detached = jail.files.detach(detached)?;
     identity::assume(&identity)?;
     if let HelperLife::With(parent) = jail.life {
         die_with(parent)?;
     }
-    jail.files.enter(directory)?;
+    jail.files.enter(detached)?;
     privileges::refuse_core_dumps()?;
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .map_err(|errno| SetupFailure::kernel(Step::Settings, helper, errno))?;
-    privileges::drop_all()?;
+    match jail.files {
+        HelperFiles::None | HelperFiles::Copies(_) | HelperFiles::Directory(_) => {
+            privileges::drop_all()?;
+        }
+        // Over its own files alone, because only its own ids mean something in its namespace: an owner is kept from
+        // none of them by a mode, which a program in the cage can set.
+        HelperFiles::Layers { .. } => privileges::drop_all_but(CapabilitySet::DAC_OVERRIDE)?,
+    }
     let landlock = landlock::restrict(&LandlockPlan { rules: rules(jail.files) })?;
     check_files(helper, jail.files, landlock)?;
     filter.install().map_err(|errno| SetupFailure::kernel(Step::Seccomp, helper, errno))?;
@@ -96,12 +102,22 @@ pub fn confine(jail: &HelperJail<'_>) -> Result<Confined, SetupFailure> {
 }
 
 fn rules(files: HelperFiles<'_>) -> Vec<LandlockRule> {
-    let (place, access) = match files {
-        HelperFiles::None => return Vec::new(),
-        HelperFiles::Copies(_) => (COPIES, Access::ReadOnly),
-        HelperFiles::Directory { .. } => (DIRECTORY, Access::ReadWrite),
+    let places: &[(&str, Access)] = match files {
+        HelperFiles::None => &[],
+        HelperFiles::Copies(_) => &[(COPIES, Access::ReadOnly)],
+        HelperFiles::Directory(_) => &[(DIRECTORY, Access::ReadWrite)],
+        // What a review notes beside them is none of its business.
+        HelperFiles::Layers { .. } => &[
+            (LOWER, Access::ReadOnly),
+            ("/store/upper", Access::ReadWrite),
+            ("/store/work", Access::ReadWrite),
+        ],
     };
-    GuestPath::new(place).map(|at| LandlockRule { at, access }).into_iter().collect()
+    let rule = |(place, access): &(&str, Access)| {
+        let at = GuestPath::new(*place).ok()?;
+        Some(LandlockRule { at, access: *access })
+    };
+    places.iter().filter_map(rule).collect()
 }
 
 /// As far as the hard limit goes, and beyond it where this process may.
@@ -200,9 +216,12 @@ fn check_files(
     if open(c"/proc", OFlags::PATH).err() != Some(Errno::NOENT) {
         return found("it still sees files");
     }
-    let has_store = open(c"/store", OFlags::PATH).is_ok();
-    if has_store != matches!(files, HelperFiles::Directory { .. }) {
-        return found("it has a directory that it should not have, or none");
+    for (place, name) in
+        [(DIRECTORY, c"/store"), (LOWER, c"/lower"), (DESCRIPTORS, c"/descriptors")]
+    {
+        if open(name, OFlags::PATH).is_ok() != files.places().contains(&place) {
+            return found("it has a directory that it should not have, or none");
+        }
     }
     match open(c"/", OFlags::RDONLY | OFlags::DIRECTORY) {
         Ok(_) if landlock != LandlockState::Absent => found("it can still read directories"),

@@ -24,22 +24,24 @@ pub(crate) fn die_with_parent() -> Result<(), SetupFailure> {
 
 /// Drops every capability for good and checks that they are gone.
 pub(crate) fn drop_all() -> Result<(), SetupFailure> {
+    drop_all_but(CapabilitySet::empty())
+}
+
+/// The same, with some that a helper process keeps in its own namespace. No program that it could start has them.
+pub(crate) fn drop_all_but(kept: CapabilitySet) -> Result<(), SetupFailure> {
     let failed = |errno| SetupFailure::kernel(Step::Privileges, "capabilities", errno);
     rustix::thread::clear_ambient_capability_set().map_err(failed)?;
     empty_bounding_set()?;
-    let none = CapabilitySets {
-        effective: CapabilitySet::empty(),
-        permitted: CapabilitySet::empty(),
-        inheritable: CapabilitySet::empty(),
-    };
+    let left =
+        CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() };
     if walls::stands(Wall::Capabilities) {
-        rustix::thread::set_capabilities(None, none).map_err(failed)?;
+        rustix::thread::set_capabilities(None, left).map_err(failed)?;
     }
     if walls::stands(Wall::NoNewPrivileges) {
         rustix::thread::set_no_new_privs(true)
             .map_err(|errno| SetupFailure::kernel(Step::Privileges, "new privileges", errno))?;
     }
-    check()
+    check(kept)
 }
 
 /// Makes this process unreadable for what runs in the cage under the same id: its memory is a copy
@@ -72,11 +74,11 @@ pub fn refuse_core_dumps() -> Result<(), SetupFailure> {
         .map_err(|errno| SetupFailure::kernel(Step::Settings, "the core dump limit", errno))
 }
 
-fn check() -> Result<(), SetupFailure> {
+fn check(kept: CapabilitySet) -> Result<(), SetupFailure> {
     let failed = |errno| SetupFailure::kernel(Step::Verify, "capabilities", errno);
     let sets = rustix::thread::capabilities(None).map_err(failed)?;
     let left = sets.effective | sets.permitted | sets.inheritable;
-    if !left.is_empty() {
+    if !kept.contains(left) || !sets.inheritable.is_empty() {
         return Err(SetupFailure::found(Step::Verify, "capabilities", "some were not dropped"));
     }
     if !rustix::thread::no_new_privs().map_err(failed)? {

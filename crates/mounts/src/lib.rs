@@ -2,6 +2,8 @@
 //! until nobody uses the mount any more.
 //!
 //! - A store in a file: the process has the directory of that file and nothing else of the host, and no network.
+//! - A directory with a layer above it: the process has that directory, to be read, and the one with the layer, of which it
+//!   may change what a program in the cage may. It has no network.
 //! - A store far away: the process has the credential, no file, no network and no call that makes a socket. Another one,
 //!   the dialer, has the network and no credential. It connects to that store's address alone, and hands connections over.
 //!
@@ -13,6 +15,7 @@
 
 mod dialer;
 mod engine;
+mod layers;
 mod server;
 
 pub use engine::ask_directly;

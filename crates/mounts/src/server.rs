@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use fileserver::Fuse;
 use fileserver::control::{Channel, Keys, Order, ServerReport, Task, TaskSource};
-use jail::helper_process::{HelperFiles, HelperJail, HelperLife, HelperNetwork, confine};
+use jail::helper_process::{
+    HelperFiles, HelperJail, HelperLife, HelperNetwork, HostDirectory, confine,
+};
 use plan::seccomp::Helper;
 use remote::Http;
 use rustix::fs::{CWD, Mode, OFlags};
@@ -17,6 +19,7 @@ use walls::Wall;
 
 use crate::dialer::Dialer;
 use crate::engine::{self, Kept, Ready, with_causes};
+use crate::layers;
 
 /// Serves a mount, whose supervisor has the other end of standard input.
 pub fn serve() -> ExitCode {
@@ -40,8 +43,8 @@ pub fn serve() -> ExitCode {
 /// What is known before there are keys.
 struct Prepared {
     task: Task,
-    /// A store that is open; none for one far away.
-    store: Option<Ready>,
+    /// What lies on this machine, open; none for a store far away.
+    here: Option<Ready>,
     http: Option<Http>,
 }
 
@@ -49,28 +52,40 @@ fn prepare(control: &Channel) -> Result<Prepared, String> {
     let received = control.receive::<Order>(Waiting::Allowed).map_err(lost)?;
     let Some((Order::Prepare(task), descriptors)) = received else { return Err(out_of_turn()) };
     let task = *task;
-    let directory = descriptors.into_iter().next();
+    let mut descriptors = descriptors.into_iter();
     match &task.from {
         TaskSource::Store { directory: path, name } => {
-            let object = directory.ok_or_else(out_of_turn)?;
-            let files = HelperFiles::Directory { path, object: object.as_fd() };
-            enter_jail(Helper::StoreServer, files)?;
+            let object = descriptors.next().ok_or_else(out_of_turn)?;
+            let files = HelperFiles::Directory(HostDirectory { path, object: object.as_fd() });
+            enter_jail(Helper::StoreServer, files, DESCRIPTORS)?;
             let store = engine::store(&task, path, name)?;
-            Ok(Prepared { task, store: Some(store), http: None })
+            Ok(Prepared { task, here: Some(store), http: None })
+        }
+        TaskSource::Layers { lower, lower_owner, area, hidden, read_only } => {
+            let (below, above) =
+                descriptors.next().zip(descriptors.next()).ok_or_else(out_of_turn)?;
+            let files = HelperFiles::Layers {
+                lower: HostDirectory { path: lower, object: below.as_fd() },
+                lower_owner: *lower_owner,
+                area: HostDirectory { path: area, object: above.as_fd() },
+            };
+            enter_jail(Helper::LayerServer, files, DESCRIPTORS_OF_LAYERS)?;
+            let layers = layers::open(&task, hidden, read_only)?;
+            Ok(Prepared { task, here: Some(layers), http: None })
         }
         TaskSource::Remote { .. } => {
             let targets = engine::targets(&task).map_err(|error| with_causes(&error))?;
             let dialer = Dialer::start(targets).map_err(lost)?;
             let http = engine::http(dialer).map_err(|error| with_causes(&error))?;
-            enter_jail(Helper::RemoteServer, HelperFiles::None)?;
-            Ok(Prepared { task, store: None, http: Some(http) })
+            enter_jail(Helper::RemoteServer, HelperFiles::None, DESCRIPTORS)?;
+            Ok(Prepared { task, here: None, http: Some(http) })
         }
     }
 }
 
-fn enter_jail(kind: Helper, files: HelperFiles<'_>) -> Result<(), String> {
+fn enter_jail(kind: Helper, files: HelperFiles<'_>, descriptors: u64) -> Result<(), String> {
     let (life, network) = (HelperLife::Own, HelperNetwork::None);
-    enter(&HelperJail { kind, life, network, files, descriptors: DESCRIPTORS })
+    enter(&HelperJail { kind, life, network, files, descriptors })
 }
 
 /// Puts this process into its jail.
@@ -97,7 +112,7 @@ fn begin(control: &Channel, prepared: Prepared) -> Result<(std::sync::Arc<Fuse>,
 
 fn open(prepared: Prepared, keys: Keys) -> Result<Ready, String> {
     match prepared {
-        Prepared { store: Some(ready), .. } => Ok(ready),
+        Prepared { here: Some(ready), .. } => Ok(ready),
         Prepared { task, http: Some(http), .. } => engine::far_away(&task, keys, http),
         Prepared { .. } => Err(out_of_turn()),
     }
@@ -146,4 +161,6 @@ fn out_of_turn() -> String {
 /// How long what is late has to arrive where it belongs.
 const GRACE: Duration = Duration::from_secs(10);
 const DESCRIPTORS: u64 = 1024;
+/// Each file that the kernel remembers takes some.
+const DESCRIPTORS_OF_LAYERS: u64 = 1 << 19;
 const SIGPIPE: i32 = 13;

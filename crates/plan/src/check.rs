@@ -8,9 +8,9 @@ mod tree;
 mod tests;
 
 use crate::{
-    Access, Bind, BindPurpose, FileKind, GuestPath, INSIDE_PROGRAM, IdentityMap, MOST_SERVED,
-    Mapping, MountOp, Overlay, Plan, SCRATCH, Served, ServedFrom, Source, SourceIndex,
-    TmpfsPurpose,
+    Access, Bind, BindPurpose, ByteString, FileKind, GuestPath, INSIDE_PROGRAM, IdentityMap,
+    MOST_SERVED, Mapping, MountOp, Overlay, Plan, SCRATCH, Served, ServedFrom, ServedLayers,
+    Source, SourceIndex, TmpfsPurpose,
 };
 
 /// What is wrong with a Plan.
@@ -311,10 +311,39 @@ impl Plan {
                 return Err(order(at, "is served by a program that the cage does not show"));
             }
         }
+        if let ServedFrom::Layers(layers) = from {
+            self.check_layers(at, layers)?;
+        }
+        // Nobody answers there before the tree is finished.
+        let is_inside = |other: &MountOp| other.at() != at && other.at().is_within(at);
+        if self.walls.mounts.iter().any(is_inside) {
+            return Err(order(at, "is served, and has something in it that is not"));
+        }
         if self.walls.mounts.iter().filter_map(MountOp::served).count() > MOST_SERVED {
             return Err(order(at, "is one of too many that are served"));
         }
         Ok(())
+    }
+
+    fn check_layers(&self, at: &GuestPath, layers: &ServedLayers) -> Result<(), PlanDefect> {
+        let ServedLayers { lower, area, mapping, hidden, read_only, .. } = layers;
+        let as_overlay = Overlay {
+            lower: *lower,
+            area: *area,
+            at: at.clone(),
+            mapping: *mapping,
+            purpose: layers.purpose,
+        };
+        self.check_overlay(&as_overlay)?;
+        let is_plain = |path: &ByteString| {
+            let mut names = path.as_bytes().split(|byte| *byte == b'/');
+            !path.as_bytes().contains(&0) && names.all(|name| !matches!(name, b"" | b"." | b".."))
+        };
+        if hidden.iter().chain(read_only).all(is_plain) {
+            Ok(())
+        } else {
+            Err(order(at, "hides or keeps what is no path in it"))
+        }
     }
 
     fn is_of_start(&self, index: SourceIndex) -> bool {

@@ -22,6 +22,7 @@ mod room;
 #[cfg(test)]
 mod sample;
 mod summary;
+mod view;
 
 pub mod destination;
 pub mod inward;
@@ -51,6 +52,7 @@ pub use network::{GatekeeperPlan, NetworkPlan};
 pub use path::{GuestPath, HostPath, MAX_PATH_BYTES, PathError};
 pub use room::Room;
 pub use seccomp::SeccompPlan;
+pub use view::{NotByKernel, ServedLayers, View};
 
 use seccomp::Watch;
 use serde::{Deserialize, Serialize};

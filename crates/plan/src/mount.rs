@@ -451,7 +451,7 @@ impl MountOp {
 
     /// What a rule of the policy shows of the host, in the words of the policy.
     pub fn granted(&self) -> Option<(&'static str, &GuestPath)> {
-        let overlaid = self.overlay().map(|overlay| (overlay.purpose.word(), &overlay.at));
+        let overlaid = self.view().map(|view| (view.purpose.word(), view.at));
         self.grant().map(|bind| (bind.access.word(), &bind.at)).or(overlaid)
     }
 

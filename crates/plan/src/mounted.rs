@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Access, ByteString, GuestPath, HostPath, SourceIndex};
+use crate::{Access, ByteString, GuestPath, HostPath, ServedLayers, SourceIndex};
 
 mod inside;
 
@@ -226,6 +226,8 @@ pub enum ServedFrom {
     },
     /// A store that is asked over the network.
     Remote(RemoteStore),
+    /// A directory of the host with a layer above it, where the kernel cannot show that.
+    Layers(ServedLayers),
     /// Calls, by a process inside of the cage.
     Inside(Inside),
 }
@@ -235,18 +237,19 @@ impl Served {
     pub fn inside(&self) -> Option<&Inside> {
         match &self.from {
             ServedFrom::Inside(inside) => Some(inside),
-            ServedFrom::Store { .. } | ServedFrom::Remote(_) => None,
+            ServedFrom::Store { .. } | ServedFrom::Remote(_) | ServedFrom::Layers(_) => None,
         }
     }
 }
 
 impl ServedFrom {
     /// Why the kernel cannot show it by itself.
-    pub fn reason(&self) -> &'static str {
+    pub fn reason(&self) -> String {
         match self {
-            Self::Store { .. } => "the kernel cannot read a store",
-            Self::Remote(_) => "the files are not on this machine",
-            Self::Inside(_) => "the files are calls, and are answered inside",
+            Self::Store { .. } => "the kernel cannot read a store".to_owned(),
+            Self::Remote(_) => "the files are not on this machine".to_owned(),
+            Self::Layers(layers) => layers.why.reason(),
+            Self::Inside(_) => "the files are calls, and are answered inside".to_owned(),
         }
     }
 }

@@ -11,6 +11,8 @@ impl Plan {
     pub fn one_line(&self) -> String {
         let prefix: String = self.start.invocation.chars().take(INVOCATION_PREFIX).collect();
         let served = self.walls.mounts.iter().filter_map(MountOp::served);
+        // A view is told of by its own word.
+        let served = served.filter(|served| served.from.layers().is_none());
         let served = served.map(|served| ("served", &served.at));
         let grants = self.walls.mounts.iter().filter_map(MountOp::granted).chain(served);
         let mut line = format!("cage[{}@{prefix}] fs=", self.walls.cage);

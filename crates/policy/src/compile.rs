@@ -14,6 +14,7 @@ mod identity;
 mod landlock;
 mod mounts;
 mod tree;
+mod views;
 
 pub use environment::PROXY_VARIABLES;
 pub use error::{CompileError, RuleConflict};
@@ -61,7 +62,7 @@ pub fn compile(
     grants::lay_written_links(&mut tree, policy, facts)?;
 
     let working_directory = expectations::working_directory(&tree, facts, &areas, &identity.home);
-    let must_exist = expectations::must_exist(&tree, &areas, &identity.home);
+    let must_exist = expectations::must_exist(&tree, facts, &areas, &identity.home);
     let must_not_exist = expectations::must_not_exist(&tree, facts, &areas, &identity.home);
     let mut mounts = tree.into_operations();
     let Limits { memory_mb, tmp_mb, home_mb, .. } = policy.limits;
@@ -151,7 +152,7 @@ fn profile(seccomp: Seccomp) -> Profile {
 /// Whether an operation gives the program room on the disk that is to be bounded.
 fn is_kept_for_a_project_or_session(operation: &MountOp) -> bool {
     let is_home = operation.bind().is_some_and(|bind| bind.purpose == BindPurpose::Home);
-    is_home || operation.overlay().is_some()
+    is_home || operation.view().is_some()
 }
 
 fn limits(policy: &Policy, keeps_something: bool) -> LimitsPlan {

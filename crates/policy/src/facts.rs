@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use plan::{GuestPath, HostIds, HostPath, Source, SourceIndex};
+use plan::{GuestPath, HostIds, HostPath, NotByKernel, Source, SourceIndex};
 
 use plan::ByteString;
 
@@ -57,6 +57,8 @@ pub struct Kept {
     pub home: Option<Source>,
     /// Areas with layers, each with the directory of [`HostFacts::sources`] that it lies above.
     pub layers: Vec<(SourceIndex, Source)>,
+    /// Those of these directories over which the kernel cannot lay one.
+    pub served: BTreeMap<SourceIndex, NotByKernel>,
 }
 
 impl Kept {

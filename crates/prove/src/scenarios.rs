@@ -9,6 +9,7 @@ mod layers;
 mod limits;
 mod network;
 mod races;
+mod served;
 mod start;
 mod streams;
 mod terminal;
@@ -20,6 +21,7 @@ const SCENARIOS: &[&[Scenario]] = &[
     races::SCENARIOS,
     grants::SCENARIOS,
     layers::SCENARIOS,
+    served::SCENARIOS,
     aftermath::SCENARIOS,
     death::SCENARIOS,
     start::SCENARIOS,

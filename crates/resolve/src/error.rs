@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use plan::{ByteString, HostPath};
+use plan::{ByteString, HostPath, NotByKernel};
 use policy::shown::shown;
 use policy::{FsAccess, Kind, RuleOrigin};
 use rustix::io::Errno;
@@ -162,15 +162,12 @@ pub enum PathProblem {
     FileWithLayer,
     /// For root, it lies neither in the project nor in the home, where alone files are the cage's own.
     LayerOutside,
-    /// It belongs to another group than the first of this user, who can make no file of that group in a layer.
-    LayerOfOtherGroup {
-        /// The group.
-        group: u32,
-    },
-    /// It belongs to somebody else, so that nothing of it could be changed in a layer.
-    LayerOverOthers {
-        /// Its owner.
-        owner: u32,
+    /// The kernel cannot lay a layer over it, and there is no device by which a process of ours could show one.
+    OnlyServed {
+        /// Why the kernel cannot.
+        why: NotByKernel,
+        /// What is wrong with the device.
+        device: &'static str,
     },
     /// Something is mounted below it, which a view with a layer would not show.
     MountedBelow {
@@ -252,15 +249,10 @@ impl fmt::Display for PathProblem {
                 "for root only the project and what lies in the home can have a layer; grant it `ro`, or \
                  start the cage as the user whom it belongs to",
             ),
-            Self::LayerOfOtherGroup { group } => write!(
+            Self::OnlyServed { why, device } => write!(
                 formatter,
-                "it belongs to group {group}, and in a layer you can only have files of your own first one; \
-                 start the cage with that group (`sg GROUP -c 'stockade …'`), or grant it `rw`"
-            ),
-            Self::LayerOverOthers { owner } => write!(
-                formatter,
-                "it belongs to user {owner}, and a program in the cage can change nothing of another \
-                 user's; grant it `ro`, or start the cage as that user"
+                "{}, and a process of ours needs `/dev/fuse` to show the changes: {device}; or grant it `ro`",
+                why.reason()
             ),
             Self::MountedBelow { place } => write!(
                 formatter,

@@ -3,12 +3,12 @@
 
 use std::os::fd::OwnedFd;
 
-use plan::HostPath;
+use plan::{HostPath, NotByKernel};
 use policy::facts::{Kept, ResolvedRule};
-use policy::{Home, Policy, State};
+use policy::{FsRule, Home, Policy, State};
 
-use super::error::PathProblem;
-use super::open::{Opened, Opener};
+use super::error::{PathProblem, RuleProblem};
+use super::open::{Opened, Opener, Status};
 use super::rules::PlacedRules;
 use super::surroundings::KeptPlaces;
 use super::{Ownership, ResolveError};
@@ -37,14 +37,69 @@ pub(super) fn open(
     };
     kept.facts.scratch = scratch.map(&mut take).transpose()?;
     kept.facts.home = home.map(&mut take).transpose()?;
-    for (rule, placed) in rules.with_places() {
-        let ResolvedRule::Found { source, .. } = rule else { continue };
+    for (rule, placed, status) in rules.with_places() {
+        let ResolvedRule::Found { source, owner, .. } = rule else { continue };
         let is_known = kept.facts.layers.iter().any(|(below, _)| below == source);
-        if let Some(area) = places.layers.get(placed).filter(|_| !is_known) {
+        if let Some(area) = places.layers.get(&placed.path).filter(|_| !is_known) {
             kept.facts.layers.push((*source, take(area)?));
+            if let Some(why) = not_by_kernel(status, *owner) {
+                kept.facts.served.insert(*source, why);
+            }
         }
     }
     Ok(kept)
+}
+
+/// Whether a process of ours has to show one of the views that are wanted.
+pub(super) fn any_is_served(rules: &PlacedRules) -> bool {
+    served(rules).next().is_some()
+}
+
+/// What to say of each, where such a process has no device to do so.
+pub(super) fn without_device(rules: &PlacedRules, error: ResolveError) -> ResolveError {
+    let ResolveError::Device { why: device, .. } = error else { return error };
+    let problems = served(rules).map(|(rule, why)| RuleProblem {
+        path: rule.path.clone(),
+        access: rule.access,
+        origin: rule.origin.clone(),
+        problem: PathProblem::OnlyServed { why, device },
+    });
+    ResolveError::Rules(problems.collect())
+}
+
+fn served(rules: &PlacedRules) -> impl Iterator<Item = (&FsRule, NotByKernel)> {
+    rules.with_places().filter_map(|(rule, placed, status)| match rule {
+        ResolvedRule::Found { owner, .. } => Some((placed, not_by_kernel(status, *owner)?)),
+        ResolvedRule::NothingToHide | ResolvedRule::AllowedAhead { .. } => None,
+    })
+}
+
+/// Why the kernel cannot lay a layer over a directory, if it cannot: overlayfs copies a file with its owner and group,
+/// and in a cage's namespace there are no others than the cage's own. For root these are `owner`'s, whose files its
+/// cages have as their own.
+fn not_by_kernel(status: &Status, owner: (u32, u32)) -> Option<NotByKernel> {
+    let (own, own_group) = (rustix::process::geteuid(), rustix::process::getegid());
+    let (uid, gid) = status.owner;
+    if own.is_root() {
+        return if uid != owner.0 {
+            Some(NotByKernel::OtherOwner { uid })
+        } else if is_older(&rustix::system::uname().release().to_string_lossy(), IDMAPPED_LAYERS) {
+            Some(NotByKernel::OldKernel)
+        } else {
+            None
+        };
+    }
+    if uid != own.as_raw() {
+        return Some(NotByKernel::OtherOwner { uid });
+    }
+    (gid != own_group.as_raw()).then_some(NotByKernel::OtherGroup { gid })
+}
+
+/// Whether a kernel is older than a version. One whose name says nothing is taken to be new.
+fn is_older(release: &str, than: (u32, u32)) -> bool {
+    let mut numbers = release.split(|character: char| !character.is_ascii_digit());
+    let mut number = || numbers.next()?.parse::<u32>().ok();
+    number().zip(number()).is_some_and(|version| version < than)
 }
 
 fn open_one(path: &HostPath, opener: &Opener) -> Result<Opened, ResolveError> {
@@ -53,24 +108,14 @@ fn open_one(path: &HostPath, opener: &Opener) -> Result<Opened, ResolveError> {
     if opened.status.is_directory() { Ok(opened) } else { Err(refused(PathProblem::NotADirectory)) }
 }
 
-/// Whether a directory can have a layer above it: nothing of it could be changed if it were somebody else's, and
-/// overlayfs shows nothing that is mounted below it.
+/// Whether a directory can have a layer above it, made by the kernel or by a process of ours: neither shows what is mounted
+/// below it, and of root's directories outside the project and the home a cage has no more than everybody.
 pub(super) fn check_layered(opened: &Opened, ownership: &Ownership) -> Result<(), PathProblem> {
     if !opened.status.is_directory() {
         return Err(PathProblem::FileWithLayer);
     }
-    let (own, own_group) = (rustix::process::geteuid(), rustix::process::getegid());
-    let (owner, group) = opened.status.owner;
-    if own.is_root() && !ownership.caller_owned {
+    if rustix::process::geteuid().is_root() && !ownership.caller_owned {
         return Err(PathProblem::LayerOutside);
-    }
-    let as_whom = if own.is_root() { ownership.owner.0 } else { own.as_raw() };
-    if owner != as_whom {
-        return Err(PathProblem::LayerOverOthers { owner });
-    }
-    // A user can have no other group in a namespace, so that nothing of another one could be copied up.
-    if !own.is_root() && group != own_group.as_raw() {
-        return Err(PathProblem::LayerOfOtherGroup { group });
     }
     match mounted_below(&opened.path) {
         Some(place) => Err(PathProblem::MountedBelow { place }),
@@ -106,6 +151,9 @@ fn unescape(field: &[u8]) -> Vec<u8> {
     }
     bytes
 }
+
+/// The first Linux whose overlayfs takes layers with mapped owners.
+const IDMAPPED_LAYERS: (u32, u32) = (5, 19);
 
 #[cfg(test)]
 mod tests;

@@ -106,7 +106,11 @@ pub fn resolve(policy: &Policy, surroundings: &Surroundings) -> Result<Resolved,
         Commands::Listed(names) => commands::resolve(names, &opener, &mut sources)?,
         Commands::Base | Commands::None => Vec::new(),
     };
-    let mounts = mounts::resolve(policy, surroundings, &places, &opener, &mut sources)?;
+    let mut mounts = mounts::resolve(policy, surroundings, &places, &opener, &mut sources)?;
+    if mounts.fuse.is_none() && kept::any_is_served(&rules) {
+        let device = mounts::device(&opener, &mut sources);
+        mounts.fuse = Some(device.map_err(|error| kept::without_device(&rules, error))?);
+    }
     let stage = Stage {
         rules: &rules.placed,
         allowed_ahead: &rules.allowed_ahead,

@@ -102,7 +102,7 @@ fn directory(
 }
 
 /// The device, if the cage's first process will be able to open it: it does so with the caller's ids.
-fn device(opener: &Opener, sources: &mut Sources) -> Result<SourceIndex, ResolveError> {
+pub(super) fn device(opener: &Opener, sources: &mut Sources) -> Result<SourceIndex, ResolveError> {
     let refused = |why| ResolveError::Device { path: FUSE, why };
     let path = HostPath::new(FUSE).map_err(|_| refused("its path is none"))?;
     let opened = opener.anywhere(&path).map_err(|_| {

@@ -43,10 +43,12 @@ pub(super) struct PlacedRules {
 }
 
 impl PlacedRules {
-    /// Rules whose path exists and lies below a layer, with the path.
-    pub(super) fn with_places(&self) -> impl Iterator<Item = (&ResolvedRule, &HostPath)> {
+    /// Rules whose path exists and lies below a layer, with their real path and what is there.
+    pub(super) fn with_places(&self) -> impl Iterator<Item = (&ResolvedRule, &FsRule, &Status)> {
         let layered = self.placed.iter().filter(|placed| placed.rule.access.is_layered());
-        layered.filter_map(|placed| Some((self.resolved.get(placed.position)?, &placed.rule.path)))
+        layered.filter_map(|placed| {
+            Some((self.resolved.get(placed.position)?, &placed.rule, &placed.status))
+        })
     }
 }
 

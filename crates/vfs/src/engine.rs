@@ -188,6 +188,16 @@ pub trait Marks: Send + Sync {
     fn all(&self, directory: Inode) -> Result<Vec<Vec<u8>>>;
     /// Whether there is any.
     fn any(&self, directory: Inode) -> Result<bool>;
+    /// Whether the mark of a name lies in the directory under that very name, so that one of both can be there at a time:
+    /// so the kernel's overlayfs has it. To a caller of this engine it is a character device of number 0.
+    fn take_names(&self) -> bool {
+        false
+    }
+    /// Notes that a file is a copy of a lower layer's, for whoever compares them later.
+    fn note_copy(&self, file: Inode) -> Result<()> {
+        let _ = file;
+        Ok(())
+    }
 }
 
 /// A file system. A1

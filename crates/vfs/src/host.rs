@@ -29,17 +29,16 @@ use crate::table::Table;
 
 mod calls;
 mod held;
-mod layer;
 mod listing;
 mod making;
 mod marks;
+mod whiteouts;
 
 use calls::Reach;
+pub use calls::descriptors_are_in;
 use held::Known;
 use listing::Ahead;
-use marks::{MarkStore, Marked};
-
-pub use layer::Layer;
+use marks::{Marked, Marking};
 
 /// What a guest may do with a directory of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +49,9 @@ pub enum HostMode {
     Writable,
     /// It is changed; what is made belongs to the caller. Only root can give files away.
     WritableAsCaller,
+    /// It is changed, and what is made belongs to this process and stays so: nothing is given away, not even what is copied
+    /// from somebody else. For whoever shows all files as one user's.
+    WritableAsOne,
 }
 
 /// A directory of the host, and what is below it.
@@ -64,7 +66,7 @@ pub struct Host {
     inodes: Counter,
     handles: Counter,
     locks: LockTable,
-    marks: Option<MarkStore>,
+    marks: Option<Marking>,
 }
 
 /// A file that somebody holds.
@@ -107,7 +109,7 @@ impl Host {
     fn writable(&self) -> Result<()> {
         match self.mode {
             HostMode::ReadOnly => Err(Errno::ROFS.into()),
-            HostMode::Writable | HostMode::WritableAsCaller => Ok(()),
+            HostMode::Writable | HostMode::WritableAsCaller | HostMode::WritableAsOne => Ok(()),
         }
     }
 }
@@ -175,7 +177,8 @@ impl Engine for Host {
             let file = calls::open_again(&node.descriptor, OFlags::WRONLY)?;
             rustix::fs::ftruncate(file, size)?;
         }
-        if changes.uid.is_some() || changes.gid.is_some() {
+        let gives = changes.uid.is_some() || changes.gid.is_some();
+        if gives && self.mode != HostMode::WritableAsOne {
             let (uid, gid) = (changes.uid.map(Uid::from_raw), changes.gid.map(Gid::from_raw));
             calls::chown(&node.descriptor, uid, gid)?;
         }

@@ -2,7 +2,7 @@
 //! POSIX, asked in one place.
 //!
 //! - [`Engine`] is what every file system of ours does, on inodes and handles: [`Memory`], [`Host`] for a directory of the
-//!   host, [`Layer`] for what the kernel's overlayfs wrote, [`Overlay`] for layers, [`Mounts`] for a tree of engines, [`ReadOnly`] for what nobody changes any more.
+//!   host, [`Overlay`] for layers, [`Mounts`] for a tree of engines, [`ReadOnly`] for what nobody changes any more.
 //! - [`Scoped`] holds a guest to rules about paths, before any engine is asked.
 //! - [`FileSystem`] is what a program sees: the system calls about files, for any caller, and the trusted side's way in.
 //!
@@ -41,7 +41,7 @@ pub use filesystem::{
     At, Batch, Done, Existing, FileSystem, ListedName, OpenFile, OpenFlags, Owner, Removal, SeekTo,
     Times,
 };
-pub use host::{Host, HostMode, Layer};
+pub use host::{Host, HostMode, descriptors_are_in};
 pub use limits::{Counter, Limits, Setting};
 pub use locks::{Held as HeldLock, LockKind, LockTable, Patience, Range};
 pub use memory::Memory;

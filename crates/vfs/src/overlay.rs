@@ -24,8 +24,10 @@ use crate::locks::LockTable;
 use crate::name::Name;
 use crate::table::{Table, read};
 
+mod change;
 mod copy;
 mod find;
+mod notes;
 mod open;
 mod rename;
 
@@ -95,9 +97,6 @@ impl Overlay {
         upper: Arc<dyn Engine>,
         limits: &Limits,
     ) -> Result<Self> {
-        if upper.marks().is_none() {
-            return Err(Errno::OPNOTSUPP.into());
-        }
         let root = Caller::root();
         let top = upper.root();
         let staging = own_directory(&*upper, top, b"staging", 0o700)?;
@@ -105,6 +104,37 @@ impl Overlay {
             lower.attributes(&root, lower.root()).map(|found| found.mode)
         })?;
         let files = own_directory(&*upper, top, b"files", mode)?;
+        Self::over(lowers, upper, (files, staging), limits)
+    }
+
+    /// The same with an upper layer as the kernel's overlayfs has it: files in `upper`, and `work` beside it, where the
+    /// kernel leaves room for others. Both must be there. The engine must keep marks of the kernel's form.
+    pub fn as_the_kernel(
+        lowers: Vec<Arc<dyn Engine>>,
+        upper: Arc<dyn Engine>,
+        limits: &Limits,
+    ) -> Result<Self> {
+        if upper.marks().is_none_or(|marks| !marks.take_names()) {
+            return Err(Errno::OPNOTSUPP.into());
+        }
+        let (root, top) = (Caller::root(), upper.root());
+        let files = upper.lookup(&root, top, Name::new(b"upper")?)?.inode;
+        let work = upper.lookup(&root, top, Name::new(b"work")?)?.inode;
+        let staging = own_directory(&*upper, work, b"staging", 0o700)?;
+        let overlay = Self::over(lowers, upper, (files, staging), limits)?;
+        overlay.try_notes()?;
+        Ok(overlay)
+    }
+
+    fn over(
+        lowers: Vec<Arc<dyn Engine>>,
+        upper: Arc<dyn Engine>,
+        (files, staging): (Inode, Inode),
+        limits: &Limits,
+    ) -> Result<Self> {
+        if upper.marks().is_none() {
+            return Err(Errno::OPNOTSUPP.into());
+        }
         let nodes = Table::new();
         let number = nodes.next();
         let below = lowers.iter().enumerate().map(|(layer, lower)| (layer, lower.root()));
@@ -168,9 +198,13 @@ impl Overlay {
     }
 
     fn attributes_of(&self, caller: &Caller, node: &Node) -> Result<Attributes> {
-        let place = read(&node.place).clone();
         let (engine, inode) = self.top(node)?;
-        let found = engine.attributes(caller, inode)?;
+        Ok(self.shown(node, engine.attributes(caller, inode)?))
+    }
+
+    /// As guests see what the uppermost layer tells of a node.
+    fn shown(&self, node: &Node, found: Attributes) -> Attributes {
+        let place = read(&node.place);
         let below = node.names_below.load(Ordering::SeqCst);
         let links = match node.kind {
             // Which directories it has is known only when they are counted: 1 says so.
@@ -184,7 +218,7 @@ impl Overlay {
             _ => None,
         };
         let number = *node.shown.get_or_init(|| shown_number(found.number, layer));
-        Ok(Attributes { number, links, ..found })
+        Attributes { number, links, ..found }
     }
 
     /// Whether nothing is in a directory.
@@ -203,15 +237,6 @@ impl Overlay {
         let seat = lock(&node.seat).take_if(is_there);
         if let Some(seat) = seat {
             self.give_back(seat.parent.number, 1);
-        }
-    }
-
-    /// Hides a name that lower layers have of a directory.
-    fn hide(&self, parent: &Node, upper: Inode, name: Name<'_>) -> Result<()> {
-        if self.is_below(parent, name)? {
-            self.marks()?.set(upper, name.as_bytes())
-        } else {
-            Ok(())
         }
     }
 
@@ -239,8 +264,8 @@ impl Engine for Overlay {
 
     fn lookup(&self, caller: &Caller, parent: Inode, name: Name<'_>) -> Result<Entry> {
         let parent = self.directory(parent)?;
-        let (node, _) = self.find(&parent, name)?;
-        self.entry(caller, node)
+        let found = self.find_known(&parent, name)?;
+        self.entry_found(caller, found)
     }
 
     fn lookup_parent(&self, caller: &Caller, directory: Inode) -> Result<Entry> {
@@ -283,89 +308,15 @@ impl Engine for Overlay {
         new: New<'_>,
         mode: u32,
     ) -> Result<Entry> {
-        let parent = self.directory(parent)?;
-        let upper = self.copy_up(&parent)?;
-        let node = {
-            let _names = lock(&parent.names);
-            if parent.is_gone.load(Ordering::SeqCst) {
-                return Err(Errno::NOENT.into());
-            }
-            match self.find(&parent, name) {
-                Ok((node, _)) => {
-                    self.give_back(node.number, 1);
-                    return Err(Errno::EXIST.into());
-                }
-                Err(error) if error.errno == Errno::NOENT => {}
-                Err(error) => return Err(error),
-            }
-            let made = self.upper.make(caller, upper, name, new, mode)?;
-            if new == New::Directory && self.is_below(&parent, name)? {
-                // Whatever a lower layer has of this name is not in it.
-                let marked = self.marks().and_then(|marks| marks.set(made.inode, OPAQUE));
-                marked.inspect_err(|_| self.upper.forget(made.inode, 1))?;
-            }
-            self.made(&parent, name, &made)
-        };
-        self.entry(caller, node)
+        self.make_name(caller, parent, name, new, mode)
     }
 
     fn link(&self, caller: &Caller, inode: Inode, parent: Inode, name: Name<'_>) -> Result<Entry> {
-        let (node, parent) = (self.node(inode)?, self.directory(parent)?);
-        if node.kind == Kind::Directory {
-            return Err(Errno::PERM.into());
-        }
-        if self.attributes_of(caller, &node)?.links == 0 {
-            return Err(Errno::NOENT.into());
-        }
-        let (file, upper) = (self.copy_up(&node)?, self.copy_up(&parent)?);
-        // Only lower layers still have a name of it: whoever links it copies it instead.
-        if self.upper.attributes(caller, file)?.links == 0 {
-            return Err(Errno::XDEV.into());
-        }
-        let node = {
-            let _names = lock(&parent.names);
-            match self.find(&parent, name) {
-                Ok((node, _)) => {
-                    self.give_back(node.number, 1);
-                    return Err(Errno::EXIST.into());
-                }
-                Err(error) if error.errno == Errno::NOENT => {}
-                Err(error) => return Err(error),
-            }
-            let linked = self.upper.link(caller, file, upper, name)?;
-            self.upper.forget(linked.inode, 1);
-            self.find(&parent, name)?.0
-        };
-        self.entry(caller, node)
+        self.link_name(caller, inode, parent, name)
     }
 
     fn remove(&self, caller: &Caller, parent: Inode, name: Name<'_>, judged: Inode) -> Result<()> {
-        let parent = self.directory(parent)?;
-        let upper = self.copy_up(&parent)?;
-        let _names = lock(&parent.names);
-        let (node, from_upper) = self.find(&parent, name)?;
-        let removed = (|| {
-            if node.number != judged.0 {
-                return Err(Errno::STALE.into());
-            }
-            let _below = (node.kind == Kind::Directory).then(|| lock(&node.names));
-            if node.kind == Kind::Directory && !self.is_empty(&node)? {
-                return Err(Errno::NOTEMPTY.into());
-            }
-            self.hide(&parent, upper, name)?;
-            if let Some(inode) = from_upper {
-                self.upper.remove(caller, upper, name, inode)?;
-            } else {
-                // The directory has changed as it does where a name is removed from it.
-                let modified = Some(crate::attributes::NewTime::Now);
-                self.upper.change(caller, upper, &Changes { modified, ..Changes::default() })?;
-            }
-            self.lost(&node, from_upper.is_some());
-            self.unseat_file(&node, &parent, name);
-            Ok(())
-        })();
-        self.give_back(node.number, 1);
-        removed
+        self.remove_name(caller, parent, name, judged)
     }
 
     fn rename(&self, caller: &Caller, rename: &Rename<'_>) -> Result<()> {
@@ -424,6 +375,7 @@ impl Engine for Overlay {
     }
 
     fn xattr(&self, caller: &Caller, inode: Inode, name: &[u8]) -> Result<Vec<u8>> {
+        notes::refuse(name)?;
         let node = self.node(inode)?;
         let (engine, inode) = self.top(&node)?;
         engine.xattr(caller, inode, name)
@@ -432,7 +384,9 @@ impl Engine for Overlay {
     fn xattrs(&self, caller: &Caller, inode: Inode) -> Result<Vec<Vec<u8>>> {
         let node = self.node(inode)?;
         let (engine, inode) = self.top(&node)?;
-        engine.xattrs(caller, inode)
+        let mut names = engine.xattrs(caller, inode)?;
+        names.retain(|name| notes::refuse(name).is_ok());
+        Ok(names)
     }
 
     fn set_xattr(
@@ -443,11 +397,13 @@ impl Engine for Overlay {
         value: &[u8],
         how: SetXattr,
     ) -> Result<()> {
+        notes::refuse(name)?;
         let upper = self.copy_up(&self.node(inode)?)?;
         self.upper.set_xattr(caller, upper, name, value, how)
     }
 
     fn remove_xattr(&self, caller: &Caller, inode: Inode, name: &[u8]) -> Result<()> {
+        notes::refuse(name)?;
         let upper = self.copy_up(&self.node(inode)?)?;
         self.upper.remove_xattr(caller, upper, name)
     }

@@ -74,6 +74,32 @@ fn upper_on_host(place: &std::path::Path, lowers: Vec<Arc<dyn Engine>>) -> Arc<d
     Arc::new(Overlay::new(lowers, Arc::new(host), &limits).unwrap())
 }
 
+/// The same in the form of the kernel's overlayfs.
+fn upper_as_the_kernels(place: &std::path::Path, lowers: Vec<Arc<dyn Engine>>) -> Arc<dyn Engine> {
+    for name in ["upper", "work"] {
+        let _there = std::fs::create_dir(place.join(name));
+    }
+    let limits = Limits::default();
+    let host = Host::new(opened(place), HostMode::WritableAsCaller, &limits).unwrap();
+    let upper = Arc::new(host.with_marks_of_kernel());
+    Arc::new(Overlay::as_the_kernel(lowers, upper, &limits).unwrap())
+}
+
+/// A18, A19
+#[test]
+fn overlay_in_the_form_of_the_kernels_holds_to_the_tables() {
+    if !testing::is_root() {
+        testing::skip("only root can give files to others");
+        return;
+    }
+    let above = tempfile::tempdir_in("/dev/shm").unwrap();
+    // Lower layers that have something, so that names are hidden.
+    families::check("overlay in the kernel's form", &mut || {
+        let place = tempfile::tempdir_in(above.path()).unwrap().keep();
+        Guest::new(upper_as_the_kernels(&place, vec![memory()]), &Limits::default())
+    });
+}
+
 /// A12, A18, A19
 #[test]
 fn overlay_on_a_directory_holds_to_the_tables() {
@@ -91,6 +117,42 @@ fn overlay_on_a_directory_holds_to_the_tables() {
 /// A19: what an upper layer hides stays hidden when it is used again; a directory of the same name hides what was below.
 #[test]
 fn marks_of_a_directory_outlive_the_process() {
+    let place = tempfile::tempdir().unwrap();
+    let Some(files) = hide_and_open_again(place.path(), upper_on_host) else { return };
+    let root = Caller::root();
+    // Nothing is left of what was noted of a directory that is gone.
+    files.remove_tree(&root, b"/moved").unwrap();
+    files.remove_tree(&root, b"/d").unwrap();
+    let marked = std::fs::read_dir(place.path().join("marks")).unwrap();
+    let left: Vec<_> = marked.map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+}
+
+/// A19: the same in the form of the kernel's, which leaves nothing in the directory where copies are made.
+#[test]
+fn notes_of_the_kernels_form_outlive_the_process() {
+    let place = tempfile::tempdir().unwrap();
+    let Some(files) = hide_and_open_again(place.path(), upper_as_the_kernels) else { return };
+    let root = Caller::root();
+    files.rename(&root, (At::Root, b"/d"), (At::Root, b"/m"), Replace::Yes).unwrap();
+    files.write_file(&root, b"/d", b"a file").unwrap();
+    assert_eq!(files.list(&root, b"/m/e").unwrap().len(), 0);
+    files.remove_tree(&root, b"/moved").unwrap();
+    files.remove_tree(&root, b"/m").unwrap();
+    assert_eq!(files.list(&root, b"/").unwrap().len(), 1);
+    let names = |path: &str| -> Vec<_> {
+        let names = std::fs::read_dir(place.path().join(path)).unwrap();
+        let mut names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!((names("upper"), names("work/staging").len()), (vec!["d".into(), "m".into()], 0));
+}
+
+type Open = fn(&std::path::Path, Vec<Arc<dyn Engine>>) -> Arc<dyn Engine>;
+
+/// An overlay in which names of all kinds were hidden and made anew, as it is when it is opened again.
+fn hide_and_open_again(place: &std::path::Path, upper: Open) -> Option<FileSystem> {
     let lower = memory();
     let (root, limits) = (Caller::root(), Limits::default());
     let below = FileSystem::new(Arc::clone(&lower), &limits);
@@ -101,12 +163,11 @@ fn marks_of_a_directory_outlive_the_process() {
     for path in [&b"/d/f"[..], b"/d/e/g", b"/m/n/o", &long] {
         below.write_file(&root, path, b"below").unwrap();
     }
-    let place = tempfile::tempdir().unwrap();
     if !testing::is_root() {
         testing::skip("only root can give files to others");
-        return;
+        return None;
     }
-    let open = || FileSystem::new(upper_on_host(place.path(), vec![Arc::clone(&lower)]), &limits);
+    let open = || FileSystem::new(upper(place, vec![Arc::clone(&lower)]), &limits);
     let files = open();
     for path in [&b"/d/f"[..], &long, b"/d/e"] {
         files.remove_tree(&root, path).unwrap();
@@ -123,12 +184,7 @@ fn marks_of_a_directory_outlive_the_process() {
     };
     assert_eq!((names(b"/"), names(b"/d")), (vec!["d".into(), "moved".into()], vec!["e".into()]));
     assert_eq!((names(b"/d/e"), names(b"/moved/n")), (Vec::new(), Vec::new()));
-    // Nothing is left of what was noted of a directory that is gone.
-    files.remove_tree(&root, b"/moved").unwrap();
-    files.remove_tree(&root, b"/d").unwrap();
-    let marked = std::fs::read_dir(place.path().join("marks")).unwrap();
-    let left: Vec<_> = marked.map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(left.len(), 1, "{left:?}");
+    Some(files)
 }
 
 /// A18, A20: what is read is what was written, whatever came between. `STOCKADE_VFS_OPERATIONS` makes it a long run.

@@ -50,6 +50,44 @@ fn overlay_answers_as_tmpfs() {
     });
 }
 
+/// A18, A19: whether what is hidden is noted beside names or in their places, as the kernel's overlayfs has it, is nothing
+/// to a guest: over a lower layer that has something, both forms answer alike.
+#[test]
+fn both_forms_of_notes_answer_alike() {
+    if !testing::is_root() {
+        return testing::skip("only root can give files to others");
+    }
+    let above = tempfile::tempdir_in("/dev/shm").unwrap();
+    let (limits, first) = (Limits::default(), compare::first_seed());
+    for number in 0..compare::operations(USUAL).div_ceil(SEQUENCE) {
+        let (one, other) = (memory(), memory());
+        // The same is in both.
+        let mut fill = [&one, &other].map(|lower| Guest::new(Arc::clone(lower), &limits));
+        let [filled, alike] = &mut fill;
+        compare::sequence("lower layers", first + number + 100_000, SEQUENCE / 4, filled, alike);
+        drop(fill);
+        let place = tempfile::tempdir_in(above.path()).unwrap();
+        for name in ["upper", "work"] {
+            std::fs::create_dir(place.path().join(name)).unwrap();
+        }
+        rustix::fs::chmod(place.path().join("upper"), Mode::from_raw_mode(0o755)).unwrap();
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let opened = rustix::fs::open(place.path(), flags, Mode::empty()).unwrap();
+        let host = Host::new(opened, HostMode::WritableAsCaller, &limits).unwrap();
+        let upper: Arc<dyn Engine> = Arc::new(host.with_marks_of_kernel());
+        let as_the_kernel = match Overlay::as_the_kernel(vec![one], upper, &limits) {
+            Ok(overlay) => overlay,
+            Err(error) => {
+                return testing::skip(format!("no notes can be made in `/dev/shm`: {error}"));
+            }
+        };
+        let beside = Overlay::new(vec![other], memory(), &limits).unwrap();
+        let mut expected = Guest::new(Arc::new(beside), &limits);
+        let mut found = Guest::new(Arc::new(as_the_kernel), &limits);
+        compare::sequence("notes", first + number, SEQUENCE, &mut expected, &mut found);
+    }
+}
+
 /// A12, A18: a directory of the host answers as it does to whoever is in it.
 #[test]
 fn host_answers_as_tmpfs() {

@@ -45,9 +45,9 @@ pub(super) fn opening(plan: &Plan, home: Option<&HostPath>, messages: Messages) 
 
 /// Says of a new copy that others have changes which it does not show.
 pub(super) fn kept_beside(plan: &Plan, own: &SessionId, messages: Messages) {
-    let overlays = plan.walls.mounts.iter().filter_map(|operation| operation.overlay());
-    let copies = overlays.filter(|overlay| overlay.purpose == OverlayPurpose::Workspace);
-    for source in copies.filter_map(|overlay| plan.source(overlay.lower)) {
+    let views = plan.walls.mounts.iter().filter_map(|operation| operation.view());
+    let copies = views.filter(|view| view.purpose == OverlayPurpose::Workspace);
+    for source in copies.filter_map(|view| plan.source(view.lower)) {
         let beside = session::beside(own, &source.path);
         let Some(newest) = beside.last() else { continue };
         let more = match beside.len() {

@@ -29,7 +29,7 @@ pub(crate) fn servers(parent: u32) -> Vec<Pid> {
     found
 }
 
-fn field(pid: Pid, name: &str) -> String {
+pub(crate) fn field(pid: Pid, name: &str) -> String {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(name));
     line.unwrap().trim_start_matches(':').trim().to_owned()

@@ -19,6 +19,7 @@ mod failures;
 mod faults;
 mod files;
 mod jails;
+mod layers;
 #[path = "../../../remote/tests/far/s3_server.rs"]
 mod s3_server;
 #[path = "../../../remote/tests/far/server.rs"]

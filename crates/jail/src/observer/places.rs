@@ -95,7 +95,7 @@ impl Places {
             Some(BindPurpose::Grant | BindPurpose::Protected | BindPurpose::Pin) => true,
             Some(BindPurpose::Base | BindPurpose::Command) => false,
             Some(BindPurpose::Device | BindPurpose::Scratch | BindPurpose::Home) => false,
-            None => covering.overlay().is_some(),
+            None => covering.view().is_some(),
         };
         let observation = match deed {
             _ if kind == FileType::Directory => Observation::Listed,
@@ -118,7 +118,7 @@ impl Places {
 
 /// Whether what is there is the host's, as it is or in a view.
 fn shows_host(operation: &MountOp) -> bool {
-    operation.bind().is_some() || operation.overlay().is_some()
+    operation.bind().is_some() || operation.view().is_some()
 }
 
 /// What it means that nothing is there.

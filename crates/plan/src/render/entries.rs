@@ -3,7 +3,8 @@
 //! list is kept once for each hash.
 
 use crate::{
-    Access, Bind, BindPurpose, Execution, Mapping, MountOp, NetworkPlan, Overlay, ServedFrom, Walls,
+    Access, Bind, BindPurpose, Execution, Mapping, MountOp, NetworkPlan, Overlay, Served,
+    ServedFrom, ServedLayers, Walls,
 };
 
 /// The mounts in their order, then the destinations of the network.
@@ -54,6 +55,19 @@ fn entry(walls: &Walls, operation: &MountOp) -> Vec<u8> {
         MountOp::Overlay(Overlay { mapping, purpose, .. }) => {
             words(&format!("{}{}", purpose.word(), owner_words(*mapping)), at)
         }
+        MountOp::Served(Served { from: ServedFrom::Layers(layers), .. }) => {
+            let ServedLayers { mapping, purpose, why, hidden, read_only, .. } = layers;
+            let mut entry =
+                words(&format!("{}{} served", purpose.word(), owner_words(*mapping)), at);
+            entry.extend_from_slice(format!(" because {}", why.reason()).as_bytes());
+            for (word, paths) in [(" hidden ", hidden), (" ro ", read_only)] {
+                for path in paths {
+                    entry.extend_from_slice(word.as_bytes());
+                    entry.extend_from_slice(path.as_bytes());
+                }
+            }
+            entry
+        }
         MountOp::Served(served) => {
             let from = served_from(walls, &served.from);
             let words = format!("served {} ", served.access.word());
@@ -84,6 +98,10 @@ pub(super) fn served_from(walls: &Walls, from: &ServedFrom) -> Vec<u8> {
         }
         ServedFrom::Remote(store) => store.to_string().into_bytes(),
         ServedFrom::Inside(inside) => inside.to_string().into_bytes(),
+        ServedFrom::Layers(layers) => {
+            let source = walls.sources.get(layers.lower.position());
+            source.map(|source| source.path.as_bytes().to_vec()).unwrap_or_default()
+        }
     }
 }
 

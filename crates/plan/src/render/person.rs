@@ -9,7 +9,7 @@ use crate::render::for_shell;
 use crate::summary::one_phrase;
 use crate::{
     Access, BindPurpose, ByteString, IdentityMap, MountOp, NetworkPlan, OverlayPurpose, Plan,
-    TmpfsPurpose, TmpfsSize,
+    Served, ServedFrom, TmpfsPurpose, TmpfsSize,
 };
 
 /// The compiled cage in sections.
@@ -103,6 +103,10 @@ fn row(plan: &Plan, operation: &MountOp) -> Row {
             OverlayPurpose::Workspace => Row::Host("cow"),
             OverlayPurpose::Cache => Row::Host("cache"),
         },
+        MountOp::Served(Served { from: ServedFrom::Layers(layers), .. }) => {
+            let remark = format!("(served by a process of ours: {})", layers.why.reason());
+            Row::Elsewhere(layers.purpose.word(), remark)
+        }
         MountOp::Served(served) => {
             let label = match served.access {
                 Access::ReadOnly => "read-only",

@@ -2,7 +2,8 @@
 
 use super::{
     Arch, DIALER_AARCH64_WITHOUT_NOTIFY, DIALER_X86_64_WITHOUT_NOTIFY,
-    GATEKEEPER_AARCH64_WITHOUT_NOTIFY, GATEKEEPER_X86_64_WITHOUT_NOTIFY, Program,
+    GATEKEEPER_AARCH64_WITHOUT_NOTIFY, GATEKEEPER_X86_64_WITHOUT_NOTIFY,
+    LAYER_SERVER_AARCH64_WITHOUT_NOTIFY, LAYER_SERVER_X86_64_WITHOUT_NOTIFY, Program,
     REMOTE_SERVER_AARCH64_WITHOUT_NOTIFY, REMOTE_SERVER_X86_64_WITHOUT_NOTIFY,
     STORE_SERVER_AARCH64_WITHOUT_NOTIFY, STORE_SERVER_X86_64_WITHOUT_NOTIFY,
 };
@@ -14,6 +15,8 @@ pub enum Helper {
     Gatekeeper,
     /// Serves a mount from a store in a file.
     StoreServer,
+    /// Serves a directory with a layer above it.
+    LayerServer,
     /// Serves a mount from a store far away, on connections that it is handed.
     RemoteServer,
     /// Connects to that store.
@@ -25,7 +28,7 @@ impl Helper {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Gatekeeper => "gatekeeper",
-            Self::StoreServer | Self::RemoteServer => "file server",
+            Self::StoreServer | Self::LayerServer | Self::RemoteServer => "file server",
             Self::Dialer => "dialer",
         }
     }
@@ -41,6 +44,8 @@ impl Helper {
             (Self::Gatekeeper, Arch::Aarch64) => GATEKEEPER_AARCH64_WITHOUT_NOTIFY,
             (Self::StoreServer, Arch::X86_64) => STORE_SERVER_X86_64_WITHOUT_NOTIFY,
             (Self::StoreServer, Arch::Aarch64) => STORE_SERVER_AARCH64_WITHOUT_NOTIFY,
+            (Self::LayerServer, Arch::X86_64) => LAYER_SERVER_X86_64_WITHOUT_NOTIFY,
+            (Self::LayerServer, Arch::Aarch64) => LAYER_SERVER_AARCH64_WITHOUT_NOTIFY,
             (Self::RemoteServer, Arch::X86_64) => REMOTE_SERVER_X86_64_WITHOUT_NOTIFY,
             (Self::RemoteServer, Arch::Aarch64) => REMOTE_SERVER_AARCH64_WITHOUT_NOTIFY,
             (Self::Dialer, Arch::X86_64) => DIALER_X86_64_WITHOUT_NOTIFY,

@@ -90,6 +90,20 @@ pub enum RuleConflict {
         /// Which mount.
         origin: RuleOrigin,
     },
+    /// A grant inside a view that a process of ours has to show.
+    #[error(
+        "`{}` cannot be `{}` inside a directory that is copied on write without the kernel's help; grant that directory \
+         `ro`, or name only what is beside this ({origin})",
+        shown(path), access.word()
+    )]
+    InsideServed {
+        /// What was asked for.
+        path: HostPath,
+        /// As what.
+        access: FsAccess,
+        /// Where.
+        origin: RuleOrigin,
+    },
     /// A grant at a place that every cage has for itself.
     #[error(
         "`{}` is where a cage has its own files, so the host's cannot be shown there ({origin})",

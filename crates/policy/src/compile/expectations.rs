@@ -8,6 +8,7 @@ use plan::{GuestPath, HostPath, SCRATCH};
 use super::areas::Areas;
 use super::base::is_home_private;
 use super::tree::{Presence, Tree};
+use super::views;
 use crate::{FsAccess, HostFacts};
 
 /// The first of the wished directory and the project that is granted, else the first that the cage
@@ -31,12 +32,19 @@ pub(super) fn working_directory(
 }
 
 /// K46, V17: what the policy and the base layer promise.
-pub(super) fn must_exist(tree: &Tree, areas: &Areas<'_>, home: &GuestPath) -> Vec<GuestPath> {
+pub(super) fn must_exist(
+    tree: &Tree,
+    facts: &HostFacts,
+    areas: &Areas<'_>,
+    home: &GuestPath,
+) -> Vec<GuestPath> {
     let fixed = ["/dev/null", "/proc", SCRATCH, TEMPORARY];
     let fixed = fixed.into_iter().filter_map(|path| GuestPath::new(path).ok());
     let mut paths: Vec<GuestPath> = fixed.chain([home.clone()]).collect();
     paths.retain(|path| is_made(tree, path));
     let granted = areas.iter().filter(|(_, area)| area.access != FsAccess::Hide);
+    // What a process of ours shows cannot be asked for yet.
+    let granted = granted.filter(|(path, _)| views::served_around(facts, areas, path).is_none());
     paths.extend(granted.map(|(path, _)| GuestPath::same_as(path)));
     paths.sort();
     paths.dedup();

@@ -11,6 +11,7 @@ use super::areas::{Area, Areas, Reason, source};
 use super::base::is_home_private;
 use super::error::{CompileError, RuleConflict};
 use super::tree::Tree;
+use super::views;
 use crate::facts::ResolvedRule;
 use crate::{FsAccess, FsRule, HostFacts, Policy, RuleOrigin};
 
@@ -24,6 +25,10 @@ pub(super) fn lay(
     let mut conflicts = Vec::new();
     for (path, area) in areas.iter() {
         let at = GuestPath::same_as(path);
+        if views::served_around(facts, areas, path).is_some_and(|view| view != path) {
+            conflicts.extend(views::conflict(areas, path, area));
+            continue;
+        }
         match area.access {
             FsAccess::Hide if walls::stands(Wall::HiddenPaths) => {
                 hide(tree, areas, home, path, area);
@@ -152,7 +157,11 @@ fn show(
         Some(purpose) => {
             let above = facts.layer_above(source);
             let layer = above.ok_or(CompileError::NotKept("changes of a directory"))?;
-            MountOp::Overlay(Overlay { lower: source, area: layer, at, mapping, purpose })
+            let overlay = Overlay { lower: source, area: layer, at, mapping, purpose };
+            match facts.kept.served.get(&source) {
+                None => MountOp::Overlay(overlay),
+                Some(why) => views::served(facts, areas, path, overlay, *why)?,
+            }
         }
     });
     Ok(None)

@@ -72,7 +72,7 @@ fn operation(
     // What is asked is written, whatever comes of it.
     let access = match &from {
         ServedFrom::Inside(_) => Access::ReadWrite,
-        ServedFrom::Store { .. } | ServedFrom::Remote(_) => mount.access,
+        ServedFrom::Store { .. } | ServedFrom::Remote(_) | ServedFrom::Layers(_) => mount.access,
     };
     Ok(MountOp::Served(Served { at, from, access, device }))
 }

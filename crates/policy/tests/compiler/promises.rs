@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::fake_host::{FakeHost, HOME, PROJECT, guest, host, invocation};
 use plan::{
     Access, Bind, BindPurpose, ByteString, FileKind, GuestPath, HostIds, Mapping, MountOp,
-    NetworkPlan, Plan,
+    NetworkPlan, NotByKernel, Plan,
 };
 use proptest::prelude::*;
 use stockade_policy::compile::RuleConflict;
@@ -14,7 +14,7 @@ use stockade_policy::{
     Policy, Reach, RuleOrigin, Seccomp, State, compile,
 };
 
-use FsAccess::{Hide, ReadOnly, ReadWrite};
+use FsAccess::{Cow, Hide, ReadOnly, ReadWrite};
 
 fn rule(access: FsAccess, path: &str, reach: Reach) -> FsRule {
     let path = if path.starts_with('/') {
@@ -62,6 +62,40 @@ fn position(plan: &Plan, at: &str) -> Option<usize> {
         .mounts
         .iter()
         .position(|operation| operation.is_mount() && *operation.at() == guest(at))
+}
+
+/// A19: a view that the kernel cannot make is served. What is hidden in it and what is only read is told to who serves it,
+/// and nothing is mounted inside or looked for there, because nobody answers before the gate.
+#[test]
+fn a_served_view_holds_its_rules_itself() {
+    let served = |rules: &[(FsAccess, &str)]| {
+        let policy = policy(rules);
+        let mut facts = FakeHost::default().resolve(&policy);
+        let lower = facts.kept.layers[0].0;
+        facts.kept.served.insert(lower, NotByKernel::OtherOwner { uid: 7 });
+        let device = facts.sources.iter().position(|source| source.kind == FileKind::File);
+        facts.fuse = Some(plan::SourceIndex(u32::try_from(device.unwrap()).unwrap()));
+        compile(&policy, &facts, &invocation())
+    };
+    let plan = served(&[(Cow, "."), (Hide, "secrets"), (ReadOnly, "secrets/public")]).unwrap();
+    let view = plan.walls.mounts.iter().find_map(MountOp::served).unwrap();
+    let layers = view.from.layers().unwrap();
+    let texts = |paths: &[ByteString]| {
+        let texts = paths.iter().map(|path| String::from_utf8(path.as_bytes().to_vec()).unwrap());
+        texts.collect::<Vec<_>>()
+    };
+    assert!(texts(&layers.hidden).contains(&"secrets".to_owned()), "{:?}", layers.hidden);
+    assert_eq!(texts(&layers.read_only), ["secrets/public"]);
+    let inside = |at: &GuestPath| at.is_within(&view.at);
+    assert_eq!(plan.walls.mounts.iter().filter(|one| inside(one.at())).count(), 1);
+    assert!(!plan.walls.must_exist.iter().any(inside));
+    assert!(plan.one_line().contains("cow:/home/dev/project"));
+    match served(&[(Cow, "."), (ReadWrite, "docs")]).unwrap_err() {
+        CompileError::Rules(conflicts) => {
+            assert!(matches!(conflicts[..], [RuleConflict::InsideServed { .. }]), "{conflicts:?}");
+        }
+        other => panic!("{other}"),
+    }
 }
 
 /// K236: two ways to one place must agree.

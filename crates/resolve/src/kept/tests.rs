@@ -1,5 +1,6 @@
 //! What can have a layer above it.
 
+use plan::NotByKernel;
 use policy::{FsAccess, Policy};
 
 use crate::error::{PathProblem, ResolveError};
@@ -13,9 +14,10 @@ fn problem(host: &Host, access: FsAccess, relative: &str) -> Option<PathProblem>
     }
 }
 
-/// A file cannot be copied on write, and neither can what somebody else owns.
+/// A file cannot be copied on write. What the kernel cannot copy for this user, because somebody else owns it, is served
+/// instead, and the facts say why.
 #[test]
-fn only_own_directories_have_layers() {
+fn only_own_directories_have_layers_of_the_kernel() {
     let host = Host::new();
     std::fs::create_dir(host.project("src")).unwrap();
     std::fs::write(host.project("file"), "").unwrap();
@@ -24,8 +26,13 @@ fn only_own_directories_have_layers() {
         assert_eq!(problem(&host, access, "file"), Some(PathProblem::FileWithLayer));
         if rustix::process::geteuid().is_root() {
             std::os::unix::fs::chown(host.project("src"), Some(1234), None).unwrap();
-            let others = PathProblem::LayerOverOthers { owner: 1234 };
-            assert_eq!(problem(&host, access, "src"), Some(others));
+            let why = NotByKernel::OtherOwner { uid: 1234 };
+            match problem(&host, access, "src") {
+                None => {}
+                // Where there is no device to serve it by.
+                Some(PathProblem::OnlyServed { why: found, .. }) => assert_eq!(found, why),
+                Some(other) => panic!("{other:?}"),
+            }
             std::os::unix::fs::chown(host.project("src"), Some(0), None).unwrap();
         }
     }
@@ -60,4 +67,38 @@ fn areas_are_opened_for_what_they_lie_above() {
     assert_eq!(layers, [of("cache"), of("src")]);
     let above = facts.layer_above(facts.kept.layers[1].0).unwrap();
     assert_eq!(usize::try_from(above.0).unwrap(), facts.sources.len() + 1);
+}
+
+/// A directory of somebody else's is known to the compiler as one that the kernel cannot show.
+#[test]
+fn what_is_to_be_served_is_known() {
+    if !rustix::process::geteuid().is_root() || std::fs::File::open("/dev/fuse").is_err() {
+        return testing::skip("only root can give a directory away, and it needs `/dev/fuse`");
+    }
+    let mut host = Host::new();
+    std::fs::create_dir(host.project("theirs")).unwrap();
+    std::fs::create_dir(host.outside("area")).unwrap();
+    std::os::unix::fs::chown(host.project("theirs"), Some(1234), None).unwrap();
+    let (of, area) = (host_path(host.project("theirs")), host_path(host.outside("area")));
+    host.surroundings.kept.layers.insert(of, area);
+    let rules = vec![host.rule(FsAccess::Cow, "theirs")];
+    let policy = Policy { fs: rules, ..Policy::closed("test") };
+    let facts = crate::resolve(&policy, &host.surroundings).unwrap().facts;
+    let served: Vec<NotByKernel> = facts.kept.served.values().copied().collect();
+    assert_eq!(served, [NotByKernel::OtherOwner { uid: 1234 }]);
+    assert!(facts.fuse.is_some());
+}
+
+/// Versions are compared by their numbers.
+#[test]
+fn kernels_are_told_apart_by_their_versions() {
+    for (release, is_old) in [
+        ("5.18.19-arch1", true),
+        ("5.19.0", false),
+        ("6.1.0-18-amd64", false),
+        ("5.4", true),
+        ("?", false),
+    ] {
+        assert_eq!(super::is_older(release, super::IDMAPPED_LAYERS), is_old, "{release}");
+    }
 }

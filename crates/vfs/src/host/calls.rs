@@ -2,6 +2,7 @@
 //! (`O_PATH`) cannot do goes through `/proc/self/fd`, where that descriptor is a name for the very same file.
 
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::sync::OnceLock;
 
 use rustix::fs::{
     AtFlags, CWD, FileType, Gid, Mode, OFlags, ResolveFlags, Stat, StatxFlags, Timespec,
@@ -164,8 +165,17 @@ pub(super) fn attributes(found: &Stat) -> Attributes {
 
 /// The kernel's own name for what a descriptor is.
 pub(super) fn by_descriptor(held: &OwnedFd) -> String {
-    format!("/proc/self/fd/{}", held.as_fd().as_raw_fd())
+    let directory = DESCRIPTORS.get().map_or("/proc/self/fd", |directory| &**directory);
+    format!("{directory}/{}", held.as_fd().as_raw_fd())
 }
+
+/// Says where the kernel lists the descriptors of this process, where that is not `/proc/self/fd`: for one whose root has
+/// nothing else of `/proc`. Only the first word counts.
+pub fn descriptors_are_in(directory: &str) {
+    let _said_before = DESCRIPTORS.set(directory.into());
+}
+
+static DESCRIPTORS: OnceLock<Box<str>> = OnceLock::new();
 
 pub(super) const fn of_type(file_type: FileType) -> Kind {
     match file_type {

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use super::calls::{self, Reach};
 use super::held::Known;
-use super::marks::{MarkStore, Marked};
+use super::marks::{MarkStore, Marked, Marking};
 use super::{Host, HostMode, Node};
 use crate::attributes::Kind;
 use crate::error::Result;
@@ -71,6 +71,13 @@ impl Host {
     /// `EOPNOTSUPP` where the host does not tell directories apart by when they were made.
     pub fn with_marks(self, directory: OwnedFd) -> Result<Self> {
         let marks = MarkStore::new(directory, &self.root)?;
-        Ok(Self { marks: Some(marks), ..self })
+        Ok(Self { marks: Some(Marking::Beside(marks)), ..self })
+    }
+
+    /// The same, with what an overlay notes in the form of the kernel's (`userxattr`), so that either can go on where the
+    /// other has ended: whiteouts are character devices of number 0, notes are attributes `user.overlay.*`. An overlay
+    /// shows neither to a guest.
+    pub fn with_marks_of_kernel(self) -> Self {
+        Self { marks: Some(Marking::OfKernel), ..self }
     }
 }

@@ -17,6 +17,15 @@ use crate::attributes::Kind;
 use crate::engine::{Inode, Marks};
 use crate::error::Result;
 
+/// How marks are kept.
+#[derive(Debug)]
+pub(super) enum Marking {
+    /// Beside the tree.
+    Beside(MarkStore),
+    /// In the tree, as the kernel's overlayfs has them.
+    OfKernel,
+}
+
 /// Where marks are kept.
 #[derive(Debug)]
 pub(super) struct MarkStore(OwnedFd);
@@ -98,7 +107,7 @@ impl Host {
         inode: Inode,
         act: impl FnOnce(&MarkStore, &Node, &mut HashSet<Box<[u8]>>) -> Result<T>,
     ) -> Result<T> {
-        let store = self.marks.as_ref().ok_or(Errno::OPNOTSUPP)?;
+        let store = self.mark_store().ok_or(Errno::OPNOTSUPP)?;
         let node = self.directory(inode)?;
         let mut marks = lock(&node.marks);
         let loaded = match &mut *marks {
@@ -108,9 +117,16 @@ impl Host {
         act(store, &node, loaded)
     }
 
+    fn mark_store(&self) -> Option<&MarkStore> {
+        match &self.marks {
+            Some(Marking::Beside(store)) => Some(store),
+            Some(Marking::OfKernel) | None => None,
+        }
+    }
+
     /// What was noted of a directory that is gone.
     pub(super) fn lose_marks(&self, node: &Node) {
-        let Some(store) = self.marks.as_ref().filter(|_| node.kind == Kind::Directory) else {
+        let Some(store) = self.mark_store().filter(|_| node.kind == Kind::Directory) else {
             return;
         };
         let mut marks = lock(&node.marks);
@@ -128,10 +144,16 @@ impl Host {
 
 impl Marks for Host {
     fn has(&self, directory: Inode, mark: &[u8]) -> Result<bool> {
+        if self.take_names() {
+            return self.has_whiteout(directory, mark);
+        }
         self.marked(directory, |_, _, marks| Ok(marks.contains(mark)))
     }
 
     fn set(&self, directory: Inode, mark: &[u8]) -> Result<()> {
+        if self.take_names() {
+            return self.set_whiteout(directory, mark);
+        }
         self.marked(directory, |store, node, marks| {
             if !marks.contains(mark) {
                 store.keep(node, mark)?;
@@ -142,6 +164,9 @@ impl Marks for Host {
     }
 
     fn clear(&self, directory: Inode, mark: &[u8]) -> Result<()> {
+        if self.take_names() {
+            return self.clear_whiteout(directory, mark);
+        }
         self.marked(
             directory,
             |store, node, marks| {
@@ -151,11 +176,22 @@ impl Marks for Host {
     }
 
     fn all(&self, directory: Inode) -> Result<Vec<Vec<u8>>> {
+        if self.take_names() {
+            return self.whiteouts(directory);
+        }
         self.marked(directory, |_, _, marks| Ok(marks.iter().map(|mark| mark.to_vec()).collect()))
     }
 
     fn any(&self, directory: Inode) -> Result<bool> {
-        self.marked(directory, |_, _, marks| Ok(!marks.is_empty()))
+        Ok(!self.all(directory)?.is_empty())
+    }
+
+    fn take_names(&self) -> bool {
+        matches!(self.marks, Some(Marking::OfKernel))
+    }
+
+    fn note_copy(&self, file: Inode) -> Result<()> {
+        if self.take_names() { self.note_origin(file) } else { Ok(()) }
     }
 }
 

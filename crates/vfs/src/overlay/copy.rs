@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use rustix::io::Errno;
 
-use super::{Node, Overlay, lock};
+use super::{Node, Overlay, lock, notes};
 use crate::attributes::{Attributes, Changes, Kind, NewTime};
 use crate::caller::Caller;
 use crate::engine::{Engine, Inode, New, Rename, Replace, Seek, SetXattr, Use, WriteAt};
@@ -68,9 +68,13 @@ impl Overlay {
             // No guest can make one, and none is copied to where guests write.
             Kind::CharacterDevice | Kind::BlockDevice => return Err(Errno::PERM.into()),
         };
-        let made = self.upper.make(&root, self.staging, staged, new, 0o600)?;
+        // Nobody can change that of a link afterwards.
+        let mode = if node.kind == Kind::Link { 0o777 } else { 0o600 };
+        let made = self.upper.make(&root, self.staging, staged, new, mode)?;
         let filled = self
-            .fill(engine, source, made.inode, &found)
+            .marks()
+            .and_then(|marks| marks.note_copy(made.inode))
+            .and_then(|()| self.fill(engine, source, made.inode, &found))
             .and_then(|()| self.place_copy(node, (layer, source), staged, made.inode));
         if filled.is_err() {
             let _left = self.upper.remove(&root, self.staging, staged, made.inode);
@@ -140,7 +144,9 @@ impl Overlay {
             self.fill_contents(engine, source, copy, found.size)?;
         }
         if engine.abilities().xattrs && self.upper.abilities().xattrs {
-            for name in engine.xattrs(&root, source)? {
+            let names = engine.xattrs(&root, source)?;
+            // What another overlay has noted there means nothing here.
+            for name in names.into_iter().filter(|name| notes::refuse(name).is_ok()) {
                 let value = engine.xattr(&root, source, &name)?;
                 self.upper.set_xattr(&root, copy, &name, &value, SetXattr::Any)?;
             }
@@ -262,7 +268,9 @@ impl Overlay {
         for name in names {
             let name = Name::new(&name)?;
             let entry = self.upper.lookup(&root, self.staging, name)?;
-            let removed = self.upper.remove(&root, self.staging, name, entry.inode);
+            let emptied = self.empty_of_notes(entry.inode, entry.attributes.kind);
+            let removed =
+                emptied.and_then(|()| self.upper.remove(&root, self.staging, name, entry.inode));
             self.upper.forget(entry.inode, 1);
             removed?;
         }

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
 use rustix::io::Errno;
 
+use super::notes::is_whiteout;
 use super::{Node, OPAQUE, Overlay, Place, Seat, lock, shown_number};
-use crate::attributes::Kind;
+use crate::attributes::{Attributes, Kind};
 use crate::caller::Caller;
 use crate::engine::{Engine, Entry, Inode};
 use crate::error::Result;
@@ -28,6 +29,15 @@ impl Known {
     }
 }
 
+/// What a name leads to, held.
+pub(super) struct Found {
+    pub(super) node: Arc<Node>,
+    /// The inode of the upper layer that has the name, if one has.
+    pub(super) upper: Option<Inode>,
+    /// As the uppermost layer that has the name tells them.
+    pub(super) attributes: Attributes,
+}
+
 /// One name of a merged listing.
 #[derive(Debug)]
 pub(super) struct Merged {
@@ -43,29 +53,42 @@ impl Overlay {
         parent: &Arc<Node>,
         name: Name<'_>,
     ) -> Result<(Arc<Node>, Option<Inode>)> {
+        self.find_known(parent, name).map(|Found { node, upper, .. }| (node, upper))
+    }
+
+    /// The same with what its uppermost layer has told of it.
+    pub(super) fn find_known(&self, parent: &Arc<Node>, name: Name<'_>) -> Result<Found> {
         let caller = Caller::root();
         let place = read(&parent.place).clone();
         let mut found = Place::default();
         let mut kind = None;
+        let mut attributes = None;
         let mut links = 1;
         let mut is_hidden = false;
         // What lower layers do not have needs no mark, and never will.
         let has_below = !place.lowers.is_empty();
+        let in_names = self.notes_take_names();
         if let Some(upper) = place.upper {
             match self.upper.lookup(&caller, upper, name) {
+                Ok(entry) if is_whiteout(&entry.attributes) => {
+                    self.upper.forget(entry.inode, 1);
+                    return Err(Errno::NOENT.into());
+                }
                 Ok(entry) => {
                     found.upper = Some(entry.inode);
                     kind = Some(entry.attributes.kind);
+                    attributes = Some(entry.attributes);
                     let is_directory = entry.attributes.kind == Kind::Directory;
                     // A name that was hidden stays so: a directory that was made in its place and not marked yet, when
                     // an earlier process ended, does not show what it replaced.
                     is_hidden = !is_directory
                         || (has_below
                             && (self.marks()?.has(entry.inode, OPAQUE)?
-                                || self.marks()?.has(upper, name.as_bytes())?));
+                                || (!in_names && self.marks()?.has(upper, name.as_bytes())?)));
                 }
                 Err(error) if error.errno == Errno::NOENT => {
-                    is_hidden = has_below && self.marks()?.has(upper, name.as_bytes())?;
+                    is_hidden =
+                        has_below && !in_names && self.marks()?.has(upper, name.as_bytes())?;
                 }
                 Err(error) => return Err(error),
             }
@@ -73,6 +96,11 @@ impl Overlay {
         for (layer, inode) in place.lowers.iter().filter(|_| !is_hidden) {
             let lower = self.lower(*layer)?;
             match lower.lookup(&caller, *inode, name) {
+                // It was an upper layer itself, and hides what is below it.
+                Ok(entry) if is_whiteout(&entry.attributes) => {
+                    lower.forget(entry.inode, 1);
+                    break;
+                }
                 Ok(entry) => {
                     let this = entry.attributes.kind;
                     // A file hides what is below it, and is hidden by a directory.
@@ -82,8 +110,9 @@ impl Overlay {
                     }
                     found.lowers.push((*layer, entry.inode));
                     kind = Some(this);
+                    attributes.get_or_insert(entry.attributes);
                     links = entry.attributes.links;
-                    if this != Kind::Directory {
+                    if this != Kind::Directory || hides_below(lower, entry.inode) {
                         break;
                     }
                 }
@@ -94,9 +123,12 @@ impl Overlay {
                 }
             }
         }
-        let Some(kind) = kind else { return Err(Errno::NOENT.into()) };
+        let Some((kind, attributes)) = kind.zip(attributes) else {
+            return Err(Errno::NOENT.into());
+        };
         let upper = found.upper;
-        Ok((self.know(parent, name, found, kind, links), upper))
+        let node = self.know(parent, name, found, kind, links);
+        Ok(Found { node, upper, attributes })
     }
 
     /// The node of something that was made in the upper layer just now, which is held.
@@ -166,6 +198,17 @@ impl Overlay {
         Ok(Entry { inode: Inode(node.number), generation: 1, attributes })
     }
 
+    /// The same, without asking again for what was told with its name: unless it was known by another one, and has been
+    /// copied up under that.
+    pub(super) fn entry_found(&self, caller: &Caller, found: Found) -> Result<Entry> {
+        let Found { node, upper, attributes } = found;
+        if read(&node.place).upper != upper {
+            return self.entry(caller, node);
+        }
+        let attributes = self.shown(&node, attributes);
+        Ok(Entry { inode: Inode(node.number), generation: 1, attributes })
+    }
+
     /// Gives a node back; one that nobody holds is forgotten, unless lower layers would show it wrongly then.
     pub(super) fn give_back(&self, number: u64, count: u64) {
         let (mut number, mut count) = (number, count);
@@ -210,7 +253,7 @@ impl Overlay {
             match lower.lookup(&caller, *inode, name) {
                 Ok(entry) => {
                     lower.forget(entry.inode, 1);
-                    return Ok(true);
+                    return Ok(!is_whiteout(&entry.attributes));
                 }
                 Err(error) if error.errno == Errno::NOENT => {}
                 Err(error) => return Err(error),
@@ -230,23 +273,44 @@ impl Overlay {
                 if has_below {
                     seen.insert(merged.name.clone());
                 }
-                all.push(merged);
+                // No guest makes a device: it is a note.
+                if merged.kind != Kind::CharacterDevice {
+                    all.push(merged);
+                }
             })?;
+            if has_below && !self.notes_take_names() {
+                let marked = self.marks()?.all(upper)?;
+                seen.extend(marked.into_iter().map(Vec::into_boxed_slice));
+            }
         }
-        let marks =
-            place.upper.map(|upper| self.marks().map(|marks| (marks, upper))).transpose()?;
         for (layer, inode) in &place.lowers {
+            let lower = self.lower(*layer)?;
             let mut below = Vec::new();
-            list(self.lower(*layer)?, *inode, Some(*layer), |merged| below.push(merged))?;
+            list(lower, *inode, Some(*layer), |merged| below.push(merged))?;
             for merged in below {
-                let is_hidden =
-                    marks.map_or(Ok(false), |(marks, upper)| marks.has(upper, &merged.name))?;
-                if !is_hidden && seen.insert(merged.name.clone()) {
+                if !seen.insert(merged.name.clone()) {
+                    continue;
+                }
+                let hides = merged.kind == Kind::CharacterDevice
+                    && is_note_below(lower, *inode, &merged.name)?;
+                if !hides {
                     all.push(merged);
                 }
             }
         }
         Ok(all)
+    }
+}
+
+/// Whether a device of a lower layer is a note of an overlay that had it as its upper one.
+fn is_note_below(lower: &dyn Engine, directory: Inode, name: &[u8]) -> Result<bool> {
+    match lower.lookup(&Caller::root(), directory, Name::new(name)?) {
+        Ok(entry) => {
+            lower.forget(entry.inode, 1);
+            Ok(is_whiteout(&entry.attributes))
+        }
+        Err(error) if error.errno == Errno::NOENT => Ok(true),
+        Err(error) => Err(error),
     }
 }
 
@@ -283,4 +347,11 @@ fn list(
     });
     engine.release(handle);
     listed
+}
+
+/// Whether a directory of a lower layer, which was an upper one itself, hides what lies below it. One that cannot be asked
+/// shows nothing from below.
+fn hides_below(lower: &dyn Engine, directory: Inode) -> bool {
+    let marks = lower.marks().filter(|marks| marks.take_names());
+    marks.is_some_and(|marks| marks.has(directory, OPAQUE).unwrap_or(true))
 }

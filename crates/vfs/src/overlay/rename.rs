@@ -4,7 +4,8 @@ use std::sync::{Arc, PoisonError};
 
 use rustix::io::Errno;
 
-use super::{Node, Overlay, lock};
+use super::notes::Spot;
+use super::{Node, OPAQUE, Overlay, lock};
 use crate::attributes::Kind;
 use crate::caller::Caller;
 use crate::engine::{Inode, Rename, Replace};
@@ -77,9 +78,35 @@ impl Overlay {
                 _ => {}
             }
         }
-        // What is in the upper layer hides the names below it already.
-        self.hide(inner.from, inner.from_upper, rename.name)?;
         let in_upper = replaced.and_then(|(_, upper)| *upper);
+        if self.notes_take_names() {
+            self.move_among_notes(rename, inner, moved, replaced)?;
+        } else {
+            self.move_beside_notes(caller, rename, inner, in_upper)?;
+        }
+        self.reseat(moved, inner.to, rename.new_name);
+        match replaced {
+            Some((node, _)) if is_exchange => self.reseat(node, inner.from, rename.name),
+            Some((node, upper)) => {
+                self.lost(node, upper.is_some());
+                self.unseat_file(node, inner.to, rename.new_name);
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Where notes lie elsewhere a name that was hidden stays so, whatever is there.
+    fn move_beside_notes(
+        &self,
+        caller: &Caller,
+        rename: &Rename<'_>,
+        inner: &Inner<'_>,
+        in_upper: Option<Inode>,
+    ) -> Result<()> {
+        if self.is_below(inner.from, rename.name)? {
+            self.marks()?.set(inner.from_upper, rename.name.as_bytes())?;
+        }
         let replace = match (rename.replace, in_upper) {
             (Replace::Exchange, Some(_)) => Replace::Exchange,
             (Replace::Exchange, None) => return Err(Errno::STALE.into()),
@@ -102,17 +129,86 @@ impl Overlay {
             // What is left of a lower directory's names is not in the upper one.
             Errno::EXIST if rename.replace == Replace::Yes => Errno::STALE.into(),
             _ => error,
-        })?;
-        self.reseat(moved, inner.to, rename.new_name);
-        match replaced {
-            Some((node, _)) if is_exchange => self.reseat(node, inner.from, rename.name),
-            Some((node, upper)) => {
-                self.lost(node, upper.is_some());
-                self.unseat_file(node, inner.to, rename.new_name);
-            }
-            None => {}
+        })
+    }
+
+    /// Where notes are in the places of names: a directory that comes to a name which lower layers have hides what they
+    /// have there, and a note is left where something was moved away from such a name. That note is made before, so that
+    /// nothing is missing for it afterwards; a process that is ended between both shows the old name once more.
+    fn move_among_notes(
+        &self,
+        rename: &Rename<'_>,
+        inner: &Inner<'_>,
+        moved: &Node,
+        replaced: Option<&(Arc<Node>, Option<Inode>)>,
+    ) -> Result<()> {
+        let from = Spot { directory: inner.from_upper, name: rename.name };
+        let to = Spot { directory: inner.to_upper, name: rename.new_name };
+        let from_below = self.is_below(inner.from, rename.name)?;
+        let to_below = self.is_below(inner.to, rename.new_name)?;
+        if moved.kind == Kind::Directory && to_below {
+            self.marks()?.set(inner.moved_upper, OPAQUE)?;
         }
-        Ok(())
+        let in_upper = replaced.and_then(|(node, upper)| Some((node, (*upper)?)));
+        if rename.replace == Replace::Exchange {
+            let (other, inode) = in_upper.ok_or(Errno::STALE)?;
+            if other.kind == Kind::Directory && from_below {
+                self.marks()?.set(inode, OPAQUE)?;
+            }
+            return self.exchange((from, inner.moved_upper), (to, inode));
+        }
+        let staged = self.staged_name();
+        let staged = Spot { directory: self.staging, name: Name::new(staged.as_bytes())? };
+        let note = if from_below { Some(self.staged_note(staged.name)?) } else { None };
+        let whiteout = if in_upper.is_none() { self.whiteout(to)? } else { None };
+        let done = self.place((from, inner.moved_upper), to, (in_upper, whiteout), moved.kind);
+        let left = done.and_then(|left| match (left, note) {
+            // The note that was in the way is where one is needed, or not needed there.
+            (Some(_), Some(_)) => Ok(()),
+            (Some(whiteout), None) => {
+                self.upper.remove(&Caller::root(), from.directory, from.name, whiteout)
+            }
+            (None, Some(note)) => self.move_upper((staged, note), from, None, Replace::No),
+            (None, None) => Ok(()),
+        });
+        if let Some(note) = note {
+            self.upper.forget(note, 1);
+            let _moved_away = self.marks()?.clear(self.staging, staged.name.as_bytes());
+        }
+        if let Some(whiteout) = whiteout {
+            self.upper.forget(whiteout, 1);
+        }
+        left
+    }
+
+    /// Moves something to a name at which there may be something, or a note, which a directory changes places with: that
+    /// one is returned.
+    fn place(
+        &self,
+        (from, moved): (Spot<'_>, Inode),
+        to: Spot<'_>,
+        (there, whiteout): (Option<(&Arc<Node>, Inode)>, Option<Inode>),
+        kind: Kind,
+    ) -> Result<Option<Inode>> {
+        match (there, whiteout) {
+            (Some((node, inode)), _) => {
+                self.empty_of_notes(inode, node.kind)?;
+                self.move_upper((from, moved), to, Some(inode), Replace::Yes)?;
+                Ok(None)
+            }
+            (None, Some(whiteout)) if kind == Kind::Directory => {
+                self.exchange((from, moved), (to, whiteout))?;
+                Ok(Some(whiteout))
+            }
+            (None, Some(whiteout)) => {
+                self.move_upper((from, moved), to, Some(whiteout), Replace::Yes)?;
+                Ok(None)
+            }
+            (None, None) => {
+                self.move_upper((from, moved), to, None, Replace::No)?;
+                Ok(None)
+            }
+        }
     }
 
     fn reseat(&self, node: &Node, parent: &Arc<Node>, name: Name<'_>) {

@@ -26,17 +26,25 @@ fn who_serves_has_what_it_needs() {
     check(remote, "socket connect bind listen accept4 openat unlinkat flock", &[], refused);
     check(store, "openat pwrite64 fsync ftruncate unlinkat linkat flock fcntl", &[], Action::Allow);
     check(store, "socket connect bind listen accept4 renameat2 mkdirat", &[], refused);
+    let layers = Helper::LayerServer;
+    check(layers, "openat2 mknodat renameat2 setxattr fchmodat getdents64", &[], Action::Allow);
+    check(
+        layers,
+        "socket connect bind listen accept4 fchownat chroot open_by_handle_at",
+        &[],
+        refused,
+    );
     check(dialer, "socket", &[2], Action::Allow);
     check(dialer, "connect openat sendmsg", &[], Action::Allow);
     check(dialer, "socket", &[1], refused);
     check(dialer, "openat", &[0, 0, 0o1], refused);
     check(dialer, "clone clone3", &[0x0001_0000], Action::KillProcess);
-    for helper in [store, remote] {
+    for helper in [store, remote, layers] {
         check(helper, "clone", &[0x0001_0000], Action::Allow);
         check(helper, "clone", &[0], refused);
         check(helper, "clone3", &[], Action::Errno(38));
     }
-    for helper in [store, remote, dialer] {
+    for helper in [store, remote, layers, dialer] {
         check(helper, "mount setns unshare chdir kill bpf pidfd_open prctl", &[], refused);
     }
 }
