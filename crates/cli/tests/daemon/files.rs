@@ -20,8 +20,12 @@ fn files_of_a_session_are_worked_with_over_the_api() {
     cage(serving.place.root(), project, &area, "echo cage > a; mkdir d; ln -s /etc/passwd out");
     let at = |what: &str| format!("/v1/sessions/work/{what}");
     let listed = serving.get(&at(&format!("files?path={}", project.display())));
-    let names: Vec<_> =
-        listed["entries"].as_array().unwrap().iter().map(|one| &one["name"]).collect();
+    let names: Vec<_> = listed["entries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["name"].as_str().unwrap())
+        .collect();
     assert_eq!((names, &listed["in_use"]), (vec!["a", "d", "out"], &json!(false)));
     assert!(!serving.get(&at("files?levels=9"))["entries"].as_array().unwrap().is_empty());
     let found = serving.get(&at("stat?path=out"));
