@@ -143,7 +143,7 @@ fn a_view_is_what_the_kernel_shows() {
     // The host's own are as they were, and the layer has nothing that nobody knows.
     assert_eq!(fs::read_to_string(place.project.join("a")).unwrap(), "host a\n");
     assert!(place.project.join("kept/k").exists());
-    assert_eq!(fs::read_dir(place.area.join("staging")).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(place.area.join("work/staging")).unwrap().count(), 0);
 }
 
 /// A9: a view that a cage has mounted is read and not written; its scratch is.
