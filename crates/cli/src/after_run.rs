@@ -10,9 +10,9 @@ use crate::arguments::review::{DiffArguments, WhichArguments};
 use crate::diff::diff;
 use crate::failure::Failure;
 use crate::message::{Colour, Messages};
-use crate::prompt;
 use crate::review::{Review, failed};
 use crate::{apply, discard};
+use terminal::prompt;
 
 /// Asks the person, if there is one and there is something to decide. What was changed has been told. Whatever becomes
 /// of it, the run ends as its program did.

@@ -16,9 +16,8 @@ use crate::exit::Exit;
 use crate::failure::{Failure, with_causes};
 use crate::message::{Colour, Messages};
 use crate::output::{print, print_json};
-use crate::progress::ProgressLine;
-use crate::prompt;
 use crate::review::{Review, as_word, counted, failed, listed, style};
+use terminal::{progress::ProgressLine, prompt};
 
 /// The command.
 pub(crate) fn apply(

@@ -13,8 +13,8 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::message::{Colour, Messages};
 use crate::output::{print_json, unless_the_reader_left};
-use crate::progress::ProgressLine;
 use crate::review::{Review, failed, style};
+use terminal::progress::ProgressLine;
 
 /// The command.
 pub(crate) fn diff(

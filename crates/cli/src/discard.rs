@@ -8,10 +8,9 @@ use crate::exit::Exit;
 use crate::failure::{Failure, with_causes};
 use crate::message::Messages;
 use crate::output::{print, print_json};
-use crate::progress::ProgressLine;
-use crate::prompt;
 use crate::review::{Review, counted, failed, listed};
 use crate::session;
+use terminal::{progress::ProgressLine, prompt};
 
 /// The command.
 pub(crate) fn discard(arguments: &DiscardArguments, messages: Messages) -> Result<Exit, Failure> {

@@ -36,8 +36,6 @@ mod network;
 mod output;
 mod pages;
 mod profile;
-mod progress;
-mod prompt;
 mod prove;
 mod ps;
 mod quarantine;

@@ -11,14 +11,16 @@ use cage::session::{SessionId, Sessions};
 use cage::state::Locations;
 use plan::HostPath;
 use policy::shown::{shortened, shown};
-use review::{Found, Named, Place, Purpose, ReviewError, Style, TreePath, WorkspaceError};
+use review::{
+    Found, Named, Place, Progress, Purpose, ReviewError, Style, TreePath, WorkspaceError,
+};
 
 use crate::arguments::review::WhichArguments;
 use crate::exit::Exit;
 use crate::failure::{Failure, with_causes};
 use crate::message::{Colour, Messages};
-use crate::progress::ProgressLine;
 use crate::session;
+use terminal::progress::ProgressLine;
 
 /// A session that is reviewed.
 pub(crate) struct Review {
@@ -102,8 +104,11 @@ impl Review {
 
     /// Says on standard error how far long work is.
     pub(crate) fn with_progress(mut self, line: &ProgressLine) -> Self {
-        self.places =
-            self.places.into_iter().map(|place| place.with_progress(line.listener())).collect();
+        self.places = self
+            .places
+            .into_iter()
+            .map(|place| place.with_progress(line.listener(progress_text)))
+            .collect();
         self
     }
 
@@ -178,6 +183,15 @@ pub(crate) fn as_word(path: &TreePath) -> String {
         }
         // Nobody can copy it from a terminal.
         _ => "PATH".to_owned(),
+    }
+}
+
+/// How far long work is, in words.
+fn progress_text(progress: Progress) -> String {
+    match progress {
+        Progress::Compared(names) => format!("compared {names} names …"),
+        Progress::Staged { objects, of } => format!("prepared {objects} of {of} files …"),
+        Progress::Done { steps, of } => format!("applied {steps} of {of} changes …"),
     }
 }
 

@@ -9,8 +9,8 @@ use crate::exit::Exit;
 use crate::failure::{Failure, with_causes};
 use crate::message::Messages;
 use crate::output::{print, print_json};
-use crate::progress::ProgressLine;
 use crate::review::{Review, counted, failed};
+use terminal::progress::ProgressLine;
 
 /// The command.
 pub(crate) fn undo(arguments: &UndoArguments, messages: Messages) -> Result<Exit, Failure> {

@@ -7,6 +7,7 @@ use std::path::Path;
 use plan::{ByteString, HostPath};
 use serde::Serialize;
 use serde_json::json;
+use terminal::progress::ProgressLine;
 
 use crate::address::Address;
 use crate::copy::{Copied, Existing, Links, Local, Wishes, copy};
@@ -22,8 +23,6 @@ pub use arguments::{
     AddressArgument, CopyArguments, FilesCommand, GetArguments, ListArguments, MkdirArguments,
     PutArguments, RmArguments, TreeArguments,
 };
-
-use progress::Bar;
 
 /// What a command came to.
 #[derive(Debug, Default)]
@@ -156,8 +155,10 @@ fn with_bar(
     if !std::io::stderr().is_terminal() {
         return copy(from, to, wishes, &mut |_| {});
     }
-    let mut bar = Bar::new(total(from.0, from.1).ok());
-    copy(from, to, wishes, &mut |copied| bar.show(copied))
+    let total = total(from.0, from.1).ok();
+    let bar = ProgressLine::new();
+    let show = bar.listener(move |copied: Copied| progress::line(&copied, total));
+    copy(from, to, wishes, &mut |copied| show(*copied))
 }
 
 fn total(tree: &Tree, path: &[u8]) -> Result<u64, FilesError> {

@@ -14,6 +14,8 @@ mod control;
 mod escape;
 pub mod pager;
 mod parser;
+pub mod progress;
+pub mod prompt;
 mod string;
 
 use std::os::fd::{AsFd, BorrowedFd};

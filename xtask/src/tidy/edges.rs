@@ -61,6 +61,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "remote",
             "session",
             "store",
+            "terminal",
             "vfs",
             "workspace",
         ],

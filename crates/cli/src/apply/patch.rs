@@ -7,8 +7,8 @@ use policy::shown::shortened;
 use review::{Change, Changes, FileHunks, Kind, Place, Style, TreePath, What};
 
 use crate::failure::Failure;
-use crate::prompt;
 use crate::review::failed;
+use terminal::prompt;
 
 /// What the person wants.
 #[derive(Default)]

@@ -14,8 +14,8 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::message::Messages;
 use crate::output::{print, print_json};
-use crate::prompt;
 use crate::review::counted;
+use terminal::prompt;
 
 /// The command.
 pub(super) fn prune(
