@@ -26,6 +26,7 @@ mod view;
 
 pub mod destination;
 pub mod inward;
+pub mod kind;
 pub mod network;
 pub mod render;
 pub mod seccomp;

@@ -14,7 +14,6 @@ pub mod ceiling;
 pub mod compile;
 pub mod facts;
 pub mod host_names;
-pub mod kind;
 pub mod model;
 pub mod network_settings;
 pub mod place;
@@ -32,10 +31,10 @@ pub use algebra::{Refusal, Refusals, is_within};
 pub use ceiling::Ceiling;
 pub use compile::{CompileError, Invocation, compile};
 pub use facts::HostFacts;
-pub use kind::{Fault, Kind, with_causes};
 pub use model::{
     Cage, Commands, EnvironmentRule, FsAccess, FsRule, Home, Limits, Mount, Network, Policy, Reach,
     RuleOrigin, Seccomp, State,
 };
 pub use network_settings::{NetworkSettings, Proxy, ProxyAddress, ProxyHost};
 pub use place::Place;
+pub use plan::kind::{self, Fault, Kind, with_causes};
