@@ -65,7 +65,10 @@ fn measure(rounds: usize) -> io::Result<()> {
     let code = guest::wasm::precompile(&large).map_err(io::Error::other)?;
     let digest = CodeDigest::of(&code);
     println!("  {} KiB of code", code.len() / 1024);
-    told("loading what it was compiled to", (0..few).map(|_| timed(|| wasm.load(&code, digest))).collect())?;
+    told(
+        "loading what it was compiled to",
+        (0..few).map(|_| timed(|| wasm.load(&code, digest))).collect(),
+    )?;
     std::fs::write(place.path().join("large.wasm"), &large)?;
     for runner in runners(&guest, &stockade, "wasm") {
         let times = (0..few).map(|_| run(place.path(), &runner, "large.wasm"));
@@ -102,7 +105,8 @@ fn tree(place: &Path) -> io::Result<()> {
 fn living(place: &Path, guest: &Path, stockade: &Path) -> io::Result<()> {
     std::fs::write(place.join("wait.js"), "console.log('waits'); setTimeout(() => {}, 60000);")?;
     println!("memory of each that waits, KiB");
-    for (runner, counts) in runners(guest, stockade, "js").iter().zip([[1, 100], [1, 20], [1, 20]]) {
+    for (runner, counts) in runners(guest, stockade, "js").iter().zip([[1, 100], [1, 20], [1, 20]])
+    {
         for count in counts {
             let mut all = Vec::new();
             for _ in 0..count {
@@ -133,11 +137,15 @@ fn wait(place: &Path, runner: &Runner) -> io::Result<Child> {
 
 /// Of a process and those that it has started.
 fn proportional(pid: u32) -> u64 {
-    let read = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
+    let read =
+        |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
     let own = read("smaps_rollup");
-    let own = own.lines().find_map(|line| line.strip_prefix("Pss:")?.split_whitespace().next()?.parse().ok());
+    let own = own
+        .lines()
+        .find_map(|line| line.strip_prefix("Pss:")?.split_whitespace().next()?.parse().ok());
     let children = read(&format!("task/{pid}/children"));
-    let below = children.split_whitespace().filter_map(|child| child.parse().ok()).map(proportional);
+    let below =
+        children.split_whitespace().filter_map(|child| child.parse().ok()).map(proportional);
     own.unwrap_or(0) + below.sum::<u64>()
 }
 

@@ -67,7 +67,10 @@ pub fn started(
     };
     let mut shown = Vec::new();
     let code = guest.module.as_deref().and_then(|module| {
-        modules::code_of(module, &modules::Compiler { stockade, engine: &engine, version: guest::VERSION })
+        modules::code_of(
+            module,
+            &modules::Compiler { stockade, engine: &engine, version: guest::VERSION },
+        )
     });
     if let Some(code) = code {
         guest.with_code(&code.path, &code.digest, &code.module);

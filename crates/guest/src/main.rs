@@ -38,7 +38,8 @@ fn main() -> ExitCode {
     {
         return printed(order::USAGE);
     }
-    match Order::read(words).map_err(|why| refused(USAGE_STATUS, why)).and_then(|order| run(&order)) {
+    match Order::read(words).map_err(|why| refused(USAGE_STATUS, why)).and_then(|order| run(&order))
+    {
         Ok(status) => ExitCode::from(status),
         Err(refused) => {
             complain(&refused.why);

@@ -12,13 +12,13 @@ use serde_json::{Map, Value, json};
 use crate::decide::{Decided, decide};
 use crate::error::{Failure, InvokeError, Stream};
 use crate::executor::Executor;
-use crate::{guest, host};
 use crate::options::{Calls, Options, Unsandboxed};
 use crate::process::{self, End, EndedFor, Job, Kind, REPORT_DESCRIPTOR, Ran};
 use crate::report::{Exited, Left, Report};
 use crate::sandbox::{Level, Sandbox};
 use crate::status::{self, Availability};
 use crate::wrap::{Enclosure, Start, enclose, enclosure};
+use crate::{guest, host};
 
 #[cfg(test)]
 mod tests;

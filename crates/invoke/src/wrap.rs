@@ -12,10 +12,10 @@ use serde_json::{Map, Value};
 use crate::decide::{Decided, caller, decide, derive};
 use crate::error::{Failure, InvokeError};
 use crate::executor::Executor;
-use crate::{files, guest};
 use crate::options::{Options, Unsandboxed};
 use crate::sandbox::{Level, Sandbox};
 use crate::status::{self, Availability};
+use crate::{files, guest};
 
 mod bubblewrap;
 

@@ -171,7 +171,10 @@ fn typescript_runs() {
         return;
     }
     let place = Place::new();
-    place.write("part.mts", "export type A = { b: number };\nexport const twice = (a: A): number => a.b * 2;\n");
+    place.write(
+        "part.mts",
+        "export type A = { b: number };\nexport const twice = (a: A): number => a.b * 2;\n",
+    );
     place.write("main.mts", "import { twice, type A } from './part.mts';\nconst a = { b: 21 } satisfies A;\nconsole.log(twice(a as A));\n");
     place.ask(["js", "main.mts"]).expect_code(0).prints("42");
     place.ask(["run", "--guest", "main.mts"]).expect_code(0).prints("42");

@@ -18,7 +18,9 @@ fn large(text: &str) -> Vec<u8> {
 }
 
 fn kept(place: &Place) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(place.home.join(".cache/stockade/modules")) else { return Vec::new() };
+    let Ok(entries) = fs::read_dir(place.home.join(".cache/stockade/modules")) else {
+        return Vec::new();
+    };
     let paths = entries.map(|entry| entry.unwrap().path());
     paths.filter(|path| path.is_file()).collect()
 }

@@ -50,7 +50,10 @@ fn memory_ends_a_guest_by_name() {
     }
     let place = Place::new();
     place.write("grow.js", "const all = []; for (;;) all.push(new Uint8Array(1 << 20).fill(1));");
-    place.write("good.js", "let sum = 0; for (let at = 0; at < 1e6; at++) sum += at; console.log(sum);");
+    place.write(
+        "good.js",
+        "let sum = 0; for (let at = 0; at < 1e6; at++) sum += at; console.log(sum);",
+    );
     let neighbour = start(&place, &["js", "-q", "good.js"]);
     let flags = ["js", "-q", "--degraded-limits", "--memory", "128M", "grow.js"];
     place.ask(flags).expect_code(137).says("its limit `max_memory` of 83886080 bytes");
@@ -85,7 +88,9 @@ fn malformed_modules_are_refused() {
     // A section of the module's own, so that it is large enough to be kept.
     large.extend([0, 0x80, 0x80, 0x08]);
     large.extend([[4].as_slice(), b"junk", &vec![0xff; (1 << 17) - 5]].concat());
-    for (name, bytes) in [("cut.wasm", &large[..large.len() - 9]), ("head.wasm", &b"\0asm\x01\0\0\0\xff"[..])] {
+    for (name, bytes) in
+        [("cut.wasm", &large[..large.len() - 9]), ("head.wasm", &b"\0asm\x01\0\0\0\xff"[..])]
+    {
         place.write(name, bytes);
         place.ask(["wasm", "-q", name]).expect_code(126).says("not a WASM module");
     }

@@ -8,7 +8,10 @@ use super::support::stockade_binary;
 /// M1, M9, A26: a manifest's code may be a guest, which has what the manifest gives it and no more.
 #[test]
 fn a_guest_answers_as_any_executor() {
-    if !testing::found_or_skip(stockade_binary().with_file_name("stockade-guest").is_file(), "stockade-guest is not built") {
+    if !testing::found_or_skip(
+        stockade_binary().with_file_name("stockade-guest").is_file(),
+        "stockade-guest is not built",
+    ) {
         return;
     }
     let tool = Tool::new("", "");

@@ -65,12 +65,27 @@ impl Program {
             Some("ignore") => Stream::Nothing,
             _ => Stream::Kept,
         };
-        let bound = |at: usize| bounds.get(at).copied().filter(|bound| bound.is_finite() && *bound > 0.0);
-        let timeout = bound(0).map(|milliseconds| Duration::from_secs_f64(milliseconds.min(1e12) / 1000.0));
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "cut to a bound")]
+        let bound =
+            |at: usize| bounds.get(at).copied().filter(|bound| bound.is_finite() && *bound > 0.0);
+        let timeout =
+            bound(0).map(|milliseconds| Duration::from_secs_f64(milliseconds.min(1e12) / 1000.0));
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "cut to a bound"
+        )]
         let most = bound(1).map_or(MOST_OUTPUT, |most| (most as usize).min(MOST_OUTPUT));
         let streams = [stream(0), stream(1), stream(2)];
-        Ok(Self { file, arguments: words.collect(), directory, variables, input, streams, timeout, most })
+        Ok(Self {
+            file,
+            arguments: words.collect(),
+            directory,
+            variables,
+            input,
+            streams,
+            timeout,
+            most,
+        })
     }
 }
 
@@ -159,7 +174,8 @@ fn attend(
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => std::thread::sleep(wait),
         }
-        let is_over = open == 0 && (ended != Ended::ByItself || !matches!(child.try_wait(), Ok(None)));
+        let is_over =
+            open == 0 && (ended != Ended::ByItself || !matches!(child.try_wait(), Ok(None)));
         if is_over {
             break;
         }

@@ -25,9 +25,11 @@ pub(super) struct Request {
 pub(super) fn send(request: Request) -> Answer {
     match once(request) {
         Ok(answer) => answer,
-        Err((code, why)) => {
-            Answer::List(vec![Answer::Number(0.0), Answer::Text(code.to_owned()), Answer::Text(why)])
-        }
+        Err((code, why)) => Answer::List(vec![
+            Answer::Number(0.0),
+            Answer::Text(code.to_owned()),
+            Answer::Text(why),
+        ]),
     }
 }
 
@@ -71,7 +73,10 @@ fn agent(is_encrypted: bool) -> Result<ureq::Agent, Failure> {
         .proxy(ureq::Proxy::try_from_env());
     if is_encrypted {
         if !has_instructions() {
-            return Err(("ERR_FEATURE_UNAVAILABLE_ON_PLATFORM", "TLS needs a newer processor".to_owned()));
+            return Err((
+                "ERR_FEATURE_UNAVAILABLE_ON_PLATFORM",
+                "TLS needs a newer processor".to_owned(),
+            ));
         }
         let tls = TlsConfig::builder()
             .provider(TlsProvider::Rustls)
@@ -117,7 +122,13 @@ fn failed(error: ureq::Error) -> Failure {
 #[cfg(target_arch = "x86_64")]
 fn has_instructions() -> bool {
     use std::arch::is_x86_feature_detected as has;
-    has!("aes") && has!("pclmulqdq") && has!("bmi1") && has!("bmi2") && has!("adx") && has!("avx2") && has!("ssse3")
+    has!("aes")
+        && has!("pclmulqdq")
+        && has!("bmi1")
+        && has!("bmi2")
+        && has!("adx")
+        && has!("avx2")
+        && has!("ssse3")
 }
 
 #[cfg(target_arch = "aarch64")]

@@ -33,7 +33,10 @@ fn the_engine_is_held_below_its_cage() {
     for (megabytes, expected) in [(512, 448), (64, 32), (2, 1), (4096, 3584), (100_000, 4096)] {
         let told = within_memory(&guest, Some(megabytes));
         let most = (expected << 20).to_string();
-        assert_eq!(told, words(&[&engine, "--of-version", "1", "--max-memory", &most, "js", "tool.js"]));
+        assert_eq!(
+            told,
+            words(&[&engine, "--of-version", "1", "--max-memory", &most, "js", "tool.js"])
+        );
     }
     assert_eq!(within_memory(&guest, None), guest);
     let native = words(&["/bin/sh", "--of-version", "1", "js"]);

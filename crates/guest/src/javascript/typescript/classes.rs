@@ -97,7 +97,7 @@ impl Stripper<'_> {
         let has_type = self.annotation()?;
         if self.take("=") {
             self.assignment()?;
-        } else if has_type {
+        } else if has_type && !modifiers.is_declared {
             // What follows must not become a part of it: `get: A` and a method below.
             self.instead.push((annotation, b';'));
         }
@@ -141,7 +141,9 @@ impl Stripper<'_> {
         let ends = ["(", "<", "=", ";", ":", "?", "!", "}", ","];
         ahead.kind == Kind::End
             || ends.iter().any(|end| self.ahead_is(end))
-            || (ahead.is_on_new_line && !OF_TYPESCRIPT.contains(&self.words()) && !self.is("static"))
+            || (ahead.is_on_new_line
+                && !OF_TYPESCRIPT.contains(&self.words())
+                && !self.is("static"))
     }
 
     /// `[key: type]: type`
@@ -157,6 +159,16 @@ impl Stripper<'_> {
 const OF_TYPESCRIPT: &[&str] =
     &["public", "private", "protected", "abstract", "override", "readonly", "declare"];
 const MODIFIERS: &[&str] = &[
-    "public", "private", "protected", "abstract", "override", "readonly", "declare", "static",
-    "async", "get", "set", "accessor",
+    "public",
+    "private",
+    "protected",
+    "abstract",
+    "override",
+    "readonly",
+    "declare",
+    "static",
+    "async",
+    "get",
+    "set",
+    "accessor",
 ];

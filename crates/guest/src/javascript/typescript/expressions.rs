@@ -199,7 +199,8 @@ impl Stripper<'_> {
 
     /// `await` and the like are names where a function is none of that kind.
     fn is_property_name(&self) -> bool {
-        self.is("await") && [")", ",", ";", "=", ".", "]", "}", "=>"].iter().any(|end| self.ahead_is(end))
+        self.is("await")
+            && [")", ",", ";", "=", ".", "]", "}", "=>"].iter().any(|end| self.ahead_is(end))
     }
 
     fn primary(&mut self) -> Read {
@@ -350,8 +351,8 @@ impl Stripper<'_> {
         self.type_arguments()?;
         let is_call = self.is_any(&["(", "`"]);
         let ends = [
-            ")", "]", "}", ":", ";", ",", ".", "?.", "==", "===", "!=", "!==", "&&", "||", "??", "^", "&",
-            "|", "?", "=",
+            ")", "]", "}", ":", ";", ",", ".", "?.", "==", "===", "!=", "!==", "&&", "||", "??",
+            "^", "&", "|", "?", "=",
         ];
         let is_end = self.is_any(&ends) || self.token.kind == Kind::End;
         if !(is_call || is_end || (self.token.is_on_new_line && self.is_word())) {

@@ -108,8 +108,7 @@ const fn is_plain(char: char) -> bool {
 }
 
 fn is_of_word(char: char) -> bool {
-    is_plain(char)
-        || (!char.is_ascii() && !char.is_whitespace() && !matches!(char, '\u{feff}'))
+    is_plain(char) || (!char.is_ascii() && !char.is_whitespace() && !matches!(char, '\u{feff}'))
 }
 
 fn length_of_number(rest: &str) -> usize {
@@ -118,10 +117,10 @@ fn length_of_number(rest: &str) -> usize {
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
         let before = at.checked_sub(1).and_then(|at| bytes.get(at));
-        let is_sign = matches!(byte, b'+' | b'-')
-            && is_decimal
-            && matches!(before, Some(b'e' | b'E'));
-        let is_point = *byte == b'.' && is_decimal && !bytes.get(..at).unwrap_or_default().contains(&b'.');
+        let is_sign =
+            matches!(byte, b'+' | b'-') && is_decimal && matches!(before, Some(b'e' | b'E'));
+        let is_point =
+            *byte == b'.' && is_decimal && !bytes.get(..at).unwrap_or_default().contains(&b'.');
         if !(byte.is_ascii_alphanumeric() || *byte == b'_' || is_sign || is_point) {
             break;
         }
@@ -184,6 +183,6 @@ pub(super) enum TemplateEnd {
 const ENDS_OF_LINES: &[char] = &['\n', '\r', '\u{2028}', '\u{2029}'];
 /// Longer ones first. Those that begin with `>` are put together by whoever knows that no list of types ends there.
 const OPERATORS: &[&str] = &[
-    "...", "===", "!==", "**=", "<<=", "&&=", "||=", "??=", "=>", "==", "!=", "**", "++", "--", "<<",
-    "<=", "&&", "||", "??", "?.", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=",
+    "...", "===", "!==", "**=", "<<=", "&&=", "||=", "??=", "=>", "==", "!=", "**", "++", "--",
+    "<<", "<=", "&&", "||", "??", "?.", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=",
 ];

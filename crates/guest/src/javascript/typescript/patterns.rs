@@ -145,7 +145,10 @@ impl Stripper<'_> {
     }
 
     /// What is read between brackets has nothing to do with a `?` before them.
-    pub(super) fn within_brackets<T>(&mut self, read: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
+    pub(super) fn within_brackets<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Read<T>,
+    ) -> Read<T> {
         let before = std::mem::replace(&mut self.before_colon, false);
         let done = read(self);
         self.before_colon = before;

@@ -155,8 +155,7 @@ impl Stripper<'_> {
         if word == "const" && self.ahead_is("enum") {
             return self.not_erasable("an enum");
         }
-        let is_declaration =
-            ahead.kind == Kind::Word || self.ahead_is("{") || self.ahead_is("[");
+        let is_declaration = ahead.kind == Kind::Word || self.ahead_is("{") || self.ahead_is("[");
         if word == "let" && !is_declaration {
             return Ok(Known::No);
         }
@@ -205,7 +204,7 @@ impl Stripper<'_> {
         }
         if self.take("of") || self.take("in") {
             self.expression()?;
-        } else {
+        } else if !self.is(")") {
             self.expect(";")?;
             if !self.is(";") {
                 self.expression()?;

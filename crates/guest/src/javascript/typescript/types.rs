@@ -125,7 +125,9 @@ impl Stripper<'_> {
     fn begins_type_ahead(&self) -> bool {
         let ahead = self.ahead();
         match ahead.kind {
-            Kind::Word | Kind::Text | Kind::Number => !ahead.is_on_new_line && !self.ahead_is("extends"),
+            Kind::Word | Kind::Text | Kind::Number => {
+                !ahead.is_on_new_line && !self.ahead_is("extends")
+            }
             Kind::Punctuation => ["(", "[", "{", "`"].iter().any(|begin| self.ahead_is(begin)),
             Kind::Private | Kind::End => false,
         }
@@ -245,12 +247,14 @@ impl Stripper<'_> {
                 (Kind::Punctuation, "(") => open.push(")"),
                 (Kind::Punctuation, "[") => open.push("]"),
                 (Kind::Punctuation, "{") => open.push("}"),
-                (Kind::Punctuation, "`") => {
+                (Kind::Punctuation, close @ (")" | "]" | "}")) => {
+                    if open.pop() != Some(close) {
+                        return self.expected("brackets in pairs");
+                    }
+                }
+                (Kind::Punctuation, "`") if !open.is_empty() => {
                     self.template_type()?;
                     continue;
-                }
-                (Kind::Punctuation, close @ (")" | "]" | "}")) if open.pop() != Some(close) => {
-                    return self.expected("brackets in pairs");
                 }
                 _ if open.is_empty() => return self.expected("brackets"),
                 _ => {}

@@ -194,7 +194,10 @@ fn files_and_links_are_bounded() {
     );
     assert_eq!(end, End::Exited(0), "{complaint}");
     let lines: Vec<&str> = shown.lines().collect();
-    assert_eq!(lines[..7], ["ENOSPC true", "ELOOP", "ELOOP", "secret", "/secret", "secret", "ELOOP"]);
+    assert_eq!(
+        lines[..7],
+        ["ENOSPC true", "ELOOP", "ELOOP", "secret", "/secret", "secret", "ELOOP"]
+    );
     assert!(lines[7..].iter().all(|line| line.starts_with('E')), "{shown}");
 }
 

@@ -10,10 +10,40 @@ use vfs::{Caller, FileSystem, Host, HostMode, Limits};
 
 /// What is installed. `scripts/packages.cjs` asks each of them something.
 const PACKAGES: &[&str] = &[
-    "acorn@8", "ajv@8", "async@3", "big.js@6", "chalk@5", "commander@12", "dayjs@1", "debug@4", "deepmerge@4", "diff@7",
-    "ejs@3", "eventemitter3@5", "fast-glob@3", "fast-xml-parser@4", "handlebars@4", "immer@10", "immutable@5", "ini@5",
-    "js-yaml@4", "lodash@4", "markdown-it@14", "marked@12", "minimatch@9", "minimist@1", "ms@2", "mustache@4",
-    "papaparse@5", "qs@6", "ramda@0.30", "semver@7", "uuid@9", "validator@13", "yaml@2", "zod@3",
+    "acorn@8",
+    "ajv@8",
+    "async@3",
+    "big.js@6",
+    "chalk@5",
+    "commander@12",
+    "dayjs@1",
+    "debug@4",
+    "deepmerge@4",
+    "diff@7",
+    "ejs@3",
+    "eventemitter3@5",
+    "fast-glob@3",
+    "fast-xml-parser@4",
+    "handlebars@4",
+    "immer@10",
+    "immutable@5",
+    "ini@5",
+    "js-yaml@4",
+    "lodash@4",
+    "markdown-it@14",
+    "marked@12",
+    "minimatch@9",
+    "minimist@1",
+    "ms@2",
+    "mustache@4",
+    "papaparse@5",
+    "qs@6",
+    "ramda@0.30",
+    "semver@7",
+    "uuid@9",
+    "validator@13",
+    "yaml@2",
+    "zod@3",
 ];
 const PROGRAM: &str = include_str!("../../scripts/packages.cjs");
 
@@ -32,7 +62,14 @@ pub(crate) fn installed(name: &str, packages: &[&str]) -> Option<PathBuf> {
     }
     std::fs::write(place.join("package.json"), "{\"private\": true}").unwrap();
     let mut install = Command::new("npm");
-    install.args(["install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--no-package-lock"]);
+    install.args([
+        "install",
+        "--silent",
+        "--no-audit",
+        "--no-fund",
+        "--ignore-scripts",
+        "--no-package-lock",
+    ]);
     if !install.args(packages).current_dir(&place).status().unwrap().success() {
         testing::skip("the packages cannot be installed: is the registry reached?");
         return None;

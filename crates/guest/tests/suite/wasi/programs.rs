@@ -50,7 +50,8 @@ fn bytes(module: &Module) -> Option<Vec<u8>> {
         return None;
     }
     let name = module.path.rsplit('/').next().unwrap();
-    let place: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{name}", &module.sha256[..16]));
+    let place: PathBuf =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{name}", &module.sha256[..16]));
     if !place.exists() {
         let mut fetch = Command::new("python3");
         fetch.args(["-c", FETCH, module.address, module.sha256, module.path]).arg(&place);
