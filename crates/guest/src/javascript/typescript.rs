@@ -227,6 +227,7 @@ impl<'a> Stripper<'a> {
     /// The same of a statement: what stood before it ends here, as it did.
     fn blank_statement(&mut self, start: usize) {
         self.blank_from(start);
+        self.instead.retain(|(at, _)| *at < start);
         self.instead.push((start, b';'));
     }
 

@@ -97,7 +97,7 @@ impl Stripper<'_> {
         let has_type = self.annotation()?;
         if self.take("=") {
             self.assignment()?;
-        } else if has_type {
+        } else if has_type && !modifiers.is_declared {
             // What follows must not become a part of it: `get: A` and a method below.
             self.instead.push((annotation, b';'));
         }

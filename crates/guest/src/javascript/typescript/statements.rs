@@ -204,7 +204,7 @@ impl Stripper<'_> {
         }
         if self.take("of") || self.take("in") {
             self.expression()?;
-        } else {
+        } else if !self.is(")") {
             self.expect(";")?;
             if !self.is(";") {
                 self.expression()?;

@@ -23,7 +23,7 @@ fn check(cases: &[(&str, &str)]) {
 #[test]
 fn javascript_stays() {
     for text in [
-        "a < b; c > d; a >> b; a >>>= 1; x = a < b && c > d; f(a < b, c > (d));",
+        "a < b; c > d; a >> b; a >>>= 1; x = a < b && c > d; f(a < b, c > d);",
         "const r = /[/]\\/<T>/g.test(x) / 2 / 3; if (x) /re/.exec(y);",
         "`a${b ? `c${d}` : { e: 1 }.e}f`;",
         "a ? (b) : c => d; a ? (b, c) : d; a ? b ? c : d : e; x = a ? (b) : (c);",

@@ -247,12 +247,14 @@ impl Stripper<'_> {
                 (Kind::Punctuation, "(") => open.push(")"),
                 (Kind::Punctuation, "[") => open.push("]"),
                 (Kind::Punctuation, "{") => open.push("}"),
-                (Kind::Punctuation, "`") => {
+                (Kind::Punctuation, close @ (")" | "]" | "}")) => {
+                    if open.pop() != Some(close) {
+                        return self.expected("brackets in pairs");
+                    }
+                }
+                (Kind::Punctuation, "`") if !open.is_empty() => {
                     self.template_type()?;
                     continue;
-                }
-                (Kind::Punctuation, close @ (")" | "]" | "}")) if open.pop() != Some(close) => {
-                    return self.expected("brackets in pairs");
                 }
                 _ if open.is_empty() => return self.expected("brackets"),
                 _ => {}
