@@ -169,6 +169,7 @@ impl Behind {
 fn open(arguments: &SourceArguments, messages: Messages) -> Result<Opened, Failure> {
     let written = arguments.source.to_str().map(WrittenFrom::parse);
     if let Some(Ok(WrittenFrom::Inside(inside))) = written {
+        fileserver::hold_signals().map_err(|error| not_served(&error))?;
         let tools = ToolFiles::start(&inside, &Told(messages))?;
         let settings = Settings { sharing: Sharing::Shared, ..Settings::default() };
         return Ok(Opened { engine: tools.engine(), settings, behind: Behind::Tools(tools) });

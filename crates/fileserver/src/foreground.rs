@@ -117,6 +117,13 @@ pub fn serve_in_foreground(
     }
 }
 
+/// Has the signals that end a server wait for it: for whoever has threads before it serves.
+pub fn hold_signals() -> Result<(), ForegroundError> {
+    sys::signal::block(&SignalSet::of(&ENDING))
+        .map(drop)
+        .map_err(|errno| failed("take signals", errno))
+}
+
 /// Serves over 9P until a signal comes.
 pub fn serve_9p_in_foreground(server: &NinepServer) -> Result<(), ForegroundError> {
     let set = SignalSet::of(&[SIGHUP, SIGINT, SIGTERM]);

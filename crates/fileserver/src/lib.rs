@@ -20,8 +20,8 @@ mod ninep;
 mod source;
 
 pub use foreground::{
-    Ended, Foreground, ForegroundError, hold_as_many_as_may_be, serve_9p_in_foreground,
-    serve_in_foreground,
+    Ended, Foreground, ForegroundError, hold_as_many_as_may_be, hold_signals,
+    serve_9p_in_foreground, serve_in_foreground,
 };
 pub use fuse::{Fuse, Kernel, OneOwner, Settings, Sharing};
 pub use mount::{Access, MountError, Mounted, Others, mount};

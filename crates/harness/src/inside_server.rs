@@ -111,6 +111,7 @@ impl Worker {
         let mut command = Command::new(program);
         command.arg(crate::WORKER).arg(program).current_dir(place);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        sys::signal::restore_all_defaults_in(&mut command);
         let mut child = command.spawn().map_err(|error| error.to_string())?;
         let (Some(to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
             return Err("the worker has no pipe".to_owned());

@@ -61,7 +61,8 @@ pub(crate) fn serve(arguments: &ServeArguments, tell: &dyn Tell) -> Result<Finis
         name: tool.name().to_owned(),
         description: tool.doc().to_owned(),
         schema: tool.schema(),
-        is_read_only: !changes(tool.needs()),
+        // Who sends a request may change something elsewhere.
+        is_read_only: !changes(tool.needs()) && tool.needs() != Needs::Network,
     });
     let server = Server::new(offered.collect());
     let shared = Shared {

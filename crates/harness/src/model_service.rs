@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::io;
 use std::net::TcpListener;
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,6 +15,8 @@ use advice::Failure;
 use audit::Log;
 use cage::state::Locations;
 use cage::{Kind, MODEL_IS_SERVED, ModelOrder, ModelService, with_causes};
+use jail::SetupFailure;
+use jail::within::{self, Narrowing};
 use model::service::{Begun, Ended, Record as Recorded, Service, Upstreams};
 use model::{Endpoint, Protocol};
 use plan::network::MODEL_PORT;
@@ -90,6 +93,7 @@ fn serve(control: &io::Stdin) -> Result<Service, String> {
     let order: ModelOrder = serde_json::from_slice(&order).map_err(|error| error.to_string())?;
     let listener: OwnedFd = descriptors.pop().ok_or_else(|| "no listener came".to_owned())?;
     let log = Log::open(&order.record).map_err(|error| with_causes(&error))?;
+    give_up_files(order.record.as_path()).map_err(|error| with_causes(&error))?;
     let record = OnRecord(Record::new(&Arc::new(log), &order.invocation));
     let listener = TcpListener::from(listener);
     let service = Service::start(listener, upstreams, models.bounds(), Arc::new(record))
@@ -108,6 +112,20 @@ fn confine() -> Result<(), Errno> {
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     let none = Rlimit { current: Some(0), maximum: Some(0) };
     rustix::process::setrlimit(Resource::Core, none)
+}
+
+/// Keeps of all files those that a name is looked up with, the authorities that are trusted, and the record. From here on it
+/// reads what comes from a cage. Where the kernel has no landlock it keeps what its user has.
+fn give_up_files(record: &Path) -> Result<(), SetupFailure> {
+    if !within::can_narrow() {
+        return Ok(());
+    }
+    let path = |path: &Path, write| within::Path { path: path.to_owned(), write, run: false };
+    let mut paths: Vec<within::Path> =
+        READ.iter().map(|read| path(Path::new(read), false)).collect();
+    paths.extend(std::env::var_os("SSL_CERT_FILE").map(|named| path(Path::new(&named), false)));
+    paths.push(path(record, true));
+    within::narrow(&Narrowing { paths, network: true })
 }
 
 fn upstreams(models: &Models) -> Result<Upstreams, String> {
@@ -149,3 +167,22 @@ impl Recorded for OnRecord {
 const LAST_CALLS: Duration = Duration::from_millis(500);
 const MOST_ORDER: usize = 16 << 10;
 const MOST_WORDS: usize = 1000;
+
+/// Of names and of authorities.
+const READ: &[&str] = &[
+    "/etc/resolv.conf",
+    "/etc/hosts",
+    "/etc/nsswitch.conf",
+    "/etc/host.conf",
+    "/etc/gai.conf",
+    "/etc/services",
+    "/etc/ssl",
+    "/etc/pki",
+    "/run/systemd/resolve",
+    "/usr/share/ca-certificates",
+    "/dev/urandom",
+    "/dev/null",
+];
+
+#[cfg(test)]
+mod tests;

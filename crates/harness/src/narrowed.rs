@@ -1,5 +1,5 @@
 //! Narrows the thread of one call to what its tool needs: who reads does not write, who writes starts nothing, and neither
-//! has the network. The cage holds all of it anyway; this is beside it, so a kernel that cannot do it changes nothing of what the
+//! has the network; who has that does not write. The cage holds all of it anyway; this is beside it, so a kernel that cannot do it changes nothing of what the
 //! cage holds.
 
 use std::io;
@@ -15,7 +15,7 @@ pub(crate) fn to_needs(needs: Needs, spill: &[PathBuf]) -> io::Result<()> {
     let everywhere = match needs {
         Needs::Run => return Ok(()),
         Needs::Nothing => None,
-        Needs::Read => Some(false),
+        Needs::Read | Needs::Network => Some(false),
         Needs::Write => Some(true),
     };
     static HOLDS: OnceLock<bool> = OnceLock::new();
@@ -24,5 +24,8 @@ pub(crate) fn to_needs(needs: Needs, spill: &[PathBuf]) -> io::Result<()> {
     }
     let mut paths: Vec<within::Path> = spill.iter().map(|spill| path(spill, true)).collect();
     paths.extend(everywhere.map(|write| path(Path::new("/"), write)));
-    within::narrow(&Narrowing { paths, network: false }).map_err(io::Error::other)
+    within::narrow(&Narrowing { paths, network: needs == Needs::Network }).map_err(io::Error::other)
 }
+
+#[cfg(test)]
+mod tests;

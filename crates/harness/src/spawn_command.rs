@@ -1,7 +1,7 @@
 //! `stockade spawn`: a program in a cage starts another one that has less. The process narrows itself and becomes that
 //! program, so nothing outside takes part and nothing can be asked for that the cage does not have.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::process::CommandExt as _;
@@ -12,10 +12,11 @@ use advice::Failure;
 use cage::{Kind, with_causes};
 use clap::Args;
 use jail::within::{self, Narrowing};
+use policy::Commands;
 use policy::shown::shown;
 use rustix::fs::Access;
 
-use crate::spawn_request::{DEVICES, SYSTEM};
+use crate::spawn_request::{DEVICES, listed, system};
 
 /// `stockade spawn`.
 #[derive(Debug, Args)]
@@ -29,6 +30,9 @@ pub struct SpawnArguments {
     /// Let it have the network of this cage
     #[arg(long)]
     net: bool,
+    /// The programs that it may start beside a shell, with commas between them; all of this cage without it
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    commands: Option<Vec<String>>,
     /// Give it a variable: its value here, or another one
     #[arg(long, value_name = "NAME[=VALUE]")]
     env: Vec<String>,
@@ -84,8 +88,15 @@ fn begin(arguments: &SpawnArguments) -> Result<std::convert::Infallible, Failure
 
 fn narrowing(arguments: &SpawnArguments, directory: &Path) -> Result<Narrowing, Failure> {
     let path = |path: &Path, write| within::Path { path: path.to_owned(), write, run: true };
-    let mut paths: Vec<within::Path> =
-        SYSTEM.iter().map(|system| path(Path::new(system), false)).collect();
+    let commands = match &arguments.commands {
+        Some(names) => listed(names).map_err(|why| Failure::new(Kind::Usage, why))?,
+        None => Commands::Base,
+    };
+    let mut paths = system(&commands, true);
+    if let Some(Some(program)) = arguments.commands.as_ref().map(|_| arguments.command.first()) {
+        // What is to be started first is started, whatever it may start.
+        paths.extend(found(program).map(|found| path(&found, false)));
+    }
     paths.extend(DEVICES.iter().chain(TERMINALS).map(|device| path(Path::new(device), true)));
     paths.extend([path(Path::new("/proc"), false), path(directory, true)]);
     for (given, write) in [(&arguments.ro, false), (&arguments.rw, true)] {
@@ -104,6 +115,16 @@ fn narrowing(arguments: &SpawnArguments, directory: &Path) -> Result<Narrowing, 
         }
     }
     Ok(Narrowing { paths, network: arguments.net })
+}
+
+/// Where a program is, as it will be looked for.
+fn found(program: &OsStr) -> Option<PathBuf> {
+    let named = Path::new(program);
+    if named.components().count() > 1 {
+        return named.canonicalize().ok();
+    }
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|directory| directory.join(named)).find(|file| file.is_file())
 }
 
 /// A directory of its own, which nobody else uses.

@@ -10,7 +10,7 @@ use model::{Thinking, ToolSpec};
 use plan::HostPath;
 use policy::access::AccessMap;
 use policy::shown::shown;
-use policy::{FsAccess, FsRule, Policy, Reach, RuleOrigin};
+use policy::{Commands, FsAccess, FsRule, Policy, Reach, RuleOrigin};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -21,6 +21,8 @@ pub(crate) struct Request {
     pub(crate) tools: Vec<String>,
     /// All that the parent has without it.
     paths: Option<Vec<String>>,
+    /// Those of its parent without it.
+    commands: Option<Vec<String>>,
     network: bool,
     pub(crate) kind: Option<String>,
     pub(crate) model: Option<String>,
@@ -37,6 +39,7 @@ struct Written {
     task: String,
     tools: Vec<String>,
     paths: Option<Vec<String>>,
+    commands: Option<Vec<String>>,
     #[serde(default)]
     network: bool,
     agenttype: Option<String>,
@@ -72,6 +75,7 @@ impl Request {
             task: written.task,
             tools: written.tools,
             paths: written.paths,
+            commands: written.commands,
             network: written.network,
             kind: written.agenttype,
             model: written.model,
@@ -101,7 +105,10 @@ pub(crate) fn narrowed(
     less_inside(&fs, parent)?;
     let asked = Policy {
         fs,
-        commands: parent.commands.clone(),
+        commands: match &request.commands {
+            Some(names) => listed(names)?,
+            None => parent.commands.clone(),
+        },
         seccomp: parent.seccomp,
         limits: parent.limits,
         net: if request.network { parent.net.clone() } else { policy::Network::default() },
@@ -111,6 +118,19 @@ pub(crate) fn narrowed(
         return Err("`network` is more than you have yourself: there is none".to_owned());
     }
     parent.narrow(&asked).map_err(|refusals| refusals.to_string())
+}
+
+/// Names of programs.
+pub(crate) fn listed(names: &[String]) -> Result<Commands, String> {
+    let is_name = |name: &&String| {
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "._+-".contains(letter);
+        !name.is_empty() && !name.starts_with(['.', '-']) && name.chars().all(is_plain)
+    };
+    match names.iter().find(|name| !is_name(name)) {
+        Some(name) => Err(format!("`{}` is no name of a command", shown(name))),
+        None if names.is_empty() => Ok(Commands::None),
+        None => Ok(Commands::Listed(names.iter().cloned().collect())),
+    }
 }
 
 /// `PATH` as the parent has it, `ro:PATH` or `rw:PATH`.
@@ -175,8 +195,7 @@ pub(crate) struct Starts<'a> {
 pub(crate) fn narrowing(policy: &Policy, directory: &Path, may: Starts<'_>) -> Narrowing {
     let Starts { own, itself, programs: runs } = may;
     let path = |path: &Path, write, run| within::Path { path: path.to_owned(), write, run };
-    let mut paths: Vec<within::Path> =
-        SYSTEM.iter().map(|system| path(Path::new(system), false, runs)).collect();
+    let mut paths = system(&policy.commands, runs);
     paths.extend(DEVICES.iter().map(|device| path(Path::new(device), true, false)));
     paths.push(path(Path::new("/proc"), false, false));
     paths.push(path(own, false, runs || itself));
@@ -188,11 +207,36 @@ pub(crate) fn narrowing(policy: &Policy, directory: &Path, may: Starts<'_>) -> N
     Narrowing { paths, network: !policy.net.asks_for_nothing() }
 }
 
+/// What of the system a child reads and starts. Of listed commands the files themselves and where libraries are, and no other
+/// directory with programs: a loader that may be started could load whatever can be read.
+pub(crate) fn system(commands: &Commands, runs: bool) -> Vec<within::Path> {
+    let path = |path: &str, run| within::Path { path: path.into(), write: false, run };
+    let names = match commands {
+        Commands::Listed(names) if runs => names,
+        Commands::Base | Commands::Listed(_) => {
+            return SYSTEM.iter().map(|system| path(system, runs)).collect();
+        }
+        Commands::None => return SYSTEM.iter().map(|system| path(system, false)).collect(),
+    };
+    let own = SHELLS.iter().copied().chain(names.iter().map(String::as_str));
+    let files = own.flat_map(|name| {
+        PROGRAMS.iter().map(move |directory| path(&format!("{directory}/{name}"), true))
+    });
+    let libraries = LIBRARIES.iter().map(|library| path(library, true));
+    let texts = TEXTS.iter().map(|text| path(text, false));
+    libraries.chain(texts).chain(files).collect()
+}
+
 /// What a child is given, for the record.
 pub(crate) fn grants(policy: &Policy) -> String {
     let rules = policy.fs.iter().filter(|rule| rule.access > FsAccess::Hide);
     let mut words: Vec<String> =
         rules.map(|rule| format!("{}:{}", rule.access.word(), shown(&rule.path))).collect();
+    match &policy.commands {
+        Commands::Base => {}
+        Commands::None => words.push("commands:none".to_owned()),
+        Commands::Listed(names) => words.extend(names.iter().map(|name| format!("command:{name}"))),
+    }
     if !policy.net.asks_for_nothing() {
         words.push("network".to_owned());
     }
@@ -211,6 +255,7 @@ pub(crate) fn spec(tools: &[String]) -> ToolSpec {
                 "task": { "type": "string", "description": "What the child is to do, with all that it has to know: it has no part of this conversation." },
                 "tools": { "type": "array", "items": { "type": "string", "enum": one_of }, "description": "Its tools, of yours." },
                 "paths": { "type": "array", "items": { "type": "string" }, "description": "What it sees of what you see: `PATH` as you have it, `ro:PATH` to read only. All of it without this." },
+                "commands": { "type": "array", "items": { "type": "string" }, "description": "Programs that it may start beside a shell, by name; all of yours without this." },
                 "network": { "type": "boolean", "description": "Whether it has your network. Not without this." },
                 "agenttype": { "type": "string", "description": "`default`, `explore`, `plan` or `task`." },
                 "model": { "type": "string" },
@@ -231,6 +276,14 @@ more than you have. Several calls in one answer run at one time. Your budgets ar
 /// What every cage has to read and to start.
 pub(crate) const SYSTEM: &[&str] =
     &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/run/stockade"];
+/// Where programs are.
+const PROGRAMS: &[&str] =
+    &["/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin"];
+const SHELLS: &[&str] = &["sh", "bash", "dash"];
+/// With the loader, which starts every program.
+const LIBRARIES: &[&str] =
+    &["/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/local/lib"];
+const TEXTS: &[&str] = &["/etc", "/usr/share", "/run/stockade"];
 pub(crate) const DEVICES: &[&str] =
     &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 

@@ -123,7 +123,7 @@ fn build_and_launch(
     let oom_order = privileges::hide_from_the_cage(|| OomOrder::open(plan))?;
     privileges::drop_all()?;
     let landlock = match walls::stands(Wall::Landlock) {
-        true => landlock::restrict(&plan.walls.landlock)?,
+        true => landlock::restrict(&plan.walls.landlock, &inside)?,
         false => LandlockState::Full,
     };
     let launch = Launch::prepare(plan)?;

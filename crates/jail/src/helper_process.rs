@@ -94,7 +94,7 @@ pub fn confine(jail: &HelperJail<'_>) -> Result<Confined, SetupFailure> {
         // none of them by a mode, which a program in the cage can set.
         HelperFiles::Layers { .. } => privileges::drop_all_but(CapabilitySet::DAC_OVERRIDE)?,
     }
-    let landlock = landlock::restrict(&LandlockPlan { rules: rules(jail.files) })?;
+    let landlock = landlock::restrict(&LandlockPlan { rules: rules(jail.files) }, &[])?;
     check_files(helper, jail.files, landlock)?;
     filter.install().map_err(|errno| SetupFailure::kernel(Step::Seccomp, helper, errno))?;
     check_calls(helper)?;

@@ -1,6 +1,8 @@
 //! The second wall around files, and around signals and abstract sockets. What the kernel's
 //! landlock is too old for is reported as partial, never as full.
 
+use std::os::fd::{AsFd as _, OwnedFd};
+
 use landlock::{
     ABI, Access as _, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
     RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope,
@@ -9,10 +11,15 @@ use plan::{Access, LandlockPlan};
 use rustix::fs::{AtFlags, FileType, StatxFlags};
 use walls::Wall;
 
+use crate::tree::Unserved;
 use crate::{LandlockState, SetupFailure, Step};
 
-/// Puts this process and all it starts into a landlock domain with these rules.
-pub(crate) fn restrict(rules: &LandlockPlan) -> Result<LandlockState, SetupFailure> {
+/// Puts this process and all it starts into a landlock domain with these rules. What is served inside has no server yet, and
+/// is not asked about.
+pub(crate) fn restrict(
+    rules: &LandlockPlan,
+    unserved: &[Unserved],
+) -> Result<LandlockState, SetupFailure> {
     let failed = |error: &dyn std::fmt::Display| {
         SetupFailure::found(Step::Landlock, "the file tree", error.to_string())
     };
@@ -27,6 +34,16 @@ pub(crate) fn restrict(rules: &LandlockPlan) -> Result<LandlockState, SetupFailu
     let mut ruleset = attributes.create().map_err(|error| failed(&error))?;
     for rule in &rules.rules {
         let path = PathFd::new(rule.at.as_path()).map_err(|error| failed(&error))?;
+        if unserved.iter().any(|one| one.at == rule.at) {
+            let rights = rights(rule.access, FileType::Directory).bits();
+            let ruleset = ruleset.try_clone().map_err(|error| failed(&error))?;
+            if let Some(ruleset) = Option::<OwnedFd>::from(ruleset) {
+                sys::landlock::add_rule(ruleset.as_fd(), path.as_fd(), rights).map_err(
+                    |errno| SetupFailure::kernel(Step::Landlock, rule.at.to_string(), errno),
+                )?;
+            }
+            continue;
+        }
         // As the kernel knows it: what is served may not be served yet.
         let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
         let known = rustix::fs::statx(&path, c"", flags, StatxFlags::TYPE)

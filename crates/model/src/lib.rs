@@ -11,6 +11,7 @@ mod cancel;
 mod client;
 mod connection;
 mod error;
+pub mod fetch;
 pub mod http;
 mod key;
 mod message;

@@ -25,6 +25,17 @@ pub struct UrlError {
     why: &'static str,
 }
 
+impl UrlError {
+    pub(crate) fn new(text: &str, why: &'static str) -> Self {
+        Self { text: text.chars().take(200).collect(), why }
+    }
+
+    /// The same of an address that is no model's.
+    pub fn why_no_page(&self) -> String {
+        format!("`{}` is no address: {}", self.text.escape_debug(), self.why)
+    }
+}
+
 impl BaseUrl {
     /// Whether it is this machine itself.
     pub fn is_loopback(&self) -> bool {

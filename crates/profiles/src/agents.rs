@@ -163,8 +163,9 @@ impl KnownAgent {
         let keys: Vec<&Key> = self.keys.iter().filter(|key| key.is_set(host)).collect();
         let elsewhere = Bases::read(host, self.bases);
         // The service asks that other server, outside. Where one key stays there no other one comes in.
-        let (bases, keys) = match keys.iter().find_map(|key| Some((*key, key.service.as_ref()?))) {
-            Some((key, service)) => (Bases::service(service), vec![key]),
+        let served: Vec<&Key> = keys.iter().copied().filter(|key| key.service.is_some()).collect();
+        let (bases, keys) = match served.iter().find_map(|key| key.service.as_ref()) {
+            Some(service) => (Bases::service(service), served),
             None => (elsewhere.clone(), keys),
         };
         let asked = Asked { host, directory: &directory, has_key: !keys.is_empty(), bases: &bases };

@@ -12,6 +12,7 @@ pub mod datagrams;
 pub mod descriptors;
 pub mod exec;
 pub mod holder;
+pub mod landlock;
 pub mod loopback;
 pub mod mount;
 mod netlink;

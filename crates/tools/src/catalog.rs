@@ -6,22 +6,24 @@ use crate::files::{
     diff::Diff, edit::Edit, find::Find, grep::Grep, grep::Search, list::List, read::Read,
     write::Write,
 };
+use crate::git::Git;
 use crate::json::Json;
 use crate::notes::{Memory, Plan, Todo};
 use crate::tool::Tool;
+use crate::web::{Http, WebFetch};
 
 /// Every tool, in the order in which a model sees them.
 pub fn all() -> &'static [&'static dyn Tool] {
     &[
-        &Read, &List, &Find, &Grep, &Search, &Edit, &Write, &Diff, &Json, &Exec, &Todo, &Plan,
-        &Memory,
+        &Read, &List, &Find, &Grep, &Search, &Edit, &Write, &Diff, &Json, &Exec, &Git, &Http,
+        &WebFetch, &Todo, &Plan, &Memory,
     ]
 }
 
 /// Their names.
 pub const NAMES: &[&str] = &[
-    "read", "list", "find", "grep", "search", "edit", "write", "diff", "json", "exec", "todo",
-    "plan", "memory",
+    "read", "list", "find", "grep", "search", "edit", "write", "diff", "json", "exec", "git",
+    "http", "webfetch", "todo", "plan", "memory",
 ];
 
 /// Tools by their names.

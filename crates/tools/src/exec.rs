@@ -59,41 +59,46 @@ impl Tool for Exec {
         if command.contains('\0') {
             return Err(ToolError::new(ErrorKind::Arguments, "a command has no zero byte"));
         }
-        let timeout = Duration::from_secs(given.number("timeout").unwrap_or(SECONDS));
-        let until = call.until.min(Instant::now() + timeout);
-        let began = Instant::now();
-        let mut running = Running::start(&call.world.shell, command).map_err(|error| {
-            ToolError::new(ErrorKind::Failed, format!("the command cannot be started: {error}"))
-        })?;
-        let mut shown = 0;
-        loop {
-            let failed = |error: std::io::Error| {
-                ToolError::new(ErrorKind::Failed, format!("the command is lost: {error}"))
-            };
-            if let Some(status) = running.child.try_wait().map_err(failed)? {
-                let output = running.output(true);
-                return Ok(format!("{output}{}", ended(status)));
-            }
-            let is_cancelled = (call.is_cancelled)();
-            if is_cancelled || Instant::now() >= until {
-                running.end();
-                let output = running.output(false);
-                let seconds = began.elapsed().as_secs();
-                let (kind, why) = match is_cancelled {
-                    true => (ErrorKind::Cancelled, "was cancelled".to_owned()),
-                    false => (
-                        ErrorKind::TimedOut,
-                        format!("took longer than {seconds} seconds (`timeout` gives it more)"),
-                    ),
-                };
-                let text = format!(
-                    "the command {why} and was killed with everything it started; it had printed:\n{output}"
-                );
-                return Err(ToolError::new(kind, text));
-            }
-            running.show(&mut shown, call.progress);
-            std::thread::sleep(Duration::from_millis(5));
+        run_line(command, given.number("timeout").unwrap_or(SECONDS), call)
+    }
+}
+
+/// Runs a line of the shell for at most so many seconds.
+pub(crate) fn run_line(command: &str, seconds: u64, call: &Call<'_>) -> Result<String, ToolError> {
+    let timeout = Duration::from_secs(seconds);
+    let until = call.until.min(Instant::now() + timeout);
+    let began = Instant::now();
+    let mut running = Running::start(&call.world.shell, command).map_err(|error| {
+        ToolError::new(ErrorKind::Failed, format!("the command cannot be started: {error}"))
+    })?;
+    let mut shown = 0;
+    loop {
+        let failed = |error: std::io::Error| {
+            ToolError::new(ErrorKind::Failed, format!("the command is lost: {error}"))
+        };
+        if let Some(status) = running.child.try_wait().map_err(failed)? {
+            let output = running.output(true);
+            return Ok(format!("{output}{}", ended(status)));
         }
+        let is_cancelled = (call.is_cancelled)();
+        if is_cancelled || Instant::now() >= until {
+            running.end();
+            let output = running.output(false);
+            let seconds = began.elapsed().as_secs();
+            let (kind, why) = match is_cancelled {
+                true => (ErrorKind::Cancelled, "was cancelled".to_owned()),
+                false => (
+                    ErrorKind::TimedOut,
+                    format!("took longer than {seconds} seconds (`timeout` gives it more)"),
+                ),
+            };
+            let text = format!(
+                "the command {why} and was killed with everything it started; it had printed:\n{output}"
+            );
+            return Err(ToolError::new(kind, text));
+        }
+        running.show(&mut shown, call.progress);
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 

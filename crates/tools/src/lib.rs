@@ -11,6 +11,7 @@ mod children;
 mod error;
 mod exec;
 mod files;
+mod git;
 mod glob;
 mod json;
 mod notes;
@@ -23,6 +24,7 @@ mod spill;
 mod tool;
 mod traverse;
 mod warnings;
+mod web;
 pub mod worker;
 
 pub use catalog::{NAMES, all, granted};

@@ -58,6 +58,8 @@ pub enum Needs {
     Read,
     /// To change files.
     Write,
+    /// To reach servers.
+    Network,
     /// To start programs, which read and change files and use the network as far as the cage lets them.
     Run,
 }

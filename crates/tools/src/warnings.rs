@@ -55,7 +55,15 @@ pub fn warnings(policy: &Policy, place: &Place, tools: &[&dyn Tool]) -> Vec<Warn
         warnings
             .push(Warning::Useless(format!("{names} has no shell: the policy grants no commands")));
     }
-    if runs.is_none() && !policy.net.asks_for_nothing() {
+    let reaches = with(Needs::Network);
+    if let Some(names) = &reaches
+        && policy.net.asks_for_nothing()
+    {
+        warnings.push(Warning::Useless(format!(
+            "{names} can reach nothing: the policy grants no network (`--net HOST` grants a host)"
+        )));
+    }
+    if runs.is_none() && reaches.is_none() && !policy.net.asks_for_nothing() {
         warnings.push(Warning::Useless(
             "the policy grants a network, and no granted tool can use it".to_owned(),
         ));

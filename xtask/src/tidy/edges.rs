@@ -24,7 +24,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("store", &["vfs"]),
     ("model", &[]),
     ("mcp", &[]),
-    ("tools", &["plan", "policy"]),
+    ("tools", &["model", "plan", "policy"]),
     ("agent", &["model", "tools"]),
     ("callfs", &["model", "tools", "vfs"]),
     (

@@ -7,7 +7,9 @@
     reason = "a test fails by panicking"
 )]
 
+mod ask;
 mod children;
+mod golden;
 mod mcp;
 mod place;
 

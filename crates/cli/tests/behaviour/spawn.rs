@@ -51,6 +51,22 @@ fn nothing_more_can_be_asked_for() {
     }
 }
 
+/// V33, V34: a child with listed commands starts those and a shell, and nothing else, also by the loader.
+#[test]
+fn a_child_starts_the_commands_that_it_is_given() {
+    let place = Place::new();
+    let own = stockade_binary();
+    let (ro, own) = (own.to_str().unwrap(), own.display());
+    let loader = "for l in /lib64/ld-linux-x86-64.so.2 /lib/ld-linux-aarch64.so.1; do test -e $l && $l /usr/bin/id; done";
+    let line = format!(
+        "'{own}' spawn --commands cat,ls -- sh -c 'echo shell; cat /etc/hostname > /dev/null && echo cat;          ls / > /dev/null && echo ls; id && echo ID; {loader} && echo LOADED; true'; '{own}' spawn --commands ../x -- true"
+    );
+    let ended = place.shell(&["--ro", ro], &line);
+    ended.prints("shell\ncat\nls\n").says("is no name of a command");
+    assert!(!ended.stdout.contains("ID") && !ended.stdout.contains("LOADED"), "{}", ended.stdout);
+    assert!(!ended.stdout.contains("uid="), "{}", ended.stdout);
+}
+
 /// V20, V21, V22: the tools of agents for a shell, in a cage alone, with what the cage has.
 #[test]
 fn a_shell_has_the_tools_of_agents() {

@@ -12,6 +12,7 @@
 
 #[path = "../../../remote/tests/far/azure_server.rs"]
 mod azure_server;
+mod calls;
 #[path = "../../../remote/tests/far/drive_server.rs"]
 mod drive_server;
 mod failures;

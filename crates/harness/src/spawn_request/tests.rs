@@ -36,6 +36,30 @@ fn asked(paths: Option<&[&str]>, network: bool) -> Result<Policy, String> {
     narrowed(&parent(), &request, &path("/p"), None)
 }
 
+/// V33, V34: commands are given by name, of those that the parent has.
+#[test]
+fn commands_are_given_by_name() {
+    let of = |parent: &Policy, names: &[&str]| {
+        let arguments = json!({ "task": "t", "tools": ["exec"], "commands": names });
+        let request = Request::read(arguments.as_object().unwrap())?;
+        narrowed(parent, &request, &path("/p"), None)
+    };
+    let less = of(&parent(), &["cat", "ls"]).unwrap();
+    let may = Starts { own: std::path::Path::new("/own"), itself: false, programs: true };
+    let given = narrowing(&less, std::path::Path::new("/tmp/x"), may).paths;
+    let runs = |at: &str| given.iter().any(|one| one.path == std::path::Path::new(at) && one.run);
+    assert!(runs("/usr/bin/cat") && runs("/bin/sh") && runs("/lib64"));
+    for absent in ["/usr", "/usr/bin", "/bin", "/usr/bin/python3"] {
+        assert!(!given.iter().any(|one| one.path == std::path::Path::new(absent)), "{absent}");
+    }
+    assert!(of(&less, &["cat"]).is_ok());
+    let refused = of(&less, &["python3"]).unwrap_err();
+    assert!(refused.contains("python3"), "{refused}");
+    for wrong in ["../x", "-c", "a b", ""] {
+        assert!(of(&parent(), &[wrong]).is_err(), "{wrong:?}");
+    }
+}
+
 /// V33, V34: less is given, and more is refused by name.
 #[test]
 fn a_child_has_what_it_asks_for_of_what_its_parent_has() {

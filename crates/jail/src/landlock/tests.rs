@@ -80,7 +80,7 @@ fn files_are_held() {
         .map(|result| result.err().map(|error| error.kind()))
     };
     let state = in_a_thread(|| {
-        let state = super::restrict(&rules(&open)).unwrap();
+        let state = super::restrict(&rules(&open), &[]).unwrap();
         assert_eq!(attempt()[..3], [Some(ErrorKind::PermissionDenied); 3]);
         assert!(attempt()[3].is_some());
         assert_eq!(std::fs::read_to_string(closed.join("file")).unwrap(), "before");
@@ -108,7 +108,7 @@ fn signals_stay_inside() {
         ]
     };
     in_a_thread(|| {
-        super::restrict(&rules(&std::env::temp_dir())).unwrap();
+        super::restrict(&rules(&std::env::temp_dir()), &[]).unwrap();
         assert_eq!(attempt(), [Err(Errno::PERM); 3]);
         let own = Outsider::new();
         rustix::process::kill_process(own.pid(), Signal::URG).unwrap();
@@ -139,7 +139,7 @@ fn abstract_sockets_stay_inside() {
         .map(|result| result.err().and_then(|error| error.raw_os_error()))
     };
     in_a_thread(|| {
-        super::restrict(&rules(&std::env::temp_dir())).unwrap();
+        super::restrict(&rules(&std::env::temp_dir()), &[]).unwrap();
         assert_eq!(attempt(), [Some(libc::EPERM); 3]);
         let _inside = UnixListener::bind_addr(&own).unwrap();
         UnixStream::connect_addr(&own).unwrap();

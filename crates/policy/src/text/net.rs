@@ -196,7 +196,11 @@ pub(super) const MODEL: (&str, u16) = ("model", MODEL_PORT);
 /// What a port of a loopback can be, for a person who named another.
 pub(super) fn port_help() -> String {
     let taken = GATEKEEPER_PORTS.map(|port| port.to_string());
-    format!("a port is 1 to 65535, without {}", listed(taken.iter().map(String::as_str)))
+    let taken = listed(taken.iter().map(String::as_str));
+    format!(
+        "a port is 1 to 65535, without {taken}; `host_ports` also takes `{}`, the model service",
+        MODEL.0
+    )
 }
 
 fn is_short_enough(decoder: &mut Decoder<'_>, value: &Value<'_>, length: usize) -> Option<()> {

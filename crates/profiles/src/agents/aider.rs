@@ -1,6 +1,6 @@
 //! Aider: its row in the table of known agents, with its arguments and first settings. Never has a key.
 
-use super::model::Key;
+use super::model::{Key, Service};
 use super::{Asked, KnownAgent, SettingsOf};
 use crate::draft::Draft;
 
@@ -13,8 +13,8 @@ pub(super) const AIDER: KnownAgent = KnownAgent {
     places: &[".local/share/pipx/venvs/aider-chat/bin", ".local/share/uv/tools/aider-chat/bin"],
     settings: SettingsOf { directories: &[], writable: &[], variables: &[], files },
     keys: &[
-        Key::new("ANTHROPIC_API_KEY", &["api.anthropic.com:443"]),
-        Key::new("OPENAI_API_KEY", &["api.openai.com:443"]),
+        Key::served("ANTHROPIC_API_KEY", &["api.anthropic.com:443"], ANTHROPIC),
+        Key::served("OPENAI_API_KEY", &["api.openai.com:443"], OPENAI),
         Key::new("GEMINI_API_KEY", &["generativelanguage.googleapis.com:443"]),
         Key::new("OPENROUTER_API_KEY", &["openrouter.ai:443"]),
         Key::new("DEEPSEEK_API_KEY", &["api.deepseek.com:443"]),
@@ -42,3 +42,6 @@ fn arguments(_: &Asked<'_>, _: &mut Draft) -> Vec<String> {
 fn files(_: &Asked<'_>) -> Vec<(&'static str, String)> {
     Vec::new()
 }
+
+const ANTHROPIC: Service = Service { variable: "ANTHROPIC_API_BASE", url: "http://127.0.0.1:3129" };
+const OPENAI: Service = Service { variable: "OPENAI_API_BASE", url: "http://127.0.0.1:3129/v1" };

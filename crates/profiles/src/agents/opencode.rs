@@ -1,6 +1,6 @@
 //! OpenCode: its row in the table of known agents, with its arguments and first settings. Never has a key.
 
-use super::model::Key;
+use super::model::{Key, Service};
 use super::{Asked, KnownAgent, SettingsOf};
 use crate::draft::Draft;
 
@@ -21,8 +21,8 @@ pub(super) const OPENCODE: KnownAgent = KnownAgent {
         files,
     },
     keys: &[
-        Key::new("ANTHROPIC_API_KEY", &["api.anthropic.com:443"]),
-        Key::new("OPENAI_API_KEY", &["api.openai.com:443"]),
+        Key::served("ANTHROPIC_API_KEY", &["api.anthropic.com:443"], ANTHROPIC),
+        Key::served("OPENAI_API_KEY", &["api.openai.com:443"], OPENAI),
         Key::new("GEMINI_API_KEY", &["generativelanguage.googleapis.com:443"]),
         Key::new("GOOGLE_GENERATIVE_AI_API_KEY", &["generativelanguage.googleapis.com:443"]),
         Key::new("OPENROUTER_API_KEY", &["openrouter.ai:443"]),
@@ -63,6 +63,10 @@ fn arguments(_: &Asked<'_>, _: &mut Draft) -> Vec<String> {
 fn files(_: &Asked<'_>) -> Vec<(&'static str, String)> {
     vec![("config/opencode.jsonc", CONFIGURATION.to_owned())]
 }
+
+const ANTHROPIC: Service =
+    Service { variable: "ANTHROPIC_BASE_URL", url: "http://127.0.0.1:3129/v1" };
+const OPENAI: Service = Service { variable: "OPENAI_BASE_URL", url: "http://127.0.0.1:3129/v1" };
 
 const CONFIGURATION: &str = "\
 {

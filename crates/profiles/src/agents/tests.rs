@@ -174,6 +174,31 @@ fn a_key_brings_the_model_service_and_no_log_in() {
     }
 }
 
+/// K313, V31: an agent of several providers has each through the service, and no key of another one beside it.
+#[test]
+fn keys_of_several_providers_stay_outside() {
+    for (name, bases) in [
+        ("opencode", ["ANTHROPIC_BASE_URL", "OPENAI_BASE_URL"]),
+        ("aider", ["ANTHROPIC_API_BASE", "OPENAI_API_BASE"]),
+    ] {
+        let mut fixture = Fixture::new();
+        fixture.program(&format!("home/.local/bin/{name}"));
+        fixture.set("OPENROUTER_API_KEY", "sk-other-secret");
+        assert!(has(&agent(&fixture, name).text, "OPENROUTER_API_KEY = true"));
+        fixture.set("ANTHROPIC_API_KEY", "sk-ant-very-secret");
+        fixture.set("OPENAI_API_KEY", "sk-very-secret");
+        let text = agent(&fixture, name).text;
+        assert!(has(&text, "\"model\","), "{text}");
+        for (key, base) in ["ANTHROPIC_API_KEY", "OPENAI_API_KEY"].iter().zip(bases) {
+            assert!(has(&text, &format!("{key} = \"{}\"", super::NO_KEY)), "{text}");
+            assert!(text.contains(&format!("{base} = \"http://127.0.0.1:3129")), "{text}");
+        }
+        for absent in ["secret", "OPENROUTER", "api.anthropic.com", "api.openai.com"] {
+            assert!(!text.contains(absent), "{absent}: {text}");
+        }
+    }
+}
+
 /// K313
 #[test]
 fn another_server_takes_the_place_of_the_models_host() {
