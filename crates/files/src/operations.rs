@@ -114,6 +114,7 @@ impl Tree {
         existing: Existing,
     ) -> Result<u64, FilesError> {
         let path = self.whole(path)?;
+        self.make_place(&path)?;
         let (file, is_new) = self.create(&path, 0o644, existing)?;
         let written = (|| {
             let mut buffer = vec![0; BUFFER];
@@ -281,6 +282,18 @@ impl Tree {
             left = left.get(count..).unwrap_or_default();
         }
         Ok(())
+    }
+
+    /// Makes the directories above a path where that is a server's, whose objects have no directories to be missing.
+    pub(crate) fn make_place(&self, path: &[u8]) -> Result<(), FilesError> {
+        let end = path.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
+        match path.get(..end) {
+            Some(above) if self.is_asked_by_others() && !above.is_empty() => {
+                let made = self.files.make_directories(&self.caller(above), above);
+                made.map_err(self.failed("make", above))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Removes what was begun and did not come to its end.

@@ -83,6 +83,7 @@ fn examples_are_command_lines() {
             let line = line.trim().split("  ").next().unwrap();
             let words = words_of(line);
             assert_eq!(words[1..=path.len()], **path, "{line}");
+            let words = advice::guests::spelled_out(words.iter().map(OsString::from).collect());
             Arguments::try_parse_from(&words).unwrap_or_else(|error| panic!("{line}: {error}"));
         }
     }

@@ -93,7 +93,11 @@ const TABLE: &[(&[&str], &[&str], Counterpart)] = &[
     (&["tool list", "tool doc", "tool run"], &[""], Nowhere("for programs in a cage")),
     (&["tool doc", "tool run"], &["NAME"], Nowhere("for programs in a cage")),
     (&["tool run"], &["JSON"], Nowhere("for programs in a cage")),
-    (&["spawn"], &["", "ro", "rw", "net", "env", "PROGRAM"], Nowhere("for programs in a cage")),
+    (
+        &["spawn"],
+        &["", "ro", "rw", "net", "env", "commands", "PROGRAM"],
+        Nowhere("for programs in a cage"),
+    ),
     (&["learn"], LEARN, Nowhere("asks a person what to keep of what it saw")),
     (&["why"], &["self"], Nowhere("asks the cage that it runs in")),
     (&["run"], &["explain"], Field("SpawnRequest", "explain")),
