@@ -107,8 +107,14 @@ fn marks_are_out_of_reach() {
         assert_eq!(shell.text(name), Ok("plain".into()));
     }
     let target = (At::Root, &b"/d"[..], Follow::No);
-    both.set_xattr(&root, target, (b"trusted.overlay.opaque", b"y"), SetXattr::Any).unwrap();
-    both.set_xattr(&root, target, (b"trusted.overlay.redirect", b"/"), SetXattr::Any).unwrap();
+    // Nor can those of the kernel's be made or seen, in either of its forms: a layer may be one of the kernel's later.
+    for name in ["trusted.overlay.opaque", "trusted.overlay.redirect", "user.overlay.opaque"] {
+        let name = name.as_bytes();
+        let refused = both.set_xattr(&root, target, (name, b"y"), SetXattr::Any).unwrap_err();
+        assert_eq!(refused.errno, Errno::OPNOTSUPP);
+        let unseen = both.xattr(&root, At::Root, b"/d", Follow::No, name).unwrap_err();
+        assert_eq!(unseen.errno, Errno::OPNOTSUPP);
+    }
     assert_eq!(both.list(&root, b"/d").unwrap(), []);
     for path in ["/staging", "/files", "/../staging", "/d/../../files"] {
         assert_eq!(shell.text(path), Err(Errno::NOENT), "{path}");
