@@ -16,10 +16,13 @@ use super::host::Host;
 use super::programs::{self, Program};
 use super::requests::{self, Request};
 
+/// The number of one that is over, and what came of it.
+type Done = (u32, Outcome);
+
 /// Those of one program.
 #[derive(Debug)]
 pub(super) struct Jobs {
-    done: (Sender<(u32, Outcome)>, Receiver<(u32, Outcome)>),
+    done: (Sender<Done>, Receiver<Done>),
     last: Cell<u32>,
     running: Cell<u32>,
 }
