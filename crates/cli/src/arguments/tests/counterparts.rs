@@ -276,6 +276,7 @@ const AGENTS: &[&str] = &[
     "type",
     "approve",
     "children",
+    "code",
     "mcp",
     "tools",
     "system",
