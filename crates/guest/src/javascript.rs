@@ -335,6 +335,7 @@ const PARTS: &[(&str, &str)] = &[
     ("internal/crypto", include_str!("javascript/js/crypto.js")),
     ("internal/programs", include_str!("javascript/js/programs.js")),
     ("internal/fetch", include_str!("javascript/js/fetch.js")),
+    ("internal/tools", include_str!("javascript/js/tools.js")),
     ("internal/absent", include_str!("javascript/js/absent.js")),
     ("internal/modules", include_str!("javascript/js/modules.js")),
 ];

@@ -97,6 +97,8 @@ fn converse(
     let mut more: Vec<&dyn Elsewhere> =
         servers.iter().map(|server| server as &dyn Elsewhere).collect();
     more.extend(spawner.iter().map(|spawner| spawner as &dyn Elsewhere));
+    let code = work.code(&more);
+    more.extend(code.iter().map(|code| code as &dyn Elsewhere));
     let mut agent = work.agent((settings, client), (caged, more), story, &show);
     if let Some(tree) = &tree {
         agent = agent.spending(&tree.purse);

@@ -3,13 +3,14 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use rustix::io::Errno;
 use vfs::{Caller, FileSystem, OpenFile};
 
 use super::jobs::Jobs;
 use crate::streams::Stream;
-use crate::world::{Around, World};
+use crate::world::{Around, CallsTools, World};
 
 /// What stands behind the operations of one program.
 #[derive(Debug)]
@@ -72,7 +73,15 @@ impl Host {
     pub(super) fn around(&self) -> Result<(), Errno> {
         match self.world.borrow().around {
             Around::ThisProcess => Ok(()),
-            Around::Nothing => Err(Errno::ACCESS),
+            Around::Nothing | Around::Tools(_) => Err(Errno::ACCESS),
+        }
+    }
+
+    /// Who calls tools for the program.
+    pub(super) fn tools(&self) -> Result<Arc<dyn CallsTools>, Errno> {
+        match &self.world.borrow().around {
+            Around::Tools(tools) => Ok(Arc::clone(tools)),
+            Around::Nothing | Around::ThisProcess => Err(Errno::ACCESS),
         }
     }
 

@@ -280,6 +280,7 @@ const AGENTS: &[&str] = &[
     "type",
     "approve",
     "children",
+    "code",
     "mcp",
     "tools",
     "system",
