@@ -60,21 +60,21 @@ fn a_script_uses_the_tools() {
     let of = |name: &str| -> Vec<&Value> {
         records.iter().filter(|record| record["event"] == name).collect()
     };
-    let calls: Vec<(u64, &str, Option<u64>)> = of("tool.call")
+    let calls: Vec<(u64, &str, u64)> = of("tool.call")
         .iter()
         .map(|call| {
             (
                 call["call"].as_u64().unwrap(),
                 call["tool"].as_str().unwrap(),
-                call["within"].as_u64(),
+                call["within"].as_u64().unwrap(),
             )
         })
         .collect();
-    let within = Some(1);
+    let within = 1;
     assert_eq!(
         calls,
         [
-            (1, "code", None),
+            (1, "code", 0),
             (2, "grep", within),
             (3, "read", within),
             (4, "read", within),
@@ -127,7 +127,7 @@ fn a_script_has_no_more_than_its_agent() {
     assert!(lines[0].starts_with("exec there is no tool `exec`"), "{results:?}");
     assert!(lines[2].starts_with("code `code` cannot be called by itself"), "{results:?}");
     let is_refused = |line: &&str| line.contains("there is no tool") || line.contains("by itself");
-    assert!(lines[..8].iter().all(|line| is_refused(&line)), "{results:?}");
+    assert!(lines[..8].iter().all(|line| is_refused(line)), "{results:?}");
     assert_eq!(lines[8..], [&["ERR_INVALID_ARG_TYPE"; 4][..], &["true", "true"]].concat());
     assert!(!place.project.join("made").exists());
     let refused = place.records().iter().filter(|record| record["tool"] == "exec").count();
