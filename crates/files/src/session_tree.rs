@@ -128,7 +128,7 @@ fn view(area: Area, purpose: Purpose) -> Result<Found, FilesError> {
             Err(SessionError::AreaInUse(_)) => false,
             Err(error) => return Err(error.into()),
         };
-    let engine = match layered(&area, Arc::clone(&below), &caller, is_free) {
+    let engine = match layered(&area, Arc::clone(&below), is_free) {
         Ok(overlay) => overlay,
         // No run has made the layer yet.
         Err(error) if error.errno == Errno::NOENT => below,
@@ -143,12 +143,7 @@ fn view(area: Area, purpose: Purpose) -> Result<Found, FilesError> {
 }
 
 /// What the area has above a directory, as the kernel wrote it. Where it is only looked at, nothing is made there.
-fn layered(
-    area: &Area,
-    below: Arc<dyn Engine>,
-    owner: &Caller,
-    is_changed: bool,
-) -> vfs::Result<Arc<dyn Engine>> {
+fn layered(area: &Area, below: Arc<dyn Engine>, is_changed: bool) -> vfs::Result<Arc<dyn Engine>> {
     let limits = Limits::default();
     if is_changed {
         let mode = match rustix::process::geteuid().is_root() {
@@ -162,8 +157,7 @@ fn layered(
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let upper = rustix::fs::openat(area, UPPER, flags, Mode::empty())?;
     let above = Host::new(upper, HostMode::ReadOnly, &limits)?.with_marks_of_kernel();
-    // Whose the view is: the topmost layer says that of its root.
-    let nothing = Memory::new(owner, 0o755, Limits::default());
+    let nothing = Memory::new(&Caller::root(), 0o755, Limits::default());
     let overlay = Overlay::new(vec![Arc::new(above), below], Arc::new(nothing), &limits)?;
     Ok(Arc::new(ReadOnly::new(Arc::new(overlay))))
 }
