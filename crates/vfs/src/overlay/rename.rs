@@ -155,7 +155,8 @@ impl Overlay {
             if other.kind == Kind::Directory && from_below {
                 self.marks()?.set(inode, OPAQUE)?;
             }
-            return self.exchange((from, inner.moved_upper), (to, inode));
+            // At once or not at all (`EINVAL`): in steps, one of both would be lost with a process that is ended between.
+            return self.move_upper((from, inner.moved_upper), to, Some(inode), Replace::Exchange);
         }
         let staged = self.staged_name();
         let staged = Spot { directory: self.staging, name: Name::new(staged.as_bytes())? };
