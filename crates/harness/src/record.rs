@@ -74,7 +74,7 @@ impl Record {
         self.write(&Event::ToolCall {
             invocation_id: self.invocation.as_str().into(),
             call: call.number,
-            within: call.within,
+            within: call.within.unwrap_or_default(),
             tool: tool.into(),
             bytes: arguments.len() as u64,
             sha256: hash(arguments).into(),

@@ -60,21 +60,21 @@ fn a_script_uses_the_tools() {
     let of = |name: &str| -> Vec<&Value> {
         records.iter().filter(|record| record["event"] == name).collect()
     };
-    let calls: Vec<(u64, &str, Option<u64>)> = of("tool.call")
+    let calls: Vec<(u64, &str, u64)> = of("tool.call")
         .iter()
         .map(|call| {
             (
                 call["call"].as_u64().unwrap(),
                 call["tool"].as_str().unwrap(),
-                call["within"].as_u64(),
+                call["within"].as_u64().unwrap(),
             )
         })
         .collect();
-    let within = Some(1);
+    let within = 1;
     assert_eq!(
         calls,
         [
-            (1, "code", None),
+            (1, "code", 0),
             (2, "grep", within),
             (3, "read", within),
             (4, "read", within),
