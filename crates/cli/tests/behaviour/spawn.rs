@@ -51,6 +51,37 @@ fn nothing_more_can_be_asked_for() {
     }
 }
 
+/// V34, T51: a program gets a part of its cage, and what was taken once is not given back.
+#[test]
+fn a_run_has_a_part_of_its_cage() {
+    let place = Place::new();
+    place.write("a/one", "one\n");
+    place.write("a/b/two", "two\n");
+    place.write("c", "three\n");
+    let look = "cat a/one a/b/two c 2>/dev/null; echo x > a/b/new && echo wrote; true";
+    let run = |narrow: &[&str]| {
+        let mut flags = vec!["--rw", ".", "--net", "example.com:443"];
+        flags.extend(narrow.iter().flat_map(|request| ["--narrow", request]));
+        place.shell(&flags, look)
+    };
+    run(&[]).expect_code(0).prints("one\ntwo\nthree\nwrote\n");
+    std::fs::remove_file(place.project.join("a/b/new")).unwrap();
+    let less = run(&[r#"{"ro": ["a"]}"#]);
+    assert_eq!(less.expect_code(0).stdout, "one\ntwo\n");
+    let hidden = run(&[r#"{"hide": ["a/b"], "no_net": true}"#]);
+    assert!(hidden.expect_code(0).stdout.starts_with("one\nthree\n"), "{}", hidden.stdout);
+    for (again, named) in [
+        (r#"{"ro": ["."]}"#, place.project.to_str().unwrap()),
+        (r#"{"rw": ["a"]}"#, "a"),
+        (r#"{"net": ["other.example"]}"#, "other.example"),
+    ] {
+        let more = run(&[r#"{"ro": ["a"], "no_net": true}"#, again]);
+        more.expect_code(123).says("does not have all of `--narrow`").says(named);
+        assert!(!more.stdout.contains("one"), "{}", more.stdout);
+    }
+    run(&[r#"{"sudo": true}"#]).expect_code(2).says("--narrow");
+}
+
 /// V33, V34: a child with listed commands starts those and a shell, and nothing else, also by the loader.
 #[test]
 fn a_child_starts_the_commands_that_it_is_given() {

@@ -100,6 +100,7 @@ const TABLE: &[(&[&str], &[&str], Counterpart)] = &[
     (&["run"], &["session"], Field("SpawnRequest", "session")),
     (&["run"], &["no-sandbox"], Nowhere("the word of whoever starts the daemon, not of a client")),
     (&["run"], &["guest"], Nowhere("a client names the program that runs guests")),
+    (&["run"], &["narrow"], Nowhere("a client sends less in the first place")),
     (&["run"], &["backend"], Nowhere("weaker, and there to be compared with by a person")),
     (&["run"], &["sealed", "result-fd"], Nowhere("for programs that start `stockade` themselves")),
     (&["wrap"], WRAP, Nowhere(OF_EXECUTORS)),
