@@ -16,6 +16,7 @@ mod mcp_wrap;
 pub mod model_service;
 mod models;
 mod narrowed;
+mod operator;
 mod provider;
 mod record;
 mod repl;
@@ -32,6 +33,7 @@ mod stop;
 mod tool_command;
 mod tool_files;
 mod types;
+mod warnings;
 mod work;
 
 pub use arguments::{AgentArguments, McpArguments, ReplArguments};
@@ -41,6 +43,7 @@ pub use single::agent;
 pub use spawn_command::{SpawnArguments, spawn};
 pub use tool_command::{ToolArguments, tool};
 pub use tool_files::ToolFiles;
+pub use warnings::warnings;
 pub use work::Finish;
 
 use std::ffi::{OsStr, OsString};
@@ -78,6 +81,9 @@ pub fn inside(words: &[OsString]) -> Option<ExitCode> {
     if first == OsStr::new(MODEL) {
         return Some(model_service::main());
     }
+    if first == OsStr::new(SERVICES) {
+        return Some(operator::starter::main(rest));
+    }
     if first == OsStr::new(jail::INSIDE_WORD) {
         return Some(inside_server::main(rest));
     }
@@ -107,5 +113,6 @@ fn narrow(input: &mut impl std::io::BufRead) -> Option<()> {
 
 const WITHIN: &str = "__within";
 const MODEL: &str = "__model";
+const SERVICES: &str = "__services";
 const WORKER: &str = "__tools";
 const REAPER: &str = "__reap";

@@ -25,6 +25,7 @@ struct Written {
     time: Option<String>,
     children: Option<u32>,
     mcp: Option<Vec<String>>,
+    services: Option<Vec<String>>,
     cage: Option<String>,
     profile: Option<String>,
     ro: Option<Vec<PathBuf>>,
@@ -85,6 +86,7 @@ fn complete(arguments: &mut CommonArguments, text: &str, has_prompt: bool) -> Re
     }
     fill(&mut arguments.tools, written.tools);
     fill(&mut arguments.mcp, written.mcp);
+    fill(&mut arguments.services, written.services);
     if !has_prompt {
         arguments.kind = kind;
     }

@@ -18,6 +18,7 @@ use model::{Cancel, Client, Message};
 use crate::Tell;
 use crate::arguments::CommonArguments;
 use crate::caged::{self, Caged};
+use crate::operator::tools::ServiceTools;
 use crate::provider::Provider;
 use crate::selection;
 use crate::server_tools::Server;
@@ -140,6 +141,11 @@ impl Work {
         self.servers.iter().map(of).collect()
     }
 
+    /// The operator's services that the agent gets, with their keys: nothing is forked any more.
+    pub(crate) fn services(&self, arguments: &CommonArguments) -> Result<ServiceTools, Failure> {
+        ServiceTools::of(&arguments.services, &self.locations)
+    }
+
     /// Where the person's own prompts are.
     pub(crate) fn own_prompts(&self) -> Option<PathBuf> {
         prompts_beside(&self.locations)
@@ -173,7 +179,9 @@ impl Work {
             .iter()
             .flat_map(|server| server.tools.iter().map(|tool| format!("{}__{tool}", server.name)));
         let spawn = (arguments.children.unwrap_or_default() > 0).then(|| SPAWN.to_owned());
-        let tools: Vec<String> = self.tools.iter().cloned().chain(servers).chain(spawn).collect();
+        let services = arguments.services.iter().cloned();
+        let tools: Vec<String> =
+            self.tools.iter().cloned().chain(servers).chain(services).chain(spawn).collect();
         let place = &self.selection.surroundings.working_directory;
         let view = selection::view(&self.selection, place, &tools);
         Settings {

@@ -134,7 +134,7 @@ fn ask(
             }
         });
         let fetched =
-            fetch(&Fetch { method, address, fields, body, most: MOST_BYTES, until }, &cancel);
+            fetch(&Fetch { method, address, fields, key: None, body, most: MOST_BYTES, until }, &cancel);
         is_over.store(true, over);
         fetched
     })

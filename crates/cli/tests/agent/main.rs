@@ -12,6 +12,7 @@ mod children;
 mod golden;
 mod mcp;
 mod place;
+mod services;
 
 use std::fs;
 use std::io::Write as _;

@@ -278,6 +278,7 @@ const AGENTS: &[&str] = &[
     "approve",
     "children",
     "mcp",
+    "services",
     "tools",
     "system",
     "steps",
