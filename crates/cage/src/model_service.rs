@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use plan::{Calls, MountOp, Plan, ServedFrom};
 use plan::network::{Family, MODEL_PORT, SocketKind};
+use plan::{Calls, MountOp, Plan, ServedFrom};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};

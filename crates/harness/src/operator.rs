@@ -57,7 +57,10 @@ impl Services {
     ///
     /// # Errors
     /// If one is not configured, or its key cannot be had.
-    pub(crate) fn of_this_process(names: &[String], locations: &Locations) -> Result<Self, Failure> {
+    pub(crate) fn of_this_process(
+        names: &[String],
+        locations: &Locations,
+    ) -> Result<Self, Failure> {
         if names.is_empty() {
             return Ok(Self::default());
         }
@@ -121,7 +124,8 @@ impl Service {
             (None, Some(url)) => {
                 // The question is part of a path or a query, and never of the host.
                 let at = url.find("{}");
-                let host_ends = url.find("://").and_then(|at| Some(url.get(at + 3..)?.find('/')? + at + 3));
+                let host_ends =
+                    url.find("://").and_then(|at| Some(url.get(at + 3..)?.find('/')? + at + 3));
                 if at.is_some_and(|at| host_ends.is_none_or(|end| at < end)) {
                     return Err("`{}` stands behind the host of `url`".to_owned());
                 }
@@ -173,7 +177,9 @@ impl Service {
         // What the cage is told has no address in it: that is the operator's.
         let fetched = fetched.map_err(|_| "the service cannot be asked".to_owned())?;
         match fetched.status {
-            200..=299 if fetched.is_cut => Err(format!("the answer has more than {MOST_ANSWER} bytes")),
+            200..=299 if fetched.is_cut => {
+                Err(format!("the answer has more than {MOST_ANSWER} bytes"))
+            }
             200..=299 => Ok(fetched.body),
             status => Err(format!("the service says {status}")),
         }
@@ -182,7 +188,8 @@ impl Service {
 
 /// A key of a service is in no variable: what this process was started with is in the memory of all that it forks.
 fn key(reference: &str) -> Result<Key, String> {
-    let source: KeySource = reference.parse().map_err(|error: model::KeyError| error.to_string())?;
+    let source: KeySource =
+        reference.parse().map_err(|error: model::KeyError| error.to_string())?;
     if matches!(source, KeySource::Environment(_)) {
         return Err("the key of a service is `file:PATH` or `command:PROGRAM ARGUMENT…`".to_owned());
     }
@@ -198,7 +205,9 @@ fn doc(name: &str) -> String {
 
 fn is_name(name: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || b"-_".contains(&byte);
-    (1..=32).contains(&name.len()) && name.bytes().all(is_plain) && name != crate::inside_server::LLM
+    (1..=32).contains(&name.len())
+        && name.bytes().all(is_plain)
+        && name != crate::inside_server::LLM
 }
 
 /// A question as a part of an address.

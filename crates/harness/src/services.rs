@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, TcpStream};
 use std::time::{Duration, Instant};
 
 use cage::with_causes;
-use callfs::{AsksService, Asked, Speaks};
+use callfs::{Asked, AsksService, Speaks};
 use model::fetch::{Address, Fetch, fetch};
 use model::{BaseUrl, Cancel, Client, Delta, Endpoint, Pace, Protocol, Request, Retries, Waits};
 use plan::network::MODEL_PORT;

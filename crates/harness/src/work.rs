@@ -94,6 +94,8 @@ impl Work {
             .iter()
             .any(|tool| matches!(tool.needs(), tools::Needs::Write | tools::Needs::Run));
         let selection = selection::find(&arguments.cage, needs_write, provider.key_variable())?;
+        // This may begin the process anew: before it listens to signals.
+        crate::model_service::set_keys_aside(&selection.policy, &locations)?;
         for warning in tools::warnings(&selection.policy, &selection.place, &granted) {
             tell.warning(&warning.to_string());
         }

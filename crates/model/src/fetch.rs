@@ -112,13 +112,15 @@ pub fn fetch(wanted: &Fetch<'_>, cancel: &Cancel) -> Result<Fetched, ModelError>
     let patience =
         Patience { cancel, silence: left.min(LONGEST_SILENCE), until: wanted.until, whole: left };
     let mut connection = Connection::open(&wanted.address.server, patience)?;
-    let mut head = Zeroizing::new(format!(
-        "{} {} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\naccept-encoding: identity\r\n",
-        wanted.method,
-        wanted.address.target,
-        wanted.address.server.authority()
-    )
-    .into_bytes());
+    let mut head = Zeroizing::new(
+        format!(
+            "{} {} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\naccept-encoding: identity\r\n",
+            wanted.method,
+            wanted.address.target,
+            wanted.address.server.authority()
+        )
+        .into_bytes(),
+    );
     if let Some((name, key)) = wanted.key {
         let before: &[u8] = if name == "authorization" { b"Bearer " } else { b"" };
         // The room is taken at once, so that growing leaves no copy of the key behind.

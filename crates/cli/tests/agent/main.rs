@@ -11,6 +11,7 @@ mod ask;
 mod children;
 mod golden;
 mod mcp;
+mod mcp_packages;
 mod place;
 mod services;
 

@@ -76,7 +76,10 @@ fn an_agent_asks_the_services_that_it_is_given() {
             ask("other", "x"),
             Step::Call { tool: "websearch".to_owned(), arguments: json!({ "query": "x" }) },
         ]),
-        Step::Run("grep -rl sk-of-the-search /home /tmp /etc $HOME . 2>/dev/null; ls /n 2>&1; true".to_owned()),
+        Step::Run(
+            "grep -rl sk-of-the-search /home /tmp /etc $HOME . 2>/dev/null; ls /n 2>&1; true"
+                .to_owned(),
+        ),
     ];
     let server = ModelServer::start(&steps, "done");
     let ended = place.agent(&server, &["--services", "websearch,elsewhere", "look"]);
@@ -91,7 +94,10 @@ fn an_agent_asks_the_services_that_it_is_given() {
     assert!(other.contains("no tool `other`") && wrong.contains("`question`"), "{results:?}");
     assert!(!inside.contains("search-key"), "{inside}");
     let sent: Vec<String> = heads.try_iter().collect();
-    assert!(sent.iter().any(|head| head.starts_with("GET /search?q=a%20cage%20%26%20more HTTP")), "{sent:?}");
+    assert!(
+        sent.iter().any(|head| head.starts_with("GET /search?q=a%20cage%20%26%20more HTTP")),
+        "{sent:?}"
+    );
     assert!(sent.iter().all(|head| head.contains("x-key: sk-of-the-search")), "{sent:?}");
     let records = place.records();
     let called = records.iter().filter(|record| record["event"] == "tool.call");

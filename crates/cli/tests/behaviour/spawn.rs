@@ -98,6 +98,33 @@ fn a_child_starts_the_commands_that_it_is_given() {
     assert!(!ended.stdout.contains("uid="), "{}", ended.stdout);
 }
 
+/// V12, V36, V37, T51: what the parent has open, in its environment, in its memory or in its directory is not the child's; nor
+/// is a sibling's; and what a child leaves running ends with the cage.
+#[test]
+fn a_hostile_child_gets_nothing_of_its_parent() {
+    let place = Place::new();
+    place.write("kept", "kept secret\n");
+    let own = stockade_binary();
+    let (ro, own) = (own.to_str().unwrap(), own.display());
+    let tries = "cat <&9; cat /proc/self/fd/9; for p in /proc/[0-9]*; do cat $p/fd/9 $p/environ $p/cwd/kept; \
+                 head -c 1 $p/mem; done; env; cat /tmp/parent/f; ls /tmp/parent; cat /tmp/child-*/s; \
+                 ln -s /proc/$PPID/root/tmp/parent x; cat x/f; mv /tmp/parent /tmp/taken; echo x > /tmp/parent/f; true";
+    let line = format!(
+        "exec 9< kept; export TOKEN=of-the-parent; mkdir /tmp/parent; echo own secret > /tmp/parent/f; \
+         '{own}' spawn -- sh -c 'echo sibling secret > $TMPDIR/s; sleep 3' & sleep 0.5; \
+         '{own}' spawn -- sh -c '{tries}' > /tmp/seen 2>/dev/null; cat /tmp/seen; cat /tmp/parent/f; \
+         '{own}' spawn -- sh -c 'setsid sleep 4242 > /dev/null 2>&1 & exit 0'; echo left"
+    );
+    let ended = place.shell(&["--ro", ".", "--ro", ro], &line);
+    ended.expect_code(0).prints("own secret\nleft");
+    for never in ["kept secret", "of-the-parent", "sibling secret"] {
+        assert!(!ended.stdout.contains(never), "{never}: {}", ended.stdout);
+    }
+    assert_eq!(ended.stdout.matches("own secret").count(), 1, "{}", ended.stdout);
+    let left = std::process::Command::new("pgrep").args(["-f", "sleep 424[2]"]).output().unwrap();
+    assert!(left.stdout.is_empty(), "{:?}", String::from_utf8_lossy(&left.stdout));
+}
+
 /// V20, V21, V22: the tools of agents for a shell, in a cage alone, with what the cage has.
 #[test]
 fn a_shell_has_the_tools_of_agents() {

@@ -166,10 +166,11 @@ fn useless_and_dangerous_calls_are_said_by_check() {
     let ssh = place.home.join(".ssh");
     let check = |flags: &[&str]| place.ask([&["check"], flags].concat());
     let tools = ["--mount", "/tool=tools:edit,http,exec", "--mount", "/n=services:nobody"];
-    let useless = check(&[&tools, &["--ro", "."][..]].concat());
+    let useless = check(&[&tools[..], &["--ro", "."][..]].concat());
     useless.says("`edit` can change nothing but memory").says("`http` can reach nothing");
     useless.says("`/n`: no service can be asked").says("no service `nobody`");
-    let dangerous = [&tools[..2], &["--ro", ssh.to_str().unwrap(), "--net", "**.example.org"]].concat();
+    let dangerous =
+        [&tools[..2], &["--ro", ssh.to_str().unwrap(), "--net", "**.example.org"][..]].concat();
     check(&dangerous).says("can be read while `**.example.org` can be reached");
     check(&["--mount", "/tool=tools:raed"]).says("there is no tool `raed`");
     let sound = check(&["--mount", "/tool=tools:read", "--ro", "."]);

@@ -160,7 +160,8 @@ fn is_left(stream: &UnixStream) -> bool {
     let mut polled = [PollFd::new(stream, PollFlags::empty())];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     let polled_some = rustix::event::poll(&mut polled, Some(&now));
-    matches!(polled_some, Ok(1..)) && polled.iter().any(|one| one.revents().contains(PollFlags::HUP))
+    matches!(polled_some, Ok(1..))
+        && polled.iter().any(|one| one.revents().contains(PollFlags::HUP))
 }
 
 fn is_later(kind: ErrorKind) -> bool {

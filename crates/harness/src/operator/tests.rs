@@ -13,7 +13,9 @@ fn read(text: &str, name: &str) -> Result<Services, String> {
 fn services_are_what_the_operator_writes() {
     let text = "[websearch]\nurl = \"https://search.example/?q={}\"\n[mail]\ndoc = \"Sends.\"\ncommand = [\"sendmail\", \"-t\"]\ntime = \"5s\"\n";
     let search = read(text, "websearch").unwrap();
-    assert!(search.get("websearch").unwrap().doc.contains("Searches") && search.get("mail").is_none());
+    assert!(
+        search.get("websearch").unwrap().doc.contains("Searches") && search.get("mail").is_none()
+    );
     let mail = read(text, "mail").unwrap();
     assert_eq!((mail.commands(), mail.get("mail").unwrap().time.as_secs()), (vec!["mail"], 5));
     assert!(read(text, "speech").unwrap_err().contains("no service `speech`"));
@@ -58,7 +60,12 @@ fn a_command_answers_in_time() {
     let began = Instant::now();
     assert!(run("sleep 100 & sleep 100", "", 1).unwrap_err().contains("too long"));
     assert!(began.elapsed() < testing::slowly(Duration::from_secs(10)));
-    let stopped = command::run(&["sleep".to_owned(), "100".to_owned()], b"", Duration::from_secs(50), &|| true);
+    let stopped = command::run(
+        &["sleep".to_owned(), "100".to_owned()],
+        b"",
+        Duration::from_secs(50),
+        &|| true,
+    );
     assert!(stopped.unwrap_err().contains("nobody"));
     let missing = command::run(&["/no/such".to_owned()], b"", Duration::from_secs(5), &|| false);
     assert!(missing.unwrap_err().contains("cannot be started"));

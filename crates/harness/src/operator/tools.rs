@@ -24,7 +24,9 @@ pub(crate) struct ServiceTools {
 impl ServiceTools {
     /// Those of some names; none of them may be called as a tool is.
     pub(crate) fn of(names: &[String], locations: &Locations) -> Result<Self, Failure> {
-        let taken = |name: &&String| tools::NAMES.contains(&name.as_str()) || RESERVED.contains(&name.as_str());
+        let taken = |name: &&String| {
+            tools::NAMES.contains(&name.as_str()) || RESERVED.contains(&name.as_str())
+        };
         if let Some(name) = names.iter().find(taken) {
             return Err(Failure::new(Kind::Usage, format!("`{name}` is a tool, and no service")));
         }

@@ -194,9 +194,7 @@ fn ask_other(
     let doc = others.doc(name).ok_or_else(nothing)?;
     let text = match method {
         "GET" => doc.into_bytes(),
-        "POST" => others
-            .ask(name, body, &shared.stop)
-            .map_err(|why| (502, "api_error", why))?,
+        "POST" => others.ask(name, body, &shared.stop).map_err(|why| (502, "api_error", why))?,
         _ => return Err(nothing()),
     };
     let head = format!(

@@ -222,7 +222,8 @@ fn rules_narrow_a_policy_to_what_they_describe() {
     assert!(less.limits.memory_mb == Some(64) && less.net == holder.net && less.env == holder.env);
     let hidden = of(&less, &[("hide", "/home/u/project/a/b")]).unwrap();
     assert!(rules(&hidden).contains(&"ro /home/u/project/a".to_owned()), "{:?}", rules(&hidden));
-    let alone = less.narrow_to(&read(&WrittenRules { no_net: true, ..WrittenRules::default() }).unwrap());
+    let alone =
+        less.narrow_to(&read(&WrittenRules { no_net: true, ..WrittenRules::default() }).unwrap());
     let alone = alone.unwrap();
     assert!(alone.net.asks_for_nothing());
     for (holder, more, named) in [
