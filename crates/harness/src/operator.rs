@@ -101,10 +101,6 @@ impl Services {
         self.0.iter()
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// The names of those that are commands.
     pub(crate) fn commands(&self) -> Vec<&str> {
         let commands = self.0.iter().filter(|(_, service)| matches!(service.by, By::Command(_)));

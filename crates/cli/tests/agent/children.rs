@@ -179,7 +179,8 @@ fn hostile_children_come_to_nothing() {
     let flood = "yes flood | head -c 50000000; for n in $(seq 100); do sleep 4343 > /dev/null 2>&1 & done; echo begun";
     let child = |model: &str| json!({ "task": "x", "tools": ["exec"], "model": model });
     let typed = |kind: &str| json!({ "task": "x", "tools": ["exec"], "agenttype": kind });
-    let many = (0..70).map(|_| spawn(json!({ "task": "x", "tools": ["read"], "paths": ["/root/none"] })));
+    let many =
+        (0..70).map(|_| spawn(json!({ "task": "x", "tools": ["read"], "paths": ["/root/none"] })));
     let steps = [
         Step::Together(vec![
             spawn(child("flood")),
@@ -190,7 +191,8 @@ fn hostile_children_come_to_nothing() {
         Step::Together(many.collect()),
         run("cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -c 'sleep 434[3]'; cat sum.py"),
     ];
-    let named = Step::Call { tool: "\u{1b}[2J\u{1b}]0;spoof\u{7}".to_owned(), arguments: json!({}) };
+    let named =
+        Step::Call { tool: "\u{1b}[2J\u{1b}]0;spoof\u{7}".to_owned(), arguments: json!({}) };
     let of_models: &[(&str, &[Step], &str)] =
         &[("flood", &[run(flood)], "flooded"), ("spoof", &[named], "\u{1b}[2Jdone\u{202e}")];
     let server = ModelServer::start_models(&steps, "done", of_models);

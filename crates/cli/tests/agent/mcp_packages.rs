@@ -78,14 +78,18 @@ fn of_stockade(place: &Place, words: &[&str]) -> Value {
 fn the_client_library_of_others_uses_our_tools() {
     let Some(packages) = packages() else { return };
     let place = Place::new();
-    let calls: Vec<Value> =
-        (0..10).map(|number| json!(["exec", { "command": format!("sleep 0.1; echo n{number}") }])).collect();
+    let calls: Vec<Value> = (0..10)
+        .map(|number| json!(["exec", { "command": format!("sleep 0.1; echo n{number}") }]))
+        .collect();
     let mut calls = json!(calls);
     calls.as_array_mut().unwrap().push(json!(["read", { "path": "sum.py" }]));
     calls.as_array_mut().unwrap().push(json!(["read", { "path": "/etc/shadow" }]));
     calls.as_array_mut().unwrap().push(json!(["write", { "path": "x", "content": "x" }]));
     let expect = |seen: &Value| {
-        assert_eq!((&seen["server"], &seen["tools"]), (&json!("stockade"), &json!(["exec", "read"])));
+        assert_eq!(
+            (&seen["server"], &seen["tools"]),
+            (&json!("stockade"), &json!(["exec", "read"]))
+        );
         for number in 0..10 {
             let result = seen["results"][number].as_str().unwrap();
             assert!(result.starts_with(&format!("n{number}\n")), "{seen}");
@@ -157,7 +161,8 @@ fn servers_of_others_work_in_cages() {
     let calls = json!([["create_entities", { "entities": [entity] }]]);
     let seen = client(&place, &packages, &memory, &calls);
     assert!(seen["results"][0].as_str().unwrap().contains("it holds"), "{seen}");
-    let thinking = wrapped("sequentialthinking", &[], &["node", &program("server-sequential-thinking")]);
+    let thinking =
+        wrapped("sequentialthinking", &[], &["node", &program("server-sequential-thinking")]);
     let thought = json!({ "thought": "a cage", "nextThoughtNeeded": false, "thoughtNumber": 1, "totalThoughts": 1 });
     let seen = client(&place, &packages, &thinking, &json!([["sequentialthinking", thought]]));
     assert!(seen["results"][0].as_str().unwrap().contains("thoughtNumber"), "{seen}");
