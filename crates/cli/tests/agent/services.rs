@@ -62,7 +62,7 @@ fn an_agent_asks_the_services_that_it_is_given() {
     fs::write(&key, "sk-of-the-search\n").unwrap();
     fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
     let text = format!(
-        "[websearch]\ncommand = [\"sh\", \"-c\", \"echo found:; cat; echo $#; env | grep -c STOCKADE_TEST_KEY\"]\n\
+        "[websearch]\ncommand = [\"sh\", \"-c\", \"echo found:; cat; echo $#; env | grep -c STOCKADE_TEST_KEY; true\"]\n\
          [elsewhere]\nurl = \"http://127.0.0.1:{port}/search?q={{}}\"\nkey = \"file:{}\"\nkey_field = \"x-key\"\n\
          [other]\ncommand = [\"echo\", \"never\"]\n",
         key.display()
@@ -88,7 +88,7 @@ fn an_agent_asks_the_services_that_it_is_given() {
     let [command, address, shown, other, wrong, inside] = results.as_slice() else {
         panic!("{results:?}")
     };
-    assert!(command.starts_with("found:\n$(id) \"x\"0\n"), "{command}");
+    assert!(command.starts_with("found:\n$(id) \"x\"0\n0\n"), "{command}");
     assert_eq!(address, "found by address");
     assert!(shown.starts_with("error:") && !shown.contains("sk-of-the-search"), "{shown}");
     assert!(other.contains("no tool `other`") && wrong.contains("`question`"), "{results:?}");

@@ -90,7 +90,7 @@ fn a_child_starts_the_commands_that_it_is_given() {
     let (ro, own) = (own.to_str().unwrap(), own.display());
     let loader = "for l in /lib64/ld-linux-x86-64.so.2 /lib/ld-linux-aarch64.so.1; do test -e $l && $l /usr/bin/id; done";
     let line = format!(
-        "'{own}' spawn --commands cat,ls -- sh -c 'echo shell; cat /etc/hostname > /dev/null && echo cat;          ls / > /dev/null && echo ls; id && echo ID; {loader} && echo LOADED; true'; '{own}' spawn --commands ../x -- true"
+        "'{own}' spawn --commands cat,ls -- sh -c 'echo shell; cat /etc/passwd > /dev/null && echo cat; ls /usr/share > /dev/null && echo ls; id && echo ID; {loader} && echo LOADED; true'; '{own}' spawn --commands ../x -- true"
     );
     let ended = place.shell(&["--ro", ro], &line);
     ended.prints("shell\ncat\nls\n").says("is no name of a command");

@@ -35,7 +35,7 @@ impl Dice {
 
 /// What a process can do, one line each, by what the shell does itself as far as that goes.
 const WALK: &str = r#"
-for f in sum a/one a/b/two a/b/c/three d/four /etc/hostname /tmp/root /tmp/own/f /proc/1/environ; do
+for f in sum a/one a/b/two a/b/c/three d/four /etc/passwd /tmp/root /tmp/own/f /proc/1/environ; do
   true 2>/dev/null < $f && echo "read $f"; true 2>/dev/null >> $f && echo "write $f"
 done
 for d in . a a/b a/b/c d /tmp /tmp/own; do true 2>/dev/null > $d/made && echo "make $d" && rm $d/made; done
