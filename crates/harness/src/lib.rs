@@ -51,6 +51,7 @@ use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 
 use jail::within::Narrowing;
+use tools::reaper::Left;
 
 /// `stockade mcp`. Before the first thread of the process.
 ///
@@ -76,7 +77,10 @@ pub trait Tell: Sync {
 pub fn inside(words: &[OsString]) -> Option<ExitCode> {
     let (first, rest) = words.split_first()?;
     if first == OsStr::new(REAPER) {
-        return Some(tools::reaper::main(rest));
+        return Some(tools::reaper::main(rest, Left::Running));
+    }
+    if first == OsStr::new(KEEPER) {
+        return Some(tools::reaper::main(rest, Left::Nothing));
     }
     if first == OsStr::new(MODEL) {
         return Some(model_service::main());
@@ -93,7 +97,7 @@ pub fn inside(words: &[OsString]) -> Option<ExitCode> {
     }
     let program = rest.first().cloned().unwrap_or_else(|| "/proc/self/exe".into());
     let reaper = vec![program.clone(), REAPER.into()];
-    let child = vec![program.clone(), WITHIN.into(), program];
+    let child = vec![program.clone(), KEEPER.into(), program.clone(), WITHIN.into(), program];
     let mut stdin = std::io::BufReader::new(std::io::stdin());
     if is_child && narrow(&mut stdin).is_none() {
         return Some(ExitCode::FAILURE);
@@ -111,6 +115,7 @@ fn narrow(input: &mut impl std::io::BufRead) -> Option<()> {
     jail::within::narrow(&narrowing).ok()
 }
 
+const KEEPER: &str = "__keep";
 const WITHIN: &str = "__within";
 const MODEL: &str = "__model";
 const SERVICES: &str = "__services";

@@ -189,7 +189,7 @@ fn hostile_children_come_to_nothing() {
             spawn(typed("\u{1b}]0;spoof\u{7}")),
         ]),
         Step::Together(many.collect()),
-        run("cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -c 'sleep 434[3]'; cat sum.py"),
+        run("sleep 1; cat /proc/[0-9]*/cmdline | tr '\\0' '\\n' | grep -c 434[3]; cat sum.py"),
     ];
     let named =
         Step::Call { tool: "\u{1b}[2J\u{1b}]0;spoof\u{7}".to_owned(), arguments: json!({}) };

@@ -77,7 +77,7 @@ fn an_agent_asks_the_services_that_it_is_given() {
             Step::Call { tool: "websearch".to_owned(), arguments: json!({ "query": "x" }) },
         ]),
         Step::Run(
-            "grep -rl sk-of-the-search /home /tmp /etc $HOME . 2>/dev/null; ls /n 2>&1; true"
+            "grep -rl sk-of-the-searc[h] /home /tmp /etc $HOME . 2>/dev/null; ls /n 2>&1; true"
                 .to_owned(),
         ),
     ];
