@@ -6,7 +6,7 @@ import asyncio
 import pathlib
 import signal
 import subprocess
-from typing import Any, Coroutine
+from typing import Any, Coroutine, Dict, List
 
 import pytest
 import stockade
@@ -108,7 +108,8 @@ def test_a_child_has_a_part_of_its_cage(project: pathlib.Path) -> None:
     assert grandchild.run(look, **shell).stdout.startswith("a/b/two")
     assert not (project / "a/b/new").exists()
     assert cage.run("cat three", **shell).stdout == "three"
-    for more in ({"rw": str(project / "a/b")}, {"ro": str(project)}, {"net": "example.com:443"}):
+    wanted: List[Dict[str, Any]] = [{"rw": str(project / "a/b")}, {"ro": str(project)}, {"net": "example.com:443"}]
+    for more in wanted:
         with pytest.raises(stockade.Refused):
             grandchild.narrow(**more).run(["true"], capture_output=True)
     with pytest.raises(stockade.Refused) as caught:
