@@ -13,6 +13,7 @@ use cage::{Kind, with_causes};
 use clap::Args;
 use jail::within::{self, Narrowing};
 use policy::Commands;
+use policy::compile::PROXY_VARIABLES;
 use policy::shown::shown;
 use rustix::fs::Access;
 
@@ -64,8 +65,10 @@ fn begin(arguments: &SpawnArguments) -> Result<std::convert::Infallible, Failure
     let directory = scratch()?;
     let mut command = Command::new(program);
     command.args(words).env_clear().env("TMPDIR", &directory).env("HOME", &directory);
-    for name in PASSED {
-        command.envs(std::env::var_os(name).map(|value| (name, value)));
+    // By these the network of a cage is found.
+    let of_network = PROXY_VARIABLES.as_flattened().iter().filter(|_| arguments.net);
+    for name in PASSED.iter().chain(of_network) {
+        command.envs(std::env::var_os(name).map(|value| (*name, value)));
     }
     for given in &arguments.env {
         match given.split_once('=') {
@@ -78,6 +81,9 @@ fn begin(arguments: &SpawnArguments) -> Result<std::convert::Infallible, Failure
         Failure::new(Kind::CannotBuild, with_causes(&error))
             .help("it needs landlock of version 3 (Linux 6.2)")
     })?;
+    // What the parent has open is not the child's, wherever it lies.
+    sys::descriptors::hand_on_nothing_from(3)
+        .map_err(|errno| Failure::new(Kind::CannotBuild, io::Error::from(errno).to_string()))?;
     let error = command.exec();
     let kind = match error.kind() {
         std::io::ErrorKind::NotFound => Kind::ProgramNotFound,

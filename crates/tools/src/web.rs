@@ -134,8 +134,10 @@ fn ask(
                 std::thread::sleep(SLICE);
             }
         });
-        let fetched =
-            fetch(&Fetch { method, address, fields, body, most: MOST_BYTES, until }, &cancel);
+        let fetched = fetch(
+            &Fetch { method, address, fields, key: None, body, most: MOST_BYTES, until },
+            &cancel,
+        );
         is_over.store(true, over);
         fetched
     })

@@ -44,6 +44,13 @@ impl Place {
         fs::read_to_string(self.project.join(path)).unwrap()
     }
 
+    /// Where the user's configuration is.
+    pub(crate) fn configuration(&self) -> PathBuf {
+        let directory = self.home.join(".config/stockade");
+        fs::create_dir_all(&directory).unwrap();
+        directory
+    }
+
     pub(crate) fn state(&self) -> PathBuf {
         self.home.join(".local/state")
     }

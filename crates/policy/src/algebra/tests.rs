@@ -358,6 +358,87 @@ proptest! {
     }
 }
 
+/// A request for a child: some parts are its own, the others what its parent has.
+fn request_of(parent: &Policy, own: Policy, parts: u8) -> Policy {
+    let mut asked = parent.clone();
+    let is_own = |part: u8| parts & (1 << part) != 0;
+    if is_own(0) {
+        asked.fs = own.fs;
+    }
+    if is_own(1) {
+        asked.net = own.net;
+    }
+    if is_own(2) {
+        asked.commands = own.commands;
+    }
+    if is_own(3) {
+        asked.env = own.env;
+    }
+    if is_own(4) {
+        asked.limits = own.limits;
+    }
+    if is_own(5) {
+        asked.mounts = own.mounts;
+    }
+    if is_own(6) {
+        (asked.seccomp, asked.state, asked.home) = (own.seccomp, own.state, own.home);
+    }
+    asked
+}
+
+/// Whether a child's commands, variables and limits are its parent's, by the definition.
+fn has_no_more(child: &Policy, parent: &Policy) -> bool {
+    let starts = |policy: &Policy, name: &str| match &policy.commands {
+        Commands::Base => true,
+        Commands::None => false,
+        Commands::Listed(names) => names.contains(name),
+    };
+    let of_commands =
+        ["cat", "ls", "git", "id"].iter().all(|name| starts(parent, name) >= starts(child, name));
+    let of_variables = child.env.keys().all(|name| parent.env.contains_key(name));
+    fn within<T: PartialOrd>(child: Option<T>, parent: Option<T>) -> bool {
+        parent.is_none_or(|most| child.is_some_and(|own| own <= most))
+    }
+    let (own, most) = (&child.limits, &parent.limits);
+    of_commands
+        && of_variables
+        && within(own.memory_mb, most.memory_mb)
+        && within(own.pids, most.pids)
+        && within(own.cpu_millis, most.cpu_millis)
+        && within(own.walltime_sec, most.walltime_sec)
+        && within(own.tmp_mb, most.tmp_mb)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 10_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// V34, V35, T51: 10,000 trees of children, three levels deep: nobody has more than anybody above.
+    #[test]
+    fn nobody_has_more_than_those_above_in_any_tree(
+        root in policy(),
+        requests in [(policy(), 0_u8..128), (policy(), 0_u8..128), (policy(), 0_u8..128)],
+        probes in vec(path(), 8),
+        port in ports(),
+    ) {
+        let mut above = vec![root];
+        for (own, parts) in requests {
+            let request = request_of(&above[above.len() - 1], own, parts);
+            let Ok(child) = above[above.len() - 1].narrow(&request) else { continue };
+            for parent in &above {
+                prop_assert!(is_within(&child, parent).is_ok());
+                prop_assert!(has_no_more(&child, parent), "{:?} of {:?}", child, parent);
+                for probe in &probes {
+                    prop_assert!(oracle(&child, probe).0 <= oracle(parent, probe).0, "{}", probe);
+                }
+                for host in HOSTS {
+                    prop_assert!(reaches(&child.net, host, port) <= reaches(&parent.net, host, port));
+                }
+            }
+            above.push(child);
+        }
+    }
+}
+
 fn fs(rules: &[(FsAccess, &str)]) -> Policy {
     let rule = |(access, path): &(FsAccess, &str)| FsRule {
         access: *access,
