@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rustix::fs::{Mode, OFlags};
 use vfs::{
     At, Caller, Engine, Existing, FileSystem, Follow, Host, HostMode, Kind, Limits, Memory,
-    Overlay, Replace,
+    OpenFlags, Overlay, Owner, Replace,
 };
 
 fn caller() -> Caller {
