@@ -117,7 +117,7 @@ fn a_foreign_directory_is_changed_above_and_reviewed() {
         // Of another group the user's own files are not.
         return;
     }
-    place.ask(["apply", "work", "--yes"]).expect_code(0);
+    place.ask(["apply", "work"]).expect_code(0);
     let applied = tree(&directory);
     assert_ne!(applied, before);
     assert_eq!(fs::read_to_string(directory.join("text")).unwrap(), "one\ntwo\nmore\n");
