@@ -61,7 +61,8 @@ fn overlay_over_something_answers_as_tmpfs() {
         let (mut kernel, lower) = (world.empty_kernel(), memory());
         let mut fill = Guest::new(Arc::clone(&lower), &limits);
         let seed = first + number + 100_000;
-        compare::sequence("lower layer", seed, SEQUENCE / 4, &mut kernel, &mut fill);
+        let (mut one, mut other) = (Unlinked(&mut kernel), Unlinked(&mut fill));
+        compare::sequence("lower layer", seed, SEQUENCE / 4, &mut one, &mut other);
         // The root of both is the upper layer's own, and nothing is open there.
         let root = b"/".to_vec();
         let xattrs = [&b"user.a"[..], b"user.b", b"trusted.a"];
@@ -83,6 +84,19 @@ fn overlay_over_something_answers_as_tmpfs() {
         let mut guest = Guest::new(Arc::new(overlay), &limits);
         let (mut expected, mut found) = (Uncounted(&mut kernel), Uncounted(&mut guest));
         compare::sequence("overlay", first + number, SEQUENCE, &mut expected, &mut found);
+    }
+}
+
+/// Without further names: a copy of a file that has lost its last name, while a lower layer still has another one, is
+/// moved by that only as between file systems (`EXDEV`).
+struct Unlinked<'a>(&'a mut dyn System);
+
+impl System for Unlinked<'_> {
+    fn run(&mut self, operation: &Operation) -> Outcome {
+        match operation.call {
+            Call::Link(..) => Ok(Answer::Nothing),
+            _ => self.0.run(operation),
+        }
     }
 }
 

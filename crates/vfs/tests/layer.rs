@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rustix::fs::{Mode, OFlags};
 use vfs::{
     At, Caller, Engine, Existing, FileSystem, Follow, Host, HostMode, Kind, Limits, Memory,
-    Overlay, Replace,
+    OpenFlags, Overlay, Owner, Replace,
 };
 
 fn caller() -> Caller {
@@ -198,6 +198,36 @@ fn exchanges_keep_what_they_hide() {
         }
         drop(kernels);
         assert_eq!(by_the_kernel(place), seen(&ours), "{one} {other}, removed");
+    }
+}
+
+/// A18, A19: what is made over a hidden name, in a directory that hands its group down, is as it is beside one.
+#[test]
+fn what_is_made_over_a_hidden_name_is_as_elsewhere() {
+    if !testing::is_root() {
+        return testing::skip("only root gives files to others");
+    }
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    for name in ["lower", "upper", "work"] {
+        std::fs::create_dir(place.join(name)).unwrap();
+    }
+    fill(&place.join("lower"));
+    let (root, member) = (Caller::root(), Caller::of(7, 7));
+    for files in [in_memory(place), as_the_kernel(place)] {
+        files.remove_tree(&root, b"/a/f").unwrap();
+        let owner = Owner { uid: None, gid: Some(1002) };
+        files.set_owner(&root, At::Root, b"/a", Follow::No, owner).unwrap();
+        files.set_mode(&root, At::Root, b"/a", 0o2777).unwrap();
+        for (caller, mode, expected) in [(&root, 0o6700, 0o6700), (&member, 0o2755, 0o755)] {
+            for name in [&b"/a/f"[..], b"/a/new"] {
+                let flags = OpenFlags { create: true, exclusive: true, ..OpenFlags::WRITE };
+                drop(files.open(caller, At::Root, name, flags, mode).unwrap());
+                let found = files.stat(&root, At::Root, name, Follow::No).unwrap();
+                assert_eq!((found.mode, found.gid), (expected, 1002), "{name:?}");
+                files.remove_tree(&root, name).unwrap();
+            }
+        }
     }
 }
 

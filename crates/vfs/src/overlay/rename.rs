@@ -18,8 +18,11 @@ impl Overlay {
         let moved = self.node(rename.moved)?;
         let is_exchange = rename.replace == Replace::Exchange;
         self.copy_tree(&moved)?;
+        self.copy_name(&from, rename.name, &moved)?;
         if let Some(other) = rename.replaced.filter(|_| is_exchange) {
-            self.copy_tree(&self.node(other)?)?;
+            let other = self.node(other)?;
+            self.copy_tree(&other)?;
+            self.copy_name(&to, rename.new_name, &other)?;
         }
         let (from_upper, to_upper) = (self.copy_up(&from)?, self.copy_up(&to)?);
         let _one_at_a_time = self.moving.lock().unwrap_or_else(PoisonError::into_inner);
