@@ -143,6 +143,13 @@ impl Policy {
     /// If they ask for more, with everything that is more.
     pub fn narrow_to(&self, rules: &Rules) -> Result<Self, Refusals> {
         let mut rules = rules.clone();
+        // A list without an entry says nothing; only `no_net` takes all hosts away.
+        rules.fs = rules.fs.filter(|list| !list.is_empty());
+        rules.mounts = rules.mounts.filter(|list| !list.is_empty());
+        rules.env = rules.env.filter(|list| !list.is_empty());
+        rules.net.allow = rules.net.allow.filter(|list| !list.is_empty());
+        rules.net.host_ports = rules.net.host_ports.filter(|list| !list.is_empty());
+        rules.net.publish = rules.net.publish.filter(|list| !list.is_empty());
         if let Some(fs) = &mut rules.fs
             && fs.iter().all(|rule| rule.access == FsAccess::Hide)
         {
