@@ -95,7 +95,7 @@ const TABLE: &[(&[&str], &[&str], Counterpart)] = &[
     (&["tool run"], &["JSON"], Nowhere("for programs in a cage")),
     (
         &["spawn"],
-        &["", "ro", "rw", "net", "env", "commands", "PROGRAM"],
+        &["", "ro", "rw", "net", "env", "commands", "PROGRAM", "attended"],
         Nowhere("for programs in a cage"),
     ),
     (&["learn"], LEARN, Nowhere("asks a person what to keep of what it saw")),
