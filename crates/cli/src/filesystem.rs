@@ -41,7 +41,7 @@ fn work(command: &FilesCommand, messages: Messages) -> Result<Exit, Failure> {
     let answer = files::command::run(command, state.path()).map_err(not_done)?;
     print(&answer.text)?;
     answer.notes.iter().for_each(|note| messages.note(note));
-    Ok(Exit::Success)
+    Ok(if answer.is_partial { Exit::No } else { Exit::Success })
 }
 
 fn not_done(error: FilesError) -> Failure {

@@ -31,6 +31,8 @@ pub struct Answer {
     pub text: String,
     /// What a person should know beside it.
     pub notes: Vec<String>,
+    /// Something was there that could not be shown or copied.
+    pub is_partial: bool,
 }
 
 /// Does what was asked, with the state directory of a user.
@@ -67,7 +69,7 @@ fn list(arguments: &ListArguments, state: &HostPath) -> Result<Answer, FilesErro
         true => in_json(&tree, &path, &entries)?,
         false => shown::lines(&entries),
     };
-    Ok(Answer { text, notes: notes(&tree) })
+    Ok(answer(text, &tree))
 }
 
 fn tree(arguments: &TreeArguments, state: &HostPath) -> Result<Answer, FilesError> {
@@ -77,7 +79,7 @@ fn tree(arguments: &TreeArguments, state: &HostPath) -> Result<Answer, FilesErro
         true => in_json(&tree, &path, &entries)?,
         false => shown::drawn(&entries),
     };
-    Ok(Answer { text, notes: notes(&tree) })
+    Ok(answer(text, &tree))
 }
 
 fn stat(arguments: &ListArguments, state: &HostPath) -> Result<Answer, FilesError> {
@@ -87,7 +89,7 @@ fn stat(arguments: &ListArguments, state: &HostPath) -> Result<Answer, FilesErro
         true => as_json(&entry)?,
         false => shown::described(&entry),
     };
-    Ok(Answer { text, notes: notes(&tree) })
+    Ok(answer(text, &tree))
 }
 
 fn cat(arguments: &AddressArgument, state: &HostPath) -> Result<Answer, FilesError> {
@@ -98,7 +100,7 @@ fn cat(arguments: &AddressArgument, state: &HostPath) -> Result<Answer, FilesErr
         Err(FilesError::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
         read => read?,
     }
-    Ok(Answer { text: String::new(), notes: notes(&tree) })
+    Ok(answer(String::new(), &tree))
 }
 
 fn put(arguments: &PutArguments, state: &HostPath) -> Result<Answer, FilesError> {
@@ -123,9 +125,9 @@ fn get(arguments: &GetArguments, state: &HostPath) -> Result<Answer, FilesError>
     let to = Local::destination(local)?;
     let wishes = wishes(&arguments.copy);
     let copied = with_bar((&tree, &path), (&to.tree, &to.path), &wishes)?;
-    let mut answer = copied_answer(&copied, &tree, arguments.copy.json)?;
-    answer.notes.extend(notes(&tree));
-    Ok(answer)
+    let whole = copied_answer(&copied, &tree, arguments.copy.json)?;
+    let Answer { notes, is_partial, .. } = answer(String::new(), &tree);
+    Ok(Answer { notes: [whole.notes, notes].concat(), is_partial, ..whole })
 }
 
 fn remove(arguments: &RmArguments, state: &HostPath) -> Result<Answer, FilesError> {
@@ -172,7 +174,7 @@ fn total(tree: &Tree, path: &[u8]) -> Result<u64, FilesError> {
 
 fn copied_answer(copied: &Copied, tree: &Tree, json: bool) -> Result<Answer, FilesError> {
     if json {
-        return Ok(Answer { text: as_json(copied)?, notes: Vec::new() });
+        return Ok(Answer { text: as_json(copied)?, ..Answer::default() });
     }
     let mut notes = Vec::new();
     if copied.left_out > 0 {
@@ -182,13 +184,23 @@ fn copied_answer(copied: &Copied, tree: &Tree, json: bool) -> Result<Answer, Fil
             copied.left_out
         ));
     }
-    Ok(Answer { text: String::new(), notes })
+    Ok(Answer { notes, ..Answer::default() })
 }
 
-fn notes(tree: &Tree) -> Vec<String> {
-    let is_in_use = tree.is_in_use();
-    let note = || format!("{} is in use: its files may be different in a moment", tree.title());
-    is_in_use.then(note).into_iter().collect()
+/// What was read of a tree, and what is to be known about that.
+fn answer(text: String, tree: &Tree) -> Answer {
+    let mut notes = Vec::new();
+    if tree.is_in_use() {
+        notes.push(format!("{} is in use: its files may be different in a moment", tree.title()));
+    }
+    let left_out = tree.left_out();
+    if left_out > 0 {
+        notes.push(format!(
+            "left out of {}: {left_out} names with control characters, which no path has",
+            tree.title()
+        ));
+    }
+    Answer { text, notes, is_partial: left_out > 0 }
 }
 
 fn in_json(tree: &Tree, path: &[u8], entries: &[Entry]) -> Result<String, FilesError> {

@@ -67,13 +67,23 @@ pub struct Local {
 }
 
 impl Local {
-    /// Something to be copied. A link that is named is followed: it is the user's own.
+    /// Something to be copied. What is named is no link: in a project, somebody else may have put it there.
     ///
     /// # Errors
-    /// There is no such thing.
+    /// There is no such thing, or it is a link.
     pub fn source(path: &Path) -> Result<Self, FilesError> {
-        let real = std::fs::canonicalize(path).map_err(on(path))?;
-        Self::of(&real, Purpose::Read)
+        let Some(name) = path.file_name() else {
+            return Self::of(&std::fs::canonicalize(path).map_err(on(path))?, Purpose::Read);
+        };
+        let above = path.parent().filter(|above| !above.as_os_str().is_empty());
+        let above = std::fs::canonicalize(above.unwrap_or(Path::new("."))).map_err(on(path))?;
+        let found = Self::of(&above.join(name), Purpose::Read)?;
+        if found.tree.look(&found.path)?.kind != Kind::Link {
+            return Ok(found);
+        }
+        let (link, target) = (text(path.as_os_str().as_bytes()), found.tree.target(&found.path)?);
+        let target = text(&target);
+        Err(FilesError::Usage(format!("`{link}` is a link to `{target}`: name what it leads to")))
     }
 
     /// Where something is copied to: a directory that is there, or a name that is not, or a file.
@@ -142,7 +152,17 @@ pub fn copy(
     to.make_place(&target)?;
     let mut copied = Copied::default();
     let mut left = vec![Step { from: source.clone(), to: target, depth: 0 }];
+    let mut count = 0_u64;
     while let Some(step) = left.pop() {
+        count += 1;
+        if count > MOST_COPIED {
+            let message = format!(
+                "`{}` of {} has more than {MOST_COPIED} files: copy a part of it",
+                text(&source),
+                from.title()
+            );
+            return Err(FilesError::Usage(message));
+        }
         let found = if step.depth == 0 { named } else { from.look(&step.from)? };
         match found.kind {
             Kind::Directory => {
@@ -217,16 +237,31 @@ fn copy_file(
     let (file, is_new) = to.create(&step.to, found.mode & PERMISSIONS, existing)?;
     let copied = (|| {
         let mut buffer = vec![0; BUFFER];
-        let mut total = 0;
+        let mut at = 0;
+        // Holes stay holes: one costs who made it nothing, and would fill a disk here.
+        let keeps_holes = !to.is_asked_by_others();
+        let mut may_be_hole = keeps_holes;
         loop {
-            let count = source.read(&mut buffer).map_err(from.failed("read", &step.from))?;
-            if count == 0 {
-                return Ok(total);
+            if may_be_hole {
+                at = from.after_hole(&source, &step.from, at)?;
             }
-            to.put(&file, &step.to, buffer.get(..count).unwrap_or_default())?;
-            total += count as u64;
-            progress(total);
+            let read = source.read_at(at, &mut buffer).map_err(from.failed("read", &step.from))?;
+            let bytes = buffer.get(..read).unwrap_or_default();
+            if bytes.is_empty() {
+                break;
+            }
+            may_be_hole = keeps_holes && bytes.iter().all(|byte| *byte == 0);
+            if !may_be_hole {
+                to.put_at(&file, &step.to, at, bytes)?;
+            }
+            at += read as u64;
+            progress(at);
         }
+        if may_be_hole {
+            let sized = file.set_size(&to.caller(&step.to), at);
+            sized.map_err(to.failed("write", &step.to))?;
+        }
+        Ok(at)
     })();
     let closed = file.close(&to.caller(&step.to)).map_err(to.failed("write", &step.to));
     let copied = copied.and_then(|total| closed.map(|()| total));
@@ -285,6 +320,8 @@ fn on(path: &Path) -> impl Fn(std::io::Error) -> FilesError + '_ {
 
 /// Set-id and sticky bits are not copied.
 const PERMISSIONS: u32 = 0o777;
+/// A tree that leads to the same files over and over ends here.
+const MOST_COPIED: u64 = 10_000_000;
 /// A directory that is copied is filled first.
 const OWN: u32 = 0o700;
 

@@ -157,7 +157,7 @@ pub enum FilesError {
         path: String,
         /// What the file system says.
         source: vfs::Error,
-        /// What a store far away says about it.
+        /// What a store says about it.
         fault: Option<String>,
     },
     /// What is printed could not be.

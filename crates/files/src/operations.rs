@@ -2,9 +2,12 @@
 //! `vfs`, with the words for what is refused.
 
 use std::io::{Read, Write};
+use std::sync::atomic::Ordering;
 
 use rustix::io::Errno;
-use vfs::{At, Attributes, Batch, Done, Follow, Kind, New, OpenFile, OpenFlags, Removal};
+use vfs::{
+    At, Attributes, Batch, Done, Follow, Kind, New, OpenFile, OpenFlags, Removal, Seek, SeekTo,
+};
 
 use crate::copy::Existing;
 use crate::entry::{Entry, word};
@@ -126,7 +129,7 @@ impl Tree {
                     Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
                     Err(error) => return Err(FilesError::Input(error)),
                 };
-                self.put(&file, &path, buffer.get(..count).unwrap_or_default())?;
+                self.put_at(&file, &path, total, buffer.get(..count).unwrap_or_default())?;
                 total += count as u64;
             }
             Ok(total)
@@ -230,7 +233,15 @@ impl Tree {
     }
 
     pub(crate) fn names(&self, path: &[u8]) -> Result<Vec<vfs::ListedName>, FilesError> {
-        self.files.list(&self.caller(path), path).map_err(self.failed("list", path))
+        let listed = self.files.list(&self.caller(path), path);
+        let mut listed = listed.map_err(self.failed("list", path))?;
+        if self.is_asked_by_others() {
+            // A key may have what no path can be asked for with.
+            let all = listed.len();
+            listed.retain(|one| !String::from_utf8_lossy(&one.name).contains(char::is_control));
+            self.left_out.fetch_add(all - listed.len(), Ordering::Relaxed);
+        }
+        Ok(listed)
     }
 
     pub(crate) fn target(&self, path: &[u8]) -> Result<Vec<u8>, FilesError> {
@@ -275,12 +286,38 @@ impl Tree {
         }
     }
 
-    pub(crate) fn put(&self, file: &OpenFile, path: &[u8], bytes: &[u8]) -> Result<(), FilesError> {
+    /// Where the next bytes of a file are that are not in a hole, from a place on: as far as its engine can tell.
+    pub(crate) fn after_hole(
+        &self,
+        file: &OpenFile,
+        path: &[u8],
+        from: u64,
+    ) -> Result<u64, FilesError> {
+        let caller = self.caller(path);
+        match file.seek(&caller, SeekTo::Next(Seek::Data, from)) {
+            Ok(at) => Ok(at.max(from)),
+            // To its end.
+            Err(error) if error.errno == Errno::NXIO => {
+                let found = file.attributes(&caller).map_err(self.failed("look at", path))?;
+                Ok(found.size.max(from))
+            }
+            Err(_) => Ok(from),
+        }
+    }
+
+    pub(crate) fn put_at(
+        &self,
+        file: &OpenFile,
+        path: &[u8],
+        mut at: u64,
+        bytes: &[u8],
+    ) -> Result<(), FilesError> {
         let caller = self.caller(path);
         let mut left = bytes;
         while !left.is_empty() {
-            let count = file.write(&caller, left).map_err(self.failed("write", path))?;
+            let count = file.write_at(&caller, at, left).map_err(self.failed("write", path))?;
             left = left.get(count..).unwrap_or_default();
+            at += count as u64;
         }
         Ok(())
     }

@@ -7,6 +7,7 @@
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use plan::HostPath;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
@@ -77,6 +78,7 @@ pub(crate) fn open(
         start,
         session: Some((id.as_str().to_owned(), processes)),
         kept: Kept::Areas { _held: held },
+        left_out: AtomicUsize::new(0),
     })
 }
 

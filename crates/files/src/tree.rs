@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use plan::{ByteString, HostPath};
 use policy::shown::shown;
@@ -33,6 +34,8 @@ pub struct Tree {
     /// A session's name, and the processes in it.
     pub(crate) session: Option<(String, Vec<i32>)>,
     pub(crate) kept: Kept,
+    /// How many names were left out of listings.
+    pub(crate) left_out: AtomicUsize,
 }
 
 /// A part of a tree that files are in.
@@ -84,6 +87,7 @@ impl Tree {
             start: Some(Vec::new()),
             session: None,
             kept,
+            left_out: AtomicUsize::new(0),
         }
     }
 
@@ -100,6 +104,11 @@ impl Tree {
     /// Whether others change its files too.
     pub fn is_asked_by_others(&self) -> bool {
         matches!(self.kept, Kept::Remote(_))
+    }
+
+    /// How many names its listings left out so far: a key far away may have control characters, and no path has.
+    pub fn left_out(&self) -> usize {
+        self.left_out.load(Ordering::Relaxed)
     }
 
     /// To whom everything in a store belongs, as the store counts.
@@ -195,6 +204,9 @@ impl Tree {
                 _ => {
                     let fault = match &self.kept {
                         Kept::Remote(remote) => remote.faults().pop().map(|fault| fault.text),
+                        Kept::Store(store) if source.errno == Errno::IO => {
+                            store.fault().map(|fault| fault.text)
+                        }
                         Kept::Nothing | Kept::Areas { .. } | Kept::Store(_) => None,
                     };
                     FilesError::Failed { action, tree, path: shown_path, source, fault }

@@ -4,10 +4,10 @@
 use std::collections::HashMap;
 use std::io::{Empty, Error as IoError, Read};
 
-use vfs::{Attributes, Caller, Engine, Handle, Inode, Kind, Name, Use};
+use vfs::{Attributes, Caller, Engine, Handle, Inode, Kind, Name, Seek, Use};
 
 use crate::error::{SnapshotError, on_file};
-use crate::item::{Item, ItemKind, Sink};
+use crate::item::{Contents, Item, ItemKind, Sink};
 
 /// Gives everything below an engine's root to a sink, but for the paths that are left out with all below them. Device
 /// files are left out too: no engine of ours makes one.
@@ -163,7 +163,7 @@ impl Walk<'_> {
         }
         let how = Use { read: true, write: false };
         let handle = self.engine.open(&self.caller, inode, how).map_err(failed("read"))?;
-        let mut contents = Contents { engine: self.engine, handle, at: 0, end: attributes.size };
+        let mut contents = EngineFile { engine: self.engine, handle, at: 0, end: attributes.size };
         let put = self.sink.put(&item, &mut contents);
         self.engine.release(handle);
         put
@@ -189,14 +189,14 @@ impl Walk<'_> {
 }
 
 /// What is in a file of an engine: as much as its length said, whatever becomes of it meanwhile.
-struct Contents<'a> {
+struct EngineFile<'a> {
     engine: &'a dyn Engine,
     handle: Handle,
     at: u64,
     end: u64,
 }
 
-impl Read for Contents<'_> {
+impl Read for EngineFile<'_> {
     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
         let left = usize::try_from(self.end.saturating_sub(self.at)).unwrap_or(usize::MAX);
         let most = into.len().min(left);
@@ -215,5 +215,18 @@ impl Read for Contents<'_> {
         };
         self.at += count as u64;
         Ok(count)
+    }
+}
+
+impl Contents for EngineFile<'_> {
+    fn pass_hole(&mut self) -> std::io::Result<u64> {
+        let from = self.at;
+        self.at = match self.engine.seek(self.handle, Seek::Data, from) {
+            Ok(data) => data.min(self.end).max(from),
+            Err(error) if error.errno == rustix::io::Errno::NXIO => self.end,
+            // An engine that cannot tell has no holes.
+            Err(_) => from,
+        };
+        Ok(self.at - from)
     }
 }

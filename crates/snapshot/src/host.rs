@@ -1,7 +1,6 @@
 //! A tree into a directory of the host that is empty and nobody else's, and out of one. Every file is reached beneath
 //! the directory, never through a link.
 
-use std::io::Read;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 
@@ -13,7 +12,7 @@ use vfs::{Host, HostMode, Limits, Timestamp};
 
 use crate::engine::from_engine;
 use crate::error::{SnapshotError, on_file, on_host};
-use crate::item::{Item, ItemKind, Sink, split};
+use crate::item::{Contents, Item, ItemKind, Sink, split};
 
 /// Gives everything below a directory of the host to a sink, but for what is left out.
 ///
@@ -53,7 +52,7 @@ impl IntoHost {
         rustix::fs::openat2(&self.directory, path, flags, Mode::empty(), resolve)
     }
 
-    fn make(&self, item: &Item, contents: &mut dyn Read) -> Result<(), SnapshotError> {
+    fn make(&self, item: &Item, contents: &mut dyn Contents) -> Result<(), SnapshotError> {
         let failed = |call| on_host(call, &item.path);
         if item.path.is_empty() {
             return self.adorn(self.directory.as_fd(), b"", item);
@@ -97,24 +96,22 @@ impl IntoHost {
         name: &[u8],
         size: u64,
         item: &Item,
-        contents: &mut dyn Read,
+        contents: &mut dyn Contents,
     ) -> Result<(), SnapshotError> {
         let failed = |call| on_host(call, &item.path);
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
         let file = rustix::fs::openat(parent, name, flags, Mode::RUSR | Mode::WUSR)
             .map_err(failed("open"))?;
+        let unread = |error| failed("read")(Errno::from_io_error(&error).unwrap_or(Errno::IO));
         let mut buffer = vec![0; BUFFER];
-        let mut at = 0;
+        let mut at = contents.pass_hole().map_err(unread)?;
         loop {
-            let read = crate::archive::fill(contents, &mut buffer);
-            let mut bytes = read.map_err(|error| {
-                failed("read")(Errno::from_io_error(&error).unwrap_or(Errno::IO))
-            })?;
+            let mut bytes = crate::archive::fill(contents, &mut buffer).map_err(unread)?;
             if bytes.is_empty() {
                 break;
             }
             if bytes.iter().all(|byte| *byte == 0) {
-                at += bytes.len() as u64;
+                at += bytes.len() as u64 + contents.pass_hole().map_err(unread)?;
                 continue;
             }
             while !bytes.is_empty() {
@@ -158,7 +155,7 @@ impl IntoHost {
 }
 
 impl Sink for IntoHost {
-    fn put(&mut self, item: &Item, contents: &mut dyn Read) -> Result<(), SnapshotError> {
+    fn put(&mut self, item: &Item, contents: &mut dyn Contents) -> Result<(), SnapshotError> {
         self.make(item, contents)?;
         if item.kind == ItemKind::Directory {
             self.directories.push((item.path.clone(), item.mode, item.modified));

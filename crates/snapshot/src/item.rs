@@ -46,13 +46,26 @@ pub enum ItemKind {
     Whiteout,
 }
 
+/// What is in a file.
+pub trait Contents: Read {
+    /// Passes over the hole that comes next. Returns how long it was: nobody has to read its zeros.
+    ///
+    /// # Errors
+    /// What could not be looked at.
+    fn pass_hole(&mut self) -> std::io::Result<u64> {
+        Ok(0)
+    }
+}
+
+impl Contents for std::io::Empty {}
+
 /// Where a tree goes.
 pub trait Sink {
     /// Takes one file. Of a regular file the contents are read to their end.
     ///
     /// # Errors
     /// What stands in the way.
-    fn put(&mut self, item: &Item, contents: &mut dyn Read) -> Result<(), SnapshotError>;
+    fn put(&mut self, item: &Item, contents: &mut dyn Contents) -> Result<(), SnapshotError>;
 
     /// Everything has come.
     ///

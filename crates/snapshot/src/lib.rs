@@ -21,6 +21,6 @@ pub use archive::{Bounds, IntoArchive, from_archive};
 pub use engine::from_engine;
 pub use error::SnapshotError;
 pub use host::{IntoHost, read_host};
-pub use item::{Item, ItemKind, Sink};
+pub use item::{Contents, Item, ItemKind, Sink};
 pub use library::Library;
 pub use store_sink::IntoStore;

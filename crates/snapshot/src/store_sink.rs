@@ -1,7 +1,5 @@
 //! A tree into a store. Zeros become holes.
 
-use std::io::Read;
-
 use rustix::io::Errno;
 use store::Store;
 use vfs::{
@@ -10,7 +8,7 @@ use vfs::{
 };
 
 use crate::error::{SnapshotError, on_file};
-use crate::item::{Item, ItemKind, Sink, split};
+use crate::item::{Contents, Item, ItemKind, Sink, split};
 
 /// Fills a store that is empty.
 #[derive(Debug)]
@@ -45,7 +43,7 @@ impl<'a> IntoStore<'a> {
         Ok(at)
     }
 
-    fn make(&self, item: &Item, contents: &mut dyn Read) -> vfs::Result<Inode> {
+    fn make(&self, item: &Item, contents: &mut dyn Contents) -> vfs::Result<Inode> {
         if item.path.is_empty() {
             return self.find(b"");
         }
@@ -80,21 +78,22 @@ impl<'a> IntoStore<'a> {
         Ok(inode)
     }
 
-    fn fill(&self, inode: Inode, size: u64, contents: &mut dyn Read) -> vfs::Result<()> {
+    fn fill(&self, inode: Inode, size: u64, contents: &mut dyn Contents) -> vfs::Result<()> {
         let how = Use { read: false, write: true };
         let handle = self.store.open(&self.caller, inode, how)?;
         let filled = (|| {
+            let unread = |error: std::io::Error| {
+                vfs::Error::from(Errno::from_io_error(&error).unwrap_or(Errno::IO))
+            };
             let mut buffer = vec![0; BUFFER];
-            let mut at = 0;
+            let mut at = contents.pass_hole().map_err(unread)?;
             loop {
-                let mut bytes = crate::archive::fill(contents, &mut buffer).map_err(|error| {
-                    vfs::Error::from(Errno::from_io_error(&error).unwrap_or(Errno::IO))
-                })?;
+                let mut bytes = crate::archive::fill(contents, &mut buffer).map_err(unread)?;
                 if bytes.is_empty() {
                     break;
                 }
                 if bytes.iter().all(|byte| *byte == 0) {
-                    at += bytes.len() as u64;
+                    at += bytes.len() as u64 + contents.pass_hole().map_err(unread)?;
                     continue;
                 }
                 while !bytes.is_empty() {
@@ -132,7 +131,7 @@ impl<'a> IntoStore<'a> {
 }
 
 impl Sink for IntoStore<'_> {
-    fn put(&mut self, item: &Item, contents: &mut dyn Read) -> Result<(), SnapshotError> {
+    fn put(&mut self, item: &Item, contents: &mut dyn Contents) -> Result<(), SnapshotError> {
         let failed = on_file("write", &item.path);
         let inode = self.make(item, contents).map_err(&failed)?;
         let is_new = !matches!(item.kind, ItemKind::HardLink(_));

@@ -280,11 +280,21 @@ impl Store {
         let text = "SELECT name, child, kind, cookie FROM name
                     WHERE tree = ?1 AND parent = ?2 AND cookie > ?3 ORDER BY cookie LIMIT ?4";
         let values = rusqlite::params![self.tree, node.number, cookie, LISTED];
-        self.database.read(|reader| {
+        let found: Vec<NameRow> = self.database.read(|reader| {
             all(reader, text, values, |row| {
                 Ok((row.get(0)?, row.get(1)?, rows::kind(row.get(2)?)?, row.get(3)?))
             })
-        })
+        })?;
+        // Whoever wrote the database may have put a path there.
+        match found.iter().find(|(name, ..)| Name::new(name).is_err()) {
+            Some((name, ..)) => {
+                let name = name.get(..LONGEST_NAME).unwrap_or(name).escape_ascii();
+                Err(self
+                    .database
+                    .damaged(&format!("a directory has the name `{name}`, which is none")))
+            }
+            None => Ok(found),
+        }
     }
 
     /// Whether anybody holds anything but the root, or has anything open.

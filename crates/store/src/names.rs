@@ -8,6 +8,7 @@ use vfs::{Caller, Entry, Error, Inode, Kind, Name, New, Result, Setting, inherit
 use crate::database::{Change, one};
 use crate::node::{Facts, Node};
 use crate::rows;
+use crate::schema::ROOT;
 use crate::store::{Store, Taken};
 
 /// What a name leads to.
@@ -21,18 +22,30 @@ pub(crate) struct Led {
 impl Store {
     pub(crate) fn look_up(&self, parent: &Node, name: Name<'_>) -> Result<Entry> {
         parent.directory()?;
-        let text = "SELECT child FROM name WHERE tree = ?1 AND parent = ?2 AND name = ?3";
+        let text = "SELECT child, kind FROM name WHERE tree = ?1 AND parent = ?2 AND name = ?3";
         let values = rusqlite::params![self.tree, parent.number, name.as_bytes()];
         for _ in 0..MOST_TRIES {
-            let child = self.database.read(|reader| one(reader, text, values, |row| row.get(0)))?;
-            let child: u64 = child.ok_or(Errno::NOENT)?;
+            let led = self.database.read(|reader| {
+                one(reader, text, values, |row| Ok((row.get(0)?, rows::kind(row.get(1)?)?)))
+            })?;
+            let (child, kind) = led.ok_or(Errno::NOENT)?;
             match self.hold(child) {
                 // Its last name went just now, and another one may lead from here.
                 Err(error) if error.errno == Errno::NOENT => {}
-                held => return Ok(Self::entry(&*held?)),
+                held => {
+                    let node = held?;
+                    if node.kind == kind && is_in(&node, parent) {
+                        return Ok(Self::entry(&node));
+                    }
+                    self.give_back(child, 1);
+                    // Unless a rename is about to say where it is now.
+                    drop(self.database.writer());
+                }
             }
         }
-        Err(self.database.damaged("a name leads to a file that is not there"))
+        let what =
+            "a name leads to no file, to one of another kind, or to a directory that is elsewhere";
+        Err(self.database.damaged(what))
     }
 
     pub(crate) fn make_named(
@@ -244,6 +257,12 @@ impl Store {
         change.run("DELETE FROM inode WHERE tree = ?1 AND number = ?2", key)?;
         Ok(xattrs)
     }
+}
+
+/// Whether a directory knows that it is in this one. Whoever wrote the database cannot lead anybody in a circle so: every
+/// directory is in one only, and none has the root in it. Files have as many names as they like.
+fn is_in(node: &Node, parent: &Node) -> bool {
+    node.kind != Kind::Directory || (node.number != ROOT && node.facts().parent == parent.number)
 }
 
 /// A name that leads to nothing is looked at so often: each time somebody may have removed and made it meanwhile.

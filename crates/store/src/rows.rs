@@ -1,7 +1,7 @@
 //! Rows of inodes: what is known of a file, to and from the database.
 
 use rusqlite::Row;
-use vfs::{Kind, Result, Timestamp};
+use vfs::{ALL_MODE_BITS, Kind, Result, Timestamp};
 
 use crate::database::Change;
 use crate::node::Facts;
@@ -26,7 +26,7 @@ pub(crate) fn inode(row: &Row<'_>) -> rusqlite::Result<Inode> {
         Ok(Timestamp { seconds: row.get(at)?, nanoseconds: row.get(at + 1)? })
     };
     let facts = Facts {
-        mode: row.get(2)?,
+        mode: row.get::<_, u32>(2)? & ALL_MODE_BITS,
         links: row.get(3)?,
         uid: row.get(4)?,
         gid: row.get(5)?,

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, RwLock};
 
 use rustix::io::Errno;
-use vfs::{Counter, Entry, Handle, Inode, Limits, LockTable, Result, Table, Use, write};
+use vfs::{
+    Counter, ENGINE_BITS, Entry, Handle, Inode, Limits, LockTable, Result, Table, Use, write,
+};
 
 use crate::chunks::Chunks;
 use crate::contents::Contents;
@@ -82,6 +84,9 @@ impl Store {
     pub(crate) fn hold(&self, number: u64) -> Result<Arc<Node>> {
         if let Some(node) = self.nodes.hold(number)? {
             return Ok(node);
+        }
+        if number >> ENGINE_BITS != 0 {
+            return Err(self.database.damaged("a file has a number that none can have"));
         }
         let _gate = self.nodes.gate(number)?;
         if let Ok(node) = self.nodes.get(number) {

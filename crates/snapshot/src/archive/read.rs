@@ -9,7 +9,7 @@ use vfs::{LONGEST_NAME, LONGEST_PATH, Timestamp};
 use super::header::Header;
 use super::{BLOCK, MARKS, XATTR, fill};
 use crate::error::{SnapshotError, text};
-use crate::item::{Item, ItemKind, Sink, split};
+use crate::item::{Contents, Item, ItemKind, Sink, split};
 
 /// How much an archive may have.
 #[derive(Clone, Copy, Debug)]
@@ -150,7 +150,8 @@ impl Reader<'_> {
         let plain = Timestamp { seconds: header.modified, nanoseconds: 0 };
         let item = Item {
             kind,
-            mode: u32::try_from(header.mode & 0o7777).unwrap_or_default(),
+            // Whoever wrote the archive gives nobody a program with another's rights.
+            mode: u32::try_from(header.mode & 0o1777).unwrap_or_default(),
             uid: uid.ok_or_else(|| refused("a file of an owner that no system has"))?,
             gid: gid.ok_or_else(|| refused("a file of a group that no system has"))?,
             modified: extra.modified.unwrap_or(plain),
@@ -319,6 +320,8 @@ fn time(bytes: &[u8]) -> Option<Timestamp> {
         (true, part) => Timestamp { seconds: -seconds - 1, nanoseconds: 1_000_000_000 - part },
     })
 }
+
+impl Contents for Counted<'_> {}
 
 /// As much of an archive as belongs to one file.
 struct Counted<'a> {

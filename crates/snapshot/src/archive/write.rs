@@ -1,21 +1,23 @@
 //! A tree into an archive. What is no part of a tar archive is left out: sockets.
 
-use std::io::{Read, Write};
+use std::io::Write;
 
 use super::header::Header;
-use super::{BLOCK, MARKS, XATTR};
+use super::{BLOCK, Bounds, MARKS, XATTR};
 use crate::error::SnapshotError;
-use crate::item::{Item, ItemKind, Sink};
+use crate::item::{Contents, Item, ItemKind, Sink};
 
 /// Writes an archive.
 pub struct IntoArchive<'a> {
     out: &'a mut dyn Write,
+    /// The bytes of all files so far: holes count, as an archive has them as zeros.
+    bytes: u64,
 }
 
 impl<'a> IntoArchive<'a> {
     /// To this.
     pub fn new(out: &'a mut dyn Write) -> Self {
-        Self { out }
+        Self { out, bytes: 0 }
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), SnapshotError> {
@@ -54,7 +56,7 @@ impl<'a> IntoArchive<'a> {
 }
 
 impl Sink for IntoArchive<'_> {
-    fn put(&mut self, item: &Item, contents: &mut dyn Read) -> Result<(), SnapshotError> {
+    fn put(&mut self, item: &Item, contents: &mut dyn Contents) -> Result<(), SnapshotError> {
         let (kind, link, size) = match &item.kind {
             ItemKind::Directory => (b'5', &b""[..], 0),
             ItemKind::File(size) => (b'0', &b""[..], *size),
@@ -64,6 +66,11 @@ impl Sink for IntoArchive<'_> {
             ItemKind::Whiteout => (b'3', &b""[..], 0),
             ItemKind::Socket => return Ok(()),
         };
+        self.bytes = self.bytes.saturating_add(size);
+        let Bounds { most_bytes, .. } = Bounds::default();
+        if self.bytes > most_bytes {
+            return Err(SnapshotError::TooMuch { what: "bytes", most: most_bytes });
+        }
         // Every name begins so, and none can be taken for an option or an absolute one.
         let name = [&b"./"[..], &item.path].concat();
         let link = if kind == b'1' { [&b"./"[..], link].concat() } else { link.to_vec() };

@@ -10,6 +10,7 @@ use crate::caller::Caller;
 use crate::engine::{Allocate, Engine, Handle, Inode, Listed, New, Seek, Use, WriteAt};
 use crate::error::Result;
 use crate::locks::{Held as HeldLock, LockKind, Patience, Range};
+use crate::name::Name;
 use crate::rules::{self, Wish};
 use crate::walker::{Follow, Held, Last, Walker};
 
@@ -355,8 +356,11 @@ impl OpenFile {
         }
         let mut position = self.position();
         let mut last = *position;
+        let mut is_plain = true;
         let mut taken = |listed: &Listed<'_>| {
-            let goes_on = sink(listed);
+            // An engine's names may come from anybody: a path among them would lead whoever joins it to the directory's own.
+            is_plain = matches!(listed.name, b"." | b"..") || Name::new(listed.name).is_ok();
+            let goes_on = is_plain && sink(listed);
             if goes_on {
                 last = listed.cookie;
             }
@@ -364,7 +368,7 @@ impl OpenFile {
         };
         self.engine.read_directory(handle, *position, &mut taken)?;
         *position = last;
-        Ok(())
+        if is_plain { Ok(()) } else { Err(Errno::IO.into()) }
     }
 
     /// `fsync`.
