@@ -127,7 +127,7 @@ fn a_script_has_no_more_than_its_agent() {
     assert!(lines[0].starts_with("exec there is no tool `exec`"), "{results:?}");
     assert!(lines[2].starts_with("code `code` cannot be called by itself"), "{results:?}");
     let is_refused = |line: &&str| line.contains("there is no tool") || line.contains("by itself");
-    assert!(lines[..8].iter().all(|line| is_refused(&line)), "{results:?}");
+    assert!(lines[..8].iter().all(is_refused), "{results:?}");
     assert_eq!(lines[8..], [&["ERR_INVALID_ARG_TYPE"; 4][..], &["true", "true"]].concat());
     assert!(!place.project.join("made").exists());
     let refused = place.records().iter().filter(|record| record["tool"] == "exec").count();
