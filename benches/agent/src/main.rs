@@ -1,9 +1,10 @@
-//! What agents cost: a call of a tool in this process and through `/tool` in a cage, a child beside a first-level cage, and
+//! What agents cost: a call of a tool in this process, over MCP, over 9P and through `/tool` in a cage, a child beside a first-level cage, and
 //! many agents at one time. Measures; never decides what is fast enough.
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "telling results on standard output is what it is for")]
 
 mod many;
+mod served;
 
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -62,6 +63,7 @@ fn measure(rounds: usize, agents: usize) -> io::Result<()> {
         &own,
         Path::new(INSIDE),
     ];
+    served::measure(&stockade, place.path(), rounds)?;
     ended(cage(&from).arg(&rounds_inside).status()?)?;
     println!("from nothing to the end of `true`, microseconds (p50, p99)");
     let first = (0..rounds.div_ceil(20)).map(|_| {

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import pathlib
 import signal
 import subprocess
-from typing import Any, Coroutine
+from typing import Any, Coroutine, Dict, List
 
 import pytest
 import stockade
@@ -91,6 +92,37 @@ def test_settings_of_a_run_count_instead_of_those_of_the_cage() -> None:
     with pytest.raises(stockade.ProgramNotFound):
         cage.run(["env"], capture_output=True)
     assert cage.run(["env"], capture_output=True, commands="base").returncode == 0
+
+
+def test_a_child_has_a_part_of_its_cage(project: pathlib.Path) -> None:
+    """V34: less is given, also of what was narrowed before; more is refused by name; nothing is given back by a run."""
+    for name in ("a/b/two", "a/one", "three"):
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(name)
+    cage = stockade.Cage(rw=str(project), net="example.com:443")
+    look = "cat a/one a/b/two three 2>/dev/null; touch a/b/new 2>/dev/null && echo wrote; ls /sys/class/net | wc -l"
+    shell: Any = {"shell": True, "capture_output": True, "text": True, "cwd": str(project)}
+    child = cage.narrow(rw=str(project / "a"), net=False)
+    assert child.run("cat a/one a/b/two three 2>/dev/null; true", **shell).stdout == "a/onea/b/two"
+    grandchild = child.narrow(ro=str(project / "a/b"))
+    assert grandchild.run(look, **shell).stdout.startswith("a/b/two")
+    assert not (project / "a/b/new").exists()
+    assert cage.run("cat three", **shell).stdout == "three"
+    wanted: List[Dict[str, Any]] = [{"rw": str(project / "a/b")}, {"ro": str(project)}, {"net": "example.com:443"}]
+    for more in wanted:
+        with pytest.raises(stockade.Refused):
+            grandchild.narrow(**more).run(["true"], capture_output=True)
+    with pytest.raises(stockade.Refused) as caught:
+        cage.narrow(net="other.example:443").run(["true"], capture_output=True)
+    assert "other.example" in str(caught.value)
+    with pytest.raises(TypeError):
+        child.run(["true"], net="example.com:443")
+    with pytest.raises(TypeError):
+        cage.narrow(session="other")
+    with cage:
+        process = grandchild.spawn(["sleep", "1000"])
+        assert process.poll() is None
+    assert process.returncode == -signal.SIGKILL
 
 
 def wait_for(coroutine: Coroutine[Any, Any, None]) -> None:

@@ -89,7 +89,7 @@ impl Prompts {
     /// The tools that a type is granted where nobody names some.
     pub fn tools(name: &str) -> Vec<String> {
         let is_reader = ["explore", "plan"].contains(&name);
-        let changes = ["edit", "write", "exec"];
+        let changes = ["edit", "write", "exec", "git"];
         let all = tools::NAMES.iter().filter(|tool| !(is_reader && changes.contains(tool)));
         all.map(|tool| (*tool).to_owned()).collect()
     }

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use plan::Plan;
 use plan::network::{Family, MODEL_PORT, SocketKind};
+use plan::{Calls, MountOp, Plan, ServedFrom};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -34,6 +34,8 @@ pub struct ModelOrder {
     pub invocation: String,
     /// The directory of the record.
     pub record: PathBuf,
+    /// The services beside the model that the cage may ask, by name.
+    pub services: Vec<String>,
 }
 
 impl ModelService {
@@ -60,19 +62,20 @@ impl ModelService {
         recorder: &Recorder,
         listener: OwnedFd,
     ) -> Result<Self, RunError> {
-        self.serve(&plan.start.invocation, recorder.directory(), listener)?;
+        self.serve(plan, recorder.directory(), listener)?;
         Ok(self)
     }
 
     /// Has it serve a cage. When this returns, it does.
     fn serve(
         &mut self,
-        invocation: &str,
+        plan: &Plan,
         record: Option<&Path>,
         listener: OwnedFd,
     ) -> Result<(), SpawnError> {
-        let record = record.ok_or_else(|| problem("the cage is on no record"))?;
-        let order = ModelOrder { invocation: invocation.to_owned(), record: record.to_owned() };
+        let record = record.ok_or_else(|| problem("the cage is on no record"))?.to_owned();
+        let invocation = plan.start.invocation.clone();
+        let order = ModelOrder { invocation, record, services: services(plan) };
         let order = serde_json::to_vec(&order).map_err(problem)?;
         let control = self.control.as_fd();
         // A process that is gone has said why, or nothing.
@@ -106,6 +109,19 @@ impl Drop for ModelService {
         let _gone = self.process.kill();
         let _reaped = self.process.wait();
     }
+}
+
+/// What the cage's mounts of `services:` name.
+fn services(plan: &Plan) -> Vec<String> {
+    let served = plan.walls.mounts.iter().filter_map(MountOp::served);
+    let inside = served.filter_map(|served| match &served.from {
+        ServedFrom::Inside(inside) if inside.calls == Calls::Services => Some(&inside.names),
+        _ => None,
+    });
+    let mut names: Vec<String> = inside.flatten().cloned().collect();
+    names.sort();
+    names.dedup();
+    names
 }
 
 /// The sockets that pid 1 has made inside.

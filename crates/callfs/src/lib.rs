@@ -3,6 +3,7 @@
 //!
 //! - [`CallFs`] is the engine; it serves any [`Tree`].
 //! - [`Toolbox`] is the tree of tools: `tools`, `help`, `NAME/{run,doc,schema}`.
+//! - [`ServiceFiles`] is the tree of one other service: `ask` and `doc`.
 //! - [`Models`] is the tree of models: `new`, `models`, `N/{ask,stream,model,…}`.
 //!
 //! Runs no tool and asks no model by itself: whoever makes a tree says who does that, and with whose authority.
@@ -11,11 +12,13 @@
 mod answer;
 mod engine;
 mod llm;
+mod service;
 mod toolbox;
 mod tree;
 
 pub use answer::{Answer, Answers, CallFile};
 pub use engine::CallFs;
 pub use llm::{Asked, Models, Speaks};
+pub use service::{AsksService, ServiceFiles};
 pub use toolbox::{RunsTools, Toolbox};
 pub use tree::{Joined, Node, Opened, Stream, Tree};

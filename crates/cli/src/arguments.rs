@@ -203,11 +203,15 @@ pub(crate) struct RunArguments {
     /// /scratch is kept for it until `stockade session end`
     #[arg(long, value_name = "ID", help_heading = "Program")]
     pub(crate) session: Option<String>,
+    /// Give the program only this part of the cage, as rules in JSON, such as `{"ro": ["src"]}`; of what it does not
+    /// name, all. More than the cage has is refused. Can be given again, to take from what is left
+    #[arg(long, value_name = "JSON", help_heading = "Cage")]
+    pub(crate) narrow: Vec<String>,
     /// Run the program WITHOUT ANY CAGE, as `cage = "disabled"` does; only its time limit holds
     #[arg(
         long,
         help_heading = "Cage",
-        conflicts_with_all = ["capability", "degraded_limits", "backend"]
+        conflicts_with_all = ["capability", "degraded_limits", "backend", "narrow"]
     )]
     pub(crate) no_sandbox: bool,
     /// The whole request, as `stockade wrap` prints it

@@ -38,6 +38,9 @@ pub(crate) fn check(arguments: CheckArguments, messages: Messages) -> Result<Exi
     for note in advice::notes::of(&prepared) {
         messages.note(&note);
     }
+    for warning in harness::warnings(&selection) {
+        messages.warning(&warning);
+    }
     let plan = prepared.plan;
     tell_limits(&plan, messages);
     let egress = Egress::new(&selection.network, |name| std::env::var_os(name))?;

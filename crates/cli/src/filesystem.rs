@@ -114,7 +114,9 @@ fn serve(arguments: &FsServeArguments, messages: Messages) -> Result<Exit, Failu
     let Opened { engine, behind, .. } = open(&arguments.source, messages)?;
     let files = FileSystem::new(engine, &Limits::default());
     let address = &arguments.ninep;
-    let server = match address.parse::<SocketAddr>() {
+    // A name would be a socket's file here, which nobody means who writes a port behind it.
+    let loopback = address.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
+    let server = match loopback.as_ref().unwrap_or(address).parse::<SocketAddr>() {
         Ok(tcp) if !tcp.ip().is_loopback() && !arguments.allow_remote => {
             let message = format!("`{address}` can be reached from other machines");
             return Err(Failure::new(Exit::Refused, message)

@@ -145,6 +145,7 @@ fn choose(arguments: &RunArguments, start: &mut Start) -> Result<Chosen, Failure
         files: Some(&arguments.files),
         program: Some(&arguments.program),
         network: Some(&arguments.network),
+        narrow: &arguments.narrow,
         sandbox,
         too_broad,
         ..FlagArguments::default()

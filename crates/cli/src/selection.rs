@@ -26,6 +26,8 @@ pub(crate) struct FlagArguments<'a> {
     pub(crate) seccomp: Option<Seccomp>,
     /// `--no-sandbox`.
     pub(crate) sandbox: Sandbox,
+    /// `--narrow`, one after the other.
+    pub(crate) narrow: &'a [String],
     /// Without a policy, in a directory that is too broad to be granted without being named.
     pub(crate) too_broad: TooBroad,
 }
@@ -73,13 +75,28 @@ pub(crate) fn select_any(
         capabilities: capability.clone(),
         sandbox: arguments.sandbox,
     };
-    let selected = cage::prepare::select(&caller, &choice, &flags, arguments.too_broad)?;
-    if let Selected::Caged(selection) = &selected {
+    let mut selected = cage::prepare::select(&caller, &choice, &flags, arguments.too_broad)?;
+    if let Selected::Caged(selection) = &mut selected {
+        for request in arguments.narrow {
+            **selection = narrowed(selection, request, &caller)?;
+        }
         for note in advice::notes::of_flags(selection) {
             messages.note(&note);
         }
     }
     Ok(selected)
+}
+
+/// The part of a cage that a request describes.
+fn narrowed(selection: &Selection, request: &str, caller: &Caller) -> Result<Selection, Failure> {
+    let rules: WrittenRules = serde_json::from_str(request)
+        .map_err(|error| Failure::new(Exit::Usage, format!("`--narrow`: {error}")))?;
+    selection.narrow(&advice::flags::read(&rules, caller)?).map_err(|refusals| {
+        let message = format!("the cage does not have all of `--narrow`: {refusals}");
+        advice::Failure::new(cage::Kind::PolicyInvalid, message)
+            .help("a child has a part of what its cage has: ask for less, or give the cage more")
+            .into()
+    })
 }
 
 /// The policy files that this process's user and directory have.

@@ -121,6 +121,9 @@ pub(crate) struct CommonArguments {
     /// configuration, or `NAME:TOOL,TOOL=PROGRAM ARGUMENT…`
     #[arg(long, value_name = "SERVER", help_heading = "Agent")]
     pub(crate) mcp: Vec<String>,
+    /// Services of `services.toml` beside your configuration that it may ask, with commas between them, such as `websearch`
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = "Agent")]
+    pub(crate) services: Vec<String>,
     /// Approve tools of servers that have changed since they were seen first
     #[arg(long, help_heading = "Agent")]
     pub(crate) approve: bool,

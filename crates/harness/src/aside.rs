@@ -120,5 +120,6 @@ fn is_key(value: &OsStr) -> bool {
     !value.is_empty() && value != NO_KEY
 }
 
-const VARIABLE: &str = "STOCKADE_KEY_SET_ASIDE";
+/// Where it says which descriptors hold the keys.
+pub(crate) const VARIABLE: &str = "STOCKADE_KEY_SET_ASIDE";
 const MOST: usize = 16 << 10;

@@ -30,9 +30,11 @@ pub(crate) struct Caged {
 
 /// Starts the processes that start cages. Before the first thread.
 pub(crate) fn runner(selection: &Selection, locations: &Locations) -> Result<Runner, Failure> {
+    crate::model_service::set_keys_aside(&selection.policy, locations)?;
     let state = locations.state.clone().ok_or(StateError::NoPlace)?;
     let egress = Egress::new(&selection.network, |name| std::env::var_os(name))?;
-    let options = RunnerOptions { egress, ..RunnerOptions::new(state) };
+    let model = Some(crate::model_service::command());
+    let options = RunnerOptions { egress, model, ..RunnerOptions::new(state) };
     Runner::start(options).map_err(|error| advice::failed_start(error, None))
 }
 

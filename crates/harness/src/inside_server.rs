@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agent::Hands;
-use callfs::{CallFs, Joined, Models, RunsTools, Toolbox, Tree};
+use callfs::{CallFs, Joined, Models, RunsTools, ServiceFiles, Toolbox, Tree};
 use fileserver::{Fuse, Settings};
 use model::Cancel;
 use plan::{Calls, INSIDE_PROGRAM, Inside, WrittenFrom};
@@ -19,7 +19,7 @@ use rustix::process::DumpableBehavior;
 use serde_json::{Map, Value};
 use tools::protocol::{Described, Start};
 
-use crate::services::Loopback;
+use crate::services::{Loopback, OfHost};
 
 /// The whole life of the process. The kernel asks on standard input.
 pub(crate) fn main(words: &[OsString]) -> ExitCode {
@@ -73,6 +73,10 @@ fn tree(
             let mut trees: Vec<(String, Arc<dyn Tree>)> = Vec::new();
             if is_wanted(LLM) {
                 trees.push((LLM.to_owned(), Arc::new(Models::new(Arc::new(Loopback::new()?)))));
+            }
+            for name in inside.names.iter().filter(|name| *name != LLM) {
+                let service = ServiceFiles::new(Arc::new(OfHost::new(name)?));
+                trees.push((name.clone(), Arc::new(service)));
             }
             Ok((Arc::new(Joined::new(trees)), None))
         }

@@ -17,6 +17,7 @@ mod mcp_wrap;
 pub mod model_service;
 mod models;
 mod narrowed;
+mod operator;
 mod provider;
 mod record;
 mod repl;
@@ -33,6 +34,7 @@ mod stop;
 mod tool_command;
 mod tool_files;
 mod types;
+mod warnings;
 mod work;
 
 pub use arguments::{AgentArguments, McpArguments, ReplArguments};
@@ -42,6 +44,7 @@ pub use single::agent;
 pub use spawn_command::{SpawnArguments, spawn};
 pub use tool_command::{ToolArguments, tool};
 pub use tool_files::ToolFiles;
+pub use warnings::warnings;
 pub use work::Finish;
 
 use std::ffi::{OsStr, OsString};
@@ -49,6 +52,7 @@ use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 
 use jail::within::Narrowing;
+use tools::reaper::Left;
 
 /// `stockade mcp`. Before the first thread of the process.
 ///
@@ -74,10 +78,16 @@ pub trait Tell: Sync {
 pub fn inside(words: &[OsString]) -> Option<ExitCode> {
     let (first, rest) = words.split_first()?;
     if first == OsStr::new(REAPER) {
-        return Some(tools::reaper::main(rest));
+        return Some(tools::reaper::main(rest, Left::Running));
+    }
+    if first == OsStr::new(KEEPER) {
+        return Some(tools::reaper::main(rest, Left::Nothing));
     }
     if first == OsStr::new(MODEL) {
         return Some(model_service::main());
+    }
+    if first == OsStr::new(SERVICES) {
+        return Some(operator::starter::main(rest));
     }
     if first == OsStr::new(jail::INSIDE_WORD) {
         return Some(inside_server::main(rest));
@@ -88,7 +98,7 @@ pub fn inside(words: &[OsString]) -> Option<ExitCode> {
     }
     let program = rest.first().cloned().unwrap_or_else(|| "/proc/self/exe".into());
     let reaper = vec![program.clone(), REAPER.into()];
-    let child = vec![program.clone(), WITHIN.into(), program];
+    let child = vec![program.clone(), KEEPER.into(), program.clone(), WITHIN.into(), program];
     let mut stdin = std::io::BufReader::new(std::io::stdin());
     if is_child && narrow(&mut stdin).is_none() {
         return Some(ExitCode::FAILURE);
@@ -106,7 +116,9 @@ fn narrow(input: &mut impl std::io::BufRead) -> Option<()> {
     jail::within::narrow(&narrowing).ok()
 }
 
+const KEEPER: &str = "__keep";
 const WITHIN: &str = "__within";
 const MODEL: &str = "__model";
+const SERVICES: &str = "__services";
 const WORKER: &str = "__tools";
 const REAPER: &str = "__reap";

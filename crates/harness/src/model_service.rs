@@ -1,5 +1,5 @@
-//! The process that serves the model to one cage, on a listener that was made inside of it: reads the operator's
-//! configuration and keys, puts every call on record, and ends with the cage. Reaches the configured addresses and no
+//! The process that serves the model and other services of the operator to one cage, on a listener that was made inside of it:
+//! reads the operator's configuration and keys, puts every call on record, and ends with the cage. Reaches the configured addresses and no
 //! other; no key leaves it but in a request to the provider that it is for.
 
 use std::ffi::OsString;
@@ -17,7 +17,7 @@ use cage::state::Locations;
 use cage::{Kind, MODEL_IS_SERVED, ModelOrder, ModelService, with_causes};
 use jail::SetupFailure;
 use jail::within::{self, Narrowing};
-use model::service::{Begun, Ended, Record as Recorded, Service, Upstreams};
+use model::service::{Begun, Ended, Others, Record as Recorded, Service, Upstreams};
 use model::{Endpoint, Protocol};
 use plan::network::MODEL_PORT;
 use policy::Policy;
@@ -26,7 +26,11 @@ use rustix::process::{DumpableBehavior, Resource, Rlimit};
 use sys::channel::{self, Waiting};
 
 use crate::aside;
+use crate::inside_server::LLM;
 use crate::models::Models;
+use crate::operator::Services;
+use crate::operator::served::Served;
+use crate::operator::starter::Starter;
 use crate::record::Record;
 
 /// The command line of the process, for whoever starts many cages.
@@ -87,14 +91,16 @@ fn serve(control: &io::Stdin) -> Result<Service, String> {
     confine().map_err(said)?;
     let models =
         Models::of_this_process(&Locations::of_this_process()).map_err(|failure| failure.text())?;
-    let upstreams = upstreams(&models)?;
     let order = channel::receive(control.as_fd(), MOST_ORDER, Waiting::Allowed).map_err(said)?;
     let (order, mut descriptors) = order.ok_or_else(|| "the supervisor is gone".to_owned())?;
     let order: ModelOrder = serde_json::from_slice(&order).map_err(|error| error.to_string())?;
     let listener: OwnedFd = descriptors.pop().ok_or_else(|| "no listener came".to_owned())?;
     let log = Log::open(&order.record).map_err(|error| with_causes(&error))?;
+    let record = Record::new(&Arc::new(log), &order.invocation);
+    let others = others(&order.services, &record)?;
+    let upstreams = Upstreams { others, ..upstreams(&models, &order.services)? };
     give_up_files(order.record.as_path()).map_err(|error| with_causes(&error))?;
-    let record = OnRecord(Record::new(&Arc::new(log), &order.invocation));
+    let record = OnRecord(record);
     let listener = TcpListener::from(listener);
     let service = Service::start(listener, upstreams, models.bounds(), Arc::new(record))
         .map_err(|error| error.to_string())?;
@@ -128,7 +134,20 @@ fn give_up_files(record: &Path) -> Result<(), SetupFailure> {
     within::narrow(&Narrowing { paths, network: true })
 }
 
-fn upstreams(models: &Models) -> Result<Upstreams, String> {
+/// The services that the cage may ask beside models. What starts their commands is started while that can be.
+fn others(names: &[String], record: &Record) -> Result<Option<Arc<dyn Others>>, String> {
+    let names: Vec<String> = names.iter().filter(|name| *name != LLM).cloned().collect();
+    if names.is_empty() {
+        return Ok(None);
+    }
+    let services = Services::of_this_process(&names, &Locations::of_this_process());
+    let services = services.map_err(|failure| failure.text())?;
+    let commands = services.commands();
+    let starter = (!commands.is_empty()).then(|| Starter::start(&commands)).transpose()?;
+    Ok(Some(Arc::new(Served::new(services, starter, record.clone()))))
+}
+
+fn upstreams(models: &Models, services: &[String]) -> Result<Upstreams, String> {
     let mut upstreams = Upstreams::default();
     for provider in &models.providers {
         let key = provider.key().map_err(|error| with_causes(&error))?;
@@ -139,7 +158,9 @@ fn upstreams(models: &Models) -> Result<Upstreams, String> {
             Protocol::Completions | Protocol::Responses => upstreams.openai = Some(endpoint),
         }
     }
-    match models.providers.is_empty() {
+    // A cage that names other services alone may do without a model.
+    let wants_model = services.is_empty() || services.iter().any(|name| name == LLM);
+    match models.providers.is_empty() && wants_model {
         true => Err("no model is configured".to_owned()),
         false => Ok(upstreams),
     }

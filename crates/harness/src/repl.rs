@@ -88,7 +88,7 @@ fn converse(
     let story: Story = work.story(caged.session.as_deref())?;
     let asks = crate::ask::can_be_asked();
     let show = Show::new(Form::Person, Record::new(work.runner.log(), caged.invocation()));
-    let servers = work.servers(common, tell)?;
+    let (services, servers) = (work.services(common)?, work.servers(common, tell)?);
     let settings = work.settings(common, asks);
     let tree = work.tree(common, &settings, &client);
     let spawner = tree.as_ref().map(|tree| {
@@ -96,6 +96,7 @@ fn converse(
     });
     let mut more: Vec<&dyn Elsewhere> =
         servers.iter().map(|server| server as &dyn Elsewhere).collect();
+    more.push(&services);
     more.extend(spawner.iter().map(|spawner| spawner as &dyn Elsewhere));
     let code = work.code(&more);
     more.extend(code.iter().map(|code| code as &dyn Elsewhere));

@@ -1,10 +1,12 @@
-//! Models as a program in a cage has them: over the loopback of its cage, where the model service of the host listens and
-//! adds the key. Nothing here has one.
+//! Models and other services as a program in a cage has them: over the loopback of its cage, where the model service of the
+//! host listens and adds keys. Nothing here has one.
 
 use std::net::{Ipv4Addr, TcpStream};
+use std::time::{Duration, Instant};
 
 use cage::with_causes;
-use callfs::{Asked, Speaks};
+use callfs::{Asked, AsksService, Speaks};
+use model::fetch::{Address, Fetch, fetch};
 use model::{BaseUrl, Cancel, Client, Delta, Endpoint, Pace, Protocol, Request, Retries, Waits};
 use plan::network::MODEL_PORT;
 
@@ -76,6 +78,41 @@ impl Speaks for Loopback {
     }
 }
 
+/// A service of the operator, at the same place.
+pub(crate) struct OfHost(Address);
+
+impl OfHost {
+    pub(crate) fn new(name: &str) -> Result<Self, String> {
+        let url = format!("http://127.0.0.1:{MODEL_PORT}/services/{name}");
+        Address::parse(&url).map(Self).map_err(|error| error.to_string())
+    }
+
+    fn fetch(&self, body: Option<&[u8]>, cancel: &Cancel) -> Result<Vec<u8>, String> {
+        reachable()?;
+        let method = if body.is_some() { "POST" } else { "GET" };
+        let until = Instant::now() + LONGEST;
+        let wanted =
+            Fetch { method, address: &self.0, fields: &[], key: None, body, most: MOST, until };
+        let fetched = fetch(&wanted, cancel).map_err(|error| with_causes(&error))?;
+        if fetched.status == 200 {
+            return Ok(fetched.body);
+        }
+        let said: Option<serde_json::Value> = serde_json::from_slice(&fetched.body).ok();
+        let said = said.as_ref().and_then(|said| said.pointer("/error/message")?.as_str());
+        Err(said.unwrap_or("the service does not answer").to_owned())
+    }
+}
+
+impl AsksService for OfHost {
+    fn doc(&self, cancel: &Cancel) -> Result<Vec<u8>, String> {
+        self.fetch(None, cancel)
+    }
+
+    fn ask(&self, question: Vec<u8>, cancel: &Cancel) -> Result<Vec<u8>, String> {
+        self.fetch(Some(&question), cancel)
+    }
+}
+
 /// A cage that has no model service is told so at once, and not after it was tried again and again.
 fn reachable() -> Result<(), String> {
     let connected = TcpStream::connect((Ipv4Addr::LOCALHOST, MODEL_PORT));
@@ -86,3 +123,6 @@ fn reachable() -> Result<(), String> {
         )
     })
 }
+
+const LONGEST: Duration = Duration::from_secs(600);
+const MOST: usize = 2 << 20;

@@ -20,8 +20,8 @@ pub fn agent(arguments: &AgentArguments, tell: &dyn Tell) -> Result<Finish, Fail
     let mut work = Work::begin(common, tell)?;
     let caged = work.cage(common.cage.session.as_deref(), tell)?;
     let begun = begin(arguments, common, &work, &caged)
-        .and_then(|begun| Ok((begun, work.servers(common, tell)?)));
-    let ((client, settings, story), servers) = match begun {
+        .and_then(|begun| Ok((begun, work.services(common)?, work.servers(common, tell)?)));
+    let ((client, settings, story), services, servers) = match begun {
         Ok(begun) => begun,
         Err(failure) => {
             end(caged, tell);
@@ -38,6 +38,7 @@ pub fn agent(arguments: &AgentArguments, tell: &dyn Tell) -> Result<Finish, Fail
     let mut more: Vec<&dyn Elsewhere> = servers
         .iter()
         .map(|server| server as &dyn Elsewhere)
+        .chain([&services as &dyn Elsewhere])
         .chain(spawner.iter().map(|spawner| spawner as &dyn Elsewhere))
         .collect();
     let code = work.code(&more);

@@ -26,6 +26,7 @@ struct Written {
     children: Option<u32>,
     code: Option<bool>,
     mcp: Option<Vec<String>>,
+    services: Option<Vec<String>>,
     cage: Option<String>,
     profile: Option<String>,
     ro: Option<Vec<PathBuf>>,
@@ -86,6 +87,7 @@ fn complete(arguments: &mut CommonArguments, text: &str, has_prompt: bool) -> Re
     }
     fill(&mut arguments.tools, written.tools);
     fill(&mut arguments.mcp, written.mcp);
+    fill(&mut arguments.services, written.services);
     if !has_prompt {
         arguments.kind = kind;
     }

@@ -19,6 +19,7 @@ use crate::Tell;
 use crate::arguments::CommonArguments;
 use crate::caged::{self, Caged};
 use crate::code::{CODE, Code};
+use crate::operator::tools::ServiceTools;
 use crate::provider::Provider;
 use crate::selection;
 use crate::server_tools::Server;
@@ -97,6 +98,8 @@ impl Work {
             .iter()
             .any(|tool| matches!(tool.needs(), tools::Needs::Write | tools::Needs::Run));
         let selection = selection::find(&arguments.cage, needs_write, provider.key_variable())?;
+        // This may begin the process anew: before it listens to signals.
+        crate::model_service::set_keys_aside(&selection.policy, &locations)?;
         for warning in tools::warnings(&selection.policy, &selection.place, &granted) {
             tell.warning(&warning.to_string());
         }
@@ -145,6 +148,11 @@ impl Work {
         self.servers.iter().map(of).collect()
     }
 
+    /// The operator's services that the agent gets, with their keys: nothing is forked any more.
+    pub(crate) fn services(&self, arguments: &CommonArguments) -> Result<ServiceTools, Failure> {
+        ServiceTools::of(&arguments.services, &self.locations)
+    }
+
     /// Where the person's own prompts are.
     pub(crate) fn own_prompts(&self) -> Option<PathBuf> {
         prompts_beside(&self.locations)
@@ -186,7 +194,8 @@ impl Work {
             .flat_map(|server| server.tools.iter().map(|tool| format!("{}__{tool}", server.name)));
         let spawn = (arguments.children.unwrap_or_default() > 0).then(|| SPAWN.to_owned());
         let code = self.engine.is_some().then(|| CODE.to_owned());
-        let more = servers.chain(spawn).chain(code);
+        let services = arguments.services.iter().cloned();
+        let more = servers.chain(services).chain(spawn).chain(code);
         let tools: Vec<String> = self.tools.iter().cloned().chain(more).collect();
         let place = &self.selection.surroundings.working_directory;
         let view = selection::view(&self.selection, place, &tools);

@@ -35,6 +35,20 @@ pub struct Upstreams {
     /// What a client has to send as its key, which means nothing elsewhere: for a listener that others than one cage
     /// reach, such as one on the host's loopback. Without it every client is served.
     pub token: Option<Key>,
+    /// What else is answered beside the models, at `/services/NAME`.
+    pub others: Option<Arc<dyn Others>>,
+}
+
+/// Services that are no models.
+pub trait Others: Send + Sync + std::fmt::Debug {
+    /// What one is for; none where these clients have no such service.
+    fn doc(&self, name: &str) -> Option<String>;
+
+    /// Asks one that [`Self::doc`] knows, and puts the call on record.
+    ///
+    /// # Errors
+    /// In words for the client.
+    fn ask(&self, name: &str, question: &[u8], stop: &Cancel) -> Result<Vec<u8>, String>;
 }
 
 /// What a service holds its clients to.

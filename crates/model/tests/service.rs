@@ -60,6 +60,7 @@ fn served_to(server: &ModelServer, bounds: Bounds, kept: Arc<Kept>, token: Optio
         anthropic: endpoint(Protocol::Anthropic),
         openai: endpoint(Protocol::Completions),
         token,
+        others: None,
     };
     let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
     Service::start(listener, upstreams, bounds, kept).expect("a service")

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use audit::UncagedReason;
+use policy::algebra::Refusals;
 use policy::text::Flags;
 use policy::{Cage, Ceiling, NetworkSettings, Place, Policy, RuleOrigin, capabilities};
 use profiles::agents::Agent;
@@ -28,7 +29,7 @@ pub enum Selected {
 }
 
 /// A policy that holds, and where.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Selection {
     /// The policy, with the caller's own rules.
     pub policy: Policy,
@@ -46,6 +47,16 @@ pub struct Selection {
     pub confined: Vec<Confined>,
     /// How the user's configuration has this machine reach the network.
     pub network: NetworkSettings,
+}
+
+impl Selection {
+    /// A cage for a child: the part of this one that rules describe, and all of it where they are silent.
+    ///
+    /// # Errors
+    /// If they ask for more than this cage has, with everything that is more.
+    pub fn narrow(&self, rules: &Flags) -> Result<Self, Refusals> {
+        Ok(Self { policy: self.policy.narrow_to(rules)?, ..self.clone() })
+    }
 }
 
 /// No cage: the operator's opt-out, which keeps the time limit alone.

@@ -1,5 +1,5 @@
 //! Workers that a worker starts: each is a child process with an empty environment, which narrows itself before it does
-//! anything, and ends when its input does. Lines are passed on unread; nothing here decides what a child may do.
+//! anything, and ends when its input does, with all that it has started. Lines are passed on unread; nothing here decides what a child may do.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -9,6 +9,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -22,7 +23,8 @@ pub(crate) struct Children {
 
 struct Running {
     process: Child,
-    input: ChildStdin,
+    /// Its end is that of the child, and of everything that it has started.
+    input: Option<ChildStdin>,
 }
 
 impl Children {
@@ -72,13 +74,14 @@ impl Children {
         let pipes = process.stdin.take().zip(process.stdout.take());
         let (mut input, lines) = pipes.ok_or(io::ErrorKind::BrokenPipe)?;
         writeln!(input, "{narrowing}")?;
-        Ok((Running { process, input }, lines))
+        Ok((Running { process, input: Some(input) }, lines))
     }
 
     /// Passes a line on. A child that is gone has been told of.
     pub(crate) fn pass(&mut self, child: u64, line: &str) {
-        if let Some(running) = self.running.get_mut(&child) {
-            let _gone = writeln!(running.input, "{line}").and_then(|()| running.input.flush());
+        let running = self.running.get_mut(&child);
+        if let Some(input) = running.and_then(|running| running.input.as_mut()) {
+            let _gone = writeln!(input, "{line}").and_then(|()| input.flush());
         }
     }
 
@@ -90,9 +93,14 @@ impl Children {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // What it has started ends by the end of its own pipes.
-        let _gone = self.process.kill();
-        let _reaped = self.process.wait();
+        drop(self.input.take());
+        let until = Instant::now() + LONGEST_END;
+        while matches!(self.process.try_wait(), Ok(None)) {
+            if Instant::now() >= until {
+                let _gone = self.process.kill();
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 }
 
@@ -121,5 +129,7 @@ fn tell(output: &Mutex<impl Write>, child: u64) -> io::Result<()> {
 }
 
 const MOST_CHILDREN: usize = 16;
+/// Longer than [`reaper`](crate::reaper) needs to end everything.
+const LONGEST_END: Duration = Duration::from_secs(5);
 /// All that a child's environment has of its parent's. V12
 const PASSED: [&str; 4] = ["PATH", "USER", "LANG", "TERM"];

@@ -1,6 +1,6 @@
-//! The process between `exec` and a command: what a command starts becomes its own child at the latest when it is
-//! orphaned, so it finds all of it. Ends everything when its input is closed, and ends as the command did. Reads
-//! nothing, and decides nothing.
+//! The process between `exec` and a command, and between a worker and a child of it: what is started becomes its own child at
+//! the latest when it is orphaned, so it finds all of it. Ends everything when its input is closed, and ends as the command
+//! did. Reads nothing, and decides nothing.
 
 use std::ffi::OsString;
 use std::os::fd::AsFd;
@@ -14,8 +14,17 @@ use rustix::process::{
     wait,
 };
 
+/// What a program may leave running, and whose the input is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// A command that has ended may leave others in the background. The input is ours, to end it by.
+    Running,
+    /// Everything ends with the program, whose input it is.
+    Nothing,
+}
+
 /// Runs a program until it ends, or standard input does.
-pub fn main(words: &[OsString]) -> ExitCode {
+pub fn main(words: &[OsString], left: Left) -> ExitCode {
     let Some((program, arguments)) = words.split_first() else {
         return ExitCode::from(CANNOT_START);
     };
@@ -23,7 +32,13 @@ pub fn main(words: &[OsString]) -> ExitCode {
         return ExitCode::from(CANNOT_START);
     }
     let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).process_group(0);
+    command.args(arguments).process_group(0);
+    // Of an input that is the program's only its end is looked for.
+    let (input, looked_for) = match left {
+        Left::Running => (Stdio::null(), PollFlags::IN),
+        Left::Nothing => (Stdio::inherit(), PollFlags::empty()),
+    };
+    command.stdin(input);
     let Ok(mut child) = command.spawn() else { return ExitCode::from(CANNOT_START) };
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let Some(ended) = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else {
@@ -34,7 +49,7 @@ pub fn main(words: &[OsString]) -> ExitCode {
     loop {
         let mut polled = [
             PollFd::from_borrowed_fd(ended.as_fd(), PollFlags::IN),
-            PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(stdin.as_fd(), looked_for),
         ];
         // Only a signal interrupts this.
         if poll(&mut polled, None).is_err() {
@@ -43,6 +58,9 @@ pub fn main(words: &[OsString]) -> ExitCode {
         let [of_child, of_input] = &polled;
         if !of_child.revents().is_empty() {
             let status = child.wait().ok();
+            if left == Left::Nothing {
+                end_all();
+            }
             let code = status.map(|status| {
                 status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default())
             });
@@ -58,7 +76,7 @@ pub fn main(words: &[OsString]) -> ExitCode {
 }
 
 /// Kills all children again and again: those of a child that is gone are ours.
-fn end_all() {
+pub fn end_all() {
     let until = Instant::now() + LONGEST;
     while Instant::now() < until {
         for child in children() {

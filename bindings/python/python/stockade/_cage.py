@@ -29,19 +29,33 @@ class Cage:
         _flags.flags(options)
         self.options = options
         self._spawned: List[Process[Any]] = []
+        self._children: List[Cage] = []
 
     def run(self, args: Command, **options: Any) -> Completed[Any]:
         """As `stockade.run`, with this cage's settings; what is given here counts instead of them."""
-        return run(args, **{**self.options, **options})
+        return run(args, **_flags.of_run(self.options, options))
 
     def spawn(self, args: Command, **options: Any) -> Process[Any]:
         """As `stockade.spawn`, with this cage's settings. The program ends with the `with` block."""
-        process: Process[Any] = spawn(args, **{**self.options, **options})
+        process: Process[Any] = spawn(args, **_flags.of_run(self.options, options))
         self._spawned = [other for other in self._spawned if other.poll() is None] + [process]
         return process
 
+    def narrow(self, **request: Unpack[CageOptions]) -> Cage:
+        """A child: a cage with the part of this one that the keywords name, and all of it where they say nothing.
+
+        ``cage.narrow(ro=["src"], net=False).spawn(["make"])``. More than this cage has is refused when the child
+        is run or spawned, by a `Refused` that names it. A child can be narrowed again. What it spawned ends with
+        this cage's block too.
+        """
+        child = Cage(**_flags.of_child(self.options, request))
+        self._children.append(child)
+        return child
+
     def close(self) -> None:
-        """Ends everything that was spawned and has not ended."""
+        """Ends everything that was spawned and has not ended, by children too."""
+        for child in self._children:
+            child.close()
         spawned, self._spawned = self._spawned, []
         for process in spawned:
             if process.poll() is None:

@@ -6,6 +6,7 @@ Values of variables never become part of a command line, which every user of the
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from datetime import timedelta
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
         cage: Optional[str]
         agent: Optional[str]
         backend: Optional[str]
+        narrow: Sequence[Mapping[str, Any]]
         quiet: bool
 
 
@@ -53,6 +55,12 @@ _OWN_VARIABLES = frozenset(
 
 _SET_BY_THE_CAGE = frozenset(["HOME", "LOGNAME", "PWD", "USER"])
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+
+_OF_PROGRAMS = frozenset(
+    "stdin stdout stderr shell executable cwd env bufsize start_new_session text universal_newlines encoding errors "
+    "input capture_output timeout check quiet".split()
+)
+"""What is about a program, and not about its cage."""
 
 _REPEATED_PATHS = ("ro", "rw", "hide")
 _WORDS = ("seccomp", "state", "session", "cage", "agent", "backend")
@@ -71,6 +79,7 @@ def flags(options: Mapping[str, Any]) -> List[str]:
         if value is not None:
             built.append(f"--{name}={value}")
     built += _limits(rest)
+    built += [f"--narrow={json.dumps(narrowing(request))}" for request in rest.pop("narrow", ())]
     project = rest.pop("project", None)
     if project is not None:
         built.append(f"--project={_path(project)}")
@@ -82,6 +91,47 @@ def flags(options: Mapping[str, Any]) -> List[str]:
         unknown = ", ".join(sorted(rest))
         raise TypeError(f"unknown keyword argument of a cage: {unknown}")
     return built
+
+
+def narrowing(options: Mapping[str, Any]) -> Dict[str, Any]:
+    """What a child asks of its cage, as rules. A name that is no part of a cage is a `TypeError`."""
+    rest = dict(options)
+    rules: Dict[str, Any] = {name: _paths(rest.pop(name)) for name in _REPEATED_PATHS if rest.get(name) is not None}
+    net = rest.pop("net", None)
+    if net is False:
+        rules["no_net"] = True
+    elif net is not None:
+        rules["net"] = _items(net)
+    for name in ("host_ports", "publish", "commands"):
+        value = rest.pop(name, None)
+        if value is not None:
+            rules[name] = _items(value)
+    for name in ("seccomp", "state", "memory", "pids", "cpus", "tmp_size", "home_size"):
+        value = rest.pop(name, None)
+        if value is not None:
+            rules[name] = value if name in ("pids", "cpus") else str(value)
+    time = rest.pop("time", None)
+    if time is not None:
+        rules["time"] = _duration(time)
+    if rest:
+        unknown = ", ".join(sorted(rest))
+        raise TypeError(f"a child cannot ask for this: {unknown}")
+    return rules
+
+
+def of_child(cage: Mapping[str, Any], options: Mapping[str, Any]) -> Dict[str, Any]:
+    """The options of a child of a cage with these."""
+    narrowing(options)
+    return {**cage, "narrow": [*cage.get("narrow", ()), dict(options)]}
+
+
+def of_run(cage: Mapping[str, Any], options: Mapping[str, Any]) -> Dict[str, Any]:
+    """The options of one run in a cage; what a child was not given cannot be given to its runs."""
+    if cage.get("narrow"):
+        more = sorted(set(options) - _OF_PROGRAMS)
+        if more:
+            raise TypeError(f"a child has a part of its cage: `narrow` it instead of giving {', '.join(more)}")
+    return {**cage, **options}
 
 
 def environment(given: Optional[Environment]) -> Tuple[List[str], Optional[Dict[str, str]]]:

@@ -185,19 +185,28 @@ class Cage:
         _flags.flags(options)
         self.options = options
         self._spawned: List[Process] = []
+        self._children: List[Cage] = []
 
     async def run(self, args: Command, **options: Any) -> Completed[Any]:
         """As `run`, with this cage's settings."""
-        return await run(args, **{**self.options, **options})
+        return await run(args, **_flags.of_run(self.options, options))
 
     async def spawn(self, args: Command, **options: Any) -> Process:
         """As `spawn`, with this cage's settings. The program ends with the `async with` block."""
-        process = await spawn(args, **{**self.options, **options})
+        process = await spawn(args, **_flags.of_run(self.options, options))
         self._spawned = [other for other in self._spawned if other.returncode is None] + [process]
         return process
 
+    def narrow(self, **request: Unpack[CageOptions]) -> Cage:
+        """As `stockade.Cage.narrow`."""
+        child = Cage(**_flags.of_child(self.options, request))
+        self._children.append(child)
+        return child
+
     async def close(self) -> None:
-        """Ends everything that was spawned and has not ended."""
+        """Ends everything that was spawned and has not ended, by children too."""
+        for child in self._children:
+            await child.close()
         spawned, self._spawned = self._spawned, []
         for process in spawned:
             process.kill()

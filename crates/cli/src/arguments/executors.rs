@@ -35,7 +35,7 @@ pub(super) const NOT_WITH_MANIFEST: &[&str] = &[
 
 /// Flags of `run` that would add to a sealed request, beside those.
 pub(super) const NOT_WITH_SEALED: &[&str] =
-    &["ro", "rw", "mount", "degraded_limits", "session", "no_sandbox", "backend"];
+    &["ro", "rw", "mount", "degraded_limits", "session", "no_sandbox", "backend", "narrow"];
 
 #[derive(Debug, Args)]
 pub(crate) struct WrapArguments {

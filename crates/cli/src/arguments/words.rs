@@ -67,4 +67,5 @@ impl State {
 }
 
 /// Flags of `run` whose meaning ends with a process at a terminal, or that the daemon's own user decides.
-pub(super) const NOT_DETACHED: [&str; 5] = ["no_sandbox", "sealed", "result_fd", "backend", "json"];
+pub(super) const NOT_DETACHED: [&str; 6] =
+    ["no_sandbox", "sealed", "result_fd", "backend", "json", "narrow"];

@@ -168,6 +168,51 @@ fn children_end_in_time_and_share_budgets() {
     assert!(server.requests().len() <= 8, "{}", server.requests().len());
 }
 
+/// V34, V37, T51, T53: a child that floods, one with the name of another place, a name that acts on a terminal, and more children
+/// than there may be come to nothing; their parent goes on, and nothing of them is left.
+#[test]
+fn hostile_children_come_to_nothing() {
+    if !testing::has("python3") {
+        return;
+    }
+    let place = Place::new();
+    let flood = "yes flood | head -c 50000000; for n in $(seq 100); do sleep 4343 > /dev/null 2>&1 & done; echo begun";
+    let child = |model: &str| json!({ "task": "x", "tools": ["exec"], "model": model });
+    let typed = |kind: &str| json!({ "task": "x", "tools": ["exec"], "agenttype": kind });
+    let many =
+        (0..70).map(|_| spawn(json!({ "task": "x", "tools": ["read"], "paths": ["/root/none"] })));
+    let steps = [
+        Step::Together(vec![
+            spawn(child("flood")),
+            spawn(child("spoof")),
+            spawn(typed("../../../../etc/passwd")),
+            spawn(typed("\u{1b}]0;spoof\u{7}")),
+        ]),
+        Step::Together(many.collect()),
+        run("sleep 1; cat /proc/[0-9]*/cmdline | tr '\\0' '\\n' | grep -c 434[3]; cat sum.py"),
+    ];
+    let named =
+        Step::Call { tool: "\u{1b}[2J\u{1b}]0;spoof\u{7}".to_owned(), arguments: json!({}) };
+    let of_models: &[(&str, &[Step], &str)] =
+        &[("flood", &[run(flood)], "flooded"), ("spoof", &[named], "\u{1b}[2Jdone\u{202e}")];
+    let server = ModelServer::start_models(&steps, "done", of_models);
+    let ended = place.agent(&server, &["--children", "1", "go"]);
+    assert_eq!(ended.code, 0, "{}\n{}", ended.stdout, ended.stderr);
+    let results = server.results_of("m");
+    let (first, many) = (&results[..4], &results[4..74]);
+    assert!(first[0].contains("flooded") && first[1].contains("done"), "{first:?}");
+    let [flooded] = &*server.results_of("flood") else { panic!("no results") };
+    assert!(flooded.len() < 100_000 && flooded.contains("results/exec-1.txt"), "{}", flooded.len());
+    for refused in &first[2..] {
+        assert!(refused.starts_with("error:") && !refused.contains("root:"), "{refused}");
+    }
+    assert!(many.iter().all(|result| result.starts_with("error:")), "{many:?}");
+    assert!(many[69].contains("64 children"), "{}", many[69]);
+    assert!(results[74].starts_with("0\n") && results[74].contains("def add"), "{}", results[74]);
+    let told = format!("{}{}", ended.stdout, ended.stderr);
+    assert!(!told.contains('\u{1b}') && !told.contains('\u{202e}'), "{told:?}");
+}
+
 /// Numbers without a pattern, the same at every run.
 struct Dice(u64);
 

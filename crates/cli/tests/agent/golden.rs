@@ -77,6 +77,7 @@ fn compare(name: &str, text: &str) {
     let place = std::env::var_os("CARGO_MANIFEST_DIR").unwrap();
     let path = Path::new(&place).join("tests/agent/golden").join(name);
     if std::env::var_os("STOCKADE_UPDATE_GOLDEN").is_some() {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, text).unwrap();
     }
     let committed = fs::read_to_string(&path).unwrap_or_default();

@@ -12,7 +12,9 @@ mod children;
 mod code;
 mod golden;
 mod mcp;
+mod mcp_packages;
 mod place;
+mod services;
 
 use std::fs;
 use std::io::Write as _;
@@ -89,7 +91,9 @@ fn the_key_is_nowhere() {
     // The expression does not have itself in it.
     let search = "grep -rlaE 'sk-tes[t]-of-the-key' /proc/[0-9]*/environ /proc/[0-9]*/cmdline /proc/[0-9]*/maps \
                   /home /tmp /scratch /run /etc /var $HOME . 2>/dev/null; env; cat /proc/self/mountinfo; \
-                  python3 -c \"import re,glob\nfor m in glob.glob('/proc/[0-9]*/mem'):\n  try:\n    maps=open(m[:-3]+'maps').read()\n  except OSError: continue\n  for l in maps.splitlines():\n    a,b=[int(x,16) for x in l.split()[0].split('-')]\n    try:\n      f=open(m,'rb'); f.seek(a); d=f.read(min(b-a,1<<24))\n    except (OSError,OverflowError,ValueError): continue\n    if re.search(b'sk-tes[t]-of-the-key', d): print('FOUND', m)\n\"; echo searched";
+                  python3 -c \"import re,glob\nfor m in glob.glob('/proc/[0-9]*/mem'):\n  try:\n    maps=open(m[:-3]+'maps').read()\n  except OSError: continue\n  for l in maps.splitlines():\n    a,b=[int(x,16) for x in l.split()[0].split('-')]\n    try:\n      f=open(m,'rb'); f.seek(a); d=f.read(min(b-a,1<<24))\n    except (OSError,OverflowError,ValueError): continue\n    if re.search(b'sk-tes[t]-of-the-key', d): print('FOUND', m)\n\"; \
+                  cd /tmp; ulimit -c unlimited; python3 -c 'import os; os.abort()'; sh -c 'kill -SEGV $$'; \
+                  grep -rlaE 'sk-tes[t]-of-the-key' /tmp | sed 's/^/FOUND /'; echo searched";
     let steps = [
         Step::Run(search.to_owned()),
         Step::Run("echo $STOCKADE_TEST_KEY; cat $HOME/key 2>&1".to_owned()),

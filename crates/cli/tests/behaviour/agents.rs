@@ -78,7 +78,7 @@ impl Task {
             Step::Run("python3 -B test_sum.py".to_owned()),
             Step::Run("cat ~/.ssh/id_rsa; cat \"$REAL_HOME\"/.ssh/id_rsa".to_owned()),
             Step::Run(format!("bash -c '{connect}'")),
-            Step::Run("env; cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n'; true".to_owned()),
+            Step::Run(SEARCH.to_owned()),
         ];
         let server = ModelServer::start(&steps, "The addition is mended.");
         let before = files_of(&place.home, &["project", ".local"]);
@@ -128,6 +128,11 @@ impl Task {
         }
     }
 }
+
+/// Prints the keys of these tests wherever a program of the agent finds them: in environments, command lines, files, and what a
+/// program that crashes leaves. The expression does not have itself in it.
+const SEARCH: &str = "env; cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n'; cd /tmp; ulimit -c unlimited; sh -c 'kill -SEGV $$'; \
+    grep -rhaoE 'sk-[a-z-]*of-the-tes[t]' /proc/[0-9]*/cmdline /proc/[0-9]*/maps /tmp /run /etc \"$HOME\" 2>/dev/null; true";
 
 /// Every file below a directory but for some names at its top.
 fn files_of(directory: &Path, without: &[&str]) -> BTreeMap<PathBuf, Vec<u8>> {

@@ -49,6 +49,8 @@ fn ends_with_its_time(place: &Place, words: &[&str], what: &str) {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert_eq!(lines.next().unwrap().unwrap(), "began", "{what}");
     let begun = Instant::now();
+    // Waiting for a program closes its input, and one that reads would come to its end.
+    let _input = child.stdin.take();
     let ended = Ended::of(child.wait_with_output().unwrap());
     ended.expect_code(124).says("time limit");
     let late = begun.elapsed().saturating_sub(Duration::from_secs(1));

@@ -52,6 +52,7 @@ mod streams;
 mod support;
 mod terminal;
 mod tour;
+mod trees;
 mod trust;
 mod uncaged;
 mod undated;

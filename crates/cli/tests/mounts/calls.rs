@@ -111,6 +111,72 @@ fn a_model_is_asked_through_files() {
     without.prints("error: there is no model service").prints("host_ports");
 }
 
+/// V25, V28, V40, T45: a cage asks the services that its policy names, and reaches no other; a service has its question as input
+/// alone, keeps to its time and its count, and is on record.
+#[test]
+fn services_of_the_operator_are_asked_through_files() {
+    if !can_mount() || !has("python3") {
+        return;
+    }
+    let place = Place::new();
+    let directory = place.home.join(".config/stockade");
+    std::fs::create_dir_all(&directory).unwrap();
+    let text = "[websearch]\ndoc = \"Looks for it.\"\ncommand = [\"sh\", \"-c\", \"echo found; cat; echo; echo $#; test -e /n || echo outside\"]\n\
+                [slow]\ncommand = [\"sh\", \"-c\", \"sleep 71 & sleep 71\"]\ntime = \"1s\"\n\
+                [once]\ncommand = [\"echo\", \"said\"]\ncalls = 1\n\
+                [secret]\ncommand = [\"echo\", \"treasure\"]\n";
+    std::fs::write(directory.join("services.toml"), text).unwrap();
+    let ask = "ask() { exec 3<> /n/$1/ask || return; printf %s \"$2\" >&3; cat <&3; exec 3>&-; }; ";
+    let direct = "import urllib.request as u; o = u.build_opener(u.ProxyHandler({}))\n\
+                  try: print(o.open('http://127.0.0.1:3129/services/secret', b'x').read())\n\
+                  except u.HTTPError as e: print('direct', e.code)";
+    let script = format!(
+        "{ask} ls /n | tr '\\n' ' '; cat /n/websearch/doc; ask websearch '$(id); x'; ask slow x; ask once a; ask once b; \
+         cat /n/websearch/ask; ls /n/secret 2>/dev/null && echo SECRET; python3 -c \"{direct}\"; \
+         for n in 1 2 3 4 5; do (ask websearch n$n > /tmp/r$n) & done; wait; cat /tmp/r* | grep -c '^n[1-5]$'"
+    );
+    let flags = ["--mount", "/n=services:websearch,slow,once", "--host-port", "model"];
+    let ended = shell(&mut place.stockade(), &flags, &script);
+    ended.expect_code(0).prints("once slow websearch ").prints("Looks for it.\n");
+    ended.prints("found\n$(id); x\n0\noutside\n").prints("error: the service took too long");
+    ended.prints("said\nerror: this cage has asked 1 times").prints("error: nothing was asked");
+    ended.prints("direct 404").prints("\n5\n");
+    for never in ["SECRET", "treasure"] {
+        assert!(!ended.stdout.contains(never), "{}", ended.stdout);
+    }
+    let records = place.records();
+    let calls = records.iter().filter(|record| record["event"] == "tool.call");
+    assert_eq!(calls.filter(|record| record["tool"] == "/n/websearch").count(), 6, "{records:?}");
+    let left = std::process::Command::new("pgrep").args(["-f", "sleep 7[1]"]).output().unwrap();
+    assert!(left.stdout.is_empty(), "{:?}", String::from_utf8_lossy(&left.stdout));
+    let unknown = ["--mount", "/n=services:nobody", "--host-port", "model"];
+    let unknown = shell(&mut place.stockade(), &unknown, "echo ran");
+    unknown.says("no service `nobody`").says("services.toml");
+    assert!(!unknown.stdout.contains("ran"), "{}", unknown.stdout);
+}
+
+/// What is useless or dangerous together is said where a cage is looked at.
+#[test]
+fn useless_and_dangerous_calls_are_said_by_check() {
+    if !can_mount() {
+        return;
+    }
+    let place = Place::new();
+    std::fs::create_dir_all(place.home.join(".ssh")).unwrap();
+    let ssh = place.home.join(".ssh");
+    let check = |flags: &[&str]| place.ask([&["check"], flags].concat());
+    let tools = ["--mount", "/tool=tools:edit,http,exec", "--mount", "/n=services:nobody"];
+    let useless = check(&[&tools[..], &["--ro", "."][..]].concat());
+    useless.says("`edit` can change nothing but memory").says("`http` can reach nothing");
+    useless.says("`/n`: no service can be asked").says("no service `nobody`");
+    let dangerous =
+        [&tools[..2], &["--ro", ssh.to_str().unwrap(), "--net", "**.example.org"][..]].concat();
+    check(&dangerous).says("can be read while `**.example.org` can be reached");
+    check(&["--mount", "/tool=tools:raed"]).says("there is no tool `raed`");
+    let sound = check(&["--mount", "/tool=tools:read", "--ro", "."]);
+    assert!(!sound.stderr.contains("`/tool`"), "{}", sound.stderr);
+}
+
 /// V29: the same tools over 9P, run in a cage that ends with the server.
 #[test]
 fn tools_are_served_over_9p() {

@@ -9,6 +9,7 @@ use rustix::io::Errno;
 use vfs::{Caller, FileSystem, OpenFile};
 
 use super::jobs::Jobs;
+use crate::processor::Allowance;
 use crate::streams::Stream;
 use crate::world::{Around, CallsTools, World};
 
@@ -25,6 +26,8 @@ pub(super) struct Host {
     /// With what it ends when nothing is left.
     pub(super) status: Cell<i32>,
     pub(super) jobs: Jobs,
+    /// How long it may compute from its beginning on.
+    pub(super) allowance: Allowance,
 }
 
 /// What a number stands for.
@@ -35,6 +38,7 @@ pub(super) enum Opened {
 
 impl Host {
     pub(super) fn new(world: World) -> Self {
+        let allowance = Allowance::of(world.limits.max_cpu);
         Self {
             files: world.files.clone(),
             caller: world.caller.clone(),
@@ -46,6 +50,7 @@ impl Host {
             exit: Cell::new(None),
             status: Cell::new(0),
             jobs: Jobs::default(),
+            allowance,
         }
     }
 

@@ -21,13 +21,14 @@ fn completed(words: &[&str], text: &str, has_prompt: bool) -> Result<CommonArgum
 #[test]
 fn flags_come_before_a_type() {
     let text = "type = \"explore\"\nmodel = \"small\"\nsteps = 7\ntime = \"2m\"\nchildren = 2\ncode = true\nro = [\"/docs\"]\n\
-                net = [\"example.com:443\"]\nprofile = \"node\"\nmcp = [\"git\"]\n";
+                net = [\"example.com:443\"]\nprofile = \"node\"\nmcp = [\"git\"]\nservices = [\"websearch\"]\n";
     let own = completed(&[], text, false).unwrap();
     assert_eq!((own.kind.as_str(), own.model.as_deref()), ("explore", Some("small")));
     assert_eq!((own.steps, own.children, own.code), (Some(7), Some(2), true));
     assert_eq!(own.time.unwrap().as_secs(), 120);
     assert!(!own.tools.contains(&"edit".to_owned()) && own.tools.contains(&"read".to_owned()));
     assert_eq!((own.cage.profile.as_deref(), own.mcp.len()), (Some("node"), 1));
+    assert_eq!(own.services, ["websearch"]);
     let flags =
         ["--steps", "3", "--model", "large", "--tools", "edit", "--cage", "c", "--ro", "/x"];
     let flagged = completed(&flags, text, true).unwrap();

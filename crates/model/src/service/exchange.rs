@@ -130,6 +130,9 @@ fn pass_on(
             "this is not the key that the client was given".to_owned(),
         ));
     }
+    if let Some(name) = head.target.strip_prefix(SERVICES) {
+        return ask_other(stream, &head.method, name, body, shared);
+    }
     let route = route(&shared.upstreams, head).map_err(|no| match no {
         NoRoute::Unknown => {
             (404, "not_found_error", "the model service has nothing there".to_owned())
@@ -176,6 +179,30 @@ fn pass_on(
     };
     let passed = relay.run(stream, head, &route, body);
     relay.end(&begun, passed)
+}
+
+/// What is no model: `GET` says what it is for, `POST` asks.
+fn ask_other(
+    stream: &mut TcpStream,
+    method: &str,
+    name: &str,
+    body: &[u8],
+    shared: &Shared,
+) -> Result<(), Refused> {
+    let nothing = || (404, "not_found_error", "this cage has no such service".to_owned());
+    let others = shared.upstreams.others.as_deref().ok_or_else(nothing)?;
+    let doc = others.doc(name).ok_or_else(nothing)?;
+    let text = match method {
+        "GET" => doc.into_bytes(),
+        "POST" => others.ask(name, body, &shared.stop).map_err(|why| (502, "api_error", why))?,
+        _ => return Err(nothing()),
+    };
+    let head = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+        text.len()
+    );
+    let _gone = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&text));
+    Ok(())
 }
 
 /// A call under way.
@@ -369,6 +396,7 @@ fn hexadecimal(bytes: impl AsRef<[u8]>) -> String {
     bytes.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+const SERVICES: &str = "/services/";
 const CLIENT_TIME: Duration = Duration::from_secs(60);
 const MOST_REQUEST: usize = 32 << 20;
 const MOST_TEXT: usize = 1 << 20;

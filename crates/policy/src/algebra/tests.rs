@@ -7,6 +7,8 @@ use plan::{Access, GuestPath, HostPath, MountedFrom, RemoteStore};
 use proptest::collection::{btree_map, btree_set, vec};
 use proptest::option;
 use proptest::prelude::*;
+use proptest::strategy::ValueTree as _;
+use proptest::test_runner::TestRunner;
 
 use super::{RefusalKind, is_within};
 use crate::net::{Destination, Name};
@@ -356,6 +358,101 @@ proptest! {
             prop_assert!(is_within(&less, &more.unwrap()).is_ok());
         }
     }
+}
+
+/// A request for a child: some parts are its own, the others what its parent has.
+fn request_of(parent: &Policy, own: Policy, parts: u8) -> Policy {
+    let mut asked = parent.clone();
+    let is_own = |part: u8| parts & (1 << part) != 0;
+    if is_own(0) {
+        asked.fs = own.fs;
+    }
+    if is_own(1) {
+        asked.net = own.net;
+    }
+    if is_own(2) {
+        asked.commands = own.commands;
+    }
+    if is_own(3) {
+        asked.env = own.env;
+    }
+    if is_own(4) {
+        asked.limits = own.limits;
+    }
+    if is_own(5) {
+        asked.mounts = own.mounts;
+    }
+    if is_own(6) {
+        (asked.seccomp, asked.state, asked.home) = (own.seccomp, own.state, own.home);
+    }
+    asked
+}
+
+/// Whether a child's commands, variables and limits are its parent's, by the definition.
+fn has_no_more(child: &Policy, parent: &Policy) -> bool {
+    let starts = |policy: &Policy, name: &str| match &policy.commands {
+        Commands::Base => true,
+        Commands::None => false,
+        Commands::Listed(names) => names.contains(name),
+    };
+    let of_commands =
+        ["cat", "ls", "git", "id"].iter().all(|name| starts(parent, name) >= starts(child, name));
+    let of_variables = child.env.keys().all(|name| parent.env.contains_key(name));
+    fn within<T: PartialOrd>(child: Option<T>, parent: Option<T>) -> bool {
+        parent.is_none_or(|most| child.is_some_and(|own| own <= most))
+    }
+    let (own, most) = (&child.limits, &parent.limits);
+    of_commands
+        && of_variables
+        && within(own.memory_mb, most.memory_mb)
+        && within(own.pids, most.pids)
+        && within(own.cpu_millis, most.cpu_millis)
+        && within(own.walltime_sec, most.walltime_sec)
+        && within(own.tmp_mb, most.tmp_mb)
+}
+
+/// V34, V35, T51: 10,000 trees of children, three levels deep: nobody has more than anybody above.
+#[test]
+fn nobody_has_more_than_those_above_in_any_tree() {
+    let mut runner = TestRunner::deterministic();
+    let mut some = |count: usize| {
+        let one = |_| policy().new_tree(&mut runner).unwrap().current();
+        (0..count).map(one).collect::<Vec<_>>()
+    };
+    let pool = some(500);
+    let probes = ["/", "/a", "/a/b", "/ab", "/b/a/ab", "/a/a/a/a"];
+    let probes = probes.map(|path| HostPath::new(path).unwrap());
+    let mut random = 0x2545_F491_4F6C_DD1D_u64;
+    let mut roll = |sides: usize| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        usize::try_from(random % sides as u64).unwrap()
+    };
+    let mut given = 0;
+    for _ in 0..10_000 {
+        let mut above = vec![pool[roll(pool.len())].clone()];
+        for _ in 0..3 {
+            let parent = above.last().unwrap();
+            let parts = u8::try_from(roll(128) & roll(128)).unwrap();
+            let request = request_of(parent, pool[roll(pool.len())].clone(), parts);
+            let Ok(child) = parent.narrow(&request) else { continue };
+            given += 1;
+            let port = [22, 80, 443, 8080][roll(4)];
+            for parent in &above {
+                assert!(is_within(&child, parent).is_ok(), "{child:?} of {parent:?}");
+                assert!(has_no_more(&child, parent), "{child:?} of {parent:?}");
+                for probe in &probes {
+                    assert!(oracle(&child, probe).0 <= oracle(parent, probe).0, "{probe}");
+                }
+                for host in HOSTS {
+                    assert!(reaches(&child.net, host, port) <= reaches(&parent.net, host, port));
+                }
+            }
+            above.push(child);
+        }
+    }
+    assert!(given > 10_000, "{given}");
 }
 
 fn fs(rules: &[(FsAccess, &str)]) -> Policy {

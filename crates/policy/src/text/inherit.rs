@@ -16,7 +16,7 @@ use super::diagnostic::{Code, Diagnostic, Span};
 use super::document::unknown_cage;
 use crate::algebra::{Refusal, RefusalKind};
 use crate::shown::shown;
-use crate::{Cage, FsAccess, Limits, Policy, RuleOrigin};
+use crate::{Cage, FsAccess, Policy, RuleOrigin};
 
 /// A cage as it stands in the text.
 pub(super) struct WrittenCage {
@@ -133,7 +133,7 @@ impl<'a> Completer<'a> {
                 return None;
             }
         };
-        match holder.narrow(&request(&cage.name, written, holder)) {
+        match holder.narrow(&written.rules.clone().asked_of(&cage.name, holder)) {
             Ok(policy) => Some(policy),
             Err(refusals) => {
                 for refusal in &refusals {
@@ -157,16 +157,6 @@ fn with_defaults(name: &str, own: &Written, defaults: &Written) -> Policy {
     defaults.rules.join(&mut policy);
     own.rules.join(&mut policy);
     policy
-}
-
-/// What an extending cage asks of the one that it extends: its own words, and the holder's where
-/// it is silent. The holder's limits, what it denies and why stay with it by themselves.
-fn request(name: &str, own: &Written, holder: &Policy) -> Policy {
-    let mut asked = Policy { name: name.to_owned(), limits: Limits::default(), ..holder.clone() };
-    asked.net.deny.clear();
-    asked.net.reasons.clear();
-    own.rules.clone().replace(&mut asked);
-    asked
 }
 
 fn report_only_hides(decoder: &mut Decoder<'_>, written: &Written, policy: &Policy) {

@@ -8,12 +8,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::algebra::Refusals;
 use crate::net::Destination;
 use plan::GuestPath;
 
 use crate::{
-    Commands, EnvironmentRule, FsRule, Home, Limits, Mount, Network, Policy, RuleOrigin, Seccomp,
-    State,
+    Commands, EnvironmentRule, FsAccess, FsRule, Home, Limits, Mount, Network, Policy, RuleOrigin,
+    Seccomp, State,
 };
 
 /// Rules of one writer, each present or not. What is not written is decided by what they are joined
@@ -83,6 +84,20 @@ impl Rules {
         replace(&mut policy.net.publish, publish);
     }
 
+    /// What these rules ask of a holder: their own words, and the holder's where they are silent. The holder's
+    /// limits, what it denies and why stay with it by themselves.
+    pub(super) fn asked_of(self, name: &str, holder: &Policy) -> Policy {
+        let mut asked =
+            Policy { name: name.to_owned(), limits: Limits::default(), ..holder.clone() };
+        asked.net.deny.clear();
+        asked.net.reasons.clear();
+        if self.net.disconnect {
+            asked.net.disconnect();
+        }
+        self.replace(&mut asked);
+        asked
+    }
+
     fn replace_words(&self, policy: &mut Policy) {
         replace(&mut policy.commands, self.commands.clone());
         replace(&mut policy.state, self.state);
@@ -121,6 +136,28 @@ impl Rules {
 }
 
 impl Policy {
+    /// The part of this policy that rules describe, and all of it where they are silent. Rules that only hide take from
+    /// all paths.
+    ///
+    /// # Errors
+    /// If they ask for more, with everything that is more.
+    pub fn narrow_to(&self, rules: &Rules) -> Result<Self, Refusals> {
+        let mut rules = rules.clone();
+        // A list without an entry says nothing; only `no_net` takes all hosts away.
+        rules.fs = rules.fs.filter(|list| !list.is_empty());
+        rules.mounts = rules.mounts.filter(|list| !list.is_empty());
+        rules.env = rules.env.filter(|list| !list.is_empty());
+        rules.net.allow = rules.net.allow.filter(|list| !list.is_empty());
+        rules.net.host_ports = rules.net.host_ports.filter(|list| !list.is_empty());
+        rules.net.publish = rules.net.publish.filter(|list| !list.is_empty());
+        if let Some(fs) = &mut rules.fs
+            && fs.iter().all(|rule| rule.access == FsAccess::Hide)
+        {
+            fs.extend(self.fs.iter().cloned());
+        }
+        self.narrow(&rules.asked_of(&self.name, self))
+    }
+
     /// This policy as the user wants it for one run: the user's rules joined with it, and a port that
     /// they name leads in their direction alone. See the module's documentation for who may call this.
     pub fn with_user_flags(&self, flags: &Rules) -> Self {

@@ -204,3 +204,36 @@ fn a_request_has_the_rules_of_the_flags() {
         assert!(refused.starts_with(message), "{refused}");
     }
 }
+
+/// V34, T51: rules that narrow take away; what is more is refused by name, and nothing is given back.
+#[test]
+fn rules_narrow_a_policy_to_what_they_describe() {
+    let document = project(
+        "version = 1\n[cage.x]\nfs = [{ rw = \".\" }, { hide = \"a/s\" }]\nnet.allow = [\"example.com:443\"]\nenv = [\"LANG\"]",
+    )
+    .unwrap();
+    let holder = policy(&document, "x");
+    let of = |holder: &Policy, given: &[(&str, &str)]| {
+        holder.narrow_to(&flags(given).unwrap()).map_err(|refusals| refusals.to_string())
+    };
+    assert_eq!(of(&holder, &[]), Ok(holder.clone()));
+    let less = of(&holder, &[("ro", "/home/u/project/a"), ("memory", "64M")]).unwrap();
+    assert_eq!(rules(&less), ["ro /home/u/project/a", "hide /home/u/project/a/s"]);
+    assert!(less.limits.memory_mb == Some(64) && less.net == holder.net && less.env == holder.env);
+    let hidden = of(&less, &[("hide", "/home/u/project/a/b")]).unwrap();
+    assert!(rules(&hidden).contains(&"ro /home/u/project/a".to_owned()), "{:?}", rules(&hidden));
+    let alone =
+        less.narrow_to(&read(&WrittenRules { no_net: true, ..WrittenRules::default() }).unwrap());
+    let alone = alone.unwrap();
+    assert!(alone.net.asks_for_nothing());
+    for (holder, more, named) in [
+        (&less, ("rw", "/home/u/project/a"), "/home/u/project/a"),
+        (&less, ("ro", "/home/u/project"), "/home/u/project"),
+        (&less, ("memory", "65M"), "memory"),
+        (&less, ("env", "TERM"), "TERM"),
+        (&alone, ("net", "example.com:443"), "example.com"),
+    ] {
+        let refused = of(holder, &[more]).unwrap_err();
+        assert!(refused.contains(named), "{refused}");
+    }
+}
