@@ -284,10 +284,13 @@ impl Run<'_> {
 
     /// Whether it was ended, by itself or by its time.
     fn check(&self) -> Result<(), End> {
-        match (self.host.exit.get(), self.spent.get()) {
-            (Some(status), _) => Err(End::Exited(status)),
-            (None, true) => Err(End::Reached(Limit::Cpu)),
-            (None, false) => Ok(()),
+        // A call of the host that is refused for the time may end a program before the engine has looked at the time itself.
+        match self.host.exit.get() {
+            Some(status) => Err(End::Exited(status)),
+            None if self.spent.get() || self.host.allowance.is_spent() => {
+                Err(End::Reached(Limit::Cpu))
+            }
+            None => Ok(()),
         }
     }
 
