@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // Nobody listens for what the gatekeeper is refused.
     let watched = vec![with_notify];
     // A watching filter is a profile's own, with the watched calls behind it.
-    let profiles: [(&str, &[&str], Vec<_>); 13] = [
+    let profiles: [(&str, &[&str], Vec<_>); 14] = [
         ("default", &["default"], both.clone()),
         ("relaxed", &["relaxed"], both),
         ("default_writes", &["default", "watch_writes"], watched.clone()),
@@ -40,7 +40,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("relaxed_lookups", &["relaxed", "watch_lookups"], watched),
         ("gatekeeper", &["gatekeeper"], vec![without_notify]),
         ("observer", &["observer"], vec![without_notify]),
-        ("offline", &["offline"], vec![without_notify]),
+        ("child", &["child"], vec![without_notify]),
+        ("offline_child", &["child", "offline"], vec![without_notify]),
         ("remote_server", &["file_server"], vec![without_notify]),
         ("store_server", &["file_server", "file_server_store"], vec![without_notify]),
         ("layer_server", &["file_server", "file_server_layers"], vec![without_notify]),

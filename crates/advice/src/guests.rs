@@ -80,6 +80,16 @@ pub fn started(
     Ok(Some(Started { words: guest.words, shown }))
 }
 
+/// What runs guests, beside the `stockade` that asks.
+///
+/// # Errors
+///
+/// If it is not there.
+pub fn engine() -> Result<PathBuf, Failure> {
+    let engine = guest::engine();
+    if engine.is_file() { Ok(engine) } else { Err(failed(GuestError::NoEngine(engine))) }
+}
+
 fn failed(error: GuestError) -> Failure {
     let kind = match &error {
         GuestError::NoEngine(_) => Kind::CannotBuild,

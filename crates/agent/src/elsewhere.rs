@@ -8,6 +8,7 @@ use model::{Cancel, ToolSpec};
 use serde_json::{Map, Value};
 
 use crate::hands::Ran;
+use crate::inner::{CallsTools, Dispatch};
 
 /// A set of tools that run elsewhere.
 pub trait Elsewhere: Sync {
@@ -15,19 +16,26 @@ pub trait Elsewhere: Sync {
     fn tools(&self) -> &[ToolSpec];
 
     /// Calls one of them. Ends soon after it is cancelled, and at the limit.
-    fn call(
-        &self,
-        tool: &str,
-        arguments: &Map<String, Value>,
-        limit: Duration,
-        cancel: &Cancel,
-        progress: &(dyn Fn(&str) + Sync),
-    ) -> Ran;
+    fn call(&self, tool: &str, arguments: &Map<String, Value>, during: &During<'_>) -> Ran;
+}
+
+/// What a call has beside its arguments.
+pub struct During<'a> {
+    /// The longest that it may take.
+    pub limit: Duration,
+    /// Cancelled when nobody wants it any more.
+    pub cancel: &'a Cancel,
+    /// Takes what can be shown meanwhile.
+    pub progress: &'a (dyn Fn(&str) + Sync),
+    /// Calls other tools of the same agent.
+    pub tools: &'a dyn CallsTools,
 }
 
 /// A call of one of them.
 pub(crate) struct Errand<'a> {
     pub(crate) place: usize,
+    /// Of the call.
+    pub(crate) number: u64,
     pub(crate) by: &'a dyn Elsewhere,
     pub(crate) tool: &'a str,
     pub(crate) arguments: &'a Map<String, Value>,
@@ -36,7 +44,7 @@ pub(crate) struct Errand<'a> {
 /// Runs all of them, a few at a time, in threads of the scope's caller. The results are in the order of the errands.
 pub(crate) fn run(
     errands: &[Errand<'_>],
-    limit: Duration,
+    dispatch: &Dispatch<'_>,
     cancel: &Cancel,
     progress: &(dyn Fn(usize, &str) + Sync),
 ) -> Vec<(usize, Ran)> {
@@ -47,12 +55,19 @@ pub(crate) fn run(
             scope.spawn(|| {
                 loop {
                     let errand = lock(&next).next();
-                    let Some(Errand { place, by, tool, arguments }) = errand else { return };
+                    let Some(Errand { place, number, by, tool, arguments }) = errand else {
+                        return;
+                    };
+                    let (progress, tools) =
+                        (|text: &str| progress(*place, text), dispatch.within(*number, tool));
                     let ran = match cancel.is_cancelled() {
                         true => Ran::failed("error: the person stopped this call"),
-                        false => by.call(tool, arguments, limit, cancel, &|text| {
-                            progress(*place, text);
-                        }),
+                        false => {
+                            let limit = dispatch.limit;
+                            let during =
+                                During { limit, cancel, progress: &progress, tools: &tools };
+                            by.call(tool, arguments, &during)
+                        }
                     };
                     lock(&done).push((*place, ran));
                 }

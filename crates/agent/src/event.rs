@@ -47,6 +47,9 @@ pub enum Event {
     Call {
         /// Counted from one.
         call: u64,
+        /// The call whose tool makes this one, where it is not the model that does.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        within: Option<u64>,
         /// The tool.
         tool: String,
         /// What it gets.
@@ -92,6 +95,22 @@ pub enum Event {
         /// What was spent.
         spent: Spent,
     },
+}
+
+/// Which call of a tool it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallId {
+    /// Counted from one.
+    pub number: u64,
+    /// The call whose tool makes it.
+    pub within: Option<u64>,
+}
+
+impl CallId {
+    /// Of a call that no tool makes.
+    pub const fn outermost(number: u64) -> Self {
+        Self { number, within: None }
+    }
 }
 
 /// How a task ended.
@@ -155,7 +174,7 @@ pub trait Watch: Sync {
     ///
     /// # Errors
     /// If it cannot be recorded.
-    fn calls(&self, call: u64, tool: &str, arguments: &[u8]) -> io::Result<()> {
+    fn calls(&self, call: CallId, tool: &str, arguments: &[u8]) -> io::Result<()> {
         let _ = (call, tool, arguments);
         Ok(())
     }

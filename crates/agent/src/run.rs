@@ -2,6 +2,8 @@
 //! the transcript before the next thing happens.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use model::{
@@ -13,8 +15,9 @@ use serde_json::{Map, json};
 use crate::budget::{Budgets, Purse, Spent};
 use crate::compact;
 use crate::elsewhere::{self, Elsewhere, Errand};
-use crate::event::{Event, Outcome, Watch};
+use crate::event::{CallId, Event, Outcome, Watch};
 use crate::hands::{Hands, Ran};
+use crate::inner::{self, Dispatch};
 use crate::stuck::{Advice, Stuck};
 use crate::transcript::{Line, Transcript, TranscriptError, shown};
 
@@ -60,7 +63,7 @@ pub struct Agent<'a> {
     /// Tokens of the conversation when the model last answered.
     context: u64,
     asked: u64,
-    called: u64,
+    called: AtomicU64,
 }
 
 impl<'a> Agent<'a> {
@@ -87,7 +90,7 @@ impl<'a> Agent<'a> {
             stuck: Stuck::default(),
             context: 0,
             asked: 0,
-            called: 0,
+            called: AtomicU64::new(0),
         }
     }
 
@@ -263,21 +266,17 @@ impl<'a> Agent<'a> {
 
     /// Runs the calls of one answer, and says what they came to.
     fn call(&mut self, calls: &[ToolCall]) -> Result<Advice, TranscriptError> {
-        let first = self.called + 1;
-        self.called += calls.len() as u64;
+        let first = self.called.fetch_add(calls.len() as u64, Ordering::Relaxed) + 1;
         let mut results: HashMap<usize, Ran> = HashMap::new();
         let mut runs: Vec<(usize, &str, &Map<String, serde_json::Value>)> = Vec::new();
         let mut errands: Vec<Errand<'_>> = Vec::new();
-        let elsewhere = self.elsewhere.clone();
+        let dispatch = self.dispatch();
         for (place, call) in calls.iter().enumerate() {
             let number = first + place as u64;
-            let arguments = shown(&call.arguments);
-            self.watch.saw(&Event::Call { call: number, tool: call.name.clone(), arguments });
             let text = serde_json::to_vec(&call.arguments).unwrap_or_default();
-            if let Err(error) = self.watch.calls(number, &call.name, &text) {
-                let why =
-                    format!("error: the call was not made, because it cannot be recorded: {error}");
-                results.insert(place, Ran::failed(why));
+            let (id, arguments) = (CallId::outermost(number), shown(&call.arguments));
+            if let Err(refused) = dispatch.begins(id, &call.name, arguments, &text) {
+                results.insert(place, refused);
                 continue;
             }
             match (&call.arguments, call.name.as_str()) {
@@ -291,25 +290,13 @@ impl<'a> Agent<'a> {
                         .unwrap_or_default();
                     results.insert(place, self.ask_person(question));
                 }
-                (Arguments::Object(arguments), tool) if has(&elsewhere, tool).is_some() => {
-                    let by = has(&elsewhere, tool);
-                    errands.extend(by.map(|by| Errand { place, by, tool, arguments }));
-                }
-                (Arguments::Object(_), name)
-                    if !self.hands.tools().iter().any(|known| known == name) =>
-                {
-                    let others = elsewhere.iter().flat_map(|more| more.tools());
-                    let known: Vec<&str> = (self.hands.tools().iter().map(String::as_str))
-                        .chain(others.map(|tool| tool.name.as_str()))
-                        .collect();
-                    let known = known.join(", ");
-                    let name: String = name.chars().take(60).collect();
-                    results.insert(
-                        place,
-                        Ran::failed(format!("error: there is no tool `{name}`; there are {known}")),
-                    );
-                }
-                (Arguments::Object(arguments), name) => runs.push((place, name, arguments)),
+                (Arguments::Object(arguments), tool) => match dispatch.elsewhere(tool) {
+                    Some(by) => errands.push(Errand { place, number, by, tool, arguments }),
+                    None if dispatch.is_of_hands(tool) => runs.push((place, tool, arguments)),
+                    None => {
+                        results.insert(place, dispatch.unknown(tool));
+                    }
+                },
             }
         }
         let watch = self.watch;
@@ -321,14 +308,29 @@ impl<'a> Agent<'a> {
             watch.saw(&Event::Progress { call, text });
         };
         let (ran, came) = std::thread::scope(|scope| {
-            let others = scope.spawn(|| elsewhere::run(&errands, limit, cancel, &shows));
+            let others = scope.spawn(|| elsewhere::run(&errands, &dispatch, cancel, &shows));
             let ran = hands.run(&wanted, limit, cancel, &mut |run, text| {
                 shows(places.get(run).copied().unwrap_or_default(), text);
             });
             (ran, others.join().unwrap_or_default())
         });
         results.extend(places.iter().copied().zip(ran).chain(came));
+        let lines = dispatch.lines.into_inner().unwrap_or_else(PoisonError::into_inner);
+        for line in &lines {
+            self.transcript.add(line)?;
+        }
         self.results(calls, first, results)
+    }
+
+    fn dispatch(&self) -> Dispatch<'_> {
+        Dispatch {
+            hands: self.hands,
+            elsewhere: &self.elsewhere,
+            watch: self.watch,
+            limit: self.settings.call_time,
+            called: &self.called,
+            lines: Mutex::default(),
+        }
     }
 
     fn results(
@@ -344,12 +346,7 @@ impl<'a> Agent<'a> {
                 .remove(&place)
                 .unwrap_or_else(|| Ran::failed("error: the call was not made"));
             let number = first + place as u64;
-            self.watch.called(number, ran.text.as_bytes(), ran.is_error);
-            self.watch.saw(&Event::Result {
-                call: number,
-                text: ran.text.clone(),
-                is_error: ran.is_error,
-            });
+            inner::ended(self.watch, number, &ran);
             asked.push_str(&format!("{} {:?}\n", call.name, call.arguments));
             came.push_str(&ran.text);
             content.push(Content::Result(ToolResult {
@@ -403,12 +400,6 @@ impl<'a> Agent<'a> {
         self.hands.forget();
         Ok(())
     }
-}
-
-/// Who has a tool.
-fn has<'a>(elsewhere: &[&'a dyn Elsewhere], tool: &str) -> Option<&'a dyn Elsewhere> {
-    let is_there = |more: &&&dyn Elsewhere| more.tools().iter().any(|known| known.name == tool);
-    elsewhere.iter().find(is_there).copied()
 }
 
 fn event_of(delta: Delta, is_shown: bool) -> Option<Event> {

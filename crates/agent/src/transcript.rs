@@ -35,6 +35,21 @@ pub enum Line {
         /// The turn.
         message: Message,
     },
+    /// A tool has called another, before the turn with its own result.
+    Called {
+        /// Of the call.
+        call: u64,
+        /// The call whose tool made it.
+        within: u64,
+        /// The other tool.
+        tool: String,
+        /// What it got.
+        arguments: serde_json::Map<String, serde_json::Value>,
+        /// What it came to.
+        text: String,
+        /// Whether it failed.
+        is_error: bool,
+    },
     /// What was spent so far.
     Spent {
         /// All of it.
@@ -182,7 +197,7 @@ fn read(file: &mut File, path: &Path) -> Result<(Told, u64), TranscriptError> {
             Line::Said { message } => told.messages.push(message),
             Line::Spent { spent } => told.spent = spent,
             Line::Compacted { messages } => told.messages = messages,
-            Line::Ended { .. } => {}
+            Line::Called { .. } | Line::Ended { .. } => {}
         }
     }
     complete(&mut told.messages);

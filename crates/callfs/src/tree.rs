@@ -80,7 +80,7 @@ impl Joined {
         let place = number >> BITS;
         let index = usize::try_from(place.checked_sub(1)?).ok()?;
         let (_, tree) = self.0.get(index)?;
-        Some((place, &**tree, number & (1 << BITS) - 1))
+        Some((place, &**tree, number & ((1 << BITS) - 1)))
     }
 }
 
@@ -95,15 +95,15 @@ impl Tree for Joined {
     fn child(&self, directory: u64, name: &[u8]) -> Option<u64> {
         if directory == ROOT {
             let place = self.0.iter().position(|(known, _)| known.as_bytes() == name)?;
-            return Some((place as u64 + 1) << BITS | ROOT);
+            return Some(((place as u64 + 1) << BITS) | ROOT);
         }
         let (place, tree, inner) = self.of(directory)?;
-        tree.child(inner, name).map(|child| place << BITS | child)
+        tree.child(inner, name).map(|child| (place << BITS) | child)
     }
 
     fn parent(&self, directory: u64) -> u64 {
         match self.of(directory) {
-            Some((place, tree, inner)) if inner != ROOT => place << BITS | tree.parent(inner),
+            Some((place, tree, inner)) if inner != ROOT => (place << BITS) | tree.parent(inner),
             _ => ROOT,
         }
     }
@@ -111,7 +111,7 @@ impl Tree for Joined {
     fn names(&self, directory: u64) -> Vec<(String, u64)> {
         if directory == ROOT {
             let named = |(place, (name, _)): (usize, &(String, _))| {
-                (name.clone(), (place as u64 + 1) << BITS | ROOT)
+                (name.clone(), ((place as u64 + 1) << BITS) | ROOT)
             };
             return self.0.iter().enumerate().map(named).collect();
         }

@@ -1,6 +1,8 @@
 //! `stockade agent`, `repl` and `mcp`: exit codes and messages around what `harness` does.
 
-use harness::{AgentArguments, Finish, McpArguments, ReplArguments, Tell, ToolArguments};
+use harness::{
+    AgentArguments, Finish, McpArguments, ReplArguments, SpawnArguments, Tell, ToolArguments,
+};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -24,6 +26,10 @@ pub(crate) fn mcp(arguments: &McpArguments, messages: Messages) -> Result<Exit, 
 /// The tools themselves, in a cage.
 pub(crate) fn tool(arguments: &ToolArguments) -> Result<Exit, Failure> {
     Ok(exit(harness::tool(arguments)?))
+}
+
+pub(crate) fn spawn(arguments: &SpawnArguments) -> Result<Exit, Failure> {
+    Ok(Exit::Program(harness::spawn(arguments)?))
 }
 
 fn exit(finish: Finish) -> Exit {

@@ -104,7 +104,7 @@ enum CommandAlone {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a program in a cage
+    /// Run a program in a cage; `stockade js FILE` and `stockade wasm FILE` run one as a guest
     #[command(after_long_help = EXIT_CODES)]
     Run(Box<RunArguments>),
     /// Let a model do a task with tools in a cage, on a copy of the project that you review

@@ -107,7 +107,7 @@ fn main() -> ExitCode {
         Command::Agent(arguments) => agent::agent(&arguments, messages),
         Command::Repl(arguments) => agent::repl(&arguments, messages),
         Command::Mcp(arguments) => agent::mcp(&arguments, messages),
-        Command::Spawn(arguments) => Err(harness::spawn(&arguments).into()),
+        Command::Spawn(arguments) => agent::spawn(&arguments),
         Command::Tool(arguments) => agent::tool(&arguments),
         Command::Check(arguments) => check::check(*arguments, messages),
         Command::Why(arguments) => why::why(*arguments, messages),

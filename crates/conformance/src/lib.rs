@@ -27,4 +27,4 @@ pub mod through;
 
 pub use guest::Guest;
 pub use kernel::{Kernel, World};
-pub use operation::{Answer, Call, Operation, Outcome, System, everything};
+pub use operation::{Answer, Call, Operation, Outcome, SLOTS, Stat, System, everything};

@@ -139,6 +139,7 @@ pub fn copy(
     if named.kind == Kind::Directory && !wishes.recursive {
         return Err(FilesError::Directory { tree: from.title().to_owned(), path: text(&source) });
     }
+    to.make_place(&target)?;
     let mut copied = Copied::default();
     let mut left = vec![Step { from: source.clone(), to: target, depth: 0 }];
     while let Some(step) = left.pop() {

@@ -9,7 +9,7 @@ use vfs::{At, Attributes, Batch, Done, Follow, Kind, New, OpenFile, OpenFlags, R
 use crate::copy::Existing;
 use crate::entry::{Entry, word};
 use crate::error::FilesError;
-use crate::tree::{Tree, text};
+use crate::tree::{Tree, is_within, text};
 
 impl Tree {
     /// What a path leads to; of a link the link itself.
@@ -114,6 +114,7 @@ impl Tree {
         existing: Existing,
     ) -> Result<u64, FilesError> {
         let path = self.whole(path)?;
+        self.make_place(&path)?;
         let (file, is_new) = self.create(&path, 0o644, existing)?;
         let written = (|| {
             let mut buffer = vec![0; BUFFER];
@@ -160,9 +161,10 @@ impl Tree {
     pub fn remove(&self, path: &[u8], recursive: bool) -> Result<(), FilesError> {
         let path = self.whole(path)?;
         let caller = self.caller(&path);
-        if self.parts.iter().any(|part| trimmed(&part.at) == trimmed(&path)) {
+        let named = without_detours(&path);
+        if self.parts.iter().any(|part| is_within(trimmed(&part.at), &named)) {
             let message = format!(
-                "`{}` is where {} begins, and stays: name what is in it",
+                "`{}` is where {} begins, or lies around that, and stays: name what is in it",
                 text(&path),
                 self.title
             );
@@ -283,6 +285,18 @@ impl Tree {
         Ok(())
     }
 
+    /// Makes the directories above a path where that is a server's, whose objects have no directories to be missing.
+    pub(crate) fn make_place(&self, path: &[u8]) -> Result<(), FilesError> {
+        let end = path.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
+        match path.get(..end) {
+            Some(above) if self.is_asked_by_others() && !above.is_empty() => {
+                let made = self.files.make_directories(&self.caller(above), above);
+                made.map_err(self.failed("make", above))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Removes what was begun and did not come to its end.
     pub(crate) fn take_back(&self, path: &[u8]) {
         let _left = self.files.remove(&self.caller(path), At::Root, path, Removal::File);
@@ -301,6 +315,19 @@ impl Tree {
         let target = (found.kind == Kind::Link).then(|| self.target(path)).transpose()?;
         Ok(Entry::new(name, found, target))
     }
+}
+
+/// The path in its shortest form, by its words alone.
+fn without_detours(path: &[u8]) -> Vec<u8> {
+    let mut words: Vec<&[u8]> = Vec::new();
+    for word in path.split(|byte| *byte == b'/') {
+        match word {
+            b"" | b"." => {}
+            b".." => drop(words.pop()),
+            word => words.push(word),
+        }
+    }
+    words.iter().flat_map(|word| [&b"/"[..], word]).flatten().copied().collect()
 }
 
 fn trimmed(path: &[u8]) -> &[u8] {

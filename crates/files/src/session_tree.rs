@@ -76,7 +76,7 @@ pub(crate) fn open(
         parts,
         start,
         session: Some((id.as_str().to_owned(), processes)),
-        kept: Kept::Areas(held),
+        kept: Kept::Areas { _held: held },
     })
 }
 

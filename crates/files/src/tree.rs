@@ -60,8 +60,10 @@ pub(crate) enum State {
 #[derive(Debug)]
 pub(crate) enum Kept {
     Nothing,
-    /// Views that are held.
-    Areas(Vec<Area>),
+    /// Views that are held: nobody else has them as long as this lives.
+    Areas {
+        _held: Vec<Area>,
+    },
     Store(Arc<Store>),
     Remote(Arc<Remote>),
 }
@@ -119,7 +121,7 @@ impl Tree {
         match &self.kept {
             Kept::Store(store) => store.sync_all().map_err(self.failed("write", b"/")),
             // Each file was there when it was closed.
-            Kept::Remote(_) | Kept::Nothing | Kept::Areas(_) => Ok(()),
+            Kept::Remote(_) | Kept::Nothing | Kept::Areas { .. } => Ok(()),
         }
     }
 
@@ -193,7 +195,7 @@ impl Tree {
                 _ => {
                     let fault = match &self.kept {
                         Kept::Remote(remote) => remote.faults().pop().map(|fault| fault.text),
-                        Kept::Nothing | Kept::Areas(_) | Kept::Store(_) => None,
+                        Kept::Nothing | Kept::Areas { .. } | Kept::Store(_) => None,
                     };
                     FilesError::Failed { action, tree, path: shown_path, source, fault }
                 }

@@ -72,7 +72,10 @@ impl Source {
                 let upper = (!upper.as_os_str().is_empty()).then(|| upper.clone());
                 Ok(Self::Overlay { lowers: lowers.to_vec(), upper })
             }
-            (b"overlay", _) => Err(missing("upper layer")),
+            (b"overlay", [lower]) if !lower.as_os_str().is_empty() => {
+                Ok(Self::Overlay { lowers: vec![lower.clone()], upper: None })
+            }
+            (b"overlay", _) => Err(missing("lower layer")),
             _ => Err(unknown()),
         }
     }

@@ -13,7 +13,6 @@ use rquickjs::{
 };
 
 use crate::limits::{GuestLimits, Limit};
-use crate::processor::Allowance;
 use crate::world::{End, World};
 
 mod answer;
@@ -67,11 +66,10 @@ fn run_here(program: &[u8], world: World) -> Result<End, JavaScriptError> {
     let runtime = Runtime::new().map_err(failed)?;
     runtime.set_memory_limit(usize::try_from(limits.max_memory).unwrap_or(usize::MAX));
     runtime.set_max_stack_size(stack_of(&limits));
-    let allowance = Allowance::of(limits.max_cpu);
     let spent = Rc::new(Cell::new(false));
     let (asked, ending) = (Rc::clone(&spent), Rc::clone(&host));
     runtime.set_interrupt_handler(Some(Box::new(move || {
-        asked.set(asked.get() || allowance.is_spent());
+        asked.set(asked.get() || ending.allowance.is_spent());
         asked.get() || ending.exit.get().is_some()
     })));
     let rejected = Rejected::default();
@@ -335,6 +333,7 @@ const PARTS: &[(&str, &str)] = &[
     ("internal/crypto", include_str!("javascript/js/crypto.js")),
     ("internal/programs", include_str!("javascript/js/programs.js")),
     ("internal/fetch", include_str!("javascript/js/fetch.js")),
+    ("internal/tools", include_str!("javascript/js/tools.js")),
     ("internal/absent", include_str!("javascript/js/absent.js")),
     ("internal/modules", include_str!("javascript/js/modules.js")),
 ];

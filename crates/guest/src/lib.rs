@@ -17,4 +17,4 @@ mod world;
 pub use kind::GuestKind;
 pub use limits::{GuestLimits, Limit};
 pub use streams::{Input, Kept, Output, Streams};
-pub use world::{Around, End, Preopen, World};
+pub use world::{Around, CallsTools, End, Preopen, World};

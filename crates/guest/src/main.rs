@@ -12,10 +12,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use guest::wasm::{CodeDigest, Compiled, Wasm};
-use guest::{Around, End, GuestKind, Input, Output, Preopen, Streams, World};
+use guest::{Around, End, GuestKind, GuestLimits, Input, Output, Preopen, Streams, World};
 use rustix::process::{Resource, Rlimit};
 use vfs::{At, Caller, FileSystem, Host, Limits, OpenFlags};
 
+mod code;
 mod order;
 
 use order::{Code, Language, Order};
@@ -49,40 +50,51 @@ fn main() -> ExitCode {
 }
 
 fn run(order: &Order) -> Result<u8, Refused> {
-    if order.language == Language::Compile {
-        return compile();
+    match order.language {
+        Language::Compile => return compile(),
+        Language::Code => return code::run(&order.limits),
+        Language::Wasm | Language::JavaScript => {}
     }
     let program = order.words.first().map(|word| word.as_bytes().to_vec()).unwrap_or_default();
     let world = world(order)?;
     let source = read(&world, &program)?;
     let end = match order.language {
         Language::Wasm => run_wasm(&source, &order.code, world)?,
-        Language::JavaScript | Language::Compile => guest::javascript::run(&program, world)
-            .map_err(|error| refused(CANNOT_RUN, error.to_string()))?,
+        Language::JavaScript | Language::Code | Language::Compile => {
+            guest::javascript::run(&program, world)
+                .map_err(|error| refused(CANNOT_RUN, error.to_string()))?
+        }
     };
     let name = String::from_utf8_lossy(&program);
-    Ok(match end {
-        End::Exited(status) => u8::try_from(status & 0xff).unwrap_or(u8::MAX),
+    let (status, why) = told(&end, &order.limits);
+    if let Some(why) = why {
+        complain(&format!("`{name}` {why}"));
+    }
+    Ok(status)
+}
+
+/// The status of an end, and what there is to say about one that the guest did not come to by itself.
+fn told(end: &End, limits: &GuestLimits) -> (u8, Option<String>) {
+    match end {
+        End::Exited(status) => (u8::try_from(status & 0xff).unwrap_or(u8::MAX), None),
         End::Failed { message, after } => {
             let after = after.map(|limit| format!(", after it had reached its limit `{limit}`"));
-            complain(&format!("`{name}` failed{}: {message}", after.unwrap_or_default()));
-            FAILED
+            (FAILED, Some(format!("failed{}: {message}", after.unwrap_or_default())))
         }
         End::Reached(limit) => {
             let most = match limit {
-                guest::Limit::Memory => format!(" of {} bytes", order.limits.max_memory),
-                guest::Limit::Stack => format!(" of {} bytes", order.limits.max_stack),
+                guest::Limit::Memory => format!(" of {} bytes", limits.max_memory),
+                guest::Limit::Stack => format!(" of {} bytes", limits.max_stack),
                 guest::Limit::TableElements => {
-                    format!(" of {} elements", order.limits.max_table_elements)
+                    format!(" of {} elements", limits.max_table_elements)
                 }
-                guest::Limit::Cpu => order.limits.max_cpu.map_or_else(String::new, |most| {
+                guest::Limit::Cpu => limits.max_cpu.map_or_else(String::new, |most| {
                     format!(" of {} seconds of processor time", most.as_secs_f64())
                 }),
             };
-            complain(&format!("`{name}` was ended: it reached its limit `{limit}`{most}"));
-            LIMIT_REACHED
+            (LIMIT_REACHED, Some(format!("was ended: it reached its limit `{limit}`{most}")))
         }
-    })
+    }
 }
 
 /// From input to output, whole or not at all.

@@ -21,6 +21,8 @@ pub(crate) struct Order {
 pub(crate) enum Language {
     Wasm,
     JavaScript,
+    /// A script that comes by the input, over tools of whoever sent it.
+    Code,
     /// Nothing is run: a module comes in, its code goes out.
     Compile,
 }
@@ -47,6 +49,7 @@ impl Order {
             match word.to_str() {
                 Some("wasm") => break Language::Wasm,
                 Some("js") => break Language::JavaScript,
+                Some("code") => break Language::Code,
                 Some("compile") => break Language::Compile,
                 Some(option) if OPTIONS.contains(&option) => {
                     let value = words.next();
@@ -58,7 +61,9 @@ impl Order {
         };
         let words: Vec<OsString> = words.collect();
         match (language, words.is_empty()) {
-            (Language::Compile, false) => Err(usage("`compile` reads its input".to_owned())),
+            (Language::Compile | Language::Code, false) => {
+                Err(usage("this is read from the input".to_owned()))
+            }
             (Language::Wasm | Language::JavaScript, true) => Err(nothing()),
             _ => Ok(Self { language, limits, code, words }),
         }
@@ -109,9 +114,11 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub(crate) const USAGE: &str = "\
 usage: stockade-guest [OPTION…] wasm|js FILE [ARGUMENT…]
        stockade-guest compile <MODULE >CODE
+       stockade-guest [OPTION…] code
 
 Runs a WASM module (WASI preview 1), a JavaScript or a TypeScript program over the files of this root.
-`stockade wasm` and `stockade js` start it inside a cage.
+`stockade wasm` and `stockade js` start it inside a cage. `code` runs a script for `stockade agent --code`, which sends it
+and answers its calls.
 
   --max-memory BYTES   of its linear memories or its heap (1073741824)
   --max-stack BYTES    of its calls (1048576)

@@ -1,5 +1,7 @@
 //! Everything that one guest has, and how it ended.
 
+use std::sync::Arc;
+
 use crate::limits::{GuestLimits, Limit};
 use crate::streams::Streams;
 
@@ -26,15 +28,26 @@ pub struct World {
     pub around: Around,
 }
 
-/// What a guest has of what is around this process: nothing, or what this process has. Where that is a cage, it is what
-/// the cage has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What a guest has of what is around this process.
+#[derive(Clone, Debug, Default)]
 pub enum Around {
     /// No other program, and no network.
     #[default]
     Nothing,
-    /// It starts programs and makes requests as this process would.
+    /// It starts programs and makes requests as this process would. Where that is in a cage, it has what the cage has.
     ThisProcess,
+    /// Tools of somebody else's, as the global `tools`; no other program, and no network.
+    Tools(Arc<dyn CallsTools>),
+}
+
+/// Calls tools for a guest, and decides which.
+pub trait CallsTools: std::fmt::Debug + Send + Sync {
+    /// What the tool says, or why it does not. The arguments are an object in JSON.
+    ///
+    /// # Errors
+    ///
+    /// In words for the program.
+    fn call(&self, tool: &str, arguments: &str) -> Result<String, String>;
 }
 
 /// A directory that a module begins with.

@@ -16,6 +16,8 @@ mod packages;
 #[path = "suite/program.rs"]
 #[allow(dead_code, reason = "the tests of WASI use the rest")]
 mod program;
+#[path = "suite/javascript/tools.rs"]
+mod tools;
 
 use guest::{End, World};
 

@@ -130,6 +130,9 @@ pub(crate) struct CommonArguments {
     /// Let it start children, and them theirs, so many levels deep; each has at most what its parent has
     #[arg(long, value_name = "LEVELS", value_parser = clap::value_parser!(u32).range(0..=i64::from(MOST_LEVELS)), help_heading = "Agent")]
     pub(crate) children: Option<u32>,
+    /// Let it write JavaScript that uses its other tools, as one call; needs `stockade-guest`
+    #[arg(long, help_heading = "Agent")]
+    pub(crate) code: bool,
     /// What the model is told first, in place of the prompt of its type
     #[arg(long, value_name = "TEXT", help_heading = "Agent")]
     pub(crate) system: Option<String>,

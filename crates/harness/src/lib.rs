@@ -9,6 +9,7 @@ mod arguments;
 mod aside;
 mod ask;
 mod caged;
+mod code;
 mod inside_server;
 mod mcp_http;
 mod mcp_serve;

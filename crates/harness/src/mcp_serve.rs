@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use advice::Failure;
-use agent::Hands;
+use agent::{CallId, Hands};
 use cage::Kind;
 use cage::state::{Directory, Locations, StateError};
 use mcp::serve::{Asked, Offered, Server, result};
@@ -176,7 +176,7 @@ fn call(
 ) -> Message {
     let number = shared.calls.fetch_add(1, Ordering::Relaxed) + 1;
     let text = serde_json::to_vec(arguments).unwrap_or_default();
-    if let Err(error) = shared.record.calls(number, tool, &text) {
+    if let Err(error) = shared.record.calls(CallId::outermost(number), tool, &text) {
         return failure(Some(id.clone()), BUSY, format!("the call cannot be recorded: {error}"));
     }
     let mut ran = shared.hands.run(&[(tool, arguments)], CALL_TIME, cancel, &mut |_, _| {});

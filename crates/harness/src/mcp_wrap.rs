@@ -149,7 +149,8 @@ impl Between<'_> {
             match (step, &unrecorded) {
                 (Step::Call { call, tool, arguments }, _) => {
                     let text = serde_json::to_vec(&arguments).unwrap_or_default();
-                    unrecorded = self.record.calls(call, &tool, &text).err();
+                    unrecorded =
+                        self.record.calls(agent::CallId::outermost(call), &tool, &text).err();
                 }
                 (Step::ToServer(Message::Request { id, .. }), Some(error)) => {
                     say(&failure(

@@ -52,6 +52,9 @@ struct Written {
     calls: Option<u64>,
 }
 
+/// Runs a command of the operator for one question.
+type Starts<'a> = dyn Fn(&[String]) -> Result<Vec<u8>, String> + 'a;
+
 impl Services {
     /// Those of some names, with their keys read.
     ///
@@ -149,7 +152,7 @@ impl Service {
         &self,
         question: &[u8],
         cancel: &Cancel,
-        starts: &dyn Fn(&[String]) -> Result<Vec<u8>, String>,
+        starts: &Starts<'_>,
     ) -> Result<Vec<u8>, String> {
         let (url, field, key) = match &self.by {
             By::Command(words) => return starts(words),

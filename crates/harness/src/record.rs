@@ -4,7 +4,7 @@
 use std::io;
 use std::sync::Arc;
 
-use agent::Spent;
+use agent::{CallId, Spent};
 use audit::{Event, Log};
 use model::{Cost, Usage};
 use sha2::{Digest as _, Sha256};
@@ -70,10 +70,11 @@ impl Record {
         let _unwritten = self.write(&event);
     }
 
-    pub(crate) fn calls(&self, call: u64, tool: &str, arguments: &[u8]) -> io::Result<()> {
+    pub(crate) fn calls(&self, call: CallId, tool: &str, arguments: &[u8]) -> io::Result<()> {
         self.write(&Event::ToolCall {
             invocation_id: self.invocation.as_str().into(),
-            call,
+            call: call.number,
+            within: call.within.unwrap_or_default(),
             tool: tool.into(),
             bytes: arguments.len() as u64,
             sha256: hash(arguments).into(),

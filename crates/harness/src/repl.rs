@@ -98,6 +98,8 @@ fn converse(
         servers.iter().map(|server| server as &dyn Elsewhere).collect();
     more.push(&services);
     more.extend(spawner.iter().map(|spawner| spawner as &dyn Elsewhere));
+    let code = work.code(&more);
+    more.extend(code.iter().map(|code| code as &dyn Elsewhere));
     let mut agent = work.agent((settings, client), (caged, more), story, &show);
     if let Some(tree) = &tree {
         agent = agent.spending(&tree.purse);

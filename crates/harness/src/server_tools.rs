@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use advice::Failure;
-use agent::{Elsewhere, Ran};
+use agent::{CallId, During, Elsewhere, Ran};
 use cage::Kind;
 use cage::runner::{Handle, OutputReader};
 use mcp::filter::{Filter, Notice, Step};
@@ -219,19 +219,12 @@ impl Elsewhere for Server {
         &self.tools
     }
 
-    fn call(
-        &self,
-        tool: &str,
-        arguments: &Map<String, Value>,
-        limit: Duration,
-        cancel: &Cancel,
-        _progress: &(dyn Fn(&str) + Sync),
-    ) -> Ran {
+    fn call(&self, tool: &str, arguments: &Map<String, Value>, during: &During<'_>) -> Ran {
         let Some(real) = self.names.get(tool) else {
             return Ran::failed("error: the server has no such tool");
         };
         let params = json!({ "name": real, "arguments": arguments });
-        match self.ask("tools/call", params, limit, cancel) {
+        match self.ask("tools/call", params, during.limit, during.cancel) {
             Ok(result) => Ran {
                 text: bounded(text_of(&result)),
                 is_error: result.get("isError").and_then(Value::as_bool).unwrap_or_default(),
@@ -257,7 +250,7 @@ impl Shared {
             match (step, &unrecorded) {
                 (Step::Call { call, tool, arguments }, _) => {
                     let text = serde_json::to_vec(&arguments).unwrap_or_default();
-                    unrecorded = self.record.calls(call, &tool, &text).err();
+                    unrecorded = self.record.calls(CallId::outermost(call), &tool, &text).err();
                 }
                 (Step::ToServer(Message::Request { id, .. }), Some(error)) => {
                     let why = format!("the call cannot be recorded: {error}");
@@ -325,7 +318,7 @@ fn text_of(result: &Value) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-fn bounded(text: String) -> String {
+pub(crate) fn bounded(text: String) -> String {
     if text.len() <= MOST_RESULT {
         return text;
     }

@@ -160,7 +160,7 @@ impl Watch for Show {
         self.record.answered(call, answer, usage, cost, failure);
     }
 
-    fn calls(&self, call: u64, tool: &str, arguments: &[u8]) -> std::io::Result<()> {
+    fn calls(&self, call: agent::CallId, tool: &str, arguments: &[u8]) -> std::io::Result<()> {
         self.record.calls(call, tool, arguments)
     }
 

@@ -35,12 +35,14 @@ pub fn agent(arguments: &AgentArguments, tell: &dyn Tell) -> Result<Finish, Fail
     let spawner = tree.as_ref().map(|tree| {
         Spawner::new(tree, &caged.hands, caged.invocation(), common.children.unwrap_or_default())
     });
-    let more: Vec<&dyn Elsewhere> = servers
+    let mut more: Vec<&dyn Elsewhere> = servers
         .iter()
         .map(|server| server as &dyn Elsewhere)
         .chain([&services as &dyn Elsewhere])
         .chain(spawner.iter().map(|spawner| spawner as &dyn Elsewhere))
         .collect();
+    let code = work.code(&more);
+    more.extend(code.iter().map(|code| code as &dyn Elsewhere));
     let theirs = more.iter().flat_map(|more| more.tools()).map(|tool| tool.name.clone());
     let tools = work.tools.iter().cloned().chain(theirs).collect();
     show.saw(&Event::Begun { session: name.clone(), model, tools });
@@ -50,6 +52,7 @@ pub fn agent(arguments: &AgentArguments, tell: &dyn Tell) -> Result<Finish, Fail
     }
     let outcome = agent.run(arguments.task.as_deref());
     drop(agent);
+    drop(code);
     drop(spawner);
     drop(tree);
     drop(servers);

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use agent::{
-    Agent, Budgets, Elsewhere, Hands, Outcome, Prompts, Purse, Ran, Settings, Spent, Transcript,
+    Agent, Budgets, During, Elsewhere, Hands, Outcome, Prompts, Purse, Ran, Settings, Spent,
+    Transcript,
 };
 use cage::prepare::Name;
 use cage::with_causes;
@@ -68,13 +69,8 @@ impl<'a> Spawner<'a> {
         }
     }
 
-    fn run(
-        &self,
-        arguments: &Map<String, Value>,
-        limit: Duration,
-        cancel: &Cancel,
-        progress: &(dyn Fn(&str) + Sync),
-    ) -> Result<String, String> {
+    fn run(&self, arguments: &Map<String, Value>, during: &During<'_>) -> Result<String, String> {
+        let During { limit, cancel, progress, .. } = *during;
         let request = Request::read(arguments)?;
         let missing = |tool: &&String| !self.hands.tools().contains(tool) && *tool != SPAWN;
         if let Some(tool) = request.tools.iter().find(missing) {
@@ -135,7 +131,8 @@ impl<'a> Spawner<'a> {
         .with(more)
         .spending(&self.tree.purse);
         let time = request.timeout.unwrap_or(limit).min(limit);
-        let outcome = until(time, cancel, &own_cancel, || child.run(Some(&request.task)));
+        let outcome =
+            until(time, cancel, || own_cancel.cancel(), || child.run(Some(&request.task)));
         record.ended_child(word(&outcome), &child.spent());
         match outcome {
             Outcome::Finished { text } => Ok(text),
@@ -225,29 +222,27 @@ impl Elsewhere for Spawner<'_> {
         &self.tools
     }
 
-    fn call(
-        &self,
-        _tool: &str,
-        arguments: &Map<String, Value>,
-        limit: Duration,
-        cancel: &Cancel,
-        progress: &(dyn Fn(&str) + Sync),
-    ) -> Ran {
-        match self.run(arguments, limit, cancel, progress) {
+    fn call(&self, _tool: &str, arguments: &Map<String, Value>, during: &During<'_>) -> Ran {
+        match self.run(arguments, during) {
             Ok(text) => Ran { text, is_error: false },
             Err(why) => Ran::failed(format!("error: {why}")),
         }
     }
 }
 
-/// Does something, and has it end when its time is over or somebody stops everything.
-fn until<T>(time: Duration, all: &Cancel, one: &Cancel, act: impl FnOnce() -> T) -> T {
-    let (is_done, end) = (AtomicBool::new(false), Instant::now() + time);
+/// Does something, and ends it when its time is over or somebody stops everything.
+pub(crate) fn until<T>(
+    time: Duration,
+    all: &Cancel,
+    end: impl FnOnce() + Send,
+    act: impl FnOnce() -> T,
+) -> T {
+    let (is_done, over) = (AtomicBool::new(false), Instant::now() + time);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !is_done.load(Ordering::Relaxed) {
-                if all.is_cancelled() || Instant::now() >= end {
-                    return one.cancel();
+                if all.is_cancelled() || Instant::now() >= over {
+                    return end();
                 }
                 std::thread::sleep(SLICE);
             }
@@ -286,7 +281,7 @@ impl agent::Watch for Watched<'_> {
         self.record.answered(call, answer, usage, cost, failure);
     }
 
-    fn calls(&self, call: u64, tool: &str, arguments: &[u8]) -> std::io::Result<()> {
+    fn calls(&self, call: agent::CallId, tool: &str, arguments: &[u8]) -> std::io::Result<()> {
         self.record.calls(call, tool, arguments)
     }
 

@@ -1,8 +1,9 @@
-//! `stockade spawn`: a program in a cage starts another one that has less. The process narrows itself and becomes that
-//! program, so nothing outside takes part and nothing can be asked for that the cage does not have.
+//! `stockade spawn`: a program in a cage starts another one that has less. A process narrows itself and becomes that
+//! program, so nothing outside takes part and nothing can be asked for that the cage does not have; another waits for it,
+//! and ends what it leaves.
 
 use std::ffi::{OsStr, OsString};
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,8 @@ use policy::shown::shown;
 use rustix::fs::Access;
 
 use crate::spawn_request::{DEVICES, listed, system};
+
+mod attended;
 
 /// `stockade spawn`.
 #[derive(Debug, Args)]
@@ -37,20 +40,33 @@ pub struct SpawnArguments {
     /// Give it a variable: its value here, or another one
     #[arg(long, value_name = "NAME[=VALUE]")]
     env: Vec<String>,
+    /// Be the child itself, which another process waits for
+    #[arg(long, hide = true)]
+    attended: bool,
     /// The program and its arguments
     #[arg(value_name = "PROGRAM", trailing_var_arg = true, required = true)]
     command: Vec<OsString>,
 }
 
-/// The command. Before the first thread of the process; comes back only where it fails.
-pub fn spawn(arguments: &SpawnArguments) -> Failure {
-    match begin(arguments) {
-        Err(failure) => failure,
-        Ok(never) => match never {},
+/// The command: the status of the program, when it and all that it started have ended. Before the first thread of the
+/// process.
+///
+/// # Errors
+/// If the program cannot be started with less.
+pub fn spawn(arguments: &SpawnArguments) -> Result<u8, Failure> {
+    if !arguments.attended {
+        return attended::spawn().map_err(|error| {
+            Failure::new(Kind::CannotBuild, format!("no process can be made: {error}"))
+        });
     }
+    match begin(arguments)? {}
 }
 
+/// Becomes the program.
 fn begin(arguments: &SpawnArguments) -> Result<std::convert::Infallible, Failure> {
+    // Whoever waits for it has to be there, or what it leaves would stay.
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
+        .map_err(|errno| Failure::new(Kind::CannotBuild, io::Error::from(errno).to_string()))?;
     if std::env::var_os("STOCKADE_CAGE").is_none() {
         return Err(Failure::new(
             Kind::Usage,
@@ -103,7 +119,11 @@ fn narrowing(arguments: &SpawnArguments, directory: &Path) -> Result<Narrowing, 
         // What is to be started first is started, whatever it may start.
         paths.extend(found(program).map(|found| path(&found, false)));
     }
-    paths.extend(DEVICES.iter().chain(TERMINALS).map(|device| path(Path::new(device), true)));
+    // Without a terminal of its own, that of its parent is nothing to it.
+    let has_terminal =
+        io::stdin().is_terminal() || io::stdout().is_terminal() || io::stderr().is_terminal();
+    let terminals = TERMINALS.iter().filter(|_| has_terminal);
+    paths.extend(DEVICES.iter().chain(terminals).map(|device| path(Path::new(device), true)));
     paths.extend([path(Path::new("/proc"), false), path(directory, true)]);
     for (given, write) in [(&arguments.ro, false), (&arguments.rw, true)] {
         for one in given {

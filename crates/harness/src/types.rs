@@ -24,6 +24,7 @@ struct Written {
     tokens: Option<u64>,
     time: Option<String>,
     children: Option<u32>,
+    code: Option<bool>,
     mcp: Option<Vec<String>>,
     services: Option<Vec<String>>,
     cage: Option<String>,
@@ -95,6 +96,7 @@ fn complete(arguments: &mut CommonArguments, text: &str, has_prompt: bool) -> Re
     arguments.steps = arguments.steps.or(written.steps);
     arguments.tokens = arguments.tokens.or(written.tokens);
     arguments.time = arguments.time.or(time);
+    arguments.code |= written.code.unwrap_or_default();
     arguments.children = arguments.children.or(written.children);
     Ok(())
 }

@@ -18,6 +18,7 @@ use model::{Cancel, Client, Message};
 use crate::Tell;
 use crate::arguments::CommonArguments;
 use crate::caged::{self, Caged};
+use crate::code::{CODE, Code};
 use crate::operator::tools::ServiceTools;
 use crate::provider::Provider;
 use crate::selection;
@@ -59,6 +60,8 @@ pub(crate) struct Work {
     pub(crate) is_final: std::sync::Arc<std::sync::atomic::AtomicBool>,
     pub(crate) tools: Vec<String>,
     pub(crate) servers: Vec<Wanted>,
+    /// What runs scripts, if the agent may write some.
+    engine: Option<PathBuf>,
     provider: Provider,
     prompt: String,
 }
@@ -83,6 +86,7 @@ impl Work {
         };
         let granted = tools::granted(&tools).map_err(|error| usage(error.text))?;
         let locations = Locations::of_this_process();
+        let engine = arguments.code.then(advice::guests::engine).transpose()?;
         let servers = Wanted::of(&arguments.mcp, &locations)?;
         let prompt = match &arguments.system {
             Some(text) => text.clone(),
@@ -111,6 +115,7 @@ impl Work {
             is_final,
             tools,
             servers,
+            engine,
             provider,
             prompt,
         })
@@ -169,6 +174,13 @@ impl Work {
         })
     }
 
+    /// What runs the agent's own scripts over its other tools, if it may write some.
+    pub(crate) fn code<'a>(&'a self, others: &[&dyn Elsewhere]) -> Option<Code<'a>> {
+        let others = others.iter().flat_map(|more| more.tools()).map(|tool| tool.name.clone());
+        let tools: Vec<String> = self.tools.iter().cloned().chain(others).collect();
+        self.engine.as_deref().map(|engine| Code::new(self, engine, &tools))
+    }
+
     /// Reads the key: no process of a cage is forked from this one, so none has it.
     pub(crate) fn client(&self) -> Result<Client, Failure> {
         self.provider.client()
@@ -181,9 +193,10 @@ impl Work {
             .iter()
             .flat_map(|server| server.tools.iter().map(|tool| format!("{}__{tool}", server.name)));
         let spawn = (arguments.children.unwrap_or_default() > 0).then(|| SPAWN.to_owned());
+        let code = self.engine.is_some().then(|| CODE.to_owned());
         let services = arguments.services.iter().cloned();
-        let tools: Vec<String> =
-            self.tools.iter().cloned().chain(servers).chain(services).chain(spawn).collect();
+        let more = servers.chain(services).chain(spawn).chain(code);
+        let tools: Vec<String> = self.tools.iter().cloned().chain(more).collect();
         let place = &self.selection.surroundings.working_directory;
         let view = selection::view(&self.selection, place, &tools);
         Settings {

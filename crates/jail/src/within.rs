@@ -1,5 +1,5 @@
 //! Narrowing a process inside of a cage, for a child that has less than its cage: landlock for files, signals and abstract
-//! sockets, and a filter of system calls where it has no network. Whatever the process does afterwards, and everything that
+//! sockets, and a filter of system calls for other processes and the network. Whatever the process does afterwards, and everything that
 //! it starts, has at most what its cage has; nothing undoes it. What cannot be held is an error, never less.
 
 use std::path::PathBuf;
@@ -84,12 +84,9 @@ pub fn narrow(narrowing: &Narrowing) -> Result<(), SetupFailure> {
     if status.ruleset == RulesetStatus::NotEnforced || !status.no_new_privs {
         return Err(failed(&"landlock does not hold here"));
     }
-    if !narrowing.network {
-        Filter::new(&plan::seccomp::offline())
-            .install()
-            .map_err(|errno| SetupFailure::kernel(Step::Seccomp, "the child's network", errno))?;
-    }
-    Ok(())
+    Filter::new(&plan::seccomp::child(narrowing.network))
+        .install()
+        .map_err(|errno| SetupFailure::kernel(Step::Seccomp, "the child's system calls", errno))
 }
 
 fn rights(rule: &Path, kind: FileType) -> BitFlags<AccessFs> {

@@ -7,7 +7,7 @@ use crate::cancel::Cancel;
 use crate::client::read_head;
 use crate::connection::{Connection, Patience};
 use crate::error::{ModelError, Refusal};
-use crate::http::Fields;
+use crate::http::{Fields, ResponseHead};
 use crate::key::Key;
 use crate::url::{BaseUrl, UrlError};
 use zeroize::Zeroizing;
@@ -144,22 +144,10 @@ pub fn fetch(wanted: &Fetch<'_>, cancel: &Cancel) -> Result<Fetched, ModelError>
     connection.write_all(&head, patience)?;
     connection.write_all(wanted.body.unwrap_or_default(), patience)?;
     let (head, rest) = read_head(&mut connection, patience)?;
-    let (mut reader, mut body, mut taken) = (head.body()?, Vec::new(), rest);
-    let mut buffer = vec![0; 16 << 10];
-    let has_none = wanted.method == "HEAD";
-    while !has_none {
-        reader.feed(&taken, &mut body)?;
-        if reader.is_done() || body.len() > wanted.most {
-            break;
-        }
-        let count = connection.read(&mut buffer, patience)?;
-        if count == 0 {
-            reader.end()?;
-            break;
-        }
-        taken.clear();
-        taken.extend_from_slice(buffer.get(..count).unwrap_or_default());
-    }
+    let mut body = match wanted.method {
+        "HEAD" => Vec::new(),
+        _ => read_body(&mut connection, &head, rest, wanted.most, patience)?,
+    };
     if let Some((_, key)) = wanted.key
         && body.windows(key.bytes().len()).any(|part| part == key.bytes())
     {
@@ -168,6 +156,31 @@ pub fn fetch(wanted: &Fetch<'_>, cancel: &Cancel) -> Result<Fetched, ModelError>
     let is_cut = body.len() > wanted.most;
     body.truncate(wanted.most);
     Ok(Fetched { status: head.status, fields: head.fields, body, is_cut })
+}
+
+/// What follows the head, or its beginning that is longer than `most`.
+fn read_body(
+    connection: &mut Connection,
+    head: &ResponseHead,
+    mut taken: Vec<u8>,
+    most: usize,
+    patience: Patience<'_>,
+) -> Result<Vec<u8>, ModelError> {
+    let (mut reader, mut body) = (head.body()?, Vec::new());
+    let mut buffer = vec![0; 16 << 10];
+    loop {
+        reader.feed(&taken, &mut body)?;
+        if reader.is_done() || body.len() > most {
+            return Ok(body);
+        }
+        let count = connection.read(&mut buffer, patience)?;
+        if count == 0 {
+            reader.end()?;
+            return Ok(body);
+        }
+        taken.clear();
+        taken.extend_from_slice(buffer.get(..count).unwrap_or_default());
+    }
 }
 
 const LONGEST_SILENCE: Duration = Duration::from_secs(60);

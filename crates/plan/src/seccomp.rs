@@ -150,11 +150,13 @@ impl SeccompPlan {
     }
 }
 
-/// The filter of a child that has no network in a cage that may have one. No policy can ask for it.
-pub fn offline() -> Program {
-    Program::embedded(match Arch::NATIVE {
-        Arch::X86_64 => OFFLINE_X86_64_WITHOUT_NOTIFY,
-        Arch::Aarch64 => OFFLINE_AARCH64_WITHOUT_NOTIFY,
+/// The filter of a child, which may have no network in a cage that has one. No policy can ask for it.
+pub fn child(network: bool) -> Program {
+    Program::embedded(match (Arch::NATIVE, network) {
+        (Arch::X86_64, true) => CHILD_X86_64_WITHOUT_NOTIFY,
+        (Arch::X86_64, false) => OFFLINE_CHILD_X86_64_WITHOUT_NOTIFY,
+        (Arch::Aarch64, true) => CHILD_AARCH64_WITHOUT_NOTIFY,
+        (Arch::Aarch64, false) => OFFLINE_CHILD_AARCH64_WITHOUT_NOTIFY,
     })
 }
 

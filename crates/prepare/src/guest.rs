@@ -7,6 +7,7 @@ use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::time::Duration;
 
 /// What a caller says that a program is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,6 +136,19 @@ pub fn command(
     Ok(Some(GuestCommand { engine: engine.to_owned(), words, module }))
 }
 
+/// The command that runs a script which comes by its input, with so much processor time, in a cage with so much memory.
+pub fn code_command(engine: &Path, time: Duration, memory_mb: Option<u64>) -> Vec<OsString> {
+    let seconds = time.as_secs().max(1).to_string();
+    let mut words = vec![OF_VERSION, VERSION, "--max-cpu", &seconds];
+    // What a smaller cage leaves is less.
+    if memory_mb.is_none_or(|memory_mb| memory_mb >= ROOMY_MB) {
+        words.extend(["--max-memory", MEMORY_OF_CODE]);
+    }
+    words.push("code");
+    let words = words.into_iter().map(OsString::from);
+    std::iter::once(engine.as_os_str().to_owned()).chain(words).collect()
+}
+
 /// The same words with the engine held to what is below the memory of its cage, so that a guest fails by name before the
 /// whole cage is killed. Words that start no guest stay as they are.
 pub fn within_memory(words: &[OsString], memory_mb: Option<u64>) -> Vec<OsString> {
@@ -228,6 +242,9 @@ const OF_VERSION: &str = "--of-version";
 const OPTIONS_AT: usize = 3;
 /// For the engine beside what its guest has, in MiB.
 const RESERVE_MB: u64 = 48;
+/// What a script of an agent has, in bytes, where its cage has so many MiB or more.
+const MEMORY_OF_CODE: &str = "268435456";
+const ROOMY_MB: u64 = 512;
 /// What a guest has where its cage has more, as `stockade-guest` has it by itself.
 const MOST_MEMORY: u64 = 4 << 30;
 /// As the kernel looks at.

@@ -76,7 +76,7 @@ pub fn main(words: &[OsString], left: Left) -> ExitCode {
 }
 
 /// Kills all children again and again: those of a child that is gone are ours.
-fn end_all() {
+pub fn end_all() {
     let until = Instant::now() + LONGEST;
     while Instant::now() < until {
         for child in children() {

@@ -53,7 +53,7 @@ impl Tool for Http {
         }
         let body = given.maybe_text("body").map(str::as_bytes);
         let address = address(given.text("url"))?;
-        let answer = ask(&method, &address, (&fields, body), call)?;
+        let answer = ask(&method, &address, &fields, body, call)?;
         let mut shown = format!("{} {address}\n", answer.status);
         for (name, value) in answer.fields.iter() {
             shown.push_str(&format!("{name}: {}\n", String::from_utf8_lossy(value)));
@@ -89,7 +89,7 @@ impl Tool for WebFetch {
         for _ in 0..MOST_REDIRECTS {
             let fields: &[(&str, &[u8])] =
                 &[("accept", b"text/html, text/plain, */*"), ("user-agent", AGENT.as_bytes())];
-            let answer = ask("GET", &address, (fields, None), call)?;
+            let answer = ask("GET", &address, fields, None, call)?;
             let leads =
                 answer.fields.text("location").filter(|_| (300..400).contains(&answer.status));
             if let Some(place) = leads {
@@ -117,7 +117,8 @@ impl Tool for WebFetch {
 fn ask(
     method: &str,
     address: &Address,
-    (fields, body): (&[(&str, &[u8])], Option<&[u8]>),
+    fields: &[(&str, &[u8])],
+    body: Option<&[u8]>,
     call: &Call<'_>,
 ) -> Result<Fetched, ToolError> {
     let until = call.until.min(Instant::now() + LONGEST);

@@ -99,11 +99,12 @@ impl Overlay {
     ) -> Result<Self> {
         let root = Caller::root();
         let top = upper.root();
-        let staging = own_directory(&*upper, top, b"staging", 0o700)?;
-        let mode = lowers.first().map_or(Ok(0o755), |lower| {
-            lower.attributes(&root, lower.root()).map(|found| found.mode)
-        })?;
-        let files = own_directory(&*upper, top, b"files", mode)?;
+        let staging = own_directory(&*upper, top, b"staging", 0o700, None)?;
+        let below =
+            lowers.first().map(|lower| lower.attributes(&root, lower.root())).transpose()?;
+        let mode = below.as_ref().map_or(0o755, |below| below.mode);
+        let owner = below.map(|below| (below.uid, below.gid));
+        let files = own_directory(&*upper, top, b"files", mode, owner)?;
         Self::over(lowers, upper, (files, staging), limits)
     }
 
@@ -120,7 +121,7 @@ impl Overlay {
         let (root, top) = (Caller::root(), upper.root());
         let files = upper.lookup(&root, top, Name::new(b"upper")?)?.inode;
         let work = upper.lookup(&root, top, Name::new(b"work")?)?.inode;
-        let staging = own_directory(&*upper, work, b"staging", 0o700)?;
+        let staging = own_directory(&*upper, work, b"staging", 0o700, None)?;
         let overlay = Self::over(lowers, upper, (files, staging), limits)?;
         overlay.try_notes()?;
         Ok(overlay)
@@ -425,14 +426,28 @@ fn of_directory(done: Result<()>) -> Result<()> {
     }
 }
 
-/// A directory of our own in the upper layer.
-fn own_directory(upper: &dyn Engine, top: Inode, name: &[u8], mode: u32) -> Result<Inode> {
+/// A directory of our own in the upper layer, which belongs to us where nobody else is named.
+fn own_directory(
+    upper: &dyn Engine,
+    top: Inode,
+    name: &[u8],
+    mode: u32,
+    owner: Option<(u32, u32)>,
+) -> Result<Inode> {
     let (root, name) = (Caller::root(), Name::new(name)?);
-    let entry = match upper.make(&root, top, name, New::Directory, mode) {
-        Err(error) if error.errno == Errno::EXIST => upper.lookup(&root, top, name)?,
-        made => made?,
+    let made = match upper.make(&root, top, name, New::Directory, mode) {
+        Err(error) if error.errno == Errno::EXIST => {
+            return Ok(upper.lookup(&root, top, name)?.inode);
+        }
+        made => made?.inode,
     };
-    Ok(entry.inode)
+    let Some((uid, gid)) = owner else { return Ok(made) };
+    let owner = Changes { uid: Some(uid), gid: Some(gid), ..Changes::default() };
+    match upper.change(&root, made, &owner) {
+        // Whoever serves as a user has no files of others, and a store may know no owners.
+        Err(error) if !matches!(error.errno, Errno::PERM | Errno::OPNOTSUPP) => Err(error),
+        _ => Ok(made),
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

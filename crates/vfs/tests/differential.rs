@@ -12,9 +12,11 @@
 
 use std::sync::Arc;
 
-use conformance::{Guest, Kernel, World, compare, families};
+use conformance::{
+    Answer, Call, Guest, Kernel, Operation, Outcome, SLOTS, Stat, System, World, compare, families,
+};
 use rustix::fs::{Mode, OFlags};
-use vfs::{Caller, Engine, Host, HostMode, Limits, Memory, Overlay};
+use vfs::{Caller, Engine, Host, HostMode, Kind, Limits, Memory, Overlay, ReadOnly};
 
 /// How many operations each engine gets in the normal suite.
 const USUAL: u64 = 18_000;
@@ -50,6 +52,73 @@ fn overlay_answers_as_tmpfs() {
     });
 }
 
+/// A18, A19: an overlay over a lower layer that has something answers as tmpfs does that has the same.
+#[test]
+fn overlay_over_something_answers_as_tmpfs() {
+    let Some(world) = World::enter() else { return };
+    let (limits, first) = (Limits::default(), compare::first_seed());
+    for number in 0..compare::operations(USUAL).div_ceil(SEQUENCE) {
+        let (mut kernel, lower) = (world.empty_kernel(), memory());
+        let mut fill = Guest::new(Arc::clone(&lower), &limits);
+        let seed = first + number + 100_000;
+        let (mut one, mut other) = (Unlinked(&mut kernel), Unlinked(&mut fill));
+        compare::sequence("lower layer", seed, SEQUENCE / 4, &mut one, &mut other);
+        // The root of both is the upper layer's own, and nothing is open there.
+        let root = b"/".to_vec();
+        let xattrs = [&b"user.a"[..], b"user.b", b"trusted.a"];
+        let mut calls = vec![
+            Call::SetMode(root.clone(), 0o755),
+            Call::SetOwner(root.clone(), Some(0), Some(0), true),
+            Call::TouchNow(root.clone()),
+        ];
+        calls.extend(xattrs.map(|name| Call::RemoveXattr(root.clone(), name.to_vec())));
+        calls.extend((0..SLOTS).map(Call::Close));
+        for call in calls {
+            let _none = kernel.run(&Operation { who: 0, call: call.clone() });
+            let _none = fill.run(&Operation { who: 0, call });
+        }
+        drop(fill);
+        let upper = memory();
+        let below: Arc<dyn Engine> = Arc::new(ReadOnly::new(lower));
+        let overlay = Overlay::new(vec![below], upper, &limits).unwrap();
+        let mut guest = Guest::new(Arc::new(overlay), &limits);
+        let (mut expected, mut found) = (Uncounted(&mut kernel), Uncounted(&mut guest));
+        compare::sequence("overlay", first + number, SEQUENCE, &mut expected, &mut found);
+    }
+}
+
+/// Without further names: a copy of a file that has lost its last name, while a lower layer still has another one, is
+/// moved by that only as between file systems (`EXDEV`).
+struct Unlinked<'a>(&'a mut dyn System);
+
+impl System for Unlinked<'_> {
+    fn run(&mut self, operation: &Operation) -> Outcome {
+        match operation.call {
+            Call::Link(..) => Ok(Answer::Nothing),
+            _ => self.0.run(operation),
+        }
+    }
+}
+
+/// Without what an overlay does not tell: how many directories are in one that lies in several layers, and which bytes of
+/// a copy were never written.
+struct Uncounted<'a>(&'a mut dyn System);
+
+impl System for Uncounted<'_> {
+    fn run(&mut self, operation: &Operation) -> Outcome {
+        if matches!(operation.call, Call::Seek { .. }) {
+            return Ok(Answer::Nothing);
+        }
+        self.0.run(operation).map(|answer| match answer {
+            Answer::Stat(stat) => {
+                let links = if stat.kind == Kind::Directory { 1 } else { stat.links };
+                Answer::Stat(Stat { links, blocks: 0, ..stat })
+            }
+            answer => answer,
+        })
+    }
+}
+
 /// A18, A19: whether what is hidden is noted beside names or in their places, as the kernel's overlayfs has it, is nothing
 /// to a guest: over a lower layer that has something, both forms answer alike.
 #[test]
@@ -70,7 +139,9 @@ fn both_forms_of_notes_answer_alike() {
         for name in ["upper", "work"] {
             std::fs::create_dir(place.path().join(name)).unwrap();
         }
-        rustix::fs::chmod(place.path().join("upper"), Mode::from_raw_mode(0o755)).unwrap();
+        // Whoever makes the kernel's layers gives the upper one the mode of what lies below it.
+        let mode = one.attributes(&Caller::root(), one.root()).unwrap().mode;
+        rustix::fs::chmod(place.path().join("upper"), Mode::from_raw_mode(mode)).unwrap();
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let opened = rustix::fs::open(place.path(), flags, Mode::empty()).unwrap();
         let host = Host::new(opened, HostMode::WritableAsCaller, &limits).unwrap();

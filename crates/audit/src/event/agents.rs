@@ -43,6 +43,8 @@ macro_rules! declare_events_with_agents {
                 invocation_id: Name,
                 /// counted from one for each start
                 call: u64,
+                /// the call whose tool makes this one; 0 where no tool does
+                within: u64,
                 /// the tool
                 tool: Name,
                 /// how many bytes its arguments have

@@ -274,6 +274,7 @@ pub(crate) fn samples() -> Vec<Event> {
         Event::ToolCall {
             invocation_id: invocation_id(),
             call: 1,
+            within: 0,
             tool: name("read"),
             bytes: 7,
             sha256: name("00"),

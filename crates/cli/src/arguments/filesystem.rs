@@ -25,8 +25,8 @@ pub(crate) enum FsCommand {
 #[derive(Debug, Args)]
 pub(crate) struct SourceArguments {
     /// `memory:`, `dir:PATH`, `store:FILE`, `s3://BUCKET/PREFIX`, `gs://…`, `az://…`, `gdrive:FOLDER`, or
-    /// `overlay:LOWER:UPPER` with several lower layers if wanted, the uppermost first; without UPPER what is written stays
-    /// in memory. A colon in a path is written `\:`
+    /// `overlay:LOWER:UPPER` with several lower layers if wanted, the uppermost first; `overlay:LOWER` keeps what is
+    /// written in memory. A colon in a path is written `\:`
     #[arg(value_name = "SOURCE")]
     pub(crate) source: OsString,
     /// Refuse every change

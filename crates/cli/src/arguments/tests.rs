@@ -56,7 +56,8 @@ fn the_manual_is_complete() {
         let named = [format!("`{name}"), format!(" {name}`"), format!(" {name} [")];
         let is_named = named.iter().any(|name| MANUAL.contains(name));
         assert!(is_named || MANUAL.contains(&format!(" {name} ")), "the manual lacks `{name}`");
-        for flag in command.get_arguments().filter_map(clap::Arg::get_long) {
+        let shown = command.get_arguments().filter(|flag| !flag.is_hide_set());
+        for flag in shown.filter_map(clap::Arg::get_long) {
             assert!(MANUAL.contains(&format!("--{flag}")), "the manual lacks `{name} --{flag}`");
         }
     }
@@ -83,6 +84,7 @@ fn examples_are_command_lines() {
             let line = line.trim().split("  ").next().unwrap();
             let words = words_of(line);
             assert_eq!(words[1..=path.len()], **path, "{line}");
+            let words = advice::guests::spelled_out(words.iter().map(OsString::from).collect());
             Arguments::try_parse_from(&words).unwrap_or_else(|error| panic!("{line}: {error}"));
         }
     }

@@ -9,6 +9,7 @@
 
 mod ask;
 mod children;
+mod code;
 mod golden;
 mod mcp;
 mod mcp_packages;

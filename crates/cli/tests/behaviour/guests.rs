@@ -12,17 +12,26 @@ pub(crate) fn has_guests() -> bool {
 
 /// A module that prints a line.
 pub(crate) fn module(text: &str) -> Vec<u8> {
-    let section = |id: u8, body: &[u8]| [&[id, u8::try_from(body.len()).unwrap()], body].concat();
-    let name = |name: &str| [&[u8::try_from(name.len()).unwrap()], name.as_bytes()].concat();
+    module_that(text, &[])
+}
+
+/// A module that prints a line, and then does this: instructions, which may call `fd_write` as 0 and `fd_read` as 1. What they
+/// write or read is the line, by the one piece that is listed at 0.
+pub(crate) fn module_that(text: &str, then: &[u8]) -> Vec<u8> {
+    let length = |bytes: &[u8]| u8::try_from(bytes.len()).unwrap();
+    let section = |id: u8, body: &[u8]| [&[id, length(body)], body].concat();
+    let name = |name: &str| [&[length(name.as_bytes())], name.as_bytes()].concat();
+    let import = |call: &str| [name("wasi_snapshot_preview1"), name(call), vec![0, 0]].concat();
     let types = [&[2][..], &[0x60, 4, 0x7f, 0x7f, 0x7f, 0x7f, 1, 0x7f], &[0x60, 0, 0]].concat();
-    let imports = [&[1][..], &name("wasi_snapshot_preview1"), &name("fd_write"), &[0, 0]].concat();
-    let exports = [&[2][..], &name("memory"), &[2, 0], &name("_start"), &[0, 1]].concat();
+    let imports = [vec![2], import("fd_write"), import("fd_read")].concat();
+    let exports = [&[2][..], &name("memory"), &[2, 0], &name("_start"), &[0, 2]].concat();
     // fd_write(1, 0, 1, 8)
-    let body = [0, 0x41, 1, 0x41, 0, 0x41, 1, 0x41, 8, 0x10, 0, 0x1a, 0x0b];
-    let code = [&[1, u8::try_from(body.len()).unwrap()][..], &body].concat();
-    let length = u8::try_from(text.len()).unwrap();
-    let bytes = [&[16, 0, 0, 0, length, 0, 0, 0][..], &[0; 8], text.as_bytes()].concat();
-    let data = [&[1, 0, 0x41, 0, 0x0b, u8::try_from(bytes.len()).unwrap()][..], &bytes].concat();
+    let prints = [0, 0x41, 1, 0x41, 0, 0x41, 1, 0x41, 8, 0x10, 0, 0x1a];
+    let body = [&prints, then, &[0x0b]].concat();
+    let code = [&[1, length(&body)][..], &body].concat();
+    let bytes =
+        [&[16, 0, 0, 0, length(text.as_bytes()), 0, 0, 0][..], &[0; 8], text.as_bytes()].concat();
+    let data = [&[1, 0, 0x41, 0, 0x0b, length(&bytes)][..], &bytes].concat();
     let sections = [
         section(1, &types),
         section(2, &imports),

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use super::guests::{has_guests, module};
+use super::guests::{has_guests, module, module_that};
 use super::support::{Ended, Place, slowly};
 
 /// Started with its input open, so that who reads it waits.
@@ -14,14 +14,16 @@ fn start(place: &Place, words: &[&str]) -> Child {
     command.spawn().unwrap()
 }
 
-/// A25: whatever a guest does, in the engine, in a call of its host or in a program of its own, it ends with its time.
+/// A25: whatever a guest does, in the engine, in a call of its host or in a program of its own, it ends with its time, which is
+/// said; its neighbour never notices.
 #[test]
 fn time_ends_whatever_a_guest_does() {
     if !has_guests() {
         return;
     }
     let place = Place::new();
-    let limit = Duration::from_secs(1);
+    place.write("good.js", "setTimeout(() => console.log('undisturbed'), 4000);");
+    let neighbour = start(&place, &["js", "-q", "good.js"]);
     for source in [
         "for (;;);",
         "process.on('SIGTERM', () => {}); for (;;) try { for (;;); } catch {} finally { for (;;); }",
@@ -30,15 +32,29 @@ fn time_ends_whatever_a_guest_does() {
         "const fs = require('fs'); for (;;) { fs.mkdirSync('/tmp/a/b/c', { recursive: true }); fs.rmSync('/tmp/a', { recursive: true }); }",
     ] {
         place.write("main.js", format!("require('fs').writeSync(1, 'began\\n'); {source}"));
-        let mut child = start(&place, &["js", "-q", "--time", "1s", "main.js"]);
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        assert_eq!(lines.next().unwrap().unwrap(), "began", "{source}");
-        let begun = Instant::now();
-        let ended = Ended::of(child.wait_with_output().unwrap());
-        ended.expect_code(124);
-        let late = begun.elapsed().saturating_sub(limit);
-        assert!(late < slowly(Duration::from_millis(400)), "{source}: {late:?}");
+        ends_with_its_time(&place, &["js", "--time", "1s", "main.js"], source);
     }
+    // `loop (br 0)`, and `fd_read(0, 0, 1, 8)` of what nobody writes.
+    let spins = [0x03, 0x40, 0x0c, 0, 0x0b];
+    let waits = [0x41, 0, 0x41, 0, 0x41, 1, 0x41, 8, 0x10, 1, 0x1a];
+    for (what, then) in [("a module that spins", &spins[..]), ("one that waits", &waits)] {
+        place.write("main.wasm", module_that("began\n", then));
+        ends_with_its_time(&place, &["wasm", "--time", "1s", "main.wasm"], what);
+    }
+    Ended::of(neighbour.wait_with_output().unwrap()).expect_code(0).prints("undisturbed");
+}
+
+fn ends_with_its_time(place: &Place, words: &[&str], what: &str) {
+    let mut child = start(place, words);
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "began", "{what}");
+    let begun = Instant::now();
+    // Waiting for a program closes its input, and one that reads would come to its end.
+    let _input = child.stdin.take();
+    let ended = Ended::of(child.wait_with_output().unwrap());
+    ended.expect_code(124).says("time limit");
+    let late = begun.elapsed().saturating_sub(Duration::from_secs(1));
+    assert!(late < slowly(Duration::from_millis(400)), "{what}: {late:?}");
 }
 
 /// A25: a guest that grows fails by its own limit, below its cage's, and nothing else in the cage is killed; its neighbour

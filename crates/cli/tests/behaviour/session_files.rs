@@ -45,8 +45,8 @@ fn files_of_a_session_go_in_and_out() {
     fs_of(&place, "mkdir work:p/q").expect_code(1).says("has no");
     fs_of(&place, "mkdir -p work:p/q").expect_code(0);
     fs_of(&place, "rm work:one").expect_code(0);
-    let expected = "put\nput\nd\ngone here";
-    let line = "d/local/tool; /scratch/t; ls -d p/q/../../d; test ! -e one && echo gone here";
+    let expected = "put\nput\np/q\ngone here";
+    let line = "d/local/tool; /scratch/t; ls -d p/q; test ! -e one && echo gone here";
     place.shell(&flags, line).expect_code(0).prints(expected);
     // The host's own stay, and a review knows of what was put.
     assert_eq!(fs::read_to_string(place.project.join("one")).unwrap(), "one\n");
@@ -63,6 +63,10 @@ fn files_of_a_session_go_in_and_out() {
         fs_of(&place, "get --json --overwrite work:d/local/tool one").expect_code(0).stdout.clone();
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!((&json["files"], &json["bytes"]), (&1.into(), &19.into()));
+    for around in ["/", "/tmp", "/scratch/../tmp/.", &format!("{}/..", place.project.display())] {
+        fs_of(&place, &format!("rm -r work:{around}")).expect_code(2).says("lies around that");
+    }
+    fs_of(&place, "cat work:d/local/tool").expect_code(0);
     fs_of(&place, "rm work:d").expect_code(1).says("is a directory");
     fs_of(&place, "rm -r work:d").expect_code(0);
     let json = fs_of(&place, "ls --json work:").expect_code(0).stdout.clone();

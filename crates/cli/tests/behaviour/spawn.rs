@@ -125,6 +125,31 @@ fn a_hostile_child_gets_nothing_of_its_parent() {
     assert!(left.stdout.is_empty(), "{:?}", String::from_utf8_lossy(&left.stdout));
 }
 
+/// V14, V35, V37: a child does nothing to its parent's processes, and nothing of it is left when it has ended.
+#[test]
+fn a_child_leaves_its_parent_alone_and_nothing_behind() {
+    let place = Place::new();
+    let own = stockade_binary();
+    let (ro, own) = (own.to_str().unwrap(), own.display());
+    let tries = "prlimit --pid $PPID --fsize=0:0 && echo LIMITED; kill -9 $PPID && echo KILLED; \
+                 renice -n 5 -p $PPID && echo RENICED; ipcmk -M 64 && echo SHARED; \
+                 (exec 3<> /dev/ptmx) && echo TERMINAL; prlimit --pid $$ --fsize=4096 || ulimit -f 8; \
+                 ulimit -n 64 && echo own limits; (setsid sleep 4243 > /dev/null 2>&1 &); (sleep 4243 &); exit 7";
+    let line = format!(
+        "'{own}' spawn -- sh -c '{tries}' 2> /dev/null; echo ended $?; \
+         grep -l -a '^sleep' /proc/[0-9]*/cmdline 2> /dev/null | wc -l; \
+         '{own}' spawn -- sh -c 'kill -9 $$'; echo killed $?; \
+         '{own}' spawn -- sh -c 'trap \"echo got it; exit 3\" TERM; sleep 60 & wait' & \
+         child=$!; sleep 0.7; kill -TERM $child; wait $child; echo passed on $?"
+    );
+    let ended = place.shell(&["--ro", ro], &line);
+    ended.prints("own limits\nended 7\n0\n").prints("killed 137\n");
+    ended.prints("got it\npassed on 3\n");
+    for never in ["LIMITED", "KILLED", "RENICED", "SHARED", "TERMINAL"] {
+        assert!(!ended.stdout.contains(never), "{never}: {}", ended.stdout);
+    }
+}
+
 /// V20, V21, V22: the tools of agents for a shell, in a cage alone, with what the cage has.
 #[test]
 fn a_shell_has_the_tools_of_agents() {

@@ -68,7 +68,7 @@ fn what_a_child_can_do_its_parent_can_in_random_trees() {
         let mut next = String::new();
         for level in (1..=3).rev() {
             let script = format!("scripts/{tree}.{level}");
-            place.write(&script, &format!("echo begin {tree} {level}\n. scripts/walk\n{next}"));
+            place.write(&script, format!("echo begin {tree} {level}\n. scripts/walk\n{next}"));
             next = format!(
                 "'{}' spawn {}--ro scripts --ro '{}' -- sh {script} 2>/dev/null\n",
                 own.display(),

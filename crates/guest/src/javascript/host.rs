@@ -3,13 +3,15 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use rustix::io::Errno;
 use vfs::{Caller, FileSystem, OpenFile};
 
 use super::jobs::Jobs;
+use crate::processor::Allowance;
 use crate::streams::Stream;
-use crate::world::{Around, World};
+use crate::world::{Around, CallsTools, World};
 
 /// What stands behind the operations of one program.
 #[derive(Debug)]
@@ -24,6 +26,8 @@ pub(super) struct Host {
     /// With what it ends when nothing is left.
     pub(super) status: Cell<i32>,
     pub(super) jobs: Jobs,
+    /// How long it may compute from its beginning on.
+    pub(super) allowance: Allowance,
 }
 
 /// What a number stands for.
@@ -34,6 +38,7 @@ pub(super) enum Opened {
 
 impl Host {
     pub(super) fn new(world: World) -> Self {
+        let allowance = Allowance::of(world.limits.max_cpu);
         Self {
             files: world.files.clone(),
             caller: world.caller.clone(),
@@ -45,6 +50,7 @@ impl Host {
             exit: Cell::new(None),
             status: Cell::new(0),
             jobs: Jobs::default(),
+            allowance,
         }
     }
 
@@ -72,7 +78,15 @@ impl Host {
     pub(super) fn around(&self) -> Result<(), Errno> {
         match self.world.borrow().around {
             Around::ThisProcess => Ok(()),
-            Around::Nothing => Err(Errno::ACCESS),
+            Around::Nothing | Around::Tools(_) => Err(Errno::ACCESS),
+        }
+    }
+
+    /// Who calls tools for the program.
+    pub(super) fn tools(&self) -> Result<Arc<dyn CallsTools>, Errno> {
+        match &self.world.borrow().around {
+            Around::Tools(tools) => Ok(Arc::clone(tools)),
+            Around::Nothing | Around::ThisProcess => Err(Errno::ACCESS),
         }
     }
 

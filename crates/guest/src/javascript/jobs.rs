@@ -1,4 +1,4 @@
-//! What takes its time outside of the engine: programs and requests. Each has a thread of its own, and what came of it waits
+//! What takes its time outside of the engine: programs, requests and tools. Each has a thread of its own, and what came of it waits
 //! until the program's loop asks.
 
 use std::cell::Cell;
@@ -16,10 +16,13 @@ use super::host::Host;
 use super::programs::{self, Program};
 use super::requests::{self, Request};
 
+/// The number of one that is over, and what came of it.
+type Done = (u32, Outcome);
+
 /// Those of one program.
 #[derive(Debug)]
 pub(super) struct Jobs {
-    done: (Sender<(u32, Outcome)>, Receiver<(u32, Outcome)>),
+    done: (Sender<Done>, Receiver<Done>),
     last: Cell<u32>,
     running: Cell<u32>,
 }
@@ -88,6 +91,17 @@ pub(super) fn add_to(native: &Object<'_>, host: &Rc<Host>) -> rquickjs::Result<(
             let most = host.world.borrow().limits.max_memory;
             let body = bytes_of(&body, true)?;
             host.jobs.begin(move || Ok(requests::send(Request { method, address, headers, body, most })))
+        };
+        "hasTools"() Ok(Answer::Number(f64::from(u8::from(host.tools().is_ok()))));
+        "callTool"(tool: String, arguments: String) {
+            let tools = host.tools()?;
+            host.jobs.begin(move || {
+                let (failed, text) = match tools.call(&tool, &arguments) {
+                    Ok(text) => (0.0, text),
+                    Err(why) => (1.0, why),
+                };
+                Ok(Answer::List(vec![Answer::Number(failed), Answer::Text(text)]))
+            })
         };
     }
     Ok(())

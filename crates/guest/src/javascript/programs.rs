@@ -43,9 +43,9 @@ enum News {
 /// Why it was ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ended {
-    ByItself = 0,
-    ByTime = 1,
-    ByLength = 2,
+    OnItsOwn = 0,
+    TimedOut = 1,
+    TooLong = 2,
 }
 
 impl Program {
@@ -146,10 +146,10 @@ fn attend(
     drop(tell);
     let end = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     let mut outputs = [Vec::new(), Vec::new()];
-    let mut ended = Ended::ByItself;
+    let mut ended = Ended::OnItsOwn;
     while open > 0 || end.is_some() {
         let left = match end {
-            Some(end) if ended == Ended::ByItself => end.saturating_duration_since(Instant::now()),
+            Some(end) if ended == Ended::OnItsOwn => end.saturating_duration_since(Instant::now()),
             _ => LONGEST,
         };
         // With no output to wait for, it is looked at in between.
@@ -163,19 +163,19 @@ fn attend(
             Ok(News::Closed { is_too_long }) => {
                 open -= 1;
                 if is_too_long {
-                    ended = Ended::ByLength;
+                    ended = Ended::TooLong;
                     let _gone = child.kill();
                 }
             }
             Err(RecvTimeoutError::Timeout) if left.is_zero() => {
-                ended = Ended::ByTime;
+                ended = Ended::TimedOut;
                 let _gone = child.kill();
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => std::thread::sleep(wait),
         }
         let is_over =
-            open == 0 && (ended != Ended::ByItself || !matches!(child.try_wait(), Ok(None)));
+            open == 0 && (ended != Ended::OnItsOwn || !matches!(child.try_wait(), Ok(None)));
         if is_over {
             break;
         }

@@ -267,6 +267,7 @@ pub(crate) const LOOP: u32 = 32;
 pub(crate) const MFILE: u32 = 33;
 pub(crate) const NAMETOOLONG: u32 = 37;
 pub(crate) const NOENT: u32 = 44;
+pub(crate) const NOSPC: u32 = 51;
 pub(crate) const NOTDIR: u32 = 54;
 pub(crate) const NOTEMPTY: u32 = 55;
 pub(crate) const NOTSOCK: u32 = 57;

@@ -57,9 +57,11 @@ impl Others for Served {
             return Err(format!("this cage has asked {most} times, which is the most"));
         }
         let call = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
-        self.record.calls(call, &format!("/n/{name}"), question).map_err(|error| {
-            format!("the service is not asked, because that cannot be recorded: {error}")
-        })?;
+        self.record
+            .calls(agent::CallId::outermost(call), &format!("/n/{name}"), question)
+            .map_err(|error| {
+                format!("the service is not asked, because that cannot be recorded: {error}")
+            })?;
         let answer = self.answer(name, question, stop);
         let bytes = match &answer {
             Ok(bytes) => bytes.as_slice(),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use advice::Failure;
-use agent::{Elsewhere, Ran};
+use agent::{During, Elsewhere, Ran};
 use cage::Kind;
 use cage::state::Locations;
 use model::{Cancel, ToolSpec};
@@ -81,15 +81,8 @@ impl Elsewhere for ServiceTools {
         &self.specs
     }
 
-    fn call(
-        &self,
-        tool: &str,
-        arguments: &Map<String, Value>,
-        limit: Duration,
-        cancel: &Cancel,
-        _: &(dyn Fn(&str) + Sync),
-    ) -> Ran {
-        match self.answer(tool, arguments, limit, cancel) {
+    fn call(&self, tool: &str, arguments: &Map<String, Value>, during: &During<'_>) -> Ran {
+        match self.answer(tool, arguments, during.limit, during.cancel) {
             Ok(text) => Ran { text, is_error: false },
             Err(why) => Ran::failed(format!("error: {why}")),
         }

@@ -20,11 +20,11 @@ fn completed(words: &[&str], text: &str, has_prompt: bool) -> Result<CommonArgum
 /// V32: a type has tools, paths, hosts, a model, budgets and children; a flag comes first.
 #[test]
 fn flags_come_before_a_type() {
-    let text = "type = \"explore\"\nmodel = \"small\"\nsteps = 7\ntime = \"2m\"\nchildren = 2\nro = [\"/docs\"]\n\
+    let text = "type = \"explore\"\nmodel = \"small\"\nsteps = 7\ntime = \"2m\"\nchildren = 2\ncode = true\nro = [\"/docs\"]\n\
                 net = [\"example.com:443\"]\nprofile = \"node\"\nmcp = [\"git\"]\nservices = [\"websearch\"]\n";
     let own = completed(&[], text, false).unwrap();
     assert_eq!((own.kind.as_str(), own.model.as_deref()), ("explore", Some("small")));
-    assert_eq!((own.steps, own.children), (Some(7), Some(2)));
+    assert_eq!((own.steps, own.children, own.code), (Some(7), Some(2), true));
     assert_eq!(own.time.unwrap().as_secs(), 120);
     assert!(!own.tools.contains(&"edit".to_owned()) && own.tools.contains(&"read".to_owned()));
     assert_eq!((own.cage.profile.as_deref(), own.mcp.len()), (Some("node"), 1));

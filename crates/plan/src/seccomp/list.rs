@@ -188,6 +188,7 @@ const CONSTANTS: &[(&str, u32)] = &[
     ("AF_INET6", 10),
     ("AF_NETLINK", 16),
     ("NETLINK_ROUTE", 0),
+    ("PID_SELF", 0),
     ("PID_ONE", 1),
     ("RLIMIT_CORE", 4),
     ("PRIO_USER", 2),

@@ -7,6 +7,7 @@ use std::collections::btree_map::Entry;
 use std::ops::Bound;
 
 use plan::{FileKind, HostPath, Mapping, Source, SourceIndex};
+use walls::Wall;
 
 use super::error::{CompileError, RuleConflict};
 use crate::facts::{FoundPath, ResolvedRule};
@@ -71,6 +72,11 @@ impl<'policy> Areas<'policy> {
     /// The area that decides at a path from above.
     pub(super) fn above(&self, path: &HostPath) -> Option<&Area<'policy>> {
         path.ancestors().find_map(|ancestor| self.by_path.get(ancestor))
+    }
+
+    /// Whether a place is covered, so that nothing of the host's shows there.
+    pub(super) fn is_hidden(area: &Area<'_>) -> bool {
+        area.access == FsAccess::Hide && walls::stands(Wall::HiddenPaths)
     }
 
     /// Whether a path lies in a view with a layer of ours above the host's files.

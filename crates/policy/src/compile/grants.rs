@@ -5,7 +5,6 @@ use plan::{
     Access, Bind, BindPurpose, Execution, FileKind, GuestPath, HostPath, MountOp, Overlay,
     OverlayPurpose, SCRATCH, TmpfsPurpose, TmpfsSize,
 };
-use walls::Wall;
 
 use super::areas::{Area, Areas, Reason, source};
 use super::base::is_home_private;
@@ -30,9 +29,7 @@ pub(super) fn lay(
             continue;
         }
         match area.access {
-            FsAccess::Hide if walls::stands(Wall::HiddenPaths) => {
-                hide(tree, areas, home, path, area);
-            }
+            FsAccess::Hide if Areas::is_hidden(area) => hide(tree, areas, home, path, area),
             FsAccess::Hide => {}
             FsAccess::ReadOnly | FsAccess::Cache | FsAccess::Cow | FsAccess::ReadWrite => {
                 conflicts.extend(show(tree, facts, areas, at, path, area)?);

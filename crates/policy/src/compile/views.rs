@@ -4,7 +4,6 @@
 use plan::{
     Access, ByteString, HostPath, MountOp, NotByKernel, Overlay, Served, ServedFrom, ServedLayers,
 };
-use walls::Wall;
 
 use super::areas::{Area, Areas, Reason};
 use super::error::{CompileError, RuleConflict};
@@ -52,9 +51,9 @@ pub(super) fn served(
     why: NotByKernel,
 ) -> Result<MountOp, CompileError> {
     let Overlay { lower, area, at, mapping, purpose } = overlay;
-    let inside = |wanted: FsAccess| {
+    let inside = |is_wanted: fn(&Area<'_>) -> bool| {
         let inside = areas.iter().filter(move |(other, area)| {
-            area.access == wanted && *other != path && other.is_within(path)
+            is_wanted(area) && *other != path && other.is_within(path)
         });
         let below = inside.filter_map(|(other, _)| {
             let below = other.as_bytes().strip_prefix(path.as_bytes())?;
@@ -62,9 +61,8 @@ pub(super) fn served(
         });
         below.collect::<Vec<_>>()
     };
-    let mut hidden = inside(FsAccess::Hide);
-    hidden.retain(|_| walls::stands(Wall::HiddenPaths));
-    let read_only = inside(FsAccess::ReadOnly);
+    let hidden = inside(Areas::is_hidden);
+    let read_only = inside(|area| area.access == FsAccess::ReadOnly);
     let layers = ServedLayers { lower, area, mapping, purpose, why, hidden, read_only };
     let device = facts.fuse.ok_or(CompileError::bug("the device of FUSE was not looked for"))?;
     let (from, access) = (ServedFrom::Layers(layers), Access::ReadWrite);

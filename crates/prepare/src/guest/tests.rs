@@ -30,7 +30,7 @@ fn the_engine_is_held_below_its_cage() {
     let words = |words: &[&str]| -> Vec<OsString> { words.iter().map(OsString::from).collect() };
     let engine = engine().into_os_string().into_string().unwrap();
     let guest = words(&[&engine, "--of-version", "1", "js", "tool.js"]);
-    for (megabytes, expected) in [(512, 448), (64, 32), (2, 1), (4096, 3584), (100_000, 4096)] {
+    for (megabytes, expected) in [(512, 448_u64), (64, 32), (2, 1), (4096, 3584), (100_000, 4096)] {
         let told = within_memory(&guest, Some(megabytes));
         let most = (expected << 20).to_string();
         assert_eq!(

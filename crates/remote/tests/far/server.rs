@@ -111,10 +111,9 @@ fn write(mut stream: &TcpStream, reply: &Reply, is_head: bool) -> std::io::Resul
         head.push_str("connection: close\r\n");
     }
     head.push_str("\r\n");
-    stream.write_all(head.as_bytes())?;
-    if !is_head {
-        stream.write_all(&reply.body)?;
-    }
+    // At once: the second of two small writes waits until the first is acknowledged.
+    let body = if is_head { &[][..] } else { &reply.body };
+    stream.write_all(&[head.as_bytes(), body].concat())?;
     if reply.says.is_some() {
         stream.shutdown(std::net::Shutdown::Both)?;
     }

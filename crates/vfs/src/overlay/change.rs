@@ -13,6 +13,7 @@ use crate::caller::Caller;
 use crate::engine::{Entry, Inode, New};
 use crate::error::Result;
 use crate::name::Name;
+use crate::rules;
 
 impl Overlay {
     pub(super) fn make_name(
@@ -70,7 +71,7 @@ impl Overlay {
             if new == New::Directory {
                 self.marks()?.set(made.inode, OPAQUE)?;
             }
-            self.inherit_group(caller, spot.directory, made.inode, new)?;
+            self.inherit(caller, spot.directory, &made, (new.kind(), mode))?;
             self.put_over((staged, made.inode), spot, whiteout, new.kind())
         })();
         if placed.is_err() {
@@ -85,23 +86,24 @@ impl Overlay {
         Ok(Entry { attributes, ..made })
     }
 
-    /// What is made in a setgid directory has its group, and a directory is one too. The staging directory is none.
-    fn inherit_group(
+    /// What is made in a setgid directory has its group, and the mode that it would have there: the staging directory is
+    /// another, and who gives a file another group takes its privileges away.
+    fn inherit(
         &self,
         caller: &Caller,
         directory: Inode,
-        made: Inode,
-        new: New<'_>,
+        made: &Entry,
+        (kind, mode): (Kind, u32),
     ) -> Result<()> {
         let above = self.upper.attributes(caller, directory)?;
         if above.mode & SET_GID == 0 {
             return Ok(());
         }
-        let own = self.upper.attributes(caller, made)?;
-        let mode = (new == New::Directory).then_some(own.mode | SET_GID);
-        let gid = (own.gid != above.gid).then_some(above.gid);
+        let (mode, gid) = rules::inherit(caller, &above, kind, mode);
+        let mode = (kind != Kind::Link).then_some(mode);
+        let gid = (made.attributes.gid != gid).then_some(gid);
         let changes = Changes { mode, gid, ..Changes::default() };
-        self.upper.change(&Caller::root(), made, &changes).map(drop)
+        self.upper.change(&Caller::root(), made.inode, &changes).map(drop)
     }
 
     pub(super) fn link_name(

@@ -210,6 +210,41 @@ impl Overlay {
         self.upper.change(&root, copy, &changes).map(drop)
     }
 
+    /// Copies a file so that the upper layer has it under this name: of several that a lower layer has, a copy is put under
+    /// one, and the others are names of that copy.
+    pub(super) fn copy_name(
+        &self,
+        parent: &Arc<Node>,
+        name: Name<'_>,
+        node: &Arc<Node>,
+    ) -> Result<()> {
+        let (copy, directory) = (self.copy_up(node)?, self.copy_up(parent)?);
+        if node.kind == Kind::Directory {
+            return Ok(());
+        }
+        let root = Caller::root();
+        let _names = lock(&parent.names);
+        let (found, upper) = self.find(parent, name)?;
+        let is_below = found.number == node.number && upper.is_none();
+        self.give_back(found.number, 1);
+        if !is_below {
+            return Ok(());
+        }
+        let before = self.upper.attributes(&root, directory)?;
+        let linked = self.upper.link(&root, copy, directory, name);
+        let linked = linked.map_err(|error| match error.errno {
+            // The copy has lost its name: whoever moves the file copies it, as between file systems.
+            Errno::NOENT => Errno::XDEV.into(),
+            _ => error,
+        })?;
+        self.upper.forget(linked.inode, 1);
+        let modified = Some(NewTime::At(before.modified));
+        self.upper.change(&root, directory, &Changes { modified, ..Changes::default() })?;
+        node.names_below.fetch_sub(1, Ordering::SeqCst);
+        node.is_pinned.store(true, Ordering::SeqCst);
+        Ok(())
+    }
+
     /// Copies a directory with everything in it, so that it can be moved. `EXDEV` where that is too much: whoever moves
     /// it then copies it, as between file systems.
     pub(super) fn copy_tree(&self, node: &Arc<Node>) -> Result<()> {
@@ -230,9 +265,10 @@ impl Overlay {
                     if held.len() > MOST_MOVED {
                         return Err(Errno::XDEV.into());
                     }
-                    let (below, _) = self.find(&directory, Name::new(&merged.name)?)?;
+                    let name = Name::new(&merged.name)?;
+                    let (below, _) = self.find(&directory, name)?;
                     held.push(Arc::clone(&below));
-                    self.copy_up(&below)?;
+                    self.copy_name(&directory, name, &below)?;
                 }
             }
             // From the innermost on: each has everything by now.

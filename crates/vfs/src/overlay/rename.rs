@@ -18,8 +18,11 @@ impl Overlay {
         let moved = self.node(rename.moved)?;
         let is_exchange = rename.replace == Replace::Exchange;
         self.copy_tree(&moved)?;
+        self.copy_name(&from, rename.name, &moved)?;
         if let Some(other) = rename.replaced.filter(|_| is_exchange) {
-            self.copy_tree(&self.node(other)?)?;
+            let other = self.node(other)?;
+            self.copy_tree(&other)?;
+            self.copy_name(&to, rename.new_name, &other)?;
         }
         let (from_upper, to_upper) = (self.copy_up(&from)?, self.copy_up(&to)?);
         let _one_at_a_time = self.moving.lock().unwrap_or_else(PoisonError::into_inner);
@@ -155,7 +158,8 @@ impl Overlay {
             if other.kind == Kind::Directory && from_below {
                 self.marks()?.set(inode, OPAQUE)?;
             }
-            return self.exchange((from, inner.moved_upper), (to, inode));
+            // At once or not at all (`EINVAL`): in steps, one of both would be lost with a process that is ended between.
+            return self.move_upper((from, inner.moved_upper), to, Some(inode), Replace::Exchange);
         }
         let staged = self.staged_name();
         let staged = Spot { directory: self.staging, name: Name::new(staged.as_bytes())? };

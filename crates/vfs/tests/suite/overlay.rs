@@ -82,6 +82,32 @@ fn hard_links_stay_together() {
     assert_eq!(Shell::new(&lower, 0).text("/one"), Ok("old".into()));
 }
 
+/// A19: so they do when one of them moves, or the directory that one is in.
+#[test]
+fn hard_links_move_by_each_of_their_names() {
+    for (from, to) in [("/one", "/new"), ("/two", "/new"), ("/d/three", "/new"), ("/d", "/new")] {
+        let fill = |shell: &Shell<'_>| {
+            shell.mkdir("/d", 0o755).unwrap();
+            shell.put("/one", "old").unwrap();
+            shell.link("/one", "/two").unwrap();
+            shell.link("/one", "/d/three").unwrap();
+        };
+        let (_, _, both) = layers(fill, Limits::default());
+        let shell = Shell::new(&both, 0);
+        // The name by which it is known first is where a copy is put.
+        assert_eq!(shell.stat("/one").links, 3);
+        shell.rename(from, to, Replace::Yes).unwrap();
+        let names = ["/one", "/two", "/d/three"].map(|name| match name.strip_prefix(from) {
+            Some(rest) => format!("{to}{rest}"),
+            None => name.to_owned(),
+        });
+        shell.put(&names[2], "new").unwrap();
+        for name in &names {
+            assert_eq!((shell.text(name), shell.stat(name).links), (Ok("new".into()), 3), "{name}");
+        }
+    }
+}
+
 /// A19, T12, T65: what hides a lower name is no name, no attribute and no link; a guest can neither see nor make one.
 #[test]
 fn marks_are_out_of_reach() {
@@ -107,8 +133,14 @@ fn marks_are_out_of_reach() {
         assert_eq!(shell.text(name), Ok("plain".into()));
     }
     let target = (At::Root, &b"/d"[..], Follow::No);
-    both.set_xattr(&root, target, (b"trusted.overlay.opaque", b"y"), SetXattr::Any).unwrap();
-    both.set_xattr(&root, target, (b"trusted.overlay.redirect", b"/"), SetXattr::Any).unwrap();
+    // Nor can those of the kernel's be made or seen, in either of its forms: a layer may be one of the kernel's later.
+    for name in ["trusted.overlay.opaque", "trusted.overlay.redirect", "user.overlay.opaque"] {
+        let name = name.as_bytes();
+        let refused = both.set_xattr(&root, target, (name, b"y"), SetXattr::Any).unwrap_err();
+        assert_eq!(refused.errno, Errno::OPNOTSUPP);
+        let unseen = both.xattr(&root, At::Root, b"/d", Follow::No, name).unwrap_err();
+        assert_eq!(unseen.errno, Errno::OPNOTSUPP);
+    }
     assert_eq!(both.list(&root, b"/d").unwrap(), []);
     for path in ["/staging", "/files", "/../staging", "/d/../../files"] {
         assert_eq!(shell.text(path), Err(Errno::NOENT), "{path}");

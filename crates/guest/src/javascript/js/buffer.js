@@ -111,7 +111,7 @@
       throw coded(TypeError, 'ERR_INVALID_ARG_TYPE', what + described(value));
     }
     if (value.type === 'Buffer' && Array.isArray(value.data)) return own(Uint8Array.from(value.data));
-    if (ArrayBuffer.isView(value)) return own(Uint8Array.from(value));
+    if (ArrayBuffer.isView(value)) return own(new Uint8Array(value));
     const plain = value.valueOf && value.valueOf();
     if (plain !== undefined && plain !== null && plain !== value && typeof plain !== 'number') return Buffer.from(plain, second, third);
     return own(Uint8Array.from(Array.from(value, Number)));

@@ -3,7 +3,8 @@
   'use strict';
   const { coded, checked, badArgument } = internal.errors;
   const { builtins, fs, path, process } = internal;
-  const REQUIRE = ['node', 'require', 'module-sync', 'node-addons', 'default'], IMPORT = ['node', 'import', 'module-sync', 'node-addons', 'default'];
+  // Without `module-sync`: what stands there is an ES module, which `require` refuses.
+  const REQUIRE = ['node', 'require', 'node-addons', 'default'], IMPORT = ['node', 'import', 'node-addons', 'default'];
   const wrapper = ['(function (exports, require, module, __filename, __dirname) { ', '\n});'];
   const parse = JSON.parse, hasOwn = Object.prototype.hasOwnProperty;
   const own = (object, key) => hasOwn.call(object, key);

@@ -247,11 +247,10 @@ impl Stripper<'_> {
                 (Kind::Punctuation, "(") => open.push(")"),
                 (Kind::Punctuation, "[") => open.push("]"),
                 (Kind::Punctuation, "{") => open.push("}"),
-                (Kind::Punctuation, close @ (")" | "]" | "}")) => {
-                    if open.pop() != Some(close) {
-                        return self.expected("brackets in pairs");
-                    }
+                (Kind::Punctuation, close @ (")" | "]" | "}")) if open.pop() != Some(close) => {
+                    return self.expected("brackets in pairs");
                 }
+                (Kind::Punctuation, ")" | "]" | "}") => {}
                 (Kind::Punctuation, "`") if !open.is_empty() => {
                     self.template_type()?;
                     continue;

