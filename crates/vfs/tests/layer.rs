@@ -52,7 +52,7 @@ fn in_memory(place: &Path) -> FileSystem {
 /// The same in the kernel's form.
 fn as_the_kernel(place: &Path) -> FileSystem {
     let limits = Limits::default();
-    let upper = Arc::new(host(place, HostMode::Writable).with_marks_of_kernel());
+    let upper = Arc::new(host(place, HostMode::WritableAsCaller).with_marks_of_kernel());
     let overlay = Overlay::as_the_kernel(below(place), upper, &limits).unwrap();
     FileSystem::new(Arc::new(overlay), &limits)
 }
