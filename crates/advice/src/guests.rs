@@ -2,10 +2,13 @@
 //! a guest. What is one is decided in `prepare`.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use cage::prepare::guest::{self, GuestError, Language};
-use policy::Kind;
+use cage::prepare::guest::{self, GuestCommand, GuestError, Language};
+use plan::HostPath;
+use policy::{FsAccess, FsRule, Kind, Policy, Reach, RuleOrigin};
 
 use crate::Failure;
 
@@ -24,7 +27,8 @@ pub fn spelled_out(mut words: Vec<OsString>) -> Vec<OsString> {
     words
 }
 
-/// Has a program started by what runs guests, if it is one: that is added to what the cage shows read-only.
+/// Has a program started by what runs guests, if it is one: that is added to what the cage shows read-only. The module
+/// that it is, if it is one.
 ///
 /// # Errors
 ///
@@ -33,22 +37,11 @@ pub fn dispatch(
     language: Option<Language>,
     command: &mut Vec<OsString>,
     shown: &mut Vec<PathBuf>,
-) -> Result<(), Failure> {
-    let stockade = std::env::current_exe().unwrap_or_default();
-    if let Some(guest) = started(&stockade, language, command)? {
-        shown.extend(guest.shown);
-        *command = guest.words;
-    }
-    Ok(())
-}
-
-/// How a guest is started.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Started {
-    /// The whole command.
-    pub words: Vec<OsString>,
-    /// What the cage has to show read-only: the engine, and what the module was compiled to before.
-    pub shown: Vec<PathBuf>,
+) -> Result<Option<PathBuf>, Failure> {
+    let Some(guest) = started(&this_stockade(), language, command)? else { return Ok(None) };
+    shown.push(guest.engine);
+    *command = guest.words;
+    Ok(guest.module)
 }
 
 /// The command that starts these words by what runs guests beside this `stockade`, if they are a guest.
@@ -60,24 +53,61 @@ pub fn started(
     stockade: &Path,
     language: Option<Language>,
     command: &[OsString],
-) -> Result<Option<Started>, Failure> {
+) -> Result<Option<GuestCommand>, Failure> {
+    guest::command(&guest::engine_beside(stockade), language, command).map_err(failed)
+}
+
+/// Shows a cage what the module of its command was compiled to, before or now: within the time and the memory that the
+/// cage has, and the time is taken from the cage's. A module that the cage does not have from the host by its own rules is
+/// left to the cage.
+pub fn show_code(stockade: &Path, module: &Path, words: &mut Vec<OsString>, policy: &mut Policy) {
+    let begun = Instant::now();
     let engine = guest::engine_beside(stockade);
-    let Some(mut guest) = guest::command(&engine, language, command).map_err(failed)? else {
-        return Ok(None);
+    let compiler = modules::Compiler {
+        stockade,
+        engine: &engine,
+        version: guest::VERSION,
+        memory_mb: policy.limits.memory_mb,
+        seconds: policy.limits.walltime_sec,
     };
-    let mut shown = Vec::new();
-    let code = guest.module.as_deref().and_then(|module| {
-        modules::code_of(
-            module,
-            &modules::Compiler { stockade, engine: &engine, version: guest::VERSION },
-        )
-    });
-    if let Some(code) = code {
-        guest.with_code(&code.path, &code.digest, &code.module);
-        shown.push(code.path);
+    let code = granted(module, policy).and_then(|module| modules::code_of(&module, &compiler));
+    if let Some(code) = code
+        && let Ok(path) = HostPath::new(code.path.clone().into_os_string())
+    {
+        guest::with_code(words, &code.path, &code.digest, &code.module);
+        let origin = RuleOrigin::Flag("--guest".to_owned());
+        let access = FsAccess::ReadOnly;
+        policy.fs.push(FsRule { access, path, reach: Reach::Anywhere, origin });
     }
-    shown.push(guest.engine);
-    Ok(Some(Started { words: guest.words, shown }))
+    if let Some(seconds) = &mut policy.limits.walltime_sec {
+        let taken = begun.elapsed() + Duration::from_millis(500);
+        *seconds = seconds.saturating_sub(taken.as_secs()).max(1);
+    }
+}
+
+/// The path of a module, if the rules of a cage show the host's file there. Where it is not plain, they do not: what looks
+/// like a secret among what is granted may be hidden without a rule. What a layer has instead is another module, whose code
+/// is not this.
+fn granted(module: &Path, policy: &Policy) -> Option<PathBuf> {
+    let path = std::path::absolute(module).ok()?;
+    let host = HostPath::new(path.clone().into_os_string()).ok()?;
+    let rule = policy.access_at(&host).filter(|rule| rule.access != FsAccess::Hide)?;
+    let mut below = path.strip_prefix(rule.path.as_path()).ok()?.components();
+    let is_plain = below.all(|part| match part {
+        Component::Normal(name) => !name.as_bytes().starts_with(b"."),
+        _ => false,
+    });
+    let has_other = policy.mounts.keys().any(|at| path.starts_with(at.as_path()));
+    // What a rule hides may be known by a link.
+    let is_hidden = policy.fs.iter().filter(|rule| rule.access == FsAccess::Hide).any(|rule| {
+        std::fs::canonicalize(rule.path.as_path()).is_ok_and(|hidden| path.starts_with(hidden))
+    });
+    (is_plain && !has_other && !is_hidden).then_some(path)
+}
+
+/// The program of ours that asks.
+pub fn this_stockade() -> PathBuf {
+    std::env::current_exe().unwrap_or_default()
 }
 
 /// What runs guests, beside the `stockade` that asks.

@@ -35,6 +35,7 @@ use crate::result::{Destination, Named, RunResult};
 use crate::runs;
 use crate::selection::{FlagArguments, Sandbox, Selection, TooBroad, select_any};
 use crate::session::{self, Entered};
+use advice::guests::this_stockade;
 use cage::prepare::Prepared;
 use said::Clock;
 
@@ -49,9 +50,10 @@ pub(crate) fn run(
 ) -> Result<Exit, Failure> {
     let RunArguments { result_fd, quiet, verbose, .. } = &arguments;
     let messages = messages.as_asked(result_fd.is_some(), *quiet, *verbose);
+    let mut module = None;
     if arguments.sealed.is_none() && arguments.choice.agent.is_none() {
         let RunArguments { guest, command, files, .. } = &mut arguments;
-        advice::guests::dispatch(*guest, command, &mut files.ro)?;
+        module = advice::guests::dispatch(*guest, command, &mut files.ro)?;
     }
     if arguments.detach {
         drop(premade);
@@ -77,7 +79,13 @@ pub(crate) fn run(
         said::watch_the_search(messages);
     }
     let exit = match choose(&arguments, &mut start) {
-        Ok(Chosen::Caged(selection)) => run_caged(*selection, premade, &arguments, &mut start),
+        Ok(Chosen::Caged(mut selection)) => {
+            if let Some(module) = module {
+                let (words, policy) = (&mut arguments.command, &mut selection.policy);
+                advice::guests::show_code(&this_stockade(), &module, words, policy);
+            }
+            run_caged(*selection, premade, &arguments, &mut start)
+        }
         Ok(Chosen::Uncaged(uncaged)) => {
             drop(premade);
             run_uncaged(*uncaged, &arguments, &mut start)

@@ -8,7 +8,7 @@ use cage::Kind;
 use cage::prepare::Caller;
 use cage::prepare::agents::NO_KEY;
 use cage::state::Locations;
-use model::service::Bounds;
+use model::service::{Bounds, ServerTools};
 use model::{BaseUrl, Key, KeyError, KeySource, Protocol};
 use policy::shown::shown;
 use serde::Deserialize;
@@ -21,6 +21,7 @@ pub struct Models {
     pub(crate) providers: Vec<Provider>,
     calls: Option<u64>,
     tokens: Option<u64>,
+    server_tools: ServerTools,
 }
 
 /// One provider.
@@ -47,6 +48,8 @@ struct Written {
     openai: Option<WrittenProvider>,
     calls: Option<u64>,
     tokens: Option<u64>,
+    #[serde(default)]
+    server_tools: bool,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -107,12 +110,17 @@ impl Models {
             };
             providers.push(Provider { protocol: known.protocol, url, key });
         }
-        Ok(Self { providers, calls: written.calls, tokens: written.tokens })
+        let server_tools = match written.server_tools {
+            true => ServerTools::Allowed,
+            false => ServerTools::Refused,
+        };
+        Ok(Self { providers, calls: written.calls, tokens: written.tokens, server_tools })
     }
 
     /// What each cage may ask.
     pub(crate) fn bounds(&self) -> Bounds {
-        Bounds { calls: self.calls, tokens: self.tokens, ..Bounds::default() }
+        let Self { calls, tokens, server_tools, .. } = *self;
+        Bounds { calls, tokens, server_tools, ..Bounds::default() }
     }
 
     /// Takes the keys out of our own environment, by beginning anew without them. Before anything is forked.

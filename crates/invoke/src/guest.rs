@@ -3,8 +3,8 @@
 
 use std::ffi::OsString;
 
-use advice::guests::{Started, started};
-use cage::prepare::guest::Language;
+use advice::guests::{show_code, started};
+use cage::prepare::guest::{GuestCommand, Language};
 use plan::HostPath;
 use policy::{FsAccess, FsRule, Reach, RuleOrigin};
 
@@ -31,15 +31,19 @@ pub(crate) fn command(
     let stockade = status::program(options.stockade).map_err(Failure::unavailable)?;
     let guest = started(&stockade, Some(language), words);
     let guest = guest.map_err(|failure| Failure::Unavailable { reason: failure.text() })?;
-    let Some(Started { words, shown }) = guest else { return Ok(command.to_vec()) };
-    for path in shown {
-        let path = HostPath::new(path.into_os_string());
-        decided.derived.policy.fs.push(FsRule {
-            access: FsAccess::ReadOnly,
-            path: path.map_err(Failure::unavailable)?,
-            reach: Reach::Anywhere,
-            origin: RuleOrigin::BuiltIn("what runs guests"),
-        });
+    let Some(GuestCommand { engine, mut words, module }) = guest else {
+        return Ok(command.to_vec());
+    };
+    let path = HostPath::new(engine.into_os_string()).map_err(Failure::unavailable)?;
+    let policy = &mut decided.derived.policy;
+    policy.fs.push(FsRule {
+        access: FsAccess::ReadOnly,
+        path,
+        reach: Reach::Anywhere,
+        origin: RuleOrigin::BuiltIn("what runs guests"),
+    });
+    if let Some(module) = module {
+        show_code(&stockade, &module, &mut words, policy);
     }
     Ok(words)
 }

@@ -2,10 +2,11 @@
 //! provider of their protocol, byte for byte, and adds the key outside; so `claude` or `codex` run with a key that
 //! means nothing.
 //!
-//! Only known paths are passed on, with known fields; whatever key a client sends is dropped. The key is searched for in
-//! every answer and taken out. Every call is on record before it is made, and is not made where that fails. Never
+//! Only known paths are passed on, with known fields and the tools that a client has itself; whatever key a client sends is
+//! dropped. The key is searched for in every answer and taken out. Every call is on record before it is made, and is not made where that fails. Never
 //! decides which host is reached by anything that a client sends.
 
+mod body;
 mod exchange;
 mod redact;
 mod route;
@@ -13,10 +14,11 @@ mod route;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+pub use body::ServerTools;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use serde::Serialize;
 
@@ -58,15 +60,23 @@ pub struct Bounds {
     pub connections: usize,
     /// Calls in all.
     pub calls: Option<u64>,
-    /// Tokens in all: a call begins while fewer were counted.
+    /// Tokens in all: a call begins while fewer were counted, with those that calls under way may take.
     pub tokens: Option<u64>,
+    /// What a provider may be asked to do besides answering.
+    pub server_tools: ServerTools,
     /// How long a provider may take.
     pub waits: Waits,
 }
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { connections: 32, calls: None, tokens: None, waits: Waits::default() }
+        Self {
+            connections: 32,
+            calls: None,
+            tokens: None,
+            server_tools: ServerTools::default(),
+            waits: Waits::default(),
+        }
     }
 }
 
@@ -144,7 +154,15 @@ struct Shared {
     stop: Cancel,
     open: AtomicUsize,
     calls: AtomicU64,
-    usage: Mutex<Usage>,
+    spent: Mutex<Spent>,
+}
+
+/// What calls took, and may take.
+#[derive(Debug, Default)]
+struct Spent {
+    usage: Usage,
+    /// By calls under way.
+    reserved: u64,
 }
 
 impl Service {
@@ -167,7 +185,7 @@ impl Service {
             stop: Cancel::new(),
             open: AtomicUsize::new(0),
             calls: AtomicU64::new(0),
-            usage: Mutex::default(),
+            spent: Mutex::default(),
         });
         let of_thread = Arc::clone(&shared);
         let builder = std::thread::Builder::new().name("model service".to_owned());
@@ -192,7 +210,7 @@ impl Service {
 
     /// What all calls together took.
     pub fn usage(&self) -> Usage {
-        self.shared.usage()
+        self.shared.spent().usage
     }
 }
 
@@ -212,12 +230,40 @@ impl Drop for Service {
 }
 
 impl Shared {
-    fn usage(&self) -> Usage {
-        *self.usage.lock().unwrap_or_else(PoisonError::into_inner)
+    fn spent(&self) -> MutexGuard<'_, Spent> {
+        self.spent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn count(&self, usage: &Usage) {
-        self.usage.lock().unwrap_or_else(PoisonError::into_inner).add(usage);
+    /// Sets tokens aside for a call that is about to begin, if the budget leaves any.
+    fn reserve(&self, tokens: u64) -> Option<Reserved<'_>> {
+        let mut spent = self.spent();
+        let before = spent.usage.total().saturating_add(spent.reserved);
+        if self.bounds.tokens.is_some_and(|most| before >= most) {
+            return None;
+        }
+        // Of two sums that are too large none may be given back.
+        let tokens = tokens.min(u64::MAX - spent.reserved);
+        spent.reserved += tokens;
+        Some(Reserved { shared: self, tokens })
+    }
+}
+
+/// Tokens that a call under way may take.
+struct Reserved<'a> {
+    shared: &'a Shared,
+    tokens: u64,
+}
+
+impl Reserved<'_> {
+    /// The call has ended: they are given back, and what it took is counted.
+    fn count(self, usage: &Usage) {
+        self.shared.spent().usage.add(usage);
+    }
+}
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        self.shared.spent().reserved -= self.tokens;
     }
 }
 

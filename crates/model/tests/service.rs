@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use stockade_model::service::{Begun, Bounds, Ended, Record, Service, Upstreams};
+use stockade_model::service::{Begun, Bounds, Ended, Record, ServerTools, Service, Upstreams};
 use stockade_model::{
     BaseUrl, Cancel, Client, Cost, Endpoint, Key, Message, Pace, Prices, Protocol, Request,
     Retries, Thinking, Waits,
@@ -267,6 +267,64 @@ fn budgets_hold() {
             .collect();
         assert_eq!(answers.iter().filter(|passed| **passed).count(), passing, "{bounds:?}");
     }
+}
+
+/// V31: calls at one time do not go past the budget together.
+#[test]
+fn calls_under_way_count_towards_the_budget() {
+    let slow = vec![Fault::Slow(0.05); 20];
+    let Some(server) = server(&[], &slow) else { return };
+    let bounds = Bounds { tokens: Some(10), ..Bounds::default() };
+    let service = served(&server, bounds, Arc::default());
+    let asked = post("/v1/messages", "", &messages());
+    let passed = std::thread::scope(|scope| {
+        let ask = || exchange(&service, &asked).starts_with("HTTP/1.1 200");
+        let asking: Vec<_> = (0..20).map(|_| scope.spawn(ask)).collect();
+        asking.into_iter().filter_map(|asking| asking.join().ok()).filter(|passed| *passed).count()
+    });
+    assert!((1..=5).contains(&passed), "{passed}");
+    assert!(service.usage().total() <= 10, "{:?}", service.usage());
+}
+
+/// V31, T45: a provider answers, and does nothing elsewhere for a program that has no network. What is refused is on
+/// record, and names the field.
+#[test]
+fn a_provider_is_asked_for_answers_alone() {
+    let Some(server) = server(&[], &[]) else { return };
+    let kept = Arc::new(Kept::default());
+    let service = served(&server, Bounds::default(), Arc::clone(&kept));
+    let search = json!({ "model": "m", "max_tokens": 1, "messages": [],
+        "tools": [{ "type": "web_search_20250305", "name": "web_search" }] });
+    let answer = exchange(&service, &post("/v1/messages", "", &search));
+    assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
+    assert!(answer.contains("invalid_request_error"), "{answer}");
+    assert!(answer.contains("tools[0] of type web_search_20250305"), "{answer}");
+    assert!(answer.contains("server_tools = true"), "{answer}");
+    for body in ["", "[]", "\0", "1", r#"{"a": 1} {}"#, r#"{"model": "m", "model": "n"}"#] {
+        let length = body.len();
+        let request =
+            format!("POST /v1/messages HTTP/1.1\r\ncontent-length: {length}\r\n\r\n{body}");
+        let answer = exchange(&service, &request);
+        assert!(answer.starts_with("HTTP/1.1 400"), "{body}: {answer}");
+    }
+    // What stands behind a head without a body is another request.
+    let other = "POST /v1/files HTTP/1.1\r\n\r\n";
+    let hidden =
+        format!("GET /v1/models HTTP/1.1\r\ncontent-length: {}\r\n\r\n{other}", other.len());
+    let answer = exchange(&service, &hidden);
+    assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
+    assert!(server.requests().is_empty(), "{:?}", server.requests());
+    let (begun, ended) = (kept.begun.lock().expect("a lock"), kept.ended.lock().expect("a lock"));
+    assert_eq!((begun.len(), ended.len()), (8, 8));
+    assert_eq!(begun[0].model.as_deref(), Some("m"));
+    let failure = ended[0].failure.as_deref().unwrap_or_default();
+    assert!(failure.contains("refused") && failure.contains("web_search"), "{failure}");
+    drop((begun, ended));
+    let bounds = Bounds { server_tools: ServerTools::Allowed, ..Bounds::default() };
+    let allowing = served(&server, bounds, Arc::default());
+    let answer = exchange(&allowing, &post("/v1/messages", "content-type: text/xml\r\n", &search));
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert_eq!(server.requests()[0]["headers"]["content-type"], "application/json");
 }
 
 #[test]

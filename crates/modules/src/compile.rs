@@ -1,5 +1,5 @@
 //! Has a module compiled in a cage that has the compiler and nothing else: the module comes in by a pipe, its code goes out by
-//! another. A module that gets hold of its compiler gets hold of an empty cage, and of what runs that same module.
+//! another. It ends with whoever asks, and takes no more than the run that it compiles for. A module that gets hold of its compiler gets hold of an empty cage, and of what runs that same module.
 
 use std::ffi::OsStr;
 use std::io::{Read as _, Write as _};
@@ -14,14 +14,17 @@ pub(crate) fn in_a_cage(
     compiler: &Compiler<'_>,
     workplace: &Path,
 ) -> Option<Vec<u8>> {
-    let Compiler { stockade, engine, version } = *compiler;
+    let Compiler { stockade, engine, version, memory_mb, seconds } = *compiler;
+    let memory = format!("{}M", memory_mb.unwrap_or(MOST_MEMORY_MB).min(MOST_MEMORY_MB));
+    let time = format!("{}s", seconds.unwrap_or(MOST_SECONDS).min(MOST_SECONDS));
     // The nearest policy is the one that holds: this one shows nothing.
     std::fs::write(workplace.join("stockade.toml"), POLICY).ok()?;
     let mut command = Command::new(stockade);
     command
         .current_dir(workplace)
-        .args(["run", "--quiet", "--no-net", "--commands", "none", "--degraded-limits"])
-        .args(["--memory", MEMORY, "--time", TIME, "--pids", "16", "--ro"])
+        // Who writes its result to a descriptor ends with its caller; nobody reads this one.
+        .args(["run", "--result-fd", "2", "--no-net", "--commands", "none", "--degraded-limits"])
+        .args(["--memory", &memory, "--time", &time, "--pids", "16", "--ro"])
         .arg(engine)
         .arg("--")
         .arg(engine)
@@ -47,6 +50,6 @@ fn talk(child: &mut Child, module: &[u8]) -> Option<Vec<u8>> {
 }
 
 const POLICY: &str = "version = 1\n[cage.default]\n";
-const MEMORY: &str = "2G";
-const TIME: &str = "2m";
+const MOST_MEMORY_MB: u64 = 2 << 10;
+const MOST_SECONDS: u64 = 120;
 const LARGEST_CODE: u64 = 512 << 20;

@@ -8,10 +8,12 @@
 mod compile;
 mod shelf;
 
+use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use sha2::{Digest as _, Sha256};
 use state::{Directory, Locations};
 
@@ -40,10 +42,14 @@ pub struct Compiler<'a> {
     pub engine: &'a Path,
     /// The version that it must be of.
     pub version: &'a str,
+    /// What the run that it is compiled for may take, in MiB.
+    pub memory_mb: Option<u64>,
+    /// And how long.
+    pub seconds: Option<u64>,
 }
 
-/// The code of a module, compiled now if it is not kept yet. None for what is small, what cannot be compiled, and where
-/// nothing can be kept.
+/// The code of a module, compiled now if it is not kept yet. None for what is small, what is reached by a link, what cannot be
+/// compiled within the bounds, and where nothing can be kept.
 pub fn code_of(module: &Path, compiler: &Compiler<'_>) -> Option<Code> {
     let bytes = read(module)?;
     let locations = Locations::of_this_process();
@@ -58,15 +64,19 @@ pub fn code_of(module: &Path, compiler: &Compiler<'_>) -> Option<Code> {
     Some(Code { path, digest, module })
 }
 
-/// The module's bytes, if compiling it takes long enough to be worth it.
+/// The module's bytes, if compiling it takes long enough to be worth it. By no link: that would lead to what the run for which
+/// it is compiled may not have.
 fn read(module: &Path) -> Option<Vec<u8>> {
     // Opening a pipe would wait for somebody to write.
-    let size = std::fs::metadata(module).ok().filter(std::fs::Metadata::is_file)?.len();
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let how = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let file = File::from(openat2(CWD, module, flags, Mode::empty(), how).ok()?);
+    let size = file.metadata().ok().filter(std::fs::Metadata::is_file)?.len();
     if !(SMALLEST_MODULE..=LARGEST_MODULE).contains(&size) {
         return None;
     }
     let mut bytes = Vec::new();
-    std::fs::File::open(module).ok()?.take(LARGEST_MODULE).read_to_end(&mut bytes).ok()?;
+    file.take(LARGEST_MODULE).read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }
 

@@ -82,19 +82,17 @@ impl GuestError {
     }
 }
 
-impl GuestCommand {
-    /// Tells what runs it where the code of its module is, which the cage has to show.
-    pub fn with_code(&mut self, code: &Path, digest: &str, module: &str) {
-        let told = [
-            "--code".into(),
-            code.as_os_str().to_owned(),
-            "--code-digest".into(),
-            digest.into(),
-            "--code-of".into(),
-            module.into(),
-        ];
-        self.words.splice(OPTIONS_AT..OPTIONS_AT, told);
-    }
+/// Tells what runs a module where its code is, which the cage has to show.
+pub fn with_code(words: &mut Vec<OsString>, code: &Path, digest: &str, module: &str) {
+    let told = [
+        "--code".into(),
+        code.as_os_str().to_owned(),
+        "--code-digest".into(),
+        digest.into(),
+        "--code-of".into(),
+        module.into(),
+    ];
+    words.splice(OPTIONS_AT..OPTIONS_AT, told);
 }
 
 /// The command that starts these words as a guest, if that is what they are. Without a language only a file with a slash in

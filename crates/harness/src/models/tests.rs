@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use model::service::ServerTools;
 use model::{KeySource, Protocol};
 
 use super::Models;
@@ -33,6 +34,9 @@ fn providers_come_from_the_file_or_from_variables() {
     assert_eq!(anthropic.key, Some(KeySource::File("/k".into())));
     assert_eq!((openai.protocol, &openai.key), (Protocol::Responses, &None));
     assert_eq!(models.bounds().calls, Some(5));
+    assert_eq!(models.bounds().server_tools, ServerTools::Refused);
+    let allowed = read(Some("server_tools = true\n"), &[key]).unwrap();
+    assert_eq!(allowed.bounds().server_tools, ServerTools::Allowed);
 }
 
 #[test]

@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
+use super::body::{self, ServerTools};
 use super::redact::Redactor;
 use super::route::{NoRoute, Route, is_known, passed_back, passed_on, route};
-use super::{Begun, Ended, Shared};
+use super::{Begun, Ended, Reserved, Shared};
 use crate::cancel::SLICE;
 use crate::client::read_head;
 use crate::connection::{Connection, Patience};
@@ -147,10 +148,8 @@ fn pass_on(
     if shared.bounds.calls.is_some_and(|most| calls > most) {
         return Err(over("calls"));
     }
-    if shared.bounds.tokens.is_some_and(|most| shared.usage().total() >= most) {
-        return Err(over("tokens"));
-    }
-    let asked: Value = serde_json::from_slice(body).unwrap_or_default();
+    let (asked, allowed) = looked_at(&route, body, shared.bounds.server_tools);
+    let reserved = shared.reserve(most_tokens(&asked, body)).ok_or_else(|| over("tokens"))?;
     let model = asked
         .get("model")
         .and_then(Value::as_str)
@@ -170,6 +169,7 @@ fn pass_on(
     }
     let mut relay = Relay {
         shared,
+        reserved,
         call: calls,
         status: None,
         usage: Usage::default(),
@@ -177,8 +177,43 @@ fn pass_on(
         hash: Sha256::new(),
         text: Vec::new(),
     };
+    if let Err(why) = allowed {
+        relay.end(&begun, Some(format!("refused: {why}")));
+        return Err((400, "invalid_request_error", why));
+    }
     let passed = relay.run(stream, head, &route, body);
-    relay.end(&begun, passed)
+    let (failure, status) = (passed.err().map(|error| error.to_string()), relay.status);
+    relay.end(&begun, failure.clone());
+    match (failure, status) {
+        // Once an answer has begun, only its end can say that it is not whole.
+        (None, _) | (Some(_), Some(_)) => Ok(()),
+        (Some(why), None) => Err((502, "api_error", format!("the model cannot be asked: {why}"))),
+    }
+}
+
+/// What is asked, and whether it may be.
+fn looked_at(route: &Route<'_>, sent: &[u8], tools: ServerTools) -> (Value, Result<(), String>) {
+    match (route.form, body::read(sent)) {
+        (None, _) if sent.is_empty() => (Value::Null, Ok(())),
+        // Behind a head that has none, it would begin another request.
+        (None, _) => (Value::Null, Err("a request of this kind has no body".to_owned())),
+        (Some(_), Err(why)) => (Value::Null, Err(why)),
+        (Some(form), Ok(asked)) => {
+            let allowed = match tools {
+                ServerTools::Allowed => Ok(()),
+                ServerTools::Refused => body::check(form, &asked),
+            };
+            (asked, allowed)
+        }
+    }
+}
+
+/// What a call may take: what it sends, and the longest answer that it asks for.
+fn most_tokens(asked: &Value, body: &[u8]) -> u64 {
+    let bounds = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
+    let answer = bounds.iter().find_map(|name| asked.get(name)?.as_u64());
+    let sent = body.len() as u64 / BYTES_OF_TOKEN;
+    answer.unwrap_or(MOST_ANSWER).saturating_add(sent)
 }
 
 /// What is no model: `GET` says what it is for, `POST` asks.
@@ -208,6 +243,7 @@ fn ask_other(
 /// A call under way.
 struct Relay<'a> {
     shared: &'a Shared,
+    reserved: Reserved<'a>,
     call: u64,
     status: Option<u16>,
     usage: Usage,
@@ -234,7 +270,9 @@ impl Relay<'_> {
         };
         let mut connection = Connection::open(route.endpoint.url(), patience)?;
         let length = (head.method == "POST").then_some(body.len() as u64);
-        let fields = passed_on(&head.fields);
+        let mut fields = passed_on(&head.fields);
+        // It was read as that, whatever the client calls it.
+        fields.extend(length.map(|_| ("content-type", &b"application/json"[..])));
         connection.write_all(
             &route.endpoint.head(&head.method, &route.target, &fields, length),
             patience,
@@ -305,29 +343,21 @@ impl Relay<'_> {
         stream.write_all(&chunk).map_err(ModelError::Broken)
     }
 
-    fn end(self, begun: &Begun, passed: Result<(), ModelError>) -> Result<(), Refused> {
-        self.shared.count(&self.usage);
+    fn end(self, begun: &Begun, failure: Option<String>) {
+        self.reserved.count(&self.usage);
         if self.shared.record.wants_text() {
             self.shared.record.text(self.call, &self.text);
         }
         let prices = begun.model.as_deref().and_then(|model| self.shared.record.prices(model));
-        let ended = Ended {
+        self.shared.record.ended(&Ended {
             call: self.call,
             status: self.status,
-            failure: passed.as_ref().err().map(ToString::to_string),
+            failure,
             usage: self.usage,
             cost: prices.map(|prices| prices.of(&self.usage)),
             bytes: self.bytes,
             sha256: hexadecimal(self.hash.finalize()),
-        };
-        self.shared.record.ended(&ended);
-        match (passed, self.status) {
-            // Once an answer has begun, only its end can say that it is not whole.
-            (Ok(()), _) | (Err(_), Some(_)) => Ok(()),
-            (Err(error), None) => {
-                Err((502, "api_error", format!("the model cannot be asked: {error}")))
-            }
-        }
+        });
     }
 }
 
@@ -398,6 +428,9 @@ fn hexadecimal(bytes: impl AsRef<[u8]>) -> String {
 
 const SERVICES: &str = "/services/";
 const CLIENT_TIME: Duration = Duration::from_secs(60);
+/// Of an answer that nobody bounds.
+const MOST_ANSWER: u64 = 32_000;
+const BYTES_OF_TOKEN: u64 = 4;
 const MOST_REQUEST: usize = 32 << 20;
 const MOST_TEXT: usize = 1 << 20;
 const MOST_COUNTED: usize = 8 << 20;

@@ -1,5 +1,6 @@
 //! Which request goes to which provider, and what of it is passed on. A table: what is not in it does not exist.
 
+use super::body::Form;
 use crate::client::Endpoint;
 use crate::http::{Fields, RequestHead};
 use crate::service::Upstreams;
@@ -12,6 +13,8 @@ pub(super) struct Route<'a> {
     pub(super) target: String,
     /// Without.
     pub(super) path: String,
+    /// What its body is, if it has one.
+    pub(super) form: Option<Form>,
 }
 
 /// Why a request is not.
@@ -38,16 +41,18 @@ pub(super) fn route<'a>(
         false => format!("/v1{path}"),
     };
     let is_of_anthropic = head.fields.first("anthropic-version").is_some();
-    let endpoint = match (head.method.as_str(), full.as_str()) {
-        ("POST", "/v1/messages" | "/v1/messages/count_tokens") => &upstreams.anthropic,
-        ("POST", "/v1/chat/completions" | "/v1/responses" | "/v1/responses/compact") => {
-            &upstreams.openai
-        }
-        ("GET", path) if is_of_models(path) => match is_of_anthropic {
-            true => &upstreams.anthropic,
-            false => &upstreams.openai,
-        },
+    let form = match (head.method.as_str(), full.as_str()) {
+        ("POST", "/v1/messages" | "/v1/messages/count_tokens") => Some(Form::Messages),
+        ("POST", "/v1/chat/completions") => Some(Form::Completions),
+        ("POST", "/v1/responses") => Some(Form::Responses),
+        ("POST", "/v1/responses/compact") => Some(Form::Compact),
+        ("GET", path) if is_of_models(path) => None,
         _ => return Err(NoRoute::Unknown),
+    };
+    let endpoint = match form {
+        Some(Form::Messages) => &upstreams.anthropic,
+        None if is_of_anthropic => &upstreams.anthropic,
+        Some(_) | None => &upstreams.openai,
     };
     let endpoint = endpoint.as_ref().ok_or(NoRoute::NoProvider)?;
     let is_plain = |query: &str| {
@@ -60,7 +65,7 @@ pub(super) fn route<'a>(
         Some(query) => format!("{full}?{query}"),
         None => full.clone(),
     };
-    Ok(Route { endpoint, target, path: full })
+    Ok(Route { endpoint, target, path: full, form })
 }
 
 fn is_of_models(path: &str) -> bool {
@@ -119,7 +124,6 @@ const TO_PROVIDER: &[&str] = &[
     "accept",
     "anthropic-beta",
     "anthropic-version",
-    "content-type",
     "idempotency-key",
     "openai-beta",
     "user-agent",

@@ -41,6 +41,10 @@ fn arguments(asked: &Asked<'_>, _: &mut Draft) -> Vec<String> {
         arguments.push(set("model_provider", "\"by-variables\""));
         arguments.push(set("model_providers.by-variables", &provider));
     }
+    // The model service passes no tool on that the provider would have itself.
+    if asked.has_key {
+        arguments.push(set("web_search", "\"disabled\""));
+    }
     arguments.into_iter().flat_map(|setting| ["-c".to_owned(), setting]).collect()
 }
 
