@@ -168,7 +168,7 @@ impl Run<'_> {
         process::add_to(&native, self.host)?;
         jobs::add_to(&native, self.host)?;
         native.set("compile", Func::from(modules::compile))?;
-        native.set("declare", Func::from(modules::declare))?;
+        native.set("readModule", Func::from(modules::read))?;
         let internal = Object::new(ctx.clone())?;
         for (name, source) in PARTS {
             let part = modules::compile(ctx.clone(), (*source).to_owned(), format!("node:{name}"))?;

@@ -60,33 +60,21 @@ impl Loader for Hooks {
         _attributes: Option<ImportAttributes<'js>>,
     ) -> Result<Module<'js, Declared>> {
         let loaded: Array<'js> = self.functions()?.load.restore(ctx)?.call((name,))?;
-        declared(ctx, name, loaded.get(0)?, &loaded.get(1)?)
+        let source: String = loaded.get(0)?;
+        let module = Module::declare(ctx.clone(), name, source)?;
+        let (meta, given) = (module.meta()?, loaded.get::<Object<'js>>(1)?);
+        for property in given.props::<String, Value<'js>>() {
+            let (key, value) = property?;
+            meta.set(key, value)?;
+        }
+        Ok(module)
     }
 }
 
-fn declared<'js>(
-    ctx: &Ctx<'js>,
-    name: &str,
-    source: String,
-    given: &Object<'js>,
-) -> Result<Module<'js, Declared>> {
-    let module = Module::declare(ctx.clone(), name, source)?;
-    let meta = module.meta()?;
-    for property in given.props::<String, Value<'js>>() {
-        let (key, value) = property?;
-        meta.set(key, value)?;
-    }
-    Ok(module)
-}
-
-/// Compiles an ES module, which the engine finds by this name when it is imported, and asks for no more.
-pub(super) fn declare<'js>(
-    ctx: Ctx<'js>,
-    source: String,
-    name: String,
-    given: Object<'js>,
-) -> Result<()> {
-    declared(&ctx, &name, source, &given).map(drop)
+/// Reads a text as an ES module, under a name that its errors have. Once that is done its imports are asked for, and that
+/// whoever asks for this must refuse: a module that was compiled to be looked at is not one to be found.
+pub(super) fn read<'js>(ctx: Ctx<'js>, source: String, name: String) -> Result<()> {
+    Module::declare(ctx, name, source).map(drop)
 }
 
 /// What a text comes to that is one expression, under a name that its errors have.

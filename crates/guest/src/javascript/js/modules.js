@@ -163,7 +163,7 @@
     try { ready.set(file, { text, made: wrapped(text, file) }); } catch (error) {
       if (!(error instanceof SyntaxError)) throw error;
       internal.columnsBefore.delete(file);
-      try { native.declare(text, file, metaOf(file)); } catch (other) { throw isFurther(other, error) ? other : error; }
+      readModule(text, file, error);
       is = true;
     }
     kinds.set(file, is);
@@ -175,10 +175,17 @@
     const found = packageOf(file);
     return Boolean(found && found.content.type === 'commonjs');
   }
+  // Throws if it is no ES module either. It is compiled to be looked at, up to where it would import something.
+  const LOOKED_AT = new Error('looked at');
+  let isLookedAt = false;
+  function readModule(text, file, before) {
+    isLookedAt = true;
+    try { native.readModule(`${text}\nimport 'node:process';`, file); } catch (error) { if (error !== LOOKED_AT) throw isFurther(error, before) ? error : before; } finally { isLookedAt = false; }
+  }
   // Of two errors of syntax, whether one lies behind the other: where more was understood, more was meant.
   function isFurther(one, other) {
-    const [place, before] = [one, other].map((error) => (/:(\d+):(\d+)\)?$/m.exec(error.stack) || []).slice(1).map(Number));
-    return one instanceof SyntaxError && (place[0] > before[0] || (place[0] === before[0] && place[1] > before[1]));
+    const [[line, column], [before, at]] = [one, other].map((error) => (/:(\d+):(\d+)\)?$/m.exec(error.stack) || []).slice(1).map(Number));
+    return !(one instanceof SyntaxError) || line > before || (line === before && column > at);
   }
   function wrapped(text, file) {
     internal.columnsBefore.set(file, wrapper[0].length);
@@ -278,25 +285,21 @@
     return [text, { given: { value } }];
   }
   internal.hooks.resolve = (base, name) => {
+    if (isLookedAt) throw LOOKED_AT;
     const inside = builtin(name);
     if (inside !== undefined) return `node:${inside}`;
     if (name.startsWith('data:')) return name;
     const from = base.startsWith('file:') ? internal.fileURLToPath(base) : base.startsWith('/') ? base : `${process.cwd()}/[eval]`;
     const found = located(name, from, true);
-    if (found.builtin) return `node:${found.builtin}`;
-    // Compiled here, it is there under its name, and the engine does not ask for it.
-    isModule(found.file);
-    return found.file;
+    return found.builtin ? `node:${found.builtin}` : found.file;
   };
-  function metaOf(file) {
-    return { url: internal.pathToFileURL(file).href, filename: file, dirname: path.dirname(file), resolve: (other) => { const found = internal.hooks.resolve(file, other); return found.startsWith('/') ? internal.pathToFileURL(found).href : found; } };
-  }
   internal.hooks.load = (name) => {
     if (name.startsWith('node:')) return around(builtins.get(name.slice(5)), true);
     if (name.startsWith('data:')) return [internal.fromUtf8(internal.Buffer.from(decodeURIComponent(name.slice(name.indexOf(',') + 1)), /;base64,/.test(name) ? 'base64' : 'utf8')), { url: name }];
     if (name.endsWith('.json')) return around(parse(source(name)), false);
     if (!isModule(name)) return around(Module._load(name, undefined), false);
-    return [source(name), metaOf(name)];
+    const url = internal.pathToFileURL(name).href;
+    return [source(name), { url, filename: name, dirname: path.dirname(name), resolve: (other) => { const found = internal.hooks.resolve(name, other); return found.startsWith('/') ? internal.pathToFileURL(found).href : found; } }];
   };
 
   internal.hooks.main = (program) => {
