@@ -38,6 +38,9 @@ pub fn dispatch(
     command: &mut Vec<OsString>,
     shown: &mut Vec<PathBuf>,
 ) -> Result<Option<PathBuf>, Failure> {
+    if let (Some(language), true) = (language, command.is_empty()) {
+        return Err(nothing_to_run(language));
+    }
     let Some(guest) = started(&this_stockade(), language, command)? else { return Ok(None) };
     shown.push(guest.engine);
     *command = guest.words;
@@ -118,6 +121,21 @@ pub fn this_stockade() -> PathBuf {
 pub fn engine() -> Result<PathBuf, Failure> {
     let engine = guest::engine();
     if engine.is_file() { Ok(engine) } else { Err(failed(GuestError::NoEngine(engine))) }
+}
+
+fn nothing_to_run(language: Language) -> Failure {
+    let how = match language {
+        Language::JavaScript => {
+            "name the file: `stockade js FILE ARGUMENT…`, where FILE is JavaScript or TypeScript"
+        }
+        Language::Wasm => {
+            "name the module: `stockade wasm FILE ARGUMENT…`, where FILE is a WASM module"
+        }
+        Language::Any => {
+            "put it at the end: `stockade run --guest -- FILE ARGUMENT…`, where FILE is a guest"
+        }
+    };
+    Failure::new(Kind::Usage, "there is no program to run").help(how)
 }
 
 fn failed(error: GuestError) -> Failure {

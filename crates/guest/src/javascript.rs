@@ -168,6 +168,7 @@ impl Run<'_> {
         process::add_to(&native, self.host)?;
         jobs::add_to(&native, self.host)?;
         native.set("compile", Func::from(modules::compile))?;
+        native.set("readModule", Func::from(modules::read))?;
         let internal = Object::new(ctx.clone())?;
         for (name, source) in PARTS {
             let part = modules::compile(ctx.clone(), (*source).to_owned(), format!("node:{name}"))?;
@@ -326,6 +327,7 @@ const PARTS: &[(&str, &str)] = &[
     ("internal/events", include_str!("javascript/js/events.js")),
     ("internal/buffer", include_str!("javascript/js/buffer.js")),
     ("internal/util", include_str!("javascript/js/util.js")),
+    ("internal/arguments", include_str!("javascript/js/arguments.js")),
     ("internal/path", include_str!("javascript/js/path.js")),
     ("internal/url", include_str!("javascript/js/url.js")),
     ("internal/timers", include_str!("javascript/js/timers.js")),

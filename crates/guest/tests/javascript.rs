@@ -9,6 +9,8 @@
 
 #[path = "suite/javascript/hostile.rs"]
 mod hostile;
+#[path = "suite/javascript/kinds.rs"]
+mod kinds;
 #[path = "suite/javascript/node.rs"]
 mod node;
 #[path = "suite/javascript/packages.rs"]

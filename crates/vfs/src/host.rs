@@ -227,8 +227,11 @@ impl Engine for Host {
             self.forget(entry.inode, 1);
             return Err(Errno::STALE.into());
         }
-        self.settle(caller, &directory, entry, new, mode)
-            .inspect_err(|_| self.forget(entry.inode, 1))
+        self.settle(caller, &directory, entry, new, mode).inspect_err(|_| {
+            // What could not be made in full is not there at all.
+            let _removed = self.remove(caller, parent, name, entry.inode);
+            self.forget(entry.inode, 1);
+        })
     }
 
     fn link(&self, _caller: &Caller, inode: Inode, parent: Inode, name: Name<'_>) -> Result<Entry> {
@@ -340,6 +343,25 @@ impl Engine for Host {
         Ok(done)
     }
 
+    fn is_stream(&self, handle: Handle) -> bool {
+        // Of what is served from below a directory only regular files of a disk are opened.
+        self.reach == Reach::Mounts
+            && self.opened(handle).is_ok_and(|open| calls::is_stream(&open.descriptor))
+    }
+
+    fn read_stream(
+        &self,
+        handle: Handle,
+        into: &mut [u8],
+        _is_unwanted: &dyn Fn() -> bool,
+    ) -> Result<usize> {
+        let open = self.opened(handle)?;
+        if !open.how.read {
+            return Err(Errno::BADF.into());
+        }
+        Ok(rustix::io::retry_on_intr(|| rustix::io::read(&open.descriptor, &mut *into))?)
+    }
+
     fn write(&self, handle: Handle, at: WriteAt, bytes: &[u8]) -> Result<Written> {
         let open = self.opened(handle)?;
         if !open.how.write {
@@ -354,7 +376,11 @@ impl Engine for Host {
             WriteAt::End => {
                 let flags = rustix::io::ReadWriteFlags::APPEND;
                 let slices = [std::io::IoSlice::new(bytes)];
-                let count = rustix::io::pwritev2(&open.descriptor, &slices, 0, flags)?;
+                let count = match rustix::io::pwritev2(&open.descriptor, &slices, 0, flags) {
+                    // The end of a stream is where it is.
+                    Err(Errno::SPIPE) => rustix::io::write(&open.descriptor, bytes)?,
+                    written => written?,
+                };
                 let end = rustix::fs::fstat(&open.descriptor)?.st_size;
                 Ok(Written { count, end: u64::try_from(end).unwrap_or_default() })
             }

@@ -92,7 +92,8 @@ fn what_is_no_guest_is_refused() {
     place.ask(["wasm", "component.wasm"]).expect_code(126).says("preview 2");
     place.ask(["wasm", "text"]).expect_code(126).says("does not begin as");
     place.ask(["js", "nothing.js"]).expect_code(127).says("No such file");
-    place.ask(["js"]).expect_code(2).says("no program");
+    place.ask(["js"]).expect_code(2).says("no program").says("stockade js FILE");
+    place.ask(["wasm", "--rw", "."]).expect_code(2).says("stockade wasm FILE");
     let mut elsewhere = place.stockade();
     elsewhere.env("STOCKADE_GUEST", place.project.join("missing")).args(["js", "x.js"]);
     Ended::of(elsewhere.output().unwrap()).expect_code(122).says("STOCKADE_GUEST");

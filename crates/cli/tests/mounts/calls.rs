@@ -6,7 +6,7 @@ use std::process::Stdio;
 use testing::model_server::ModelServer;
 
 use crate::support::{Ended, Place, has};
-use crate::{can_mount, shell};
+use crate::{can_mount, has_guests, shell};
 
 const TOOLS: &[&str] = &["--mount", "/tool=tools:read,list,grep,write,exec"];
 
@@ -44,6 +44,27 @@ fn a_shell_uses_tools_through_files() {
         assert!(!ended.stdout.contains(never), "{never}: {}", ended.stdout);
     }
     assert_eq!(std::fs::read_to_string(notes).unwrap(), "one\ntwo\n");
+}
+
+/// V20, A24: a guest asks a tool as a program of its own does, from where the file is; places in it there are none.
+#[test]
+fn a_guest_uses_tools_through_files() {
+    if !can_mount() || !has_guests() {
+        return;
+    }
+    let place = Place::new();
+    place.write("notes", "one\ntwo\n");
+    let source = "const fs = require('fs');
+        const ask = (tool, what) => { const fd = fs.openSync(`/tool/${tool}/run`, 'r+'); fs.writeSync(fd, JSON.stringify(what)); return fd; };
+        const fd = ask('read', { path: 'notes' }), bytes = Buffer.alloc(3);
+        try { fs.readSync(fd, bytes, 0, 3, 1); } catch (error) { console.log(error.code); }
+        console.log(fs.readSync(fd, bytes), fs.readFileSync(fd, 'utf8').includes('two')); fs.closeSync(fd);
+        console.log(fs.readFileSync(ask('read', { path: 'absent' }), 'utf8').slice(0, 5));
+        fs.promises.open('/tool/list/run', 'r+').then(async (file) => { await file.write('{}'); console.log((await file.readFile('utf8')).includes('notes')); await file.close(); });";
+    place.write("ask.js", source);
+    let ended = place.ask([&["js", "--ro", "."], TOOLS, &["ask.js"]].concat());
+    ended.expect_code(0);
+    assert_eq!(ended.stdout, "ESPIPE\n3 true\nerror\ntrue\n");
 }
 
 /// V21: ten calls at once give ten right results; a call that nobody waits for any more is ended with its file.

@@ -4,8 +4,8 @@ use std::process::Command;
 
 use crate::support::{Place, has};
 use crate::{
-    azure_server, behaviour, can_mount, configured, drive_server, private, s3_server, shell,
-    with_drive,
+    azure_server, behaviour, can_mount, configured, drive_server, has_guests, private, s3_server,
+    shell, with_drive,
 };
 
 /// What is the same everywhere: nothing that an object store refuses.
@@ -71,6 +71,24 @@ fn scripts_agree(place: &Place, mut command: Command, on: &[(&str, &str)]) {
     }
 }
 
+/// What a guest makes in a bucket, where each file has the one mode, is there as a program of the processor makes it.
+fn guests_write(place: &Place) {
+    if !has_guests() {
+        return;
+    }
+    let source = "const fs = require('fs'), at = '/mnt/b/guest';
+        fs.mkdirSync(at, { mode: 0o700 }); fs.writeFileSync(`${at}/new`, '1'); fs.appendFileSync(`${at}/new`, '2');
+        fs.appendFileSync(`${at}/other`, '3', { mode: 0o600 }); fs.copyFileSync(`${at}/new`, `${at}/copy`); fs.writeFileSync(`${at}/copy`, '4', { flag: 'a' });
+        for (const name of fs.readdirSync(at)) console.log(name, fs.readFileSync(`${at}/${name}`, 'utf8'));
+        try { fs.chmodSync(`${at}/new`, 0o600); } catch (error) { console.log(error.code); }
+        fs.rmSync(at, { recursive: true });";
+    place.write("guest.js", source);
+    let mount = "/mnt/b=s3://bucket/some/where,rw";
+    let ended = place.ask(["js", "--ro", ".", "--mount", mount, "guest.js"]);
+    ended.expect_code(0);
+    assert_eq!(ended.stdout, "copy 124\nnew 12\nother 3\nEPERM\n");
+}
+
 /// A11, A14, A15, A24: the same scripts in memory, a store and a drive, all in one cage.
 #[test]
 fn the_same_scripts_give_the_same_results_on_each() {
@@ -115,6 +133,7 @@ fn the_same_scripts_give_the_same_results_in_buckets() {
         ("google", "gs://bucket/else/where,rw"),
     ];
     scripts_agree(&place, place.stockade(), &on);
+    guests_write(&place);
     // From the host, by the same configuration.
     place.write("f", "from the host");
     place.ask(["fs", "put", "f", "s3://bucket/some/where/f"]).expect_code(0);

@@ -50,6 +50,12 @@ pub(crate) fn can_mount() -> bool {
     opened.is_ok()
 }
 
+/// Whether what runs guests lies beside `stockade`.
+pub(crate) fn has_guests() -> bool {
+    let beside = support::stockade_binary().with_file_name("stockade-guest");
+    testing::found_or_skip(beside.is_file(), "stockade-guest is not built")
+}
+
 /// `stockade`, with what it needs to ask a drive at an address.
 pub(crate) fn with_drive(place: &Place, address: &str) -> Command {
     let mut command = place.stockade();

@@ -71,6 +71,12 @@ impl Loader for Hooks {
     }
 }
 
+/// Reads a text as an ES module, under a name that its errors have. Once that is done its imports are asked for, and that
+/// whoever asks for this must refuse: a module that was compiled to be looked at is not one to be found.
+pub(super) fn read<'js>(ctx: Ctx<'js>, source: String, name: String) -> Result<()> {
+    Module::declare(ctx, name, source).map(drop)
+}
+
 /// What a text comes to that is one expression, under a name that its errors have.
 pub(super) fn compile<'js>(ctx: Ctx<'js>, source: String, name: String) -> Result<Value<'js>> {
     let mut options = EvalOptions::default();

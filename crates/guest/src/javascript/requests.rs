@@ -111,11 +111,18 @@ fn failed(error: ureq::Error) -> Failure {
             std::io::ErrorKind::HostUnreachable => "EHOSTUNREACH",
             std::io::ErrorKind::TimedOut => "ETIMEDOUT",
             std::io::ErrorKind::PermissionDenied => "EACCES",
-            _ => "EIO",
+            _ => of_resolver(&error.to_string()).unwrap_or("EIO"),
         },
         _ => "ERR_REQUEST_FAILED",
     };
     (code, error.to_string())
+}
+
+/// What a failure to find a host is called. The standard library has these as text alone, in the words of the C library.
+fn of_resolver(why: &str) -> Option<&'static str> {
+    let why = why.strip_prefix("failed to lookup address information: ")?;
+    let is_later = ["Temporary failure", "Try again"].iter().any(|words| why.starts_with(words));
+    Some(if is_later { "EAI_AGAIN" } else { "ENOTFOUND" })
 }
 
 /// What the cryptography is made of. It would end the process on a processor without.
@@ -144,3 +151,19 @@ const BUNDLES: &[&str] = &[
     "/etc/ssl/cert.pem",
 ];
 const LONGEST: Duration = Duration::from_secs(300);
+
+#[cfg(test)]
+mod tests {
+    use super::of_resolver;
+
+    /// A23
+    #[test]
+    fn hosts_that_are_not_found_are_told_from_those_nobody_can_say_of() {
+        let named =
+            |why: &str| of_resolver(&format!("failed to lookup address information: {why}"));
+        assert_eq!(named("Name or service not known"), Some("ENOTFOUND"));
+        assert_eq!(named("Name does not resolve"), Some("ENOTFOUND"));
+        assert_eq!(named("Temporary failure in name resolution"), Some("EAI_AGAIN"));
+        assert_eq!(of_resolver("broken pipe"), None);
+    }
+}

@@ -260,9 +260,23 @@ impl OpenFile {
     /// `read`.
     pub fn read(&self, into: &mut [u8]) -> Result<usize> {
         let mut position = self.position();
-        let count = self.read_at(*position, into)?;
+        let count = match self.read_at(*position, into) {
+            Err(error) if error.errno == Errno::SPIPE => self.read_stream(into)?,
+            read => read?,
+        };
         *position += count as u64;
         Ok(count)
+    }
+
+    /// From where it is, of what cannot be read anywhere else.
+    fn read_stream(&self, into: &mut [u8]) -> Result<usize> {
+        let handle = self.stream()?;
+        let most = into.len().min(self.max_io);
+        self.engine.read_stream(handle, into.get_mut(..most).unwrap_or_default(), &|| false)
+    }
+
+    fn stream(&self) -> Result<Handle> {
+        self.handle.filter(|handle| self.engine.is_stream(*handle)).ok_or(Errno::SPIPE.into())
     }
 
     /// `pread`.
@@ -283,7 +297,13 @@ impl OpenFile {
         }
         let mut position = self.position();
         let at = if self.flags.append { WriteAt::End } else { WriteAt::Offset(*position) };
-        let (count, end) = self.put(caller, at, bytes)?;
+        let (count, end) = match self.put(caller, at, bytes) {
+            Err(error) if error.errno == Errno::SPIPE => {
+                let _is = self.stream()?;
+                self.put(caller, WriteAt::End, bytes)?
+            }
+            put => put?,
+        };
         *position = end;
         Ok(count)
     }

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::sync::OnceLock;
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, Gid, Mode, OFlags, ResolveFlags, Stat, StatxFlags, Timespec,
+    AtFlags, CWD, FileType, Gid, Mode, OFlags, ResolveFlags, SeekFrom, Stat, StatxFlags, Timespec,
     Timestamps, UTIME_NOW, UTIME_OMIT, Uid, XattrFlags,
 };
 use rustix::io::Errno;
@@ -82,6 +82,12 @@ pub(super) fn open_again(held: &OwnedFd, flags: OFlags) -> Result<OwnedFd> {
     // It was a regular file when it was held, and a held file does not change its kind.
     let flags = flags | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
     Ok(rustix::fs::open(by_descriptor(held), flags, Mode::empty())?)
+}
+
+/// Whether an open file has no places, so that it is read and written from where it is. A file system of its own may
+/// show such files as regular ones.
+pub(super) fn is_stream(open: &OwnedFd) -> bool {
+    rustix::fs::seek(open, SeekFrom::Current(0)) == Err(Errno::SPIPE)
 }
 
 pub(super) fn link(held: &OwnedFd, at: BorrowedFd<'_>, name: &[u8]) -> Result<()> {

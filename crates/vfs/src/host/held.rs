@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::calls::{self, attributes, kind_of};
 use super::marks::Marked;
 use super::{Host, HostMode, Node, Open};
-use crate::attributes::{Attributes, Kind};
+use crate::attributes::{Attributes, Kind, SET_GID, SET_UID};
 use crate::caller::Caller;
 use crate::engine::{Engine as _, Entry, Handle, Inode, New, Use};
 use crate::error::Result;
@@ -149,10 +149,15 @@ impl Host {
             }
             mode
         } else {
-            mode | (found.mode & crate::attributes::SET_GID)
+            mode | (found.mode & SET_GID)
         };
         if new.kind() != Kind::Link {
-            calls::chmod(&node.descriptor, wanted)?;
+            match calls::chmod(&node.descriptor, wanted) {
+                // A file system that has one mode for all its files refuses any other. What was made stays, as `open` and
+                // `mkdir` of the kernel leave it there.
+                Err(error) if error.errno == Errno::PERM && wanted & (SET_UID | SET_GID) == 0 => {}
+                changed => changed?,
+            }
         }
         Ok(Entry { attributes: Self::attributes_of(&node)?, ..entry })
     }

@@ -77,6 +77,8 @@
     return coded(RangeError, 'ERR_OUT_OF_RANGE', `The value of "${name}" is out of range. It must be ${range}. Received ${text}`);
   }
 
+  // How many characters stand before the first line of a file, where it was compiled as part of something else.
+  internal.columnsBefore = new Map();
   // The engine's stacks begin with their first call, and Node's with what went wrong.
   Error.prepareStackTrace = (error, calls) => {
     let header = 'Error';
@@ -84,7 +86,8 @@
     let text = header;
     for (const call of calls) {
       const name = call.getFunctionName(), file = call.getFileName(), line = call.getLineNumber();
-      const where = call.isNative() ? 'native' : `${file}:${line}:${call.getColumnNumber()}`;
+      const before = line === 1 ? internal.columnsBefore.get(file) || 0 : 0;
+      const where = call.isNative() ? 'native' : `${file}:${line}:${call.getColumnNumber() - before}`;
       text += name ? `\n    at ${name} (${where})` : `\n    at ${where}`;
     }
     return text;

@@ -94,19 +94,26 @@
     get [Symbol.toStringTag]() { return 'Response'; }
   }
 
-  function failed(code, why) {
+  function failed(code, why, more) {
     const cause = new Error(why);
     cause.code = code;
+    Object.assign(cause, more);
     const error = new TypeError('fetch failed');
     error.cause = cause;
     return error;
+  }
+  const OF_RESOLVER = { ENOTFOUND: -3008, EAI_AGAIN: -3001 };
+  function unanswered(url, code, why) {
+    if (!(code in OF_RESOLVER)) return failed(code, why);
+    const { hostname } = new URL(url);
+    return failed(code, `getaddrinfo ${code} ${hostname}`, { errno: OF_RESOLVER[code], syscall: 'getaddrinfo', hostname });
   }
   function once(url, method, headers, bytes) {
     return new Promise((resolve, reject) => {
       const number = native.request(method, url, [...headers].flat(), bytes === null ? '' : binary(bytes));
       if (number < 0) { const [code, text] = internal.errors.messages[-number] || ['EIO', 'failed']; reject(failed(code, text)); return; }
       internal.jobs.begin(number, (error, answer) => {
-        if (error !== 0) reject(failed('EIO', 'failed')); else if (answer[0] === 0) reject(failed(answer[1], answer[2])); else resolve(answer);
+        if (error !== 0) reject(failed('EIO', 'failed')); else if (answer[0] === 0) reject(unanswered(url, answer[1], answer[2])); else resolve(answer);
       });
     });
   }

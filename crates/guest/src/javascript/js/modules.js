@@ -6,7 +6,7 @@
   // Without `module-sync`: what stands there is an ES module, which `require` refuses.
   const REQUIRE = ['node', 'require', 'node-addons', 'default'], IMPORT = ['node', 'import', 'node-addons', 'default'];
   const wrapper = ['(function (exports, require, module, __filename, __dirname) { ', '\n});'];
-  const parse = JSON.parse, hasOwn = Object.prototype.hasOwnProperty;
+  const { SyntaxError } = globalThis, parse = JSON.parse, hasOwn = Object.prototype.hasOwnProperty;
   const own = (object, key) => hasOwn.call(object, key);
   const isFile = (name) => { const found = native.stat(name, true); return typeof found !== 'number' && (found[1] & 0o170000) === 0o100000; };
   const isDirectory = (name) => { const found = native.stat(name, true); return typeof found !== 'number' && (found[1] & 0o170000) === 0o040000; };
@@ -151,6 +151,46 @@
     const found = packageOf(file);
     return Boolean(found && found.content.type === 'module');
   }
+  // Whether a file is an ES module. One that says nothing of what it is, is one if it can be nothing else, as Node has it: it
+  // is compiled as CommonJS, and if that fails, as the other.
+  const kinds = new Map(), ready = new Map();
+  function isModule(file) {
+    if (isModuleFile(file)) return true;
+    if (kinds.has(file)) return kinds.get(file);
+    if (saysCommon(file)) return false;
+    const text = source(file);
+    let is = false;
+    try { ready.set(file, { text, made: wrapped(text, file) }); } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+      internal.columnsBefore.delete(file);
+      readModule(text, file, error);
+      is = true;
+    }
+    kinds.set(file, is);
+    return is;
+  }
+  function saysCommon(file) {
+    const by = Module._extensions[path.extname(file)];
+    if (/\.c[jt]s$/.test(file) || (by !== undefined && by !== compiled)) return true;
+    const found = packageOf(file);
+    return Boolean(found && found.content.type === 'commonjs');
+  }
+  // Throws if it is no ES module either. It is compiled to be looked at, up to where it would import something.
+  const LOOKED_AT = new Error('looked at');
+  let isLookedAt = false;
+  function readModule(text, file, before) {
+    isLookedAt = true;
+    try { native.readModule(`${text}\nimport 'node:process';`, file); } catch (error) { if (error !== LOOKED_AT) throw isFurther(error, before) ? error : before; } finally { isLookedAt = false; }
+  }
+  // Of two errors of syntax, whether one lies behind the other: where more was understood, more was meant.
+  function isFurther(one, other) {
+    const [[line, column], [before, at]] = [one, other].map((error) => (/:(\d+):(\d+)\)?$/m.exec(error.stack) || []).slice(1).map(Number));
+    return !(one instanceof SyntaxError) || line > before || (line === before && column > at);
+  }
+  function wrapped(text, file) {
+    internal.columnsBefore.set(file, wrapper[0].length);
+    return native.compile(wrapper[0] + text + wrapper[1], file);
+  }
   function source(file) {
     const text = checked(native.readText(file), 'open', file).replace(/^\ufeff/, '').replace(/^#!.*/, '');
     return isTypeScript(file) ? stripped(text, file) : text;
@@ -171,15 +211,18 @@
   }
   Module.prototype.require = function (name) { return Module._load(name, this); };
   Module.prototype._compile = function (content, file) {
-    const made = native.compile(wrapper[0] + content + wrapper[1], file);
+    const known = ready.get(file);
+    ready.delete(file);
+    const made = known && known.text === content ? known.made : wrapped(content, file);
     return Reflect.apply(made, this.exports, [this.exports, requireOf(this), this, file, path.dirname(file)]);
   };
   Module._cache = Object.create(null);
+  const compiled = (module, file) => {
+    if (isModule(file)) throw coded(Error, 'ERR_REQUIRE_ESM', `require() of ES Module ${file}${module.parent ? ` from ${module.parent.filename}` : ''} not supported.`);
+    module._compile(ready.has(file) ? ready.get(file).text : source(file), file);
+  };
   Module._extensions = Object.assign(Object.create(null), {
-    '.js'(module, file) {
-      if (isModuleFile(file)) throw coded(Error, 'ERR_REQUIRE_ESM', `require() of ES Module ${file}${module.parent ? ` from ${module.parent.filename}` : ''} not supported.`);
-      module._compile(source(file), file);
-    },
+    '.js': compiled,
     '.json'(module, file) { try { module.exports = parse(source(file)); } catch (error) { error.message = `${file}: ${error.message}`; throw error; } },
     '.node'(module, file) { throw coded(Error, 'ERR_DLOPEN_FAILED', `${file}: native addons cannot be loaded in a guest`); },
   });
@@ -242,6 +285,7 @@
     return [text, { given: { value } }];
   }
   internal.hooks.resolve = (base, name) => {
+    if (isLookedAt) throw LOOKED_AT;
     const inside = builtin(name);
     if (inside !== undefined) return `node:${inside}`;
     if (name.startsWith('data:')) return name;
@@ -253,24 +297,17 @@
     if (name.startsWith('node:')) return around(builtins.get(name.slice(5)), true);
     if (name.startsWith('data:')) return [internal.fromUtf8(internal.Buffer.from(decodeURIComponent(name.slice(name.indexOf(',') + 1)), /;base64,/.test(name) ? 'base64' : 'utf8')), { url: name }];
     if (name.endsWith('.json')) return around(parse(source(name)), false);
-    if (!isModuleFile(name) && !asModules.has(name)) return around(Module._load(name, undefined), false);
+    if (!isModule(name)) return around(Module._load(name, undefined), false);
     const url = internal.pathToFileURL(name).href;
     return [source(name), { url, filename: name, dirname: path.dirname(name), resolve: (other) => { const found = internal.hooks.resolve(name, other); return found.startsWith('/') ? internal.pathToFileURL(found).href : found; } }];
   };
-  // Files that say nothing of what they are, and can only be ES modules.
-  const asModules = new Set();
 
   internal.hooks.main = (program) => {
     const words = native.arguments();
     const given = path.resolve(program);
     const file = fs.realpathSync(isFile(given) ? given : withEndings(given) || (isDirectory(given) && ofDirectory(given)) || given);
     process.argv = [process.execPath, file, ...words.slice(1)];
-    if (!isModuleFile(file) && !file.endsWith('.json')) {
-      const text = source(file);
-      const says = /\.c[jt]s$/.test(file) || (packageOf(file) || { content: {} }).content.type !== undefined;
-      if (!says && /^\s*(import|export)\b/m.test(text)) { try { native.compile(wrapper[0] + text + wrapper[1], file); } catch (error) { if (error instanceof SyntaxError) asModules.add(file); } }
-    }
-    if (isModuleFile(file) || asModules.has(file)) { native.compile('(name) => import(name)', '/[main]')(file).catch((error) => { throwLater(error); }); return; }
+    if (isModule(file)) { native.compile('(name) => import(name)', '/[main]')(file).catch((error) => { throwLater(error); }); return; }
     const module = new Module(file, null);
     module.id = '.'; process.mainModule = module; Module._cache[file] = module;
     load(module, file);

@@ -422,9 +422,7 @@
     getSystemErrorName: (number_) => (messages[-number_] || [])[0],
     styleText: (format_, text) => [format_].flat().reduceRight((made, name) => `\u001b[${colors[name][0]}m${made}\u001b[${colors[name][1]}m`, text),
     TextEncoder: internal.globals.TextEncoder, TextDecoder: internal.globals.TextDecoder,
-    parseArgs: undefined,
   };
-  delete util.parseArgs;
   internal.inspect = inspect;
   internal.builtins.set('util', util);
   internal.builtins.set('util/types', types);

@@ -7,9 +7,11 @@ use guest::End;
 use crate::program::{engines, world};
 
 const SCRIPTS: &[(&str, &str)] = &[
+    ("arguments.js", include_str!("../../scripts/arguments.js")),
     ("bytes.js", include_str!("../../scripts/bytes.js")),
     ("errors.js", include_str!("../../scripts/errors.js")),
     ("files.js", include_str!("../../scripts/files.js")),
+    ("kinds.js", include_str!("../../scripts/kinds.js")),
     ("later.js", include_str!("../../scripts/later.js")),
     ("modules.mjs", include_str!("../../scripts/modules.mjs")),
     ("values.js", include_str!("../../scripts/values.js")),
