@@ -9,7 +9,6 @@ use std::io::IsTerminal as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
-use cage::prepare::agents::Agent;
 use cage::prepare::{Name, Selected, UncagedSelection};
 use cage::runner::{Confinement, UncagedProgram};
 use cage::session::SessionId;
@@ -243,7 +242,7 @@ fn try_caged(
     if tries == 1
         && let Some(agent) = &selection.agent
     {
-        tell_agent(agent, start.messages);
+        said::agent(agent, start.messages);
     }
     let (prepared, gatekeeper) = ready(selection, arguments)?;
     let model = harness::model_service::start(&selection.policy)?;
@@ -465,16 +464,6 @@ fn start_gatekeeper(selection: &Selection) -> Result<Option<Gatekeeper>, Failure
     }
     let egress = Egress::new(&selection.network, |name| std::env::var_os(name))?;
     Ok(Some(Gatekeeper::start(&egress.resolvers, egress.settings)?))
-}
-
-/// Which built-in agent is used, and how to log in before that has been done.
-fn tell_agent(agent: &Agent, messages: Messages) {
-    messages.note(&shown(&agent.summary).to_string());
-    if let Some(log_in) = &agent.log_in
-        && !agent.settings.directory.as_path().exists()
-    {
-        messages.note(&format!("to log in: {log_in}"));
-    }
 }
 
 /// The agent's command with what the command line adds to it, else what that asks for.

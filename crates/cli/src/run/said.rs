@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use cage::prepare::agents::Agent;
 use cage::session::SessionId;
 use cage::{DeniedCall, Ended};
 use plan::{HostPath, LimitsPlan, OverlayPurpose, Plan};
@@ -33,6 +34,16 @@ impl Clock {
     pub(super) fn step(&mut self, name: &'static str) {
         let before: Duration = self.steps.iter().map(|(_, took)| *took).sum();
         self.steps.push((name, self.began.elapsed().saturating_sub(before)));
+    }
+}
+
+/// Which built-in agent is used, and how to log in before that has been done.
+pub(super) fn agent(agent: &Agent, messages: Messages) {
+    messages.note(&shown(&agent.summary).to_string());
+    if let Some(log_in) = &agent.log_in
+        && !agent.settings.directory.as_path().exists()
+    {
+        messages.note(&format!("to log in: {log_in}"));
     }
 }
 
