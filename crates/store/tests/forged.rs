@@ -27,7 +27,7 @@ fn forged(path: &Path, changes: &str) -> (FileSystem, Arc<Store>) {
     open()
 }
 
-/// A5, A9: a name that is none is no name of a listing, whoever asks for it.
+/// A5, A9, T80: a name that is none is no name of a listing, whoever asks for it.
 #[test]
 fn names_that_are_paths_are_refused() {
     let directory = tempfile::tempdir().unwrap();
@@ -45,7 +45,7 @@ fn names_that_are_paths_are_refused() {
     }
 }
 
-/// A5: a file whose tables are not those of a store is none, whatever they answer.
+/// A5, T80: a file whose tables are not those of a store is none, whatever they answer.
 #[test]
 fn tables_of_others_are_refused() {
     let directory = tempfile::tempdir().unwrap();
@@ -65,7 +65,7 @@ fn tables_of_others_are_refused() {
     }
 }
 
-/// A9: a directory is in one other and below none of its own, and a name leads to what it says.
+/// A9, T80: a directory is in one other and below none of its own, and a name leads to what it says.
 #[test]
 fn directories_lead_nobody_in_a_circle() {
     let directory = tempfile::tempdir().unwrap();

@@ -126,7 +126,7 @@ fn read_only_is_the_engines() {
     assert_eq!(files.read_file(&own, b"/d/file", 100).unwrap(), b"public");
 }
 
-/// A6: what an access control list denies is read by nobody whom only the mode allows it, where root serves others.
+/// A6, T82: what an access control list denies is read by nobody whom only the mode allows it, where root serves others.
 #[test]
 fn lists_that_deny_are_heeded() {
     // As `acl(5)` has it on disk: somebody by number has nothing, everybody else may read.
