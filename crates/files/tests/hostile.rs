@@ -22,7 +22,7 @@ fn get(tree: &Tree, to: &Path) -> Result<Copied, FilesError> {
     copy((tree, b"/"), (&to.tree, &to.path), &WISHES, &mut |_| {})
 }
 
-/// A9: names that somebody wrote into a store's file lead no copy out of its destination, and are shown as they are.
+/// A9, T80: names that somebody wrote into a store's file lead no copy out of its destination, and are shown as they are.
 #[test]
 fn a_forged_store_leads_no_copy_out() {
     let directory = tempfile::tempdir().unwrap();
@@ -56,7 +56,7 @@ fn a_forged_store_leads_no_copy_out() {
     assert_eq!(fs::read_dir(at("project/hooks")).unwrap().count(), 0);
 }
 
-/// A9, A21: a hole that a program made costs no disk and no time in a copy, into a store or out of it.
+/// A9, A21, T81: a hole that a program made costs no disk and no time in a copy, into a store or out of it.
 #[test]
 fn holes_stay_holes() {
     let directory = tempfile::tempdir().unwrap();

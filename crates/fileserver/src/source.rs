@@ -133,7 +133,13 @@ fn directory(path: &Path, mode: HostMode, limits: &Limits) -> Result<Host, Sourc
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let opened = rustix::fs::open(path, flags, Mode::empty());
     let opened = opened.map_err(|errno| SourceError::Directory(path.to_owned(), errno.into()))?;
-    Host::new(opened, mode, limits).map_err(|error| SourceError::Engine(path.to_owned(), error))
+    let host = Host::new(opened, mode, limits);
+    host.map(judged).map_err(|error| SourceError::Engine(path.to_owned(), error))
+}
+
+/// A user has what the kernel gives that user; what root serves, others ask for.
+fn judged(host: Host) -> Host {
+    if rustix::process::geteuid().is_root() { host.heeding_access_lists() } else { host }
 }
 
 /// A directory that is written to, with what an overlay notes beside it: `tree` and `marks` in the one that is named.
@@ -150,7 +156,7 @@ fn upper_layer(path: &Path, limits: &Limits) -> Result<Host, SourceError> {
     });
     let (tree, marks) = (tree?, marks?);
     Host::new(tree, writable(), limits)
-        .and_then(|host| host.with_marks(marks))
+        .and_then(|host| judged(host).with_marks(marks))
         .map_err(|error| SourceError::Engine(path.to_owned(), error))
 }
 

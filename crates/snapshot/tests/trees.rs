@@ -160,7 +160,7 @@ fn archives_are_those_of_others() {
     }
 }
 
-/// A16, A21: a hole of a file is saved and restored as one, at once.
+/// A16, A21, T81: a hole of a file is saved and restored as one, at once.
 #[test]
 fn holes_cost_nothing() {
     let directory = tempfile::tempdir().unwrap();

@@ -13,7 +13,7 @@ use vfs::{Caller, Counter, Limits, LockTable, Setting, Table, Timestamp};
 
 use crate::chunks::Chunks;
 use crate::contents::pages::PAGE;
-use crate::database::{Change, Database, connect, one};
+use crate::database::{Change, Database, all, connect, one};
 use crate::error::{StoreError, of_database};
 use crate::node::{Facts, Nodes};
 use crate::rows;
@@ -208,9 +208,28 @@ fn check_format(connection: &Connection, path: &Path) -> Result<(), StoreError> 
         return Err(StoreError::NotAStore(path.to_owned()));
     }
     match number("user_version")? {
-        FORMAT => Ok(()),
+        FORMAT => check_tables(connection, path),
         found => Err(StoreError::Format { path: path.to_owned(), found, known: FORMAT }),
     }
+}
+
+/// Whether what the file calls tables are ours and nothing else: a view or a trigger of somebody else's answers without end.
+fn check_tables(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+    type Row = (String, String, Option<String>);
+    let of = |connection: &Connection| -> rusqlite::Result<Vec<Row>> {
+        let text = "SELECT type, name, sql FROM sqlite_schema ORDER BY name";
+        all(connection, text, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+    };
+    let ours = Connection::open_in_memory().and_then(|ours| {
+        ours.execute_batch(TABLES)?;
+        of(&ours)
+    });
+    let failed = |error| of_database(path, error);
+    if of(connection).map_err(failed)? == ours.map_err(failed)? {
+        return Ok(());
+    }
+    let what = "its tables are not those of a store".to_owned();
+    Err(StoreError::Damaged { path: path.to_owned(), what })
 }
 
 /// Writes a whole store under a name that nobody looks for.

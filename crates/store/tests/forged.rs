@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustix::io::Errno;
-use store::Store;
+use store::{Store, StoreError};
 use vfs::{At, Caller, Engine, FileSystem, Follow, Limits};
 
 /// A store with `/d/e/f`, changed by somebody who knows its tables.
@@ -27,7 +27,7 @@ fn forged(path: &Path, changes: &str) -> (FileSystem, Arc<Store>) {
     open()
 }
 
-/// A5, A9: a name that is none is no name of a listing, whoever asks for it.
+/// A5, A9, T80: a name that is none is no name of a listing, whoever asks for it.
 #[test]
 fn names_that_are_paths_are_refused() {
     let directory = tempfile::tempdir().unwrap();
@@ -45,7 +45,27 @@ fn names_that_are_paths_are_refused() {
     }
 }
 
-/// A9: a directory is in one other and below none of its own, and a name leads to what it says.
+/// A5, T80: a file whose tables are not those of a store is none, whatever they answer.
+#[test]
+fn tables_of_others_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
+    for changes in [
+        "CREATE TRIGGER t AFTER UPDATE ON tree BEGIN DELETE FROM name; END",
+        "ALTER TABLE name RENAME TO other;
+         CREATE VIEW name AS WITH RECURSIVE n (i) AS (SELECT 10 UNION ALL SELECT i + 1 FROM n)
+         SELECT 1 AS tree, 1 AS parent, CAST('n' || i AS BLOB) AS name, 2 AS child, 2 AS kind, i AS cookie FROM n",
+        "ALTER TABLE name ADD COLUMN more",
+    ] {
+        let _old = std::fs::remove_file(&path);
+        Store::create(&path, &Caller::root(), 0o755).unwrap();
+        rusqlite::Connection::open(&path).unwrap().execute_batch(changes).unwrap();
+        let refused = Store::open(&path, Limits::default()).unwrap_err();
+        assert!(matches!(refused, StoreError::Damaged { .. }), "{changes}: {refused}");
+    }
+}
+
+/// A9, T80: a directory is in one other and below none of its own, and a name leads to what it says.
 #[test]
 fn directories_lead_nobody_in_a_circle() {
     let directory = tempfile::tempdir().unwrap();

@@ -67,6 +67,8 @@ pub struct Host {
     handles: Counter,
     locks: LockTable,
     marks: Option<Marking>,
+    /// See [`Host::heeding_access_lists`].
+    heeds_lists: bool,
 }
 
 /// A file that somebody holds.
@@ -138,7 +140,7 @@ impl Engine for Host {
         let parent = self.node(Inode(node.parent.load(Ordering::SeqCst)))?;
         parent.held.fetch_add(1, Ordering::SeqCst);
         let attributes =
-            Self::attributes_of(&parent).inspect_err(|_| self.forget(Inode(parent.number), 1))?;
+            self.attributes_of(&parent).inspect_err(|_| self.forget(Inode(parent.number), 1))?;
         Ok(Entry { inode: Inode(parent.number), generation: 1, attributes })
     }
 
@@ -164,7 +166,7 @@ impl Engine for Host {
     }
 
     fn attributes(&self, _caller: &Caller, inode: Inode) -> Result<Attributes> {
-        Self::attributes_of(&*self.node(inode)?)
+        self.attributes_of(&*self.node(inode)?)
     }
 
     fn change(&self, _caller: &Caller, inode: Inode, changes: &Changes) -> Result<Attributes> {
@@ -191,7 +193,7 @@ impl Engine for Host {
         if changes.accessed.is_some() || changes.modified.is_some() {
             calls::set_times(&node.descriptor, changes.accessed, changes.modified)?;
         }
-        Self::attributes_of(&node)
+        self.attributes_of(&node)
     }
 
     fn read_link(&self, _caller: &Caller, inode: Inode) -> Result<Vec<u8>> {

@@ -13,7 +13,7 @@ use policy::protected::{Object, holding};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use super::sweep::QUARANTINED;
+use super::sweep::{COMPANIONS, QUARANTINED, move_companions};
 
 /// Something that was set aside and is still there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,7 +97,10 @@ impl Stored {
         let (old, new) = (name(&self.moved_to)?, name(&self.path)?);
         let renamed = rustix::fs::renameat_with(&from, &*old, &to, &*new, RenameFlags::NOREPLACE);
         match renamed {
-            Ok(()) => Ok(false),
+            Ok(()) => {
+                move_companions((&from, old.to_bytes()), (&to, new.to_bytes()));
+                Ok(false)
+            }
             Err(Errno::EXIST) => {
                 rustix::fs::renameat_with(&from, &*old, &to, &*new, RenameFlags::EXCHANGE)
                     .map(|()| true)
@@ -111,6 +114,10 @@ impl Stored {
     pub fn drop_it(&self) -> Result<(), RestoreError> {
         let above = parent(&self.moved_to)?;
         let name = name(&self.moved_to)?;
+        for end in COMPANIONS {
+            let beside = [name.to_bytes(), end].concat();
+            let _none = rustix::fs::unlinkat(&above, &*beside, AtFlags::empty());
+        }
         let removed =
             rustix::fs::statat(&above, &*name, AtFlags::SYMLINK_NOFOLLOW).and_then(|found| {
                 match FileType::from_raw_mode(found.st_mode) {

@@ -40,7 +40,7 @@ use committed::Commits;
 use directory::{Directory, Interest, Listing, Name, join, open_to_list, times};
 use judge::{Judged, Suspect};
 use novelty::Novelty;
-pub(super) use set_aside::QUARANTINED;
+pub(super) use set_aside::{COMPANIONS, QUARANTINED, move_companions};
 
 /// A sweep and what it has found.
 pub(super) struct Sweep<'a> {

@@ -125,6 +125,33 @@ fn what_appears_is_renamed() {
     assert!(grant.sweep().is_empty());
 }
 
+/// K227: a store of a protected name goes with its log, and comes back with it.
+#[test]
+fn companions_go_where_their_database_goes() {
+    let grant = Grant::with(&["src/main.rs"]);
+    for file in [".envrc", ".envrc-wal", ".envrc-shm", "data-wal", ".mcp.json", ".mcp.json-wal"] {
+        write(&grant.top.join(file));
+    }
+    assert_eq!(grant.sweep(), ["moved .envrc", "moved .mcp.json"]);
+    let there = |name: &str| grant.top.join(name).exists();
+    assert!(!there(".envrc-wal") && !there(".envrc-shm") && there("data-wal"));
+    assert!(there(".envrc.quarantined-01ABC-wal") && there(".envrc.quarantined-01ABC-shm"));
+    let stored = |name: &str| Stored {
+        path: host_path(&grant.top.join(name)),
+        moved_to: host_path(&grant.top.join(format!("{name}.quarantined-01ABC"))),
+        invocation: String::new(),
+        time: audit::Timestamp::now(),
+        details: String::new(),
+    };
+    stored(".envrc").restore().unwrap();
+    assert!(there(".envrc") && there(".envrc-wal") && there(".envrc-shm"));
+    stored(".mcp.json").drop_it().unwrap();
+    let left = std::fs::read_dir(&grant.top).unwrap();
+    assert!(
+        left.into_iter().all(|one| !one.unwrap().path().display().to_string().contains("quaran"))
+    );
+}
+
 #[test]
 fn what_was_there_and_is_unchanged_is_left_alone() {
     let grant = Grant::with(&[".envrc", ".vscode/tasks.json", "a/b/c/d/.npmrc", ".git/hooks/x"]);

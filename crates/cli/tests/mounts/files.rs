@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::support::{Place, has};
+use crate::support::{self, Place, has};
 use crate::{
     azure_server, behaviour, can_mount, configured, drive_server, has_guests, private, s3_server,
     shell, with_drive,
@@ -100,6 +100,44 @@ fn the_same_scripts_give_the_same_results_on_each() {
     let command = with_drive(&place, &drive);
     let on = [("memory", "memory:"), ("store", "store:data.db,rw"), ("drive", "gdrive:root,rw")];
     scripts_agree(&place, command, &on);
+}
+
+/// A13: a name with control characters, which somebody else put into a drive, keeps nobody from the other files, and is
+/// neither shown nor passed over in silence.
+#[test]
+fn a_name_that_no_path_has_hides_no_other() {
+    use std::io::{Read as _, Write as _};
+    let place = Place::new();
+    let (drive, _) = drive_server::start();
+    let stockade = |words: &[&str]| {
+        let mut command = with_drive(&place, &drive);
+        support::Ended::of(command.arg("fs").args(words).output().unwrap())
+    };
+    place.write("f", "from the host");
+    stockade(&["put", "f", "gdrive:root:zebra"]).expect_code(0);
+    stockade(&["ls", "gdrive:root:"]).expect_code(0);
+    let mut server = std::net::TcpStream::connect(drive.strip_prefix("http://").unwrap()).unwrap();
+    let file = r#"{"name": "a\u001b[2J", "parents": ["root"]}"#;
+    write!(
+        server,
+        "POST /drive/v3/files HTTP/1.1\r\nhost: drive\r\nauthorization: Bearer an-access-token\r\n\
+         content-length: {}\r\n\r\n{file}",
+        file.len()
+    )
+    .unwrap();
+    let mut made = [0; 12];
+    server.read_exact(&mut made).unwrap();
+    assert_eq!(&made, b"HTTP/1.1 200");
+    for words in [["ls", "gdrive:root:"], ["tree", "gdrive:root:"]] {
+        let ended = stockade(&words);
+        ended.expect_code(1).prints("zebra").says("1 names with control characters");
+        assert!(!ended.stdout.contains('\u{1b}') && !ended.stderr.contains('\u{1b}'));
+    }
+    stockade(&["get", "-r", "gdrive:root:", "copied"]).expect_code(1).says("left out");
+    assert_eq!(
+        std::fs::read_to_string(place.project.join("copied/zebra")).unwrap(),
+        "from the host"
+    );
 }
 
 /// A13, A24: the same in a bucket by each of the two interfaces, with a key of the user's own files and one of a command.

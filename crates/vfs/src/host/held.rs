@@ -82,9 +82,8 @@ impl Host {
         if kind == Kind::Directory && node.number != self.root.number {
             self.adopt(&node, parent);
         }
-        let entry =
-            Entry { inode: Inode(node.number), generation: 1, attributes: attributes(&found) };
-        Ok((node, entry))
+        let attributes = self.seen(&node, attributes(&found));
+        Ok((Arc::clone(&node), Entry { inode: Inode(node.number), generation: 1, attributes }))
     }
 
     /// Notes in which directory a directory was found.
@@ -97,8 +96,22 @@ impl Host {
         self.forget(Inode(before), 1);
     }
 
-    pub(super) fn attributes_of(node: &Node) -> Result<Attributes> {
-        Ok(attributes(&rustix::fs::fstat(&node.descriptor)?))
+    pub(super) fn attributes_of(&self, node: &Node) -> Result<Attributes> {
+        Ok(self.seen(node, attributes(&rustix::fs::fstat(&node.descriptor)?)))
+    }
+
+    /// What is told of a file. Whoever judges by it knows of modes alone: where those are not all that the host says about a
+    /// file, nobody but the owner has anything of it.
+    fn seen(&self, node: &Node, found: Attributes) -> Attributes {
+        // A link has neither.
+        if !self.heeds_lists || node.kind == Kind::Link {
+            return found;
+        }
+        match calls::xattr(&node.descriptor, ACCESS_LIST) {
+            Err(error) if matches!(error.errno, Errno::NODATA | Errno::OPNOTSUPP) => found,
+            // Also where it cannot be known.
+            _ => Attributes { mode: found.mode & !0o077, ..found },
+        }
     }
 
     /// Whether a name leads to what was judged.
@@ -139,7 +152,7 @@ impl Host {
         let found = entry.attributes;
         // The umask of this process is not the guest's.
         let wanted = if self.mode == HostMode::WritableAsCaller {
-            let directory = Self::attributes_of(parent)?;
+            let directory = self.attributes_of(parent)?;
             let (mode, gid) = rules::inherit(caller, &directory, new.kind(), mode);
             if (found.uid, found.gid) != (caller.uid, gid) {
                 let (uid, gid) = (Uid::from_raw(caller.uid), Gid::from_raw(gid));
@@ -159,7 +172,7 @@ impl Host {
                 changed => changed?,
             }
         }
-        Ok(Entry { attributes: Self::attributes_of(&node)?, ..entry })
+        Ok(Entry { attributes: self.attributes_of(&node)?, ..entry })
     }
 
     pub(super) fn put_open(&self, node: Arc<Node>, descriptor: OwnedFd, how: Use) -> Handle {
@@ -171,3 +184,6 @@ impl Host {
 }
 
 const SHARDS: usize = 64;
+
+/// Where Linux keeps who else may have a file: `acl(5)`.
+const ACCESS_LIST: &[u8] = b"system.posix_acl_access";

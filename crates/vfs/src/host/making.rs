@@ -62,9 +62,17 @@ impl Host {
             handles: Counter::new(limits.max_open_files, Errno::NFILE, Setting::OpenFiles),
             locks: LockTable::default(),
             marks: None,
+            heeds_lists: false,
         };
         host.known.of(host.root.identity).insert(host.root.identity, number);
         Ok(host)
+    }
+
+    /// The same for root, who serves others: a file with an access control list (`acl(5)`), which may deny somebody what
+    /// its mode allows, is its owner's and root's alone.
+    #[must_use]
+    pub fn heeding_access_lists(self) -> Self {
+        Self { heeds_lists: true, ..self }
     }
 
     /// The same as an upper layer: what an overlay notes is kept in another directory, out of reach of every guest.

@@ -2,12 +2,13 @@
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, RenameFlags};
 use rustix::io::Errno;
-use vfs::{At, Caller, FileSystem, Follow, HostMode, Limits, OpenFlags};
+use vfs::{At, Caller, FileSystem, Follow, Host, HostMode, Limits, OpenFlags};
 
 use crate::engines;
 
@@ -123,4 +124,53 @@ fn read_only_is_the_engines() {
     refused(files.rename(&own, from, to, vfs::Replace::Yes));
     refused(files.make(&own, At::Root, b"/e", vfs::New::Directory, 0o755));
     assert_eq!(files.read_file(&own, b"/d/file", 100).unwrap(), b"public");
+}
+
+/// A6, T82: what an access control list denies is read by nobody whom only the mode allows it, where root serves others.
+#[test]
+fn lists_that_deny_are_heeded() {
+    // As `acl(5)` has it on disk: somebody by number has nothing, everybody else may read.
+    let entries: [(u16, u16, u32); 5] = [
+        (0x01, 6, u32::MAX),
+        (0x02, 0, 23_457),
+        (0x04, 4, u32::MAX),
+        (0x10, 4, u32::MAX),
+        (0x20, 4, u32::MAX),
+    ];
+    let mut list = 2_u32.to_le_bytes().to_vec();
+    for (tag, may, id) in entries {
+        list.extend([&tag.to_le_bytes()[..], &may.to_le_bytes(), &id.to_le_bytes()].concat());
+    }
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::create_dir(directory.path().join("d")).unwrap();
+    for name in ["listed", "plain", "d/file"] {
+        std::fs::write(directory.path().join(name), "text").unwrap();
+    }
+    for path in ["listed", "d"] {
+        let path = directory.path().join(path);
+        let none = rustix::fs::XattrFlags::empty();
+        match rustix::fs::setxattr(&path, "system.posix_acl_access", &list, none) {
+            Err(Errno::OPNOTSUPP) => return testing::skip("a file system without access lists"),
+            set => set.unwrap(),
+        }
+    }
+    rustix::fs::chmod(directory.path().join("d"), rustix::fs::Mode::from_raw_mode(0o755)).unwrap();
+    rustix::fs::chmod(directory.path(), rustix::fs::Mode::from_raw_mode(0o755)).unwrap();
+    let opened = std::fs::File::open(directory.path()).unwrap();
+    let files = |heeds: bool| {
+        let host =
+            Host::new(opened.try_clone().unwrap().into(), HostMode::Writable, &Limits::default());
+        let host = if heeds { host.unwrap().heeding_access_lists() } else { host.unwrap() };
+        FileSystem::new(Arc::new(host), &Limits::default())
+    };
+    let other = Caller::of(23_457, 23_457);
+    // The twin: the mode alone says yes.
+    assert_eq!(files(false).read_file(&other, b"/listed", 100).unwrap(), b"text");
+    for path in [&b"/listed"[..], b"/d/file"] {
+        let refused = files(true).read_file(&other, path, 100).unwrap_err();
+        assert_eq!(refused.errno, Errno::ACCESS);
+    }
+    assert_eq!(files(true).read_file(&other, b"/plain", 100).unwrap(), b"text");
+    let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    assert_eq!(files(true).read_file(&Caller::of(uid, gid), b"/listed", 100).unwrap(), b"text");
 }

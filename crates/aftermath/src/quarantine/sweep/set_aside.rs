@@ -70,7 +70,12 @@ impl Sweep<'_> {
                 other => other,
             };
             match renamed {
-                Ok(()) => return parent.join(new_name).map_err(|_| Errno::NAMETOOLONG),
+                Ok(()) => {
+                    if name.file_type == FileType::RegularFile {
+                        move_companions((directory, old), (directory, new));
+                    }
+                    return parent.join(new_name).map_err(|_| Errno::NAMETOOLONG);
+                }
                 Err(Errno::EXIST) => {}
                 Err(errno) => return Err(errno),
             }
@@ -108,6 +113,18 @@ fn rename_onto_own(directory: &OwnedFd, name: &Name, new: &[u8]) -> Result<(), E
     })
 }
 
+/// Files that SQLite has beside a database go where it goes: it is whole only with them.
+pub(in crate::quarantine) fn move_companions(
+    (from, old): (&OwnedFd, &[u8]),
+    (to, new): (&OwnedFd, &[u8]),
+) {
+    for end in COMPANIONS {
+        let (old, new) = ([old, end].concat(), [new, end].concat());
+        // One that is not there, or that is in the way, runs nothing where it is.
+        let _left = rustix::fs::renameat_with(from, &*old, to, &*new, RenameFlags::NOREPLACE);
+    }
+}
+
 /// A name that no pattern of the table matches and that fits into a directory entry.
 pub(super) fn quarantined_name(name: &[u8], suffix: &str, attempt: usize) -> Vec<u8> {
     let number = if attempt == 0 { String::new() } else { format!("-{attempt}") };
@@ -118,6 +135,9 @@ pub(super) fn quarantined_name(name: &[u8], suffix: &str, attempt: usize) -> Vec
 
 /// What comes between a name and the suffix where it was set aside.
 pub(in crate::quarantine) const QUARANTINED: &[u8] = b".quarantined-";
+
+/// How the names of files end that SQLite makes beside a database.
+pub(in crate::quarantine) const COMPANIONS: [&[u8]; 3] = [b"-wal", b"-shm", b"-journal"];
 
 /// NAME_MAX of the kernel.
 const MOST_NAME_BYTES: usize = 255;
