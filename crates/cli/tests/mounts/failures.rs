@@ -114,6 +114,24 @@ fn a_place_that_is_not_there_is_an_error_before_the_start() {
     assert!(!ended.stdout.contains("ran"));
 }
 
+/// A17: a command that gives no credential is told at once: nothing was written that has to arrive somewhere.
+#[test]
+fn a_credential_that_is_not_had_is_an_error_at_once() {
+    if !can_mount() {
+        return;
+    }
+    let place = Place::new();
+    configured(
+        &place,
+        "[s3]\nendpoint = \"http://127.0.0.1:1\"\nkey_id = \"command:echo id\"\nkey = \"command:false\"\n",
+    );
+    let began = Instant::now();
+    let ended = place.shell(&["--ro", ".", "--mount", "/mnt/a=s3://bucket"], "echo ran");
+    ended.expect_code(122).says("the command `false` gave no credential");
+    assert!(began.elapsed() < slowly(Duration::from_secs(10)), "{:?}", began.elapsed());
+    assert!(!ended.stdout.contains("ran"));
+}
+
 /// A17: credentials are had by reference from the user's configuration, which no cage reads.
 #[test]
 fn credentials_come_from_the_configuration() {
