@@ -287,6 +287,12 @@ fn the_budget_of_time_ends_what_runs() {
         assert!(began.elapsed() < slowly(Duration::from_secs(12)), "{:?}", began.elapsed());
         assert_eq!(ended.code, 1, "{}", ended.stderr);
         assert!(ended.stderr.contains("the budget of time is used up"), "{}", ended.stderr);
+        // What goes on is asked of the same model; tools that nobody named and that reach nothing are not offered.
+        let again = format!("--model m --url {} --protocol anthropic --key env:", server.url());
+        assert!(ended.stderr.contains(&again), "{again}: {}", ended.stderr);
+        assert!(!ended.stderr.contains("can reach nothing"), "{}", ended.stderr);
+        let offered = server.requests()[0]["body"]["tools"].to_string();
+        assert!(offered.contains("\"exec\"") && !offered.contains("webfetch"), "{offered}");
     }
 }
 
