@@ -63,7 +63,7 @@ pub(crate) fn run(
                     let ran = match cancel.is_cancelled() {
                         true => Ran::failed("error: the person stopped this call"),
                         false => {
-                            let limit = dispatch.limit;
+                            let limit = dispatch.limit();
                             let during =
                                 During { limit, cancel, progress: &progress, tools: &tools };
                             by.call(tool, arguments, &during)

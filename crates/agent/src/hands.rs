@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use model::Cancel;
 use serde_json::{Map, Value};
 use thiserror::Error;
+use tools::Reader;
 use tools::protocol::{FromWorker, Start, ToWorker, receive, send};
 
 /// Why there are no hands.
@@ -153,10 +154,24 @@ impl Hands {
         let _gone = send(&mut *lock(&self.to_worker), &ToWorker::Forget);
     }
 
-    /// Runs calls at one time. The results are in the order of the calls.
+    /// Runs a call for whoever asked, who has seen nothing of what others were shown.
     pub fn run(
         &self,
+        tool: &str,
+        arguments: &Map<String, Value>,
+        limit: Duration,
+        cancel: &Cancel,
+    ) -> Ran {
+        let calls = [(tool, arguments)];
+        let mut ran = self.run_all(&calls, Reader::Anybody, limit, cancel, &mut |_, _| {});
+        ran.pop().unwrap_or_else(|| Ran::failed("error: nothing came of it"))
+    }
+
+    /// Runs calls at one time, for one reader. The results are in the order of the calls.
+    pub(crate) fn run_all(
+        &self,
         calls: &[(&str, &Map<String, Value>)],
+        reader: Reader,
         limit: Duration,
         cancel: &Cancel,
         progress: &mut dyn FnMut(usize, &str),
@@ -170,7 +185,8 @@ impl Hands {
                 waiting.insert(id, sender.clone());
             }
             let (tool, arguments) = ((*tool).to_owned(), (*arguments).clone());
-            let call = ToWorker::Call { id, tool, arguments, seconds: limit.as_secs().max(1) };
+            let seconds = limit.as_secs().max(1);
+            let call = ToWorker::Call { id, tool, arguments, seconds, reader };
             let sent = send(&mut *lock(&self.to_worker), &call);
             let is_there = lock(&self.waiting).is_some();
             if sent.is_err() || !is_there {

@@ -4,7 +4,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use model::Cancel;
 use serde_json::{Map, Value};
@@ -26,7 +26,9 @@ pub(crate) struct Dispatch<'a> {
     pub(crate) elsewhere: &'a [&'a dyn Elsewhere],
     pub(crate) watch: &'a dyn Watch,
     /// The longest call.
-    pub(crate) limit: Duration,
+    pub(crate) longest: Duration,
+    /// The end of the budget of time.
+    pub(crate) until: Option<Instant>,
     /// The number of the last call.
     pub(crate) called: &'a AtomicU64,
     /// What tools have called, for the transcript.
@@ -49,6 +51,12 @@ impl Dispatch<'_> {
                 "error: the call was not made, because it cannot be recorded: {error}"
             ))
         })
+    }
+
+    /// How long a call may take that begins now.
+    pub(crate) fn limit(&self) -> Duration {
+        let left = self.until.map(|until| until.saturating_duration_since(Instant::now()));
+        left.map_or(self.longest, |left| left.min(self.longest))
     }
 
     /// Who has a tool that is not the worker's.
@@ -93,7 +101,8 @@ pub(crate) struct Inner<'a> {
 
 impl CallsTools for Inner<'_> {
     fn call(&self, tool: &str, arguments: &Map<String, Value>, cancel: &Cancel) -> Ran {
-        let Dispatch { hands, watch, limit, called, .. } = *self.dispatch;
+        let Dispatch { hands, watch, called, .. } = *self.dispatch;
+        let limit = self.dispatch.limit();
         let number = called.fetch_add(1, Ordering::Relaxed) + 1;
         let id = CallId { number, within: Some(self.number) };
         let text = serde_json::to_vec(arguments).unwrap_or_default();
@@ -109,8 +118,7 @@ impl CallsTools for Inner<'_> {
                     &During { limit, cancel, progress: &|_| {}, tools: self },
                 ),
                 None if self.dispatch.is_of_hands(tool) => {
-                    let mut ran = hands.run(&[(tool, arguments)], limit, cancel, &mut |_, _| {});
-                    ran.pop().unwrap_or_else(|| Ran::failed("error: nothing came of it"))
+                    hands.run(tool, arguments, limit, cancel)
                 }
                 None => self.dispatch.unknown(tool),
             },

@@ -136,6 +136,7 @@ impl<'a> Agent<'a> {
         }
         // What was spent on an earlier task of the conversation is not taken from this one.
         let (began, before) = (Instant::now(), self.spent);
+        let until = self.settings.budgets.time.and_then(|most| began.checked_add(most));
         self.stuck = Stuck::default();
         let mut cut_short = 0;
         loop {
@@ -150,15 +151,17 @@ impl<'a> Agent<'a> {
                 return Ok(Outcome::Exhausted { budget });
             }
             if self.context >= self.settings.context * 4 / 5 {
-                self.compact()?;
+                self.compact(until)?;
             }
-            let reply = match self.ask() {
+            let reply = match self.ask(until) {
                 Err(error)
                     if error.is_of_length() && compact::kept_from(&self.messages).is_some() =>
                 {
-                    self.compact()?;
+                    self.compact(until)?;
                     continue;
                 }
+                // Nobody stopped it: its time is over, as the next look at the budgets says.
+                Err(ModelError::Cancelled) if !self.cancel.is_cancelled() => continue,
                 Err(ModelError::Cancelled) => return Ok(Outcome::Cancelled),
                 Err(error) => return Ok(Outcome::Failed { text: with_causes(&error) }),
                 Ok(reply) => reply,
@@ -173,7 +176,7 @@ impl<'a> Agent<'a> {
             self.transcript.add(&Line::Spent { spent: self.spent })?;
             self.watch.saw(&Event::Step { spent: self.spent });
             if !calls.is_empty() {
-                if self.call(&calls)? == Advice::End {
+                if self.call(&calls, until)? == Advice::End {
                     return Ok(Outcome::Stuck);
                 }
                 continue;
@@ -234,19 +237,24 @@ impl<'a> Agent<'a> {
         }
     }
 
-    fn ask(&mut self) -> Result<Reply, ModelError> {
-        let request = self.request();
-        self.ask_recorded(&request, true)
+    fn ask(&mut self, until: Option<Instant>) -> Result<Reply, ModelError> {
+        let (request, cancel) = (self.request(), self.cancel.at(until));
+        self.ask_recorded(&request, &cancel, true)
     }
 
-    fn ask_recorded(&mut self, request: &Request, is_shown: bool) -> Result<Reply, ModelError> {
+    fn ask_recorded(
+        &mut self,
+        request: &Request,
+        cancel: &Cancel,
+        is_shown: bool,
+    ) -> Result<Reply, ModelError> {
         self.asked += 1;
         let call = self.asked;
         let encoded = self.client.endpoint().protocol().encode(request).to_string();
         // A call that is not on record is not made.
         self.watch.asks(call, &request.model, encoded.as_bytes()).map_err(ModelError::Broken)?;
         let watch = self.watch;
-        let reply = self.client.ask(request, &self.cancel, &mut |delta| {
+        let reply = self.client.ask(request, cancel, &mut |delta| {
             if let Some(event) = event_of(delta, is_shown) {
                 watch.saw(&event);
             }
@@ -264,13 +272,17 @@ impl<'a> Agent<'a> {
         reply
     }
 
-    /// Runs the calls of one answer, and says what they came to.
-    fn call(&mut self, calls: &[ToolCall]) -> Result<Advice, TranscriptError> {
+    /// Runs the calls of one answer, for no longer than the budget of time, and says what they came to.
+    fn call(
+        &mut self,
+        calls: &[ToolCall],
+        until: Option<Instant>,
+    ) -> Result<Advice, TranscriptError> {
         let first = self.called.fetch_add(calls.len() as u64, Ordering::Relaxed) + 1;
         let mut results: HashMap<usize, Ran> = HashMap::new();
         let mut runs: Vec<(usize, &str, &Map<String, serde_json::Value>)> = Vec::new();
         let mut errands: Vec<Errand<'_>> = Vec::new();
-        let dispatch = self.dispatch();
+        let dispatch = self.dispatch(until);
         for (place, call) in calls.iter().enumerate() {
             let number = first + place as u64;
             let text = serde_json::to_vec(&call.arguments).unwrap_or_default();
@@ -302,14 +314,15 @@ impl<'a> Agent<'a> {
         let watch = self.watch;
         let wanted: Vec<_> = runs.iter().map(|(_, name, arguments)| (*name, *arguments)).collect();
         let places: Vec<usize> = runs.iter().map(|(place, ..)| *place).collect();
-        let (limit, hands, cancel) = (self.settings.call_time, self.hands, &self.cancel);
+        let (limit, hands, cancel) = (dispatch.limit(), self.hands, &self.cancel);
         let shows = |place: usize, text: &str| {
             let (call, text) = (first + place as u64, text.to_owned());
             watch.saw(&Event::Progress { call, text });
         };
         let (ran, came) = std::thread::scope(|scope| {
             let others = scope.spawn(|| elsewhere::run(&errands, &dispatch, cancel, &shows));
-            let ran = hands.run(&wanted, limit, cancel, &mut |run, text| {
+            let reader = tools::Reader::Conversation;
+            let ran = hands.run_all(&wanted, reader, limit, cancel, &mut |run, text| {
                 shows(places.get(run).copied().unwrap_or_default(), text);
             });
             (ran, others.join().unwrap_or_default())
@@ -322,12 +335,13 @@ impl<'a> Agent<'a> {
         self.results(calls, first, results)
     }
 
-    fn dispatch(&self) -> Dispatch<'_> {
+    fn dispatch(&self, until: Option<Instant>) -> Dispatch<'_> {
         Dispatch {
             hands: self.hands,
             elsewhere: &self.elsewhere,
             watch: self.watch,
-            limit: self.settings.call_time,
+            longest: self.settings.call_time,
+            until,
             called: &self.called,
             lines: Mutex::default(),
         }
@@ -374,14 +388,14 @@ impl<'a> Agent<'a> {
     }
 
     /// Sums up what is far back. Without the model's help where it cannot be asked.
-    fn compact(&mut self) -> Result<(), TranscriptError> {
+    fn compact(&mut self, until: Option<Instant>) -> Result<(), TranscriptError> {
         self.context = 0;
         let Some(at) = compact::kept_from(&self.messages) else { return Ok(()) };
         let before = self.messages.get(..at).unwrap_or_default();
         let most = usize::try_from(self.settings.context).unwrap_or(usize::MAX).saturating_mul(2);
         let request =
             compact::request(&self.settings.model, before, self.settings.max_tokens, most);
-        let summary = match self.ask_recorded(&request, false) {
+        let summary = match self.ask_recorded(&request, &self.cancel.at(until), false) {
             Ok(reply) => {
                 self.spend(&reply.usage);
                 reply.message.text()

@@ -61,6 +61,8 @@ struct FileServer {
     pidfd: OwnedFd,
     /// Whether it has said all.
     is_silent: Mutex<bool>,
+    /// Whether it was told to serve, and can have anything that has to arrive somewhere.
+    has_begun: AtomicBool,
     /// Whether it was ended because it did not end.
     was_given_up: AtomicBool,
 }
@@ -91,6 +93,7 @@ impl FileServers {
                 Some((store, stores)) => stores.keys(store).map_err(|why| server.problem(why))?,
                 None => fileserver::control::Keys::None,
             };
+            server.has_begun.store(true, Ordering::Relaxed);
             let sent = server.control.send(&Order::Serve(keys), &[device.as_fd()]);
             // One that is gone has said why.
             let _said_below = sent;
@@ -205,9 +208,15 @@ impl FileServer {
         let pid = spawn(theirs.as_fd()).map_err(failed)?;
         drop(theirs);
         let pidfd = rustix::process::pidfd_open(pid, PidfdFlags::empty()).map_err(failed)?;
-        let (is_silent, was_given_up) = (Mutex::default(), AtomicBool::default());
-        let at_here = at.clone();
-        let server = Self { at: at_here, store: asked, control, pidfd, is_silent, was_given_up };
+        let server = Self {
+            at: at.clone(),
+            store: asked,
+            control,
+            pidfd,
+            is_silent: Mutex::default(),
+            has_begun: AtomicBool::default(),
+            was_given_up: AtomicBool::default(),
+        };
         let directories: Vec<BorrowedFd<'_>> = directories.into_iter().map(AsFd::as_fd).collect();
         let order = Order::Prepare(Box::new(task));
         server.control.send(&order, &directories).map_err(failed)?;
@@ -263,6 +272,8 @@ impl FileServer {
 
     /// The mount goes with the cage, and the process with the mount.
     fn finish(&self, end: Instant) {
+        // Nothing has been written to one that waits for its order still.
+        let end = if self.has_begun.load(Ordering::Relaxed) { end } else { Instant::now() };
         if wait(self.pidfd.as_fd(), end).is_err() {
             self.was_given_up.store(true, Ordering::Relaxed);
             let _gone = sys::signal::send_by_handle(self.pidfd.as_fd(), libc::SIGKILL);

@@ -15,6 +15,7 @@ use crate::output::{print, print_json};
 use crate::selection::{FlagArguments, select};
 use crate::session;
 use cage::prepare::prepare;
+use cage::state::Locations;
 
 /// The command.
 pub(crate) fn check(arguments: CheckArguments, messages: Messages) -> Result<Exit, Failure> {
@@ -28,6 +29,7 @@ pub(crate) fn check(arguments: CheckArguments, messages: Messages) -> Result<Exi
         ..FlagArguments::default()
     };
     let mut selection = select(&arguments.choice, flags, messages)?;
+    harness::refuse_unknown(&selection.policy, &Locations::of_this_process())?;
     let _session = session::for_a_look(&mut selection)?;
     let argv = if arguments.command.is_empty() && selection.agent_command.is_empty() {
         vec![OsString::from(PLACEHOLDER)]

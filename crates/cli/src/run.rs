@@ -167,6 +167,7 @@ fn choose(arguments: &RunArguments, start: &mut Start) -> Result<Chosen, Failure
     start.recording.labels.subagent_name.clone_from(&arguments.choice.agent);
     match selected {
         Selected::Caged(mut selection) => {
+            harness::refuse_unknown(&selection.policy, &start.locations)?;
             harness::model_service::set_keys_aside(&selection.policy, &start.locations)?;
             // K38: a session is named to come back to what it keeps.
             if arguments.session.is_some() && arguments.program.state.is_none() {

@@ -93,6 +93,8 @@ fn of_command(words: &[String]) -> Result<String, CredentialError> {
     let failed = |why: String| CredentialError::Command { program: program.to_owned(), why };
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped());
+    // Whoever asks may hold signals back, and Ctrl-C is to end this too.
+    sys::signal::restore_all_defaults_in(&mut command);
     let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
     let output = child.stdout.take().ok_or_else(|| failed("it has no output".to_owned()))?;
     let reader = std::thread::spawn(move || bounded(output));

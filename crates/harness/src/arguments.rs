@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use model::{Cost, Prices, Protocol, Thinking};
+use plan::render::for_shell;
 
 use crate::types::MOST_LEVELS;
 
@@ -175,6 +176,23 @@ pub(crate) struct CommonArguments {
     /// Most tokens of one answer
     #[arg(long, value_name = "COUNT", default_value_t = 8192, help_heading = "Model")]
     pub(crate) max_tokens: u32,
+}
+
+impl CommonArguments {
+    /// The flags that say which model is asked, as a shell takes them: for whoever goes on with what was begun.
+    pub(crate) fn of_model(&self) -> String {
+        let protocol = self.protocol.map(|protocol| protocol.to_string());
+        let flags = [
+            ("--model", &self.model),
+            ("--url", &self.url),
+            ("--protocol", &protocol),
+            ("--key", &self.key),
+        ];
+        let given = flags.into_iter().filter_map(|(flag, value)| Some((flag, value.as_ref()?)));
+        given
+            .map(|(flag, value)| format!(" {flag} {}", for_shell(&value.as_str().into())))
+            .collect()
+    }
 }
 
 impl AgentArguments {

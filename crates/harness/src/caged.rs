@@ -30,6 +30,7 @@ pub(crate) struct Caged {
 
 /// Starts the processes that start cages. Before the first thread.
 pub(crate) fn runner(selection: &Selection, locations: &Locations) -> Result<Runner, Failure> {
+    crate::warnings::refuse_unknown(&selection.policy, locations)?;
     crate::model_service::set_keys_aside(&selection.policy, locations)?;
     let state = locations.state.clone().ok_or(StateError::NoPlace)?;
     let egress = Egress::new(&selection.network, |name| std::env::var_os(name))?;

@@ -99,8 +99,7 @@ struct ByWorker(Arc<Hands>);
 
 impl RunsTools for ByWorker {
     fn run(&self, tool: &str, arguments: &Map<String, Value>, cancel: &Cancel) -> String {
-        let mut ran = self.0.run(&[(tool, arguments)], CALL_TIME, cancel, &mut |_, _| {});
-        ran.pop().map_or_else(|| "error: nothing came of it".to_owned(), |ran| ran.text)
+        self.0.run(tool, arguments, CALL_TIME, cancel).text
     }
 }
 

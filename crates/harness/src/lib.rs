@@ -44,7 +44,7 @@ pub use single::agent;
 pub use spawn_command::{SpawnArguments, spawn};
 pub use tool_command::{ToolArguments, tool};
 pub use tool_files::ToolFiles;
-pub use warnings::warnings;
+pub use warnings::{refuse_unknown, warnings};
 pub use work::Finish;
 
 use std::ffi::{OsStr, OsString};

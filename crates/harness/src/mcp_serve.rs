@@ -179,13 +179,9 @@ fn call(
     if let Err(error) = shared.record.calls(CallId::outermost(number), tool, &text) {
         return failure(Some(id.clone()), BUSY, format!("the call cannot be recorded: {error}"));
     }
-    let mut ran = shared.hands.run(&[(tool, arguments)], CALL_TIME, cancel, &mut |_, _| {});
-    let (text, is_error) = ran.pop().map_or_else(
-        || ("error: nothing came of it".to_owned(), true),
-        |ran| (ran.text, ran.is_error),
-    );
-    shared.record.called(number, text.as_bytes(), is_error);
-    result(id.clone(), &text, is_error)
+    let ran = shared.hands.run(tool, arguments, CALL_TIME, cancel);
+    shared.record.called(number, ran.text.as_bytes(), ran.is_error);
+    result(id.clone(), &ran.text, ran.is_error)
 }
 
 /// A line without its end; none when the other side is gone, or sends more than any message has.

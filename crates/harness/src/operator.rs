@@ -18,6 +18,8 @@ use model::{Cancel, Key, KeySource};
 use policy::shown::shown;
 use serde::Deserialize;
 
+use crate::inside_server::LLM;
+
 /// Services that may be asked, with their keys.
 #[derive(Debug, Default)]
 pub(crate) struct Services(BTreeMap<String, Service>);
@@ -67,26 +69,31 @@ impl Services {
         if names.is_empty() {
             return Ok(Self::default());
         }
-        let path = locations.configuration.as_ref().and_then(|path| path.as_path().parent());
-        let text = match path.map(|path| std::fs::read_to_string(path.join(FILE))) {
-            Some(Ok(text)) => text,
-            Some(Err(error)) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(Failure::new(Kind::PolicyInvalid, format!("`{FILE}`: {error}")));
-            }
-            None | Some(Err(_)) => String::new(),
-        };
-        Self::read(&text, names).map_err(|why| {
-            Failure::new(Kind::PolicyInvalid, format!("`{FILE}`: {}", shown(why)))
-                .help(format!("a service is a table of `{FILE}` beside your configuration: `[websearch]` with `command = […]` or `url = \"…\"`"))
+        Self::read(&text(locations)?, names).map_err(malformed)
+    }
+
+    /// Refuses names of services that are not configured. Reads no key.
+    ///
+    /// # Errors
+    /// If there is one, with what there is.
+    pub(crate) fn refuse_unknown(names: &[String], locations: &Locations) -> Result<(), Failure> {
+        let mut names = names.iter().filter(|name| *name != LLM).peekable();
+        if names.peek().is_none() {
+            return Ok(());
+        }
+        let written = written(&text(locations)?).map_err(malformed)?;
+        names.find(|name| !written.contains_key(*name)).map_or(Ok(()), |unknown| {
+            let there: Vec<&str> =
+                [LLM].into_iter().chain(written.keys().map(String::as_str)).collect();
+            Err(malformed(format!(
+                "there is no service `{unknown}`; there are {}",
+                there.join(", ")
+            )))
         })
     }
 
     fn read(text: &str, names: &[String]) -> Result<Self, String> {
-        let mut written: BTreeMap<String, Written> =
-            toml::from_str(text).map_err(|error| error.message().to_owned())?;
-        if let Some(wrong) = written.keys().find(|name| !is_name(name)) {
-            return Err(format!("`{wrong}` is no name of a service: small letters, `-` and `_`"));
-        }
+        let mut written = written(text)?;
         let of = |name: &String| {
             let written = written.remove(name);
             let written = written.ok_or_else(|| format!("there is no service `{name}`"))?;
@@ -185,6 +192,33 @@ impl Service {
     }
 }
 
+fn text(locations: &Locations) -> Result<String, Failure> {
+    let path = locations.configuration.as_ref().and_then(|path| path.as_path().parent());
+    match path.map(|path| std::fs::read_to_string(path.join(FILE))) {
+        Some(Ok(text)) => Ok(text),
+        Some(Err(error)) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Failure::new(Kind::PolicyInvalid, format!("`{FILE}`: {error}")))
+        }
+        None | Some(Err(_)) => Ok(String::new()),
+    }
+}
+
+fn written(text: &str) -> Result<BTreeMap<String, Written>, String> {
+    let written: BTreeMap<String, Written> =
+        toml::from_str(text).map_err(|error| error.message().to_owned())?;
+    match written.keys().find(|name| !is_name(name)) {
+        Some(wrong) => {
+            Err(format!("`{wrong}` is no name of a service: small letters, `-` and `_`"))
+        }
+        None => Ok(written),
+    }
+}
+
+fn malformed(why: String) -> Failure {
+    Failure::new(Kind::PolicyInvalid, format!("`{FILE}`: {}", shown(why)))
+        .help(format!("a service is a table of `{FILE}` beside your configuration: `[websearch]` with `command = […]` or `url = \"…\"`"))
+}
+
 /// A key of a service is in no variable: what this process was started with is in the memory of all that it forks.
 fn key(reference: &str) -> Result<Key, String> {
     let source: KeySource =
@@ -204,9 +238,7 @@ fn doc(name: &str) -> String {
 
 fn is_name(name: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || b"-_".contains(&byte);
-    (1..=32).contains(&name.len())
-        && name.bytes().all(is_plain)
-        && name != crate::inside_server::LLM
+    (1..=32).contains(&name.len()) && name.bytes().all(is_plain) && name != LLM
 }
 
 /// A question as a part of an address.

@@ -68,11 +68,18 @@ impl Provider {
         aside::set(&names, Leaving::Nothing)
     }
 
+    /// Whether there is a key where it is to be: before a cage is built for nothing.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        match (&self.key, self.key_variable()) {
+            (None, _) => Ok(()),
+            (_, Some(name)) if aside::is_aside(name) => Ok(()),
+            (Some(source), _) => source.check().map_err(|error| no_key(&error)),
+        }
+    }
+
     /// Reads the key, and makes the client.
     pub(crate) fn client(&self) -> Result<Client, Failure> {
-        let key = self.read().transpose().map_err(|error| {
-            Failure::new(Kind::Usage, with_causes(&error)).help("`--key` says where the key is")
-        })?;
+        let key = self.read().transpose().map_err(|error| no_key(&error))?;
         let endpoint = Endpoint::new(self.protocol, self.url.clone(), key)
             .map_err(|error| Failure::new(Kind::Usage, error.to_string()))?;
         Ok(Client::new(endpoint, Retries::default(), Waits::default(), Pace::default()))
@@ -91,6 +98,10 @@ impl Provider {
             _ => None,
         }
     }
+}
+
+fn no_key(error: &model::KeyError) -> Failure {
+    Failure::new(Kind::Usage, with_causes(error)).help("`--key` says where the key is")
 }
 
 /// A provider that is known by the variable that its key is usually in.

@@ -10,6 +10,7 @@ use agent::{Agent, Elsewhere, Outcome};
 use cage::Kind;
 use model::Client;
 use policy::shown::shown;
+use policy::{FsAccess, Policy, RuleOrigin};
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
 use rustyline::{Config, Editor};
@@ -60,7 +61,8 @@ pub fn repl(arguments: &ReplArguments, tell: &dyn Tell) -> Result<Finish, Failur
         match went? {
             Went::Over => {
                 if let Some(session) = &session {
-                    tell.note(&format!("it can go on: `stockade repl --session {session}`"));
+                    let model = common.of_model();
+                    tell.note(&format!("it can go on: `stockade repl --session {session}{model}`"));
                 }
                 return Ok(Finish::Done);
             }
@@ -132,7 +134,8 @@ fn converse(
                 tell.note(&format!("`{}` means nothing here; {HELP}", shown(word)))
             }
             Wanted::Why(words) => {
-                ourselves(&[vec!["why".into()], flags(&common.cage), words].concat(), tell)
+                let flags = flags(&common.cage, &work.selection.policy);
+                ourselves(&[vec!["why".into()], flags, words].concat(), tell)
             }
             Wanted::Diff => match &caged.session {
                 Some(session) => ourselves(&["diff".into(), session.into()], tell),
@@ -159,15 +162,22 @@ fn usage(agent: &Agent<'_>) -> String {
     )
 }
 
-/// The flags that say which cage it is, for our own commands.
-fn flags(common: &CageArguments) -> Vec<OsString> {
+/// The flags that say which cage it is, for our own commands: with what is granted to the agent beside the policy file.
+fn flags(common: &CageArguments, policy: &Policy) -> Vec<OsString> {
     let mut words: Vec<OsString> = Vec::new();
     let mut add = |flag: &str, value: OsString| words.extend([flag.into(), value]);
     common.project.iter().for_each(|path| add("--project", path.into()));
     common.name.iter().for_each(|name| add("--cage", name.into()));
     common.profile.iter().for_each(|name| add("--profile", name.into()));
-    for (flag, paths) in [("--ro", &common.ro), ("--rw", &common.rw), ("--cow", &common.cow)] {
-        paths.iter().for_each(|path| add(flag, path.into()));
+    for rule in policy.fs.iter().filter(|rule| matches!(rule.origin, RuleOrigin::Flag(_))) {
+        let flag = match rule.access {
+            FsAccess::ReadOnly => "--ro",
+            FsAccess::Cow => "--cow",
+            FsAccess::ReadWrite => "--rw",
+            // No flag of an agent grants these.
+            FsAccess::Hide | FsAccess::Cache => continue,
+        };
+        add(flag, rule.path.as_path().into());
     }
     common.net.iter().for_each(|host| add("--net", host.into()));
     words

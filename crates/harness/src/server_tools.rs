@@ -62,8 +62,9 @@ impl Server {
         let mut selection = selection::for_server(&cage)?;
         let pins = pins_path(&wanted.command, &selection, &work.locations)?;
         let filter = Filter::new(wanted.tools.clone(), read_pins(&pins)?, approves);
-        let handle =
-            start((&wanted.command, &cage), &work.runner, &mut selection, &work.locations, tell)?;
+        let started =
+            start((&wanted.command, &cage), &work.runner, &mut selection, &work.locations, tell);
+        let handle = started.map_err(|failure| failure.help(OWN_CAGE))?;
         let (Some(stdin), Some(stdout)) = (handle.take_stdin(), handle.stdout()) else {
             return Err(Failure::new(Kind::CannotBuild, "the server in the cage has no pipe"));
         };
@@ -331,6 +332,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// What is beside the flags that a failed start proposes.
+const OWN_CAGE: &str = "flags show files to the agent, and a server has a cage of its own: name what it is shown as `ro` of \
+                        `[server.NAME]` in `mcp.toml` beside your configuration, and the server by `--mcp NAME`";
 const VERSION: &str = "2025-06-18";
 const GONE: &str = "the server has ended";
 /// A server may be installed at its first start.

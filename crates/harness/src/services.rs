@@ -7,7 +7,10 @@ use std::time::{Duration, Instant};
 use cage::with_causes;
 use callfs::{Asked, AsksService, Speaks};
 use model::fetch::{Address, Fetch, fetch};
-use model::{BaseUrl, Cancel, Client, Delta, Endpoint, Pace, Protocol, Request, Retries, Waits};
+use model::service::NO_PROVIDER;
+use model::{
+    BaseUrl, Cancel, Client, Delta, Endpoint, ModelError, Pace, Protocol, Request, Retries, Waits,
+};
 use plan::network::MODEL_PORT;
 
 /// The model service of this cage.
@@ -47,17 +50,22 @@ impl Loopback {
 impl Speaks for Loopback {
     fn models(&self, cancel: &Cancel) -> Result<Vec<String>, String> {
         reachable()?;
-        let (mut names, mut whys) = (Vec::new(), Vec::new());
+        let (mut names, mut whys) = (None, Vec::new());
         for (word, client) in [("anthropic", &self.anthropic), ("openai", &self.openai)] {
             match client.models(cancel) {
-                Ok(of_it) => names.extend(of_it.into_iter().map(|name| format!("{word}/{name}"))),
-                Err(why) => whys.push(with_causes(&why)),
+                Ok(of_it) => {
+                    let names: &mut Vec<String> = names.get_or_insert_default();
+                    names.extend(of_it.into_iter().map(|name| format!("{word}/{name}")));
+                }
+                // The other one may be there.
+                Err(ModelError::Status { message, .. }) if message == NO_PROVIDER => {}
+                Err(why) => whys.push(format!("{word}: {}", with_causes(&why))),
             }
         }
-        match whys.pop() {
-            Some(why) if names.is_empty() => Err(why),
-            _ => Ok(names),
-        }
+        names.ok_or_else(|| match whys.is_empty() {
+            true => "no provider of models is configured outside".to_owned(),
+            false => whys.join("; "),
+        })
     }
 
     fn ask(

@@ -61,7 +61,8 @@ pub fn agent(arguments: &AgentArguments, tell: &dyn Tell) -> Result<Finish, Fail
     let finish = Finish::of(&outcome);
     if finish != Finish::Done && has_session {
         tell.note(&format!(
-            "it can go on: `stockade agent --session {name}`, with another task or without"
+            "it can go on: `stockade agent --session {name}{}`, with another task or without",
+            common.of_model()
         ));
     }
     Ok(finish)

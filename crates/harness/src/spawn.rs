@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use agent::{
-    Agent, Budgets, During, Elsewhere, Hands, Outcome, Prompts, Purse, Ran, Settings, Spent,
-    Transcript,
+    Agent, Budgets, During, Elsewhere, Exhausted, Hands, Outcome, Prompts, Purse, Ran, Settings,
+    Spent, Transcript,
 };
 use cage::prepare::Name;
 use cage::with_causes;
@@ -137,7 +137,9 @@ impl<'a> Spawner<'a> {
         match outcome {
             Outcome::Finished { text } => Ok(text),
             Outcome::Cancelled if cancel.is_cancelled() => Err("the person stopped it".to_owned()),
-            Outcome::Cancelled => Err(format!("the child's time of {} s is over", time.as_secs())),
+            Outcome::Cancelled | Outcome::Exhausted { budget: Exhausted::Time } => {
+                Err(format!("the child's time of {} s is over", time.as_secs()))
+            }
             Outcome::Exhausted { budget } => {
                 Err(format!("the budget of {} is used up", budget.word()))
             }

@@ -11,7 +11,7 @@ use cage::Kind;
 use clap::{Args, Subcommand};
 use policy::shown::shown;
 use serde_json::{Map, Value};
-use tools::{Call, Root, Shell, Spill, Tool, World};
+use tools::{Call, Reader, Root, Shell, Spill, Tool, World};
 
 use crate::work::Finish;
 
@@ -97,7 +97,13 @@ fn run(tool: &'static dyn Tool, arguments: Option<&str>) -> Result<(String, Fini
         serde_json::from_str(&text).map_err(|error| invalid(&error))?;
     let until = Instant::now() + CALL_TIME;
     let called = world().and_then(|world| {
-        let call = Call { world: &world, until, is_cancelled: &|| false, progress: &|_| {} };
+        let call = Call {
+            world: &world,
+            reader: Reader::Anybody,
+            until,
+            is_cancelled: &|| false,
+            progress: &|_| {},
+        };
         tool.call(&arguments, &call)
     });
     Ok(match called {

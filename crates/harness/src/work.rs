@@ -79,12 +79,13 @@ impl Work {
     pub(crate) fn begin(arguments: &CommonArguments, tell: &dyn Tell) -> Result<Self, Failure> {
         let usage = |text: String| Failure::new(Kind::Usage, text);
         let provider = Provider::find(arguments)?;
+        provider.check()?;
         provider.set_aside()?;
-        let tools = match arguments.tools.is_empty() {
+        let mut tools = match arguments.tools.is_empty() {
             true => Prompts::tools(&arguments.kind),
             false => arguments.tools.clone(),
         };
-        let granted = tools::granted(&tools).map_err(|error| usage(error.text))?;
+        let mut granted = tools::granted(&tools).map_err(|error| usage(error.text))?;
         let locations = Locations::of_this_process();
         let engine = arguments.code.then(advice::guests::engine).transpose()?;
         let servers = Wanted::of(&arguments.mcp, &locations)?;
@@ -100,6 +101,11 @@ impl Work {
         let selection = selection::find(&arguments.cage, needs_write, provider.key_variable())?;
         // This may begin the process anew: before it listens to signals.
         crate::model_service::set_keys_aside(&selection.policy, &locations)?;
+        // Nobody asked for those that can reach nothing.
+        if arguments.tools.is_empty() && selection.policy.net.asks_for_nothing() {
+            granted.retain(|tool| tool.needs() != tools::Needs::Network);
+            tools.retain(|name| granted.iter().any(|tool| tool.name() == name));
+        }
         for warning in tools::warnings(&selection.policy, &selection.place, &granted) {
             tell.warning(&warning.to_string());
         }

@@ -6,7 +6,10 @@ use std::time::{Duration, Instant};
 
 /// Shared between the one who waits and the one who may end the wait.
 #[derive(Clone, Debug, Default)]
-pub struct Cancel(Arc<AtomicBool>);
+pub struct Cancel {
+    flag: Arc<AtomicBool>,
+    at: Option<Instant>,
+}
 
 impl Cancel {
     /// Not cancelled.
@@ -16,17 +19,23 @@ impl Cancel {
 
     /// Ends what waits, within a tenth of a second.
     pub fn cancel(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.flag.store(true, Ordering::Relaxed);
+    }
+
+    /// The same, which is cancelled by itself at that time too.
+    #[must_use]
+    pub fn at(&self, at: Option<Instant>) -> Self {
+        Self { flag: Arc::clone(&self.flag), at }
     }
 
     /// Takes a cancellation back, before something new begins.
     pub fn renew(&self) {
-        self.0.store(false, Ordering::Relaxed);
+        self.flag.store(false, Ordering::Relaxed);
     }
 
     /// Whether it was cancelled.
     pub fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.flag.load(Ordering::Relaxed) || self.at.is_some_and(|at| Instant::now() >= at)
     }
 
     /// Sleeps so long; whether it was not cancelled meanwhile.

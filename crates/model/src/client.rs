@@ -322,6 +322,7 @@ impl Client {
             status: head.status,
             message: said(&content, self.endpoint.key.as_ref()),
             retry_after: milliseconds.or(seconds),
+            is_final: head.fields.text(ASK_AGAIN) == Some("false"),
         }
     }
 }
@@ -377,4 +378,6 @@ const AGENT: &str = concat!("stockade/", env!("CARGO_PKG_VERSION"));
 const ANTHROPIC_VERSION: &[u8] = b"2023-06-01";
 const MOST_REQUEST: usize = 32 << 20;
 const MOST_REFUSAL: usize = 64 << 10;
+/// The field by which clients of Anthropic and OpenAI are told whether to ask again, whatever the status.
+pub(crate) const ASK_AGAIN: &str = "x-should-retry";
 const MOST_SAID: usize = 500;

@@ -41,6 +41,8 @@ pub enum ModelError {
         message: String,
         /// When it may be asked again, if it says so.
         retry_after: Option<Duration>,
+        /// Whether it says that asking again is of no use.
+        is_final: bool,
     },
     /// Nothing came for so long.
     #[error("nothing came from the model for {} seconds", .0.as_secs())]
@@ -65,6 +67,7 @@ impl ModelError {
     /// Whether the same request may be answered the next time.
     pub fn may_pass(&self) -> bool {
         match self {
+            Self::Status { is_final: true, .. } => false,
             Self::Status { status, .. } => {
                 matches!(status, 408 | 409 | 425 | 429 | 500 | 502 | 503 | 504 | 529)
             }

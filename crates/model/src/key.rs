@@ -29,6 +29,8 @@ impl Key {
         let word = bytes.get(start..end).unwrap_or_default();
         match word {
             [] => Err(KeyError::Empty),
+            // It would be found in every answer, and taken out of it.
+            short if short.len() < FEWEST_BYTES => Err(KeyError::TooShort),
             long if long.len() > MOST_BYTES => Err(KeyError::TooLong),
             word if word.iter().all(u8::is_ascii_graphic) => {
                 Ok(Self(Zeroizing::new(word.to_vec())))
@@ -95,6 +97,11 @@ pub enum KeyError {
     /// Nothing was there.
     #[error("the key is empty")]
     Empty,
+    /// Hardly anything was there.
+    #[error(
+        "the key is shorter than {FEWEST_BYTES} characters: a server that needs none is named with the key `none`"
+    )]
+    TooShort,
     /// Too much was there.
     #[error("the key is longer than {MOST_BYTES} bytes")]
     TooLong,
@@ -107,6 +114,20 @@ pub enum KeyError {
 }
 
 impl KeySource {
+    /// Whether there is something to read, as far as that is known without having it.
+    ///
+    /// # Errors
+    /// If there is not.
+    pub fn check(&self) -> Result<(), KeyError> {
+        match self {
+            Self::Environment(name) if std::env::var_os(name).is_none() => {
+                Err(KeyError::NoVariable(name.clone()))
+            }
+            Self::File(path) => opened(path).map(drop),
+            Self::Environment(_) | Self::Command(_) => Ok(()),
+        }
+    }
+
     /// Reads the key.
     ///
     /// # Errors
@@ -148,6 +169,12 @@ impl FromStr for KeySource {
 
 fn of_file(path: &PathBuf) -> Result<Key, KeyError> {
     let failed = |source| KeyError::File { path: path.clone(), source };
+    Key::new(bounded(opened(path)?).map_err(failed)?)
+}
+
+/// The file, which nobody but its owner may read.
+fn opened(path: &PathBuf) -> Result<File, KeyError> {
+    let failed = |source| KeyError::File { path: path.clone(), source };
     // A pipe in its place must not hang us.
     let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default();
     let file = File::options().read(true).custom_flags(nonblocking).open(path).map_err(failed)?;
@@ -158,7 +185,7 @@ fn of_file(path: &PathBuf) -> Result<Key, KeyError> {
     if metadata.mode() & 0o077 != 0 {
         return Err(KeyError::Readable(path.clone()));
     }
-    Key::new(bounded(file).map_err(failed)?)
+    Ok(file)
 }
 
 fn of_command(words: &[String]) -> Result<Key, KeyError> {
@@ -210,6 +237,7 @@ fn bounded(source: impl Read) -> io::Result<Zeroizing<Vec<u8>>> {
     Ok(bytes)
 }
 
+const FEWEST_BYTES: usize = 8;
 const MOST_BYTES: usize = 8 << 10;
 const COMMAND_TIME: Duration = Duration::from_secs(120);
 

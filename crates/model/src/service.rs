@@ -11,6 +11,8 @@ mod exchange;
 mod redact;
 mod route;
 
+pub use exchange::NO_PROVIDER;
+
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

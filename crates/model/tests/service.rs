@@ -339,3 +339,27 @@ fn a_service_ends_although_somebody_waits() {
     drop(service);
     assert!(began.elapsed() < slowly(Duration::from_secs(2)));
 }
+
+/// A budget that is used up is so the next time too: a client that asks again what may pass does not ask that again.
+#[test]
+fn a_refusal_of_ours_is_final() {
+    let Some(server) = server(&[], &[]) else { return };
+    let bounds = Bounds { calls: Some(0), ..Bounds::default() };
+    let service = served(&server, bounds, Arc::default());
+    let url = format!("http://{}", service.address()).parse().expect("an address");
+    let endpoint = Endpoint::new(Protocol::Completions, url, None).expect("an endpoint");
+    let client = Client::new(endpoint, Retries::default(), Waits::default(), Pace::default());
+    let request = Request {
+        model: "m-1".to_owned(),
+        system: String::new(),
+        messages: vec![Message::user("x")],
+        tools: Vec::new(),
+        max_tokens: 10,
+        temperature: None,
+        thinking: Thinking::Off,
+    };
+    let mut seen = 0;
+    let error = client.ask(&request, &Cancel::new(), &mut |_| seen += 1).expect_err("refused");
+    assert!(error.to_string().contains("budget of calls is used up"), "{error}");
+    assert_eq!(seen, 0);
+}

@@ -1,6 +1,8 @@
-//! What the kernel itself offers: its version, mounts, system call filters, landlock; and where it would
-//! take the memory of a crashed program.
+//! What the kernel itself offers: its version, mounts, files that processes serve, system call filters, landlock; and where
+//! it would take the memory of a crashed program.
 
+use std::fs::File;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use landlock::{
@@ -65,6 +67,28 @@ pub(super) fn mount_layer() -> Layer {
         ),
     };
     Layer { name: "mount calls", state, required: true, why, fix }
+}
+
+/// Opens the device and closes it: nothing is mounted.
+pub(super) fn fuse_layer(files: &SystemFiles) -> Layer {
+    let opened = File::options().read(true).write(true).open(files.path("/dev/fuse"));
+    let (state, why, fix) = match opened.map_err(|error| (error.kind(), error)) {
+        Ok(_) => {
+            (LayerState::Present, format!("you may open `/dev/fuse`; {FOR_FUSE} need it"), None)
+        }
+        Err((ErrorKind::NotFound, _)) => (
+            LayerState::Absent,
+            format!("there is no `/dev/fuse`; {FOR_FUSE} need it"),
+            Some("modprobe fuse, or give a container the device: --device /dev/fuse"),
+        ),
+        Err((_, error)) => (
+            LayerState::Absent,
+            format!("you may not open `/dev/fuse` ({error}); {FOR_FUSE} need it"),
+            Some("chmod 666 /dev/fuse, or give a container the device: --device /dev/fuse"),
+        ),
+    };
+    let fix = fix.map(str::to_owned);
+    Layer { name: "fuse", state, required: false, why, fix }
 }
 
 /// Root's cages need grants whose owners are mapped, and not every file system can do that.
@@ -222,6 +246,10 @@ pub(super) fn core_dump_layer(files: &SystemFiles, hard: Option<u64>) -> Layer {
 
 /// mount_setattr and idmapped mounts.
 const OLDEST_KERNEL: Version = Version { major: 5, minor: 12 };
+
+/// What is served by processes.
+const FOR_FUSE: &str =
+    "mounts of stores, tools and services, and layers where overlayfs cannot be had,";
 
 /// What each version of landlock can hold about files.
 const FILE_FEATURES: [(ABI, &str); 4] = [

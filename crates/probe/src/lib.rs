@@ -86,6 +86,7 @@ pub fn probe(
         identity_layer(privilege),
         namespaces::user_namespaces(&files, privilege, &subject.binary),
         kernel::mount_layer(),
+        kernel::fuse_layer(&files),
         kernel::idmap_layer(version.as_ref(), privilege, &subject.project),
         namespaces::proc_layer(&files),
         kernel::seccomp_layer(&files),

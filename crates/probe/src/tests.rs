@@ -87,6 +87,20 @@ fn seccomp_is_judged_by_its_actions() {
     }
 }
 
+/// A7: without the device no process serves files to a cage, and a cage is built all the same.
+#[test]
+fn fuse_is_judged_by_its_device() {
+    for (files, state) in [
+        (&[("/dev/fuse", "")][..], LayerState::Present),
+        (&[("/dev/null", "")], LayerState::Absent),
+    ] {
+        let (_directory, files) = machine(files);
+        let layer = kernel::fuse_layer(&files);
+        assert_eq!((layer.state, layer.required), (state, false), "{}", layer.why);
+        assert_eq!(layer.fix.is_some(), state == LayerState::Absent);
+    }
+}
+
 /// T72
 #[test]
 fn core_dumps_are_judged_by_where_they_would_go() {

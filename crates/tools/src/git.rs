@@ -15,7 +15,7 @@ impl Tool for Git {
 
     fn doc(&self) -> &'static str {
         "Looks at or changes the Git repository around the working directory, by `command`: `status`; `diff` of what is not \
-         committed, or of `revision`; `log` of the last `count` commits; `commit` of all changes with `message`, or of those at \
+         committed, or of `revision`; `log` of the last `count` commits; `commit` of all changes, new files too, with `message`, or of those at \
          `paths`; `branch` shows branches, and begins one of `name`. Everything else is for `exec`."
     }
 
@@ -78,8 +78,9 @@ fn line(given: &Given<'_>) -> Result<String, ToolError> {
             if message.trim().is_empty() || message.contains('\0') {
                 return Err(wrong("a commit has a `message`"));
             }
-            let all = if paths.is_empty() { " --all" } else { "" };
-            format!("{GIT} commit{all} --message={}{paths}", quoted(message))
+            // `commit` alone leaves out files that Git does not know yet.
+            let all = if paths.is_empty() { " --all" } else { paths.as_str() };
+            format!("{GIT} add{all} && {GIT} commit --message={}{paths}", quoted(message))
         }
         "branch" => match name("name")? {
             None => format!("{GIT} branch --all --verbose"),

@@ -33,5 +33,5 @@ pub use exec::Shell;
 pub use parameters::{Given, Kind, Parameter};
 pub use root::Root;
 pub use spill::{Spill, Spilled};
-pub use tool::{Call, Needs, Tool, World};
+pub use tool::{Call, Needs, Reader, Tool, World};
 pub use warnings::{Warning, warnings};

@@ -8,6 +8,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::tool::Reader;
+
 /// To the worker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
@@ -24,6 +26,8 @@ pub enum ToWorker {
         arguments: Map<String, Value>,
         /// When it is given up.
         seconds: u64,
+        /// Who gets the result.
+        reader: Reader,
     },
     /// Do not go on with a call.
     Cancel {

@@ -1,4 +1,5 @@
-//! What a model has read already: the same lines of a file that has not changed are not sent twice.
+//! What a conversation has read already: the same lines of a file that has not changed are not sent to it twice. Never
+//! answers for anybody else: who has not seen the lines gets them.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};

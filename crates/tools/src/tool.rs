@@ -1,8 +1,9 @@
 //! What a tool is, and what it works on.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::error::{ErrorKind, ToolError};
@@ -64,6 +65,16 @@ pub enum Needs {
     Run,
 }
 
+/// Who gets what a call comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reader {
+    /// The conversation of an agent, which still has before its eyes what it was shown.
+    Conversation,
+    /// Anybody: a client, a script, a file. What others were shown says nothing about them.
+    Anybody,
+}
+
 /// What the tools of one session share.
 #[derive(Debug)]
 pub struct World {
@@ -73,7 +84,7 @@ pub struct World {
     pub spill: Spill,
     /// What `exec` runs commands with.
     pub shell: Shell,
-    pub(crate) reads: Mutex<Reads>,
+    reads: Mutex<Reads>,
     pub(crate) notes: Mutex<Notes>,
 }
 
@@ -85,7 +96,22 @@ impl World {
 
     /// What was read is no longer before the model's eyes: it is read anew when it is asked for.
     pub fn forget_reads(&self) {
-        self.reads.lock().unwrap_or_else(std::sync::PoisonError::into_inner).forget();
+        self.reads().forget();
+    }
+
+    /// Whether the conversation has these lines of a file; it has them from now on.
+    pub(crate) fn is_known(
+        &self,
+        identity: (u64, u64),
+        offset: u64,
+        limit: u64,
+        lines: &str,
+    ) -> bool {
+        self.reads().is_known(identity, offset, limit, lines)
+    }
+
+    fn reads(&self) -> MutexGuard<'_, Reads> {
+        self.reads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -93,6 +119,8 @@ impl World {
 pub struct Call<'a> {
     /// What it works on.
     pub world: &'a World,
+    /// Who gets the result.
+    pub reader: Reader,
     /// When it is given up.
     pub until: Instant,
     /// Whether whoever asked does not want it any more.

@@ -18,7 +18,7 @@ use crate::exec::Shell;
 use crate::protocol::{Described, FromWorker, Start, ToWorker, receive, send};
 use crate::root::Root;
 use crate::spill::Spill;
-use crate::tool::{Call, Needs, Tool, World};
+use crate::tool::{Call, Needs, Reader, Tool, World};
 
 /// Has the thread that calls it, for good, no more than a tool needs that works with what is in these directories.
 pub type Narrow = fn(Needs, &[PathBuf]) -> io::Result<()>;
@@ -58,8 +58,8 @@ pub fn run(
                     cancelled.store(true, Ordering::Relaxed);
                 }
             }
-            ToWorker::Call { id, tool, arguments, seconds } => {
-                worker.begin_call(id, tool, arguments, seconds, &output)?;
+            ToWorker::Call { id, tool, arguments, seconds, reader } => {
+                worker.begin_call((id, reader), tool, arguments, seconds, &output)?;
             }
         }
     }
@@ -105,7 +105,7 @@ impl Worker {
 
     fn begin_call(
         self: &Arc<Self>,
-        id: u64,
+        (id, reader): (u64, Reader),
         tool: String,
         arguments: Map<String, Value>,
         seconds: u64,
@@ -135,6 +135,7 @@ impl Worker {
             };
             let call = Call {
                 world: &worker.world,
+                reader,
                 until,
                 is_cancelled: &|| cancelled.load(Ordering::Relaxed),
                 progress: &progress,

@@ -49,7 +49,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     ("snapshot", &["plan", "policy", "session", "store", "vfs"]),
     ("remote", &["vfs"]),
-    ("credentials", &["fileserver", "plan", "policy", "state"]),
+    ("credentials", &["fileserver", "plan", "policy", "state", "sys"]),
     (
         "files",
         &[

@@ -272,6 +272,30 @@ fn a_wrong_model_is_told_so_or_stopped() {
     }
 }
 
+/// V24: the budget of time ends what runs when it is over: a command, a script's call, and the answer of a model.
+#[test]
+fn the_budget_of_time_ends_what_runs() {
+    if !testing::has("python3") {
+        return;
+    }
+    let place = Place::new();
+    let sleeps = [Step::Run("sleep 60".to_owned())];
+    for faults in [&[][..], &[Fault::Silent(30.0)]] {
+        let server = ModelServer::start_faulty(&sleeps, "slept", faults);
+        let began = Instant::now();
+        let ended = place.agent(&server, &["--time", "3s", "wait"]);
+        assert!(began.elapsed() < slowly(Duration::from_secs(12)), "{:?}", began.elapsed());
+        assert_eq!(ended.code, 1, "{}", ended.stderr);
+        assert!(ended.stderr.contains("the budget of time is used up"), "{}", ended.stderr);
+        // What goes on is asked of the same model; tools that nobody named and that reach nothing are not offered.
+        let again = format!("--model m --url {} --protocol anthropic --key env:", server.url());
+        assert!(ended.stderr.contains(&again), "{again}: {}", ended.stderr);
+        assert!(!ended.stderr.contains("can reach nothing"), "{}", ended.stderr);
+        let offered = server.requests()[0]["body"]["tools"].to_string();
+        assert!(offered.contains("\"exec\"") && !offered.contains("webfetch"), "{offered}");
+    }
+}
+
 /// V22, V24, V39: everything that a command started is killed at its time-out; what is long is spilled and can be read.
 #[test]
 fn commands_end_with_all_they_started_and_results_are_bounded() {
@@ -425,7 +449,7 @@ fn a_conversation_has_its_own_words() {
         .unwrap();
     let mut input = child.stdin.take().unwrap();
     input
-        .write_all(b"/tools\n/nonsense\nmend \\\nthe sum\n/usage\n/diff\n/apply\nand now?\n/quit\n")
+        .write_all(b"/tools\n/why sum.py\n/nonsense\nmend \\\nthe sum\n/usage\n/diff\n/apply\nand now?\n/quit\n")
         .unwrap();
     drop(input);
     let output = child.wait_with_output().unwrap();
@@ -436,6 +460,8 @@ fn a_conversation_has_its_own_words() {
         stdout.contains("the sum adds now") && stdout.contains("+    return a + b"),
         "{stdout}\n{stderr}"
     );
+    // What the agent may do with it, who works on a view of the project.
+    assert!(stdout.contains("--cow") && !stdout.contains("cannot be changed"), "{stdout}");
     for text in ["edit: Replaces a text", "`/nonsense` means nothing", "4 answers"] {
         assert!(stderr.contains(text), "{text}: {stderr}");
     }

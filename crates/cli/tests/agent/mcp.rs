@@ -79,6 +79,14 @@ fn tools_of_a_cage_are_served() {
     let shown = call("exec", json!({ "command": "cat sum.py" }));
     assert!(shown["result"]["content"][0]["text"].as_str().unwrap().contains("a + b"), "{shown}");
     assert_eq!(call("read", json!({ "path": "/etc/shadow" }))["result"]["isError"], true);
+    // Whoever asks again, such as another session of the client, has not seen what was shown before.
+    for _ in 0..2 {
+        let read = call("read", json!({ "path": "sum.py" }));
+        assert!(
+            read["result"]["content"][0]["text"].as_str().unwrap().contains("def add"),
+            "{read}"
+        );
+    }
     let ids: Vec<u64> = (0..10)
         .map(|number| {
             client.send(
@@ -105,7 +113,7 @@ fn tools_of_a_cage_are_served() {
     client.end();
     assert!(place.read("sum.py").contains("a - b"));
     let calls = place.records().iter().filter(|record| record["event"] == "tool.call").count();
-    assert_eq!(calls, 13);
+    assert_eq!(calls, 15);
 }
 
 const SERVER: &str = r#"
@@ -236,7 +244,7 @@ fn an_agent_has_the_tools_of_servers() {
     assert!(server.results()[0].contains("network"), "{:?}", server.results());
     for (flag, why) in [
         ("nobody", "no server `nobody`"),
-        ("a:t=/no/such/program", "/no/such/program"),
+        ("a:t=/no/such/program", "`ro` of `[server.NAME]` in `mcp.toml`"),
         ("a:t=true", "cannot be used"),
     ] {
         let ended = place.agent(&server, &["--mcp", flag, "look"]);

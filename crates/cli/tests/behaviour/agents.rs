@@ -247,7 +247,7 @@ fn an_agent_gets_its_arguments_its_key_and_its_own_settings() {
     let place = Place::new();
     install_echo(&place, "claude");
     let mut command = place.stockade();
-    command.env("ANTHROPIC_API_KEY", "sk-own").env("OPENAI_API_KEY", "sk-other");
+    command.env("ANTHROPIC_API_KEY", "sk-of-my-own").env("OPENAI_API_KEY", "sk-of-another");
     command.env("LANG", "C.UTF-8");
     let ended =
         Ended::of(command.args(["run", "--agent", "claude", "--", "-p", "x y"]).output().unwrap());
@@ -257,7 +257,7 @@ fn an_agent_gets_its_arguments_its_key_and_its_own_settings() {
         .prints("ANTHROPIC_BASE_URL=http://127.0.0.1:3129")
         .prints("LANG=C.UTF-8")
         .prints("hasCompletedOnboarding");
-    assert!(!ended.stdout.contains("sk-other") && !ended.stdout.contains("sk-own"));
+    assert!(!ended.stdout.contains("sk-of-another") && !ended.stdout.contains("sk-of-my-own"));
     let settings = place.home.join(".local/share/stockade/agents/claude/.claude/.claude.json");
     // It is the agent's from now on.
     fs::write(&settings, "{\"later\": 1}").unwrap();

@@ -1,5 +1,7 @@
 //! Mounts that cannot be had, or are lost: a clear error before anything runs, an error number after.
 
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::time::{Duration, Instant};
 
 use crate::support::{Place, slowly};
@@ -114,6 +116,46 @@ fn a_place_that_is_not_there_is_an_error_before_the_start() {
     let ended = shell(&mut with_drive(&place, &drive), &flags, "echo ran");
     ended.expect_code(122).says("there is no folder `id-of-nobody`");
     assert!(!ended.stdout.contains("ran"));
+}
+
+/// A17: a command that gives no credential is told at once: nothing was written that has to arrive somewhere.
+#[test]
+fn a_credential_that_is_not_had_is_an_error_at_once() {
+    if !can_mount() {
+        return;
+    }
+    let place = Place::new();
+    configured(
+        &place,
+        "[s3]\nendpoint = \"http://127.0.0.1:1\"\nkey_id = \"command:echo id\"\nkey = \"command:false\"\n",
+    );
+    let began = Instant::now();
+    let ended = place.shell(&["--ro", ".", "--mount", "/mnt/a=s3://bucket"], "echo ran");
+    ended.expect_code(122).says("the command `false` gave no credential");
+    assert!(began.elapsed() < slowly(Duration::from_secs(10)), "{:?}", began.elapsed());
+    assert!(!ended.stdout.contains("ran"));
+    // Ctrl-C, which is for all of a terminal's programs, ends the wait for a command.
+    let mark = place.project.join("asked");
+    place.write("ask", &format!("#!/bin/sh\necho > {}\nexec sleep 100\n", mark.display()));
+    let ask = place.project.join("ask");
+    std::fs::set_permissions(&ask, std::fs::Permissions::from_mode(0o700)).unwrap();
+    configured(
+        &place,
+        &format!("[s3]\nkey_id = \"command:echo id\"\nkey = \"command:{}\"\n", ask.display()),
+    );
+    let mut command = place.stockade();
+    command
+        .args(["run", "--ro", ".", "--mount", "/mnt/a=s3://bucket", "--", "true"])
+        .process_group(0);
+    let mut child = command.spawn().unwrap();
+    while !mark.exists() {
+        assert!(began.elapsed() < slowly(Duration::from_secs(30)));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let (began, group) = (Instant::now(), rustix::process::Pid::from_child(&child));
+    rustix::process::kill_process_group(group, rustix::process::Signal::INT).unwrap();
+    assert!(!child.wait().unwrap().success());
+    assert!(began.elapsed() < slowly(Duration::from_secs(10)), "{:?}", began.elapsed());
 }
 
 /// A17: credentials are had by reference from the user's configuration, which no cage reads.

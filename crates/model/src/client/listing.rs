@@ -43,7 +43,8 @@ impl Client {
         }
         if head.status != 200 {
             let message = said(&content, self.endpoint.key.as_ref());
-            return Err(ModelError::Status { status: head.status, message, retry_after: None });
+            let (status, retry_after) = (head.status, None);
+            return Err(ModelError::Status { status, message, retry_after, is_final: true });
         }
         let list: Value = serde_json::from_slice(&content)
             .map_err(|_| StreamError::Sense("the list of models is no JSON"))?;

@@ -11,11 +11,14 @@ use super::{Key, KeyError, KeySource};
 fn keys_come_from_files_and_commands() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("key");
-    fs::write(&path, "  sk-file\n").expect("a file");
+    fs::write(&path, "  sk-in-file\n").expect("a file");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("a mode");
     let reference = format!("file:{}", path.display());
     let read = |text: &str| text.parse::<KeySource>().expect(text).read();
-    assert_eq!(read(&reference).expect("a key").bytes(), b"sk-file");
+    let check = |text: &str| text.parse::<KeySource>().expect(text).check();
+    assert!(check(&reference).is_ok() && check("file:/nowhere/at/all").is_err());
+    assert!(check("env:PATH").is_ok() && check("env:STOCKADE_TEST_NO_SUCH").is_err());
+    assert_eq!(read(&reference).expect("a key").bytes(), b"sk-in-file");
     assert_eq!(read("command:printf sk-command").expect("a key").bytes(), b"sk-command");
     assert!(matches!(read("command:false"), Err(KeyError::Failed { .. })));
     assert!(matches!(read("command:/nowhere/at/all"), Err(KeyError::Command { .. })));
@@ -32,7 +35,9 @@ fn what_is_no_key_is_refused() {
         ("a b", false),
         ("a\r\nx: y", false),
         ("schl\u{fc}ssel", false),
-        ("sk-1", true),
+        ("k", false),
+        ("sk-1234", false),
+        ("sk-12345", true),
     ] {
         assert_eq!(
             Key::new(Zeroizing::new(bytes.as_bytes().to_vec())).is_ok(),

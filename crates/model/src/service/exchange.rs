@@ -14,7 +14,7 @@ use super::redact::Redactor;
 use super::route::{NoRoute, Route, is_known, passed_back, passed_on, route};
 use super::{Begun, Ended, Reserved, Shared};
 use crate::cancel::SLICE;
-use crate::client::read_head;
+use crate::client::{ASK_AGAIN, read_head};
 use crate::connection::{Connection, Patience};
 use crate::error::ModelError;
 use crate::http::{Progress, RequestHead};
@@ -138,9 +138,7 @@ fn pass_on(
         NoRoute::Unknown => {
             (404, "not_found_error", "the model service has nothing there".to_owned())
         }
-        NoRoute::NoProvider => {
-            (404, "not_found_error", "no provider is configured for this protocol".to_owned())
-        }
+        NoRoute::NoProvider => (404, "not_found_error", NO_PROVIDER.to_owned()),
     })?;
     let calls = shared.calls.fetch_add(1, Ordering::Relaxed) + 1;
     let over =
@@ -408,8 +406,11 @@ fn answer(status: u16, kind: &str, message: &str) -> Vec<u8> {
         json!({ "type": "error", "error": { "type": kind, "message": message } }).to_string();
     let length = body.len();
     let reason = reason(status);
+    // What the operator has decided is so the next time too, a budget that is used up above all.
+    let again = (400..500).contains(&status).then(|| format!("{ASK_AGAIN}: false\r\n"));
+    let again = again.unwrap_or_default();
     format!(
-        "HTTP/1.1 {status} {reason}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+        "HTTP/1.1 {status} {reason}\r\ncontent-type: application/json\r\n{again}content-length: {length}\r\nconnection: close\r\n\r\n{body}"
     )
     .into_bytes()
 }
@@ -426,6 +427,8 @@ fn hexadecimal(bytes: impl AsRef<[u8]>) -> String {
     bytes.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// What is said where no provider of a protocol is configured.
+pub const NO_PROVIDER: &str = "no provider is configured for this protocol";
 const SERVICES: &str = "/services/";
 const CLIENT_TIME: Duration = Duration::from_secs(60);
 /// Of an answer that nobody bounds.

@@ -3,7 +3,7 @@
 use crate::error::ToolError;
 use crate::files::{MOST_FILE, PATH};
 use crate::parameters::{Given, Kind, Parameter, optional, required};
-use crate::tool::{Call, Needs, Tool};
+use crate::tool::{Call, Needs, Reader, Tool};
 
 pub(crate) struct Read;
 
@@ -14,7 +14,7 @@ impl Tool for Read {
 
     fn doc(&self) -> &'static str {
         "Shows the lines of a text file, each with its number. Shows the first 2000 unless `offset` (the first line, \
-         from 1) and `limit` say otherwise. Lines that were shown before and have not changed are not shown again."
+         from 1) and `limit` say otherwise."
     }
 
     fn parameters(&self) -> &'static [Parameter] {
@@ -51,11 +51,11 @@ impl Tool for Read {
             let line = cut(line);
             shown.push_str(&format!("{:>6}\t{line}\n", number + 1));
         }
-        let mut reads = call.world.reads.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if reads.is_known(opened.identity, offset, limit, &shown) {
+        if call.reader == Reader::Conversation
+            && call.world.is_known(opened.identity, offset, limit, &shown)
+        {
             return Ok(format!("`{path}` has not changed since you read these lines"));
         }
-        drop(reads);
         let end = skipped.saturating_add(count);
         if end < all {
             shown.push_str(&format!(

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::{Call, NAMES, Root, Shell, Spill, World, all};
+use crate::{Call, NAMES, Reader, Root, Shell, Spill, World, all};
 
 /// A world over a small tree.
 pub(crate) fn world() -> (TempDir, World) {
@@ -37,8 +37,13 @@ pub(crate) fn world() -> (TempDir, World) {
 }
 
 fn call(world: &World, tool: &str, arguments: &Value) -> String {
+    call_for(Reader::Anybody, world, tool, arguments)
+}
+
+fn call_for(reader: Reader, world: &World, tool: &str, arguments: &Value) -> String {
     let call = Call {
         world,
+        reader,
         until: Instant::now() + Duration::from_secs(20),
         is_cancelled: &|| false,
         progress: &|_| {},
@@ -199,12 +204,15 @@ fn what_was_changed_is_so_on_disk() {
     assert_eq!(fs::read_to_string(directory.path().join("new/file")).expect("a file"), "é");
 }
 
-/// V39: the same lines are sent once, until they change or are forgotten.
+/// V39: the same lines are sent once to a conversation, until they change or are forgotten; whoever else asks gets them.
 #[test]
 fn lines_that_were_read_are_not_sent_again() {
     let (directory, world) = world();
-    let read = || call(&world, "read", &json!({ "path": "a.txt" }));
+    let read = || call_for(Reader::Conversation, &world, "read", &json!({ "path": "a.txt" }));
+    let by_others = || call(&world, "read", &json!({ "path": "a.txt" }));
+    assert!(by_others().contains("three") && by_others().contains("three"));
     assert!(read().contains("three"));
+    assert!(by_others().contains("three"));
     assert_eq!(read(), "`a.txt` has not changed since you read these lines");
     fs::write(directory.path().join("a.txt"), "other\n").expect("a file");
     assert!(read().contains("other"));
@@ -235,6 +243,7 @@ fn large_walks_end_when_they_are_cancelled() {
     let tool = all().iter().find(|tool| tool.name() == "grep").expect("a tool");
     let call = Call {
         world: &world,
+        reader: Reader::Anybody,
         until: Instant::now() + Duration::from_secs(9),
         is_cancelled: &|| true,
         progress: &|_| {},

@@ -21,10 +21,13 @@ fn every_command_has_its_line() {
             json!({ "command": "diff", "revision": "a..b", "paths": [{ "path": "x y" }] }),
             "diff --no-ext-diff 'a..b' -- 'x y'",
         ),
-        (json!({ "command": "commit", "message": "it's" }), r"commit --all --message='it'\''s'"),
+        (
+            json!({ "command": "commit", "message": "it's" }),
+            r"add --all && git --no-pager -c color.ui=false -c core.quotepath=false commit --message='it'\''s'",
+        ),
         (
             json!({ "command": "commit", "message": "m", "paths": [{ "path": "-a" }] }),
-            "commit --message='m' -- '-a'",
+            "add -- '-a' && git --no-pager -c color.ui=false -c core.quotepath=false commit --message='m' -- '-a'",
         ),
         (json!({ "command": "branch", "name": "new" }), "switch --create 'new'"),
     ] {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::{Http, WebFetch, text};
-use crate::tool::{Call, Tool, World};
+use crate::tool::{Call, Reader, Tool, World};
 use crate::{Root, Shell, Spill};
 
 /// Answers each connection with the next text, and returns what was asked.
@@ -39,6 +39,7 @@ fn call(tool: &dyn Tool, arguments: &Value) -> String {
     let world = World::new(root, Spill::new(None, 30_000), Shell::default());
     let call = Call {
         world: &world,
+        reader: Reader::Anybody,
         until: Instant::now() + Duration::from_secs(10),
         is_cancelled: &|| false,
         progress: &|_| {},
