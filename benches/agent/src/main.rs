@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use measures::statistics::Spread;
 use serde_json::{Map, Value};
-use tools::{Call, Root, Shell, Spill, World};
+use tools::{Call, Reader, Root, Shell, Spill, World};
 
 const USAGE: &str = "\
 usage: stockade-bench-agent [ROUNDS [AGENTS]]
@@ -95,7 +95,13 @@ fn in_process(place: &Path, rounds: usize) -> io::Result<Vec<Duration>> {
     let arguments: Map<String, Value> = serde_json::from_str(QUESTION)?;
     repeat(rounds, || {
         let until = Instant::now() + Duration::from_secs(60);
-        let call = Call { world: &world, until, is_cancelled: &|| false, progress: &|_| {} };
+        let call = Call {
+            world: &world,
+            reader: Reader::Anybody,
+            until,
+            is_cancelled: &|| false,
+            progress: &|_| {},
+        };
         // What was read is remembered, and would not be read again.
         world.forget_reads();
         tool.call(&arguments, &call).map(drop).map_err(other)

@@ -251,9 +251,8 @@ impl Filter {
 /// What a server says of itself: that it has tools. Its instructions are text for a model that nobody has approved, and clients
 /// print its name on a terminal.
 fn begun(result: &Value) -> Value {
-    let is_plain = |letter: &char| {
-        letter.is_alphanumeric() || letter.is_ascii_punctuation() || *letter == ' '
-    };
+    let is_plain =
+        |letter: &char| letter.is_alphanumeric() || letter.is_ascii_punctuation() || *letter == ' ';
     let text = |place: &str| {
         result
             .pointer(place)

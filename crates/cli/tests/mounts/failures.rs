@@ -136,7 +136,7 @@ fn a_credential_that_is_not_had_is_an_error_at_once() {
     assert!(!ended.stdout.contains("ran"));
     // Ctrl-C, which is for all of a terminal's programs, ends the wait for a command.
     let mark = place.project.join("asked");
-    place.write("ask", &format!("#!/bin/sh\necho > {}\nexec sleep 100\n", mark.display()));
+    place.write("ask", format!("#!/bin/sh\necho > {}\nexec sleep 100\n", mark.display()));
     let ask = place.project.join("ask");
     std::fs::set_permissions(&ask, std::fs::Permissions::from_mode(0o700)).unwrap();
     configured(
