@@ -149,6 +149,9 @@ pub fn copy(
     if named.kind == Kind::Directory && !wishes.recursive {
         return Err(FilesError::Directory { tree: from.title().to_owned(), path: text(&source) });
     }
+    if named.kind == Kind::Directory && wishes.links == Links::Refused {
+        refuse_links_out(from, &source)?;
+    }
     to.make_place(&target)?;
     let mut copied = Copied::default();
     let mut left = vec![Step { from: source.clone(), to: target, depth: 0 }];
@@ -271,17 +274,42 @@ fn copy_file(
     copied
 }
 
+/// Looks for them before anything is copied, so that what is refused leaves nothing half made. One that is put there later is
+/// met by the copy itself.
+fn refuse_links_out(from: &Tree, source: &[u8]) -> Result<(), FilesError> {
+    let mut left = vec![(source.to_vec(), 1)];
+    let mut count = 0_u64;
+    while let Some((directory, depth)) = left.pop() {
+        for listed in from.names(&directory)? {
+            count += 1;
+            let path = [&directory[..], b"/", &listed.name].concat();
+            match listed.kind {
+                Kind::Link => {
+                    let target = from.target(&path)?;
+                    if !stays_within(&target, depth) {
+                        return Err(link_out(from, &path, &target));
+                    }
+                }
+                // Of more than is copied at all the copy itself says so.
+                Kind::Directory if count < MOST_COPIED => left.push((path, depth + 1)),
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+fn link_out(from: &Tree, path: &[u8], target: &[u8]) -> FilesError {
+    FilesError::LinkOut { tree: from.title().to_owned(), path: text(path), target: text(target) }
+}
+
 /// Returns whether it was copied, and not left out.
 fn copy_link(from: &Tree, to: &Tree, step: &Step, wishes: &Wishes) -> Result<bool, FilesError> {
     let target = from.target(&step.from)?;
     if !stays_within(&target, step.depth) {
         return match wishes.links {
             Links::LeftOut => Ok(false),
-            Links::Refused => Err(FilesError::LinkOut {
-                tree: from.title().to_owned(),
-                path: text(&step.from),
-                target: text(&target),
-            }),
+            Links::Refused => Err(link_out(from, &step.from, &target)),
         };
     }
     let made = to.files.make(&to.caller(&step.to), At::Root, &step.to, New::Link(&target), 0o777);

@@ -19,7 +19,7 @@ pub enum StoreError {
         source: std::io::Error,
     },
     /// There is none.
-    #[error("there is no store at `{}`: a cage that mounts it with `rw` makes it", .0.display())]
+    #[error("there is no store at `{}`", .0.display())]
     Missing(PathBuf),
     /// There is one already.
     #[error("there is something at `{}` already", .0.display())]
