@@ -185,7 +185,8 @@ impl Hands {
                 waiting.insert(id, sender.clone());
             }
             let (tool, arguments) = ((*tool).to_owned(), (*arguments).clone());
-            let seconds = limit.as_secs().max(1);
+            // Up to the next second: what ends with the budget of time ends after it, not before.
+            let seconds = limit.as_millis().div_ceil(1000).try_into().unwrap_or(u64::MAX).max(1);
             let call = ToWorker::Call { id, tool, arguments, seconds, reader };
             let sent = send(&mut *lock(&self.to_worker), &call);
             let is_there = lock(&self.waiting).is_some();

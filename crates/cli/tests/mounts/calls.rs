@@ -125,7 +125,8 @@ fn a_model_is_asked_through_files() {
     // The server of the test lists none; that the other provider is not configured is no error.
     ended.expect_code(0).prints("models new 0\n").prints("32\n").prints("ok\nanswers 1\n0\n0\n");
     ended.prints("closed");
-    let requests = server.requests();
+    let mut requests = server.requests();
+    requests.retain(|request| request["body"]["messages"].is_array());
     assert_eq!(requests.len(), 2, "{requests:?}");
     let second = requests[1]["body"].to_string();
     assert!(second.contains("hello") && second.contains("again"), "{second}");
@@ -193,10 +194,11 @@ fn useless_and_dangerous_calls_are_said_by_check() {
     std::fs::create_dir_all(place.home.join(".ssh")).unwrap();
     let ssh = place.home.join(".ssh");
     let check = |flags: &[&str]| place.ask([&["check"], flags].concat());
-    let tools = ["--mount", "/tool=tools:edit,http,exec", "--mount", "/n=services:nobody"];
+    let tools = ["--mount", "/tool=tools:edit,http,exec", "--mount", "/n=services:llm"];
     let useless = check(&[&tools[..], &["--ro", "."][..]].concat());
     useless.says("`edit` can change nothing but memory").says("`http` can reach nothing");
-    useless.says("`/n`: no service can be asked").says("no service `nobody`");
+    useless.says("`/n`: no service can be asked");
+    check(&["--mount", "/n=services:nobody"]).says("no service `nobody`");
     let dangerous =
         [&tools[..2], &["--ro", ssh.to_str().unwrap(), "--net", "**.example.org"][..]].concat();
     check(&dangerous).says("can be read while `**.example.org` can be reached");
