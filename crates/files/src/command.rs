@@ -120,6 +120,9 @@ fn put(arguments: &PutArguments, state: &HostPath) -> Result<Answer, FilesError>
 }
 
 fn get(arguments: &GetArguments, state: &HostPath) -> Result<Answer, FilesError> {
+    if arguments.local.as_deref().is_some_and(|local| local.as_os_str() == STANDARD) {
+        return cat(&arguments.address, state);
+    }
     let (tree, path) = open(&arguments.address, state, Purpose::Read)?;
     let local = arguments.local.as_deref().unwrap_or(Path::new("."));
     let to = Local::destination(local)?;
@@ -213,5 +216,5 @@ fn as_json(value: &impl Serialize) -> Result<String, FilesError> {
     text.map(|text| text + "\n").map_err(|error| FilesError::Output(error.into()))
 }
 
-/// Standard input.
+/// Standard input, or output.
 const STANDARD: &str = "-";

@@ -186,9 +186,18 @@ fn home(
     let at = home.as_path().as_os_str().as_bytes().to_vec();
     let directory = area.open_written()?;
     let caller = owner(&directory).map_err(on(&at))?;
-    let engine = host(directory, purpose).map_err(|error| on(&at)(error.errno))?;
+    let failed = |error: vfs::Error| on(&at)(error.errno);
+    let engine: Arc<dyn Engine> = Arc::new(host(directory, purpose).map_err(failed)?);
+    let files = FileSystem::new(Arc::clone(&engine), &Limits::default());
+    for view in views.iter().filter(|view| crate::tree::is_within(view, &at)) {
+        let below = view.get(at.len()..).unwrap_or_default();
+        // A home that has no place for what the session changed was never seen together with it.
+        if !below.is_empty() && !is_real_directory(&files, below).map_err(failed)? {
+            return Ok(None);
+        }
+    }
     let part = Part { at, caller, state: State::Free };
-    Ok(Some(Found { part, engine: Some(Arc::new(engine)), held: None }))
+    Ok(Some(Found { part, engine: Some(engine), held: None }))
 }
 
 /// All parts in one tree, the outer ones first. One that has no place in an outer one, because a program removed that, or

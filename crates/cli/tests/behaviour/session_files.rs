@@ -124,6 +124,11 @@ fn homes_and_sources_are_worked_with() {
     fs_of(&place, "cat dir:docs:a").expect_code(0).prints("text\n");
     fs_of(&place, "put docs/a dir:docs:b").expect_code(0);
     assert_eq!(fs::read_to_string(place.project.join("docs/b")).unwrap(), "text\n");
+    // A home that a session never saw does not cover what it changed.
+    place.default_cage("fs = [{ cow = \"docs\" }]");
+    place.shell(&["--session", "second"], "echo other > docs/a").expect_code(0);
+    fs_of(&place, &format!("cat second:{home}/project/docs/a")).expect_code(0).prints("other\n");
+    fs_of(&place, &format!("get second:{home}/project/docs/a -")).prints("other\n");
     fs_of(&place, "ls memory:").expect_code(2).says("nothing of it is kept");
     fs_of(&place, "ls store:none.db").expect_code(122).says("no store");
     if is_root() {

@@ -98,7 +98,7 @@ pub struct GetArguments {
     /// See there.
     #[command(flatten)]
     pub address: AddressArgument,
-    /// A directory of the host, or a name in one; the working directory otherwise
+    /// A directory of the host, or a name in one; the working directory otherwise; `-` is standard output
     #[arg(value_name = "LOCAL")]
     pub local: Option<PathBuf>,
     /// See there.
