@@ -55,7 +55,7 @@ fn tables_of_others_are_refused() {
         "ALTER TABLE name RENAME TO other;
          CREATE VIEW name AS WITH RECURSIVE n (i) AS (SELECT 10 UNION ALL SELECT i + 1 FROM n)
          SELECT 1 AS tree, 1 AS parent, CAST('n' || i AS BLOB) AS name, 2 AS child, 2 AS kind, i AS cookie FROM n",
-        "ALTER TABLE name ADD COLUMN more",
+        "ALTER TABLE name ADD COLUMN more BLOB",
     ] {
         let _old = std::fs::remove_file(&path);
         Store::create(&path, &Caller::root(), 0o755).unwrap();

@@ -19,9 +19,14 @@ fn server(answers: Vec<String>) -> (String, std::thread::JoinHandle<Vec<String>>
         for answer in answers {
             let (mut stream, _) = listener.accept().unwrap();
             let mut bytes = Vec::new();
-            while !bytes.ends_with(b"\r\n\r\n") && !bytes.ends_with(b"end") {
+            let is_whole = |bytes: &[u8]| match bytes.starts_with(b"POST") {
+                true => bytes.ends_with(b"\r\n\r\nthe end"),
+                false => bytes.ends_with(b"\r\n\r\n"),
+            };
+            while !is_whole(&bytes) {
                 let mut part = [0; 1024];
                 let count = stream.read(&mut part).unwrap();
+                assert_ne!(count, 0, "{}", String::from_utf8_lossy(&bytes));
                 bytes.extend_from_slice(&part[..count]);
             }
             stream.write_all(answer.as_bytes()).unwrap();
