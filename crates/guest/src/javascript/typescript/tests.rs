@@ -211,5 +211,6 @@ fn hostile_texts_are_refused_quickly() {
             let _either = strip(&format!("{}1{}", open.repeat(count), close.repeat(count)));
         }
     }
-    assert!(begun.elapsed() < testing::slowly(std::time::Duration::from_secs(5)));
+    // Far above what a busy machine takes, and far below what a text takes that is read over and over.
+    assert!(begun.elapsed() < testing::slowly(std::time::Duration::from_secs(60)));
 }
