@@ -17,8 +17,17 @@ pub(super) struct Held {
 
 #[derive(Debug, Default)]
 struct Shard {
-    inodes: HashMap<u64, u64>,
+    inodes: HashMap<u64, Remembered>,
+    /// How many of the inodes have a number, as listings tell it.
+    numbers: HashMap<u64, usize>,
     handles: HashSet<u64>,
+}
+
+#[derive(Debug)]
+struct Remembered {
+    /// How often the kernel was told of it.
+    count: u64,
+    number: u64,
 }
 
 impl Held {
@@ -33,13 +42,21 @@ impl Held {
     }
 
     /// The kernel is told of an inode once more.
-    pub(super) fn hold(&self, inode: Inode) {
+    pub(super) fn hold(&self, inode: Inode, number: u64) {
         let mut shard = self.shard(inode.0);
-        let held = shard.inodes.entry(inode.0).or_default();
-        if *held == 0 {
+        let held = shard.inodes.entry(inode.0).or_insert(Remembered { count: 0, number });
+        held.count += 1;
+        let is_new = held.count == 1;
+        drop(shard);
+        if is_new {
             self.count.fetch_add(1, Ordering::Relaxed);
+            *self.shard(number).numbers.entry(number).or_default() += 1;
         }
-        *held += 1;
+    }
+
+    /// Whether the kernel has what a listing tells by this number.
+    pub(super) fn has(&self, number: u64) -> bool {
+        self.shard(number).numbers.contains_key(&number)
     }
 
     /// How many inodes the kernel has.
@@ -49,19 +66,33 @@ impl Held {
 
     /// It gives back so many, or as many as it has.
     pub(super) fn forget(&self, engine: &dyn Engine, inode: Inode, count: u64) {
-        let given = {
+        let (given, gone) = {
             let mut shard = self.shard(inode.0);
             let Some(held) = shard.inodes.get_mut(&inode.0) else { return };
-            let given = count.min(*held);
-            *held -= given;
-            if *held == 0 {
+            let given = count.min(held.count);
+            held.count -= given;
+            let gone = (held.count == 0).then_some(held.number);
+            if gone.is_some() {
                 shard.inodes.remove(&inode.0);
-                self.count.fetch_sub(1, Ordering::Relaxed);
             }
-            given
+            (given, gone)
         };
+        if let Some(number) = gone {
+            self.count.fetch_sub(1, Ordering::Relaxed);
+            self.forget_number(number);
+        }
         if given > 0 {
             engine.forget(inode, given);
+        }
+    }
+
+    fn forget_number(&self, number: u64) {
+        let mut shard = self.shard(number);
+        if let Some(count) = shard.numbers.get_mut(&number) {
+            *count -= 1;
+            if *count == 0 {
+                shard.numbers.remove(&number);
+            }
         }
     }
 
@@ -82,11 +113,14 @@ impl Held {
             for handle in all.handles {
                 engine.release(Handle(handle));
             }
-            for (inode, count) in all.inodes {
-                engine.forget(Inode(inode), count);
+            for (inode, held) in all.inodes {
+                engine.forget(Inode(inode), held.count);
             }
         }
     }
 }
 
 const SHARDS: u64 = 64;
+
+#[cfg(test)]
+mod tests;

@@ -32,7 +32,7 @@ impl Fuse {
 
     /// Tells the kernel of an entry, which it holds from then on.
     pub(super) fn tell(&self, parent: u64, name: &[u8], entry: Entry, reply: &mut Reply) -> Done {
-        self.held.hold(entry.inode);
+        self.held.hold(entry.inode, entry.attributes.number);
         self.note(parent, name);
         let node = self.node(entry.inode);
         reply.entry(node, entry.generation, &entry.attributes, self.valid());
