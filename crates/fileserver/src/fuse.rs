@@ -166,7 +166,8 @@ impl Fuse {
                 Ok(count) => count,
                 // One that was interrupted before it was read.
                 Err(Errno::NOENT | Errno::INTR | Errno::AGAIN) => continue,
-                Err(Errno::NODEV) => return Ok(()),
+                // The mount is gone; the second where that happened while a request was handed over.
+                Err(Errno::NODEV | Errno::CONNABORTED) => return Ok(()),
                 Err(errno) => return Err(errno.into()),
             };
             let bytes = request.get(..count).unwrap_or_default();
