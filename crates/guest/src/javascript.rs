@@ -170,9 +170,8 @@ impl Run<'_> {
         native.set("compile", Func::from(modules::compile))?;
         native.set("readModule", Func::from(modules::read))?;
         let internal = Object::new(ctx.clone())?;
-        for (name, source) in PARTS {
-            let part = modules::compile(ctx.clone(), (*source).to_owned(), format!("node:{name}"))?;
-            let part = Function::from_value(part)?;
+        for name in PARTS {
+            let part = compiled::script(ctx, name)?;
             part.call::<_, ()>((native.clone(), internal.clone()))?;
         }
         internal.get("hooks")
@@ -322,25 +321,25 @@ fn text_of(value: &Value<'_>) -> String {
 }
 
 /// What Node has, in the order in which the parts need each other.
-const PARTS: &[(&str, &str)] = &[
-    ("internal/errors", include_str!("javascript/js/errors.js")),
-    ("internal/events", include_str!("javascript/js/events.js")),
-    ("internal/buffer", include_str!("javascript/js/buffer.js")),
-    ("internal/util", include_str!("javascript/js/util.js")),
-    ("internal/arguments", include_str!("javascript/js/arguments.js")),
-    ("internal/path", include_str!("javascript/js/path.js")),
-    ("internal/url", include_str!("javascript/js/url.js")),
-    ("internal/timers", include_str!("javascript/js/timers.js")),
-    ("internal/stream", include_str!("javascript/js/stream.js")),
-    ("internal/fs", include_str!("javascript/js/fs.js")),
-    ("internal/process", include_str!("javascript/js/process.js")),
-    ("internal/assert", include_str!("javascript/js/assert.js")),
-    ("internal/crypto", include_str!("javascript/js/crypto.js")),
-    ("internal/programs", include_str!("javascript/js/programs.js")),
-    ("internal/fetch", include_str!("javascript/js/fetch.js")),
-    ("internal/tools", include_str!("javascript/js/tools.js")),
-    ("internal/absent", include_str!("javascript/js/absent.js")),
-    ("internal/modules", include_str!("javascript/js/modules.js")),
+const PARTS: &[&str] = &[
+    "errors",
+    "events",
+    "buffer",
+    "util",
+    "arguments",
+    "path",
+    "url",
+    "timers",
+    "stream",
+    "fs",
+    "process",
+    "assert",
+    "crypto",
+    "programs",
+    "fetch",
+    "tools",
+    "absent",
+    "modules",
 ];
 
 const SMALLEST_STACK: usize = 128 << 10;

@@ -1,5 +1,5 @@
 //! Loads the machine code of WASM modules that were compiled before. To load code is to run it: nothing is loaded but bytes
-//! with the digest that whoever had them compiled has noted. A crate of its own beside `sys`, so that only the program that
+//! with the digest that whoever had them compiled has noted, and scripts that the build has compiled. A crate of its own beside `sys`, so that only the program that
 //! runs guests is linked with an engine.
 //!
 //! Never reads a file and never decides where a digest comes from.
@@ -8,8 +8,11 @@
 use sha2::{Digest as _, Sha256};
 use wasmtime::{Engine, Module};
 
+mod scripts;
 #[cfg(test)]
 mod tests;
+
+pub use scripts::script;
 
 /// The SHA-256 of code, from somebody who has seen it come out of the compiler. Holding one says that whoever wrote it down
 /// is trusted with the code: it must never come from a file or a word that a guest can write.

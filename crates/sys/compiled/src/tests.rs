@@ -3,7 +3,7 @@
 
 use wasmtime::{Config, Engine, Instance, Store};
 
-use super::{CodeDigest, LoadError, load};
+use super::{CodeDigest, LoadError, load, script};
 
 fn code(engine: &Engine) -> Vec<u8> {
     let text = "(module (func (export \"six\") (result i32) (i32.const 6)))";
@@ -49,4 +49,16 @@ fn digests_are_read_as_they_are_written() {
     for wrong in [&digits[1..], "", &upper, &format!("+{}", &digits[1..])] {
         assert_eq!(CodeDigest::from_digits(wrong), None, "{wrong}");
     }
+}
+
+/// A25: a script of the build is a function, and there are no others.
+#[test]
+fn scripts_are_those_of_the_build() {
+    let context = rquickjs::Context::full(&rquickjs::Runtime::new().unwrap()).unwrap();
+    context.with(|ctx| {
+        assert!(script(&ctx, "errors").is_ok() && script(&ctx, "modules").is_ok());
+        for other in ["", "nothing", "errors.js", "../errors"] {
+            assert!(script(&ctx, other).is_err(), "{other}");
+        }
+    });
 }

@@ -233,3 +233,15 @@ fn nothing_is_around_a_program_without_a_word() {
     lines.sort_unstable();
     assert_eq!(lines, ["EACCES", "EACCES", "EACCES", "a b"]);
 }
+
+/// A25: what a guest finds in place is no module that it can have.
+#[test]
+fn what_is_in_place_cannot_be_imported() {
+    let source = "const names = ['node:internal/fs', 'internal/fs', 'node:internal/errors', 'node:internal/../fs'];
+        const all = (all) => console.log(all.map((one) => one.status).join());
+        Promise.allSettled(names.map((name) => import(name))).then(all);
+        for (const name of names) try { require(name); console.log(name); } catch {}";
+    let (end, shown, complaint) = end_of(source);
+    let none = "rejected,rejected,rejected,rejected\n";
+    assert_eq!((end, shown.as_str()), (End::Exited(0), none), "{complaint}");
+}
