@@ -23,6 +23,8 @@ enum What {
     Program(&'static str),
     /// A module of the system's Python.
     Module(&'static str),
+    /// A file of a library.
+    File(&'static str),
     /// A program whose package starts a server of the machine as soon as it is installed.
     Server(&'static str),
 }
@@ -53,12 +55,13 @@ impl Need {
         match self.what {
             What::Program(name) | What::Server(name) => testing::find(name).is_some(),
             What::Module(name) => testing::is_python_module(name),
+            What::File(path) => Path::new(path).exists(),
         }
     }
 
     fn name(&self) -> String {
         match self.what {
-            What::Program(name) | What::Server(name) => name.to_owned(),
+            What::Program(name) | What::Server(name) | What::File(name) => name.to_owned(),
             What::Module(name) => format!("Python's {name}"),
         }
     }
@@ -164,10 +167,13 @@ const fn program(name: &'static str, package: &'static str) -> Need {
 }
 
 /// The linker and the static C library are not here: without them none of this would run.
+/// What the compiler for WASM links beside the C library; the directory is of no version.
+const WASM_BUILTINS: &str = "/usr/share/doc/libclang-rt-dev-wasm32";
 const NEEDS: &[Need] = &[
     program("bash", "bash"),
     program("bindfs", "bindfs"),
     program("bwrap", "bubblewrap"),
+    program("clang", "clang"),
     program("curl", "curl"),
     program("dbus-daemon", "dbus-daemon"),
     program("dig", "bind9-dnsutils"),
@@ -202,6 +208,9 @@ const NEEDS: &[Need] = &[
     program("umount", "mount"),
     program("unshare", "util-linux"),
     program("vim", "vim"),
+    program("wasm-ld", "lld"),
+    Need { what: What::File("/usr/include/wasm32-wasi/stdio.h"), package: "wasi-libc" },
+    Need { what: What::File(WASM_BUILTINS), package: "libclang-rt-dev-wasm32" },
     Need { what: What::Module("ensurepip"), package: "python3-venv" },
     Need { what: What::Module("pip"), package: "python3-pip" },
     Need { what: What::Module("requests"), package: "python3-requests" },

@@ -14,6 +14,10 @@ use guest::wasm::{CodeDigest, Wasm};
 use measures::statistics::Spread;
 use vfs::{Caller, FileSystem, Limits, Memory};
 
+mod pool;
+
+use pool::Pool;
+
 /// Who runs a program that stands in a directory.
 struct Runner {
     name: &'static str,
@@ -81,12 +85,36 @@ fn measure(rounds: usize) -> io::Result<()> {
         told(runner.name, (0..few).map(|_| run(place.path(), &runner, "walk.js")).collect())?;
     }
     living(place.path(), &guest, &stockade)?;
+    warm(place.path(), &pool::runners(&guest, &stockade), rounds)?;
     println!("1,000 files made, written, looked at, listed, read and removed");
     for runner in runners(&guest, &stockade, "js") {
         let times = (0..rounds.min(5)).map(|_| run(place.path(), &runner, "files.js"));
         told(runner.name, times.collect())?;
     }
     told("in this process, in memory", (0..rounds.min(5)).map(|_| javascript(FILES)).collect())
+}
+
+/// The same programs where a process waits for each.
+fn warm(place: &Path, runners: &[Runner], rounds: usize) -> io::Result<()> {
+    std::fs::write(place.join("alive.js"), pool::ALIVE)?;
+    for runner in runners {
+        println!("from a request to its answer by {}", runner.name);
+        let mut pool = Pool::start(runner, place)?;
+        for (program, rounds) in [
+            ("hello.js", rounds * 10),
+            ("hello.wasm", rounds * 10),
+            ("large.wasm", rounds.min(5)),
+            ("walk.js", rounds.min(5)),
+        ] {
+            told(program, (0..rounds).map(|_| pool.run(program)).collect())?;
+        }
+        println!("memory of each that waits in it, KiB");
+        for count in [1, 100, 1000] {
+            let kib = Pool::start(runner, place)?.memory(count, place)?;
+            println!("  {:40} {count:4} at once {kib:8}", runner.name);
+        }
+    }
+    Ok(())
 }
 
 /// A hundred directories with a hundred files each.

@@ -1,4 +1,4 @@
-//! Guests on a command line: `stockade js` and `stockade wasm` spelled out, and the command that becomes of a program that is
+//! Guests on a command line: `stockade js`, `stockade wasm` and `stockade pool` spelled out, and the command that becomes of a program that is
 //! a guest. What is one is decided in `prepare`.
 
 use std::ffi::OsString;
@@ -20,7 +20,7 @@ pub fn spelled_out(mut words: Vec<OsString>) -> Vec<OsString> {
         Some(colour) if colour.starts_with("--color=") => 2,
         _ => 1,
     };
-    if let Some(language) = word(at).filter(|word| matches!(*word, "js" | "wasm")) {
+    if let Some(language) = word(at).filter(|word| matches!(*word, "js" | "wasm" | "pool")) {
         let flag = format!("--guest={language}");
         words.splice(at..=at, [OsString::from("run"), OsString::from(flag)]);
     }
@@ -38,7 +38,9 @@ pub fn dispatch(
     command: &mut Vec<OsString>,
     shown: &mut Vec<PathBuf>,
 ) -> Result<Option<PathBuf>, Failure> {
-    if let (Some(language), true) = (language, command.is_empty()) {
+    if let (Some(language), true) = (language, command.is_empty())
+        && language != Language::Pool
+    {
         return Err(nothing_to_run(language));
     }
     let Some(guest) = started(&this_stockade(), language, command)? else { return Ok(None) };
@@ -131,7 +133,7 @@ fn nothing_to_run(language: Language) -> Failure {
         Language::Wasm => {
             "name the module: `stockade wasm FILE ARGUMENT…`, where FILE is a WASM module"
         }
-        Language::Any => {
+        Language::Any | Language::Pool => {
             "put it at the end: `stockade run --guest -- FILE ARGUMENT…`, where FILE is a guest"
         }
     };

@@ -226,8 +226,8 @@ pub(crate) struct RunArguments {
     /// Write the result to this open descriptor, say nothing else, and end when the caller does
     #[arg(long, value_name = "NUMBER", hide = true, conflicts_with_all = ["json", "quiet"])]
     pub(crate) result_fd: Option<u32>,
-    /// Run a guest and nothing else: a WASM module, or JavaScript by its name. `stockade wasm` and
-    /// `stockade js` are short for this with a word
+    /// Run a guest and nothing else: a WASM module, or JavaScript by its name; or a pool of guests.
+    /// `stockade wasm`, `stockade js` and `stockade pool` are short for this with a word
     #[arg(
         long,
         value_name = "KIND",

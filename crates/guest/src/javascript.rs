@@ -20,12 +20,23 @@ mod files;
 mod host;
 mod jobs;
 mod modules;
+mod prepared;
 mod process;
 mod programs;
 mod requests;
 mod typescript;
 
 use host::Host;
+pub use prepared::Prepared;
+
+/// What a program is.
+#[derive(Clone, Copy, Debug)]
+pub enum Program<'a> {
+    /// What stands at a path of its world.
+    File(&'a [u8]),
+    /// This text, as if it stood in a file of the working directory.
+    Text(&'a str),
+}
 
 /// Why a program was not run.
 #[derive(Debug, thiserror::Error)]
@@ -44,8 +55,7 @@ pub enum JavaScriptError {
 ///
 /// If it never began.
 pub fn run(program: &[u8], world: World) -> Result<End, JavaScriptError> {
-    let stack = stack_of(&world.limits).saturating_add(HOST_STACK);
-    let thread = std::thread::Builder::new().stack_size(stack);
+    let thread = std::thread::Builder::new().stack_size(stack_for(&world.limits));
     std::thread::scope(|scope| {
         let running = thread.spawn_scoped(scope, || run_here(program, world));
         running.map_err(JavaScriptError::Thread)?.join().unwrap_or_else(|_| {
@@ -55,50 +65,47 @@ pub fn run(program: &[u8], world: World) -> Result<End, JavaScriptError> {
     })
 }
 
+/// What a thread needs of a stack in which a program with these limits runs.
+pub fn stack_for(limits: &GuestLimits) -> usize {
+    stack_of(limits).saturating_add(HOST_STACK)
+}
+
 fn stack_of(limits: &GuestLimits) -> usize {
     usize::try_from(limits.max_stack).unwrap_or(usize::MAX).clamp(SMALLEST_STACK, LARGEST_STACK)
 }
 
 fn run_here(program: &[u8], world: World) -> Result<End, JavaScriptError> {
-    let failed = |error: rquickjs::Error| JavaScriptError::Engine(error.to_string());
-    let limits = world.limits;
-    let host = Rc::new(Host::new(world));
-    let runtime = Runtime::new().map_err(failed)?;
-    runtime.set_memory_limit(usize::try_from(limits.max_memory).unwrap_or(usize::MAX));
-    runtime.set_max_stack_size(stack_of(&limits));
-    let spent = Rc::new(Cell::new(false));
-    let (asked, ending) = (Rc::clone(&spent), Rc::clone(&host));
-    runtime.set_interrupt_handler(Some(Box::new(move || {
-        asked.set(asked.get() || ending.allowance.is_spent());
-        asked.get() || ending.exit.get().is_some()
-    })));
-    let rejected = Rejected::default();
-    rejected.watch(&runtime);
-    let modules = modules::Hooks::default();
-    runtime.set_loader(modules.clone(), modules.clone());
-    let context = Context::full(&runtime).map_err(failed)?;
-    let mut run =
-        Run { runtime: &runtime, context: &context, host: &host, spent: &spent, rejected, modules };
-    let end = match run.begin(program) {
-        Ok(turn) => run.go_on(&turn),
-        Err(end) => Err(end),
-    };
-    let end = end.err().unwrap_or(End::Exited(host.status.get()));
-    // Whatever still holds a value of the engine goes before the engine.
-    run.rejected.0.borrow_mut().clear();
-    run.modules.let_go();
-    drop(run);
-    Ok(end)
+    Ok(match Run::set_up(world)? {
+        Ok(mut run) => run.to_the_end(&Program::File(program), Beginning::First),
+        Err(end) => end,
+    })
 }
 
-/// One program that runs.
-struct Run<'a> {
-    runtime: &'a Runtime,
-    context: &'a Context,
-    host: &'a Rc<Host>,
-    spent: &'a Rc<Cell<bool>>,
+/// An engine with all that a program finds, and the program that runs in it. Whatever holds a value of the engine goes
+/// before the engine.
+struct Run {
     rejected: Rejected,
     modules: modules::Hooks,
+    turn: Option<Turn>,
+    context: Context,
+    runtime: Runtime,
+    host: Rc<Host>,
+    spent: Rc<Cell<bool>>,
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        self.rejected.0.borrow_mut().clear();
+        self.modules.let_go();
+    }
+}
+
+/// Whether an engine was made for this program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Beginning {
+    First,
+    /// It is a copy of one that others are copies of too: nothing that is by chance may stay as it is.
+    Copy,
 }
 
 /// Promises that failed and that nobody asked.
@@ -127,7 +134,9 @@ impl Rejected {
 }
 
 /// What is called at every turn of the loop.
+#[derive(Clone)]
 struct Turn {
+    main: Persistent<Function<'static>>,
     ticks: Persistent<Function<'static>>,
     turn: Persistent<Function<'static>>,
     uncaught: Persistent<Function<'static>>,
@@ -139,6 +148,7 @@ impl Turn {
             Ok(Persistent::save(ctx, hooks.get::<_, Function<'js>>(name)?))
         };
         Ok(Self {
+            main: function("main")?,
             ticks: function("ticks")?,
             turn: function("turn")?,
             uncaught: function("uncaught")?,
@@ -146,27 +156,51 @@ impl Turn {
     }
 }
 
-impl Run<'_> {
-    /// Makes everything that a program finds, and starts it.
-    fn begin(&self, program: &[u8]) -> Result<Turn, End> {
-        self.context.with(|ctx| {
-            let hooks = self.set_up(&ctx).map_err(|error| self.broken(&ctx, error))?;
-            let turn = Turn::of(&ctx, &hooks).map_err(|error| self.broken(&ctx, error))?;
-            self.modules.install(&ctx, &hooks).map_err(|error| self.broken(&ctx, error))?;
-            let main: Function<'_> = hooks.get("main").map_err(|error| self.broken(&ctx, error))?;
-            let program = String::from_utf8_lossy(program).into_owned();
-            if let Err(error) = main.call::<_, ()>((program,)).catch(&ctx) {
-                self.uncaught(&ctx, error, &turn)?;
-            }
-            Ok(turn)
-        })
+impl Run {
+    /// Makes everything that a program finds. It may be that a limit of the world ends that.
+    fn set_up(world: World) -> Result<Result<Self, End>, JavaScriptError> {
+        let failed = |error: rquickjs::Error| JavaScriptError::Engine(error.to_string());
+        let limits = world.limits;
+        let host = Rc::new(Host::new(world));
+        let runtime = Runtime::new().map_err(failed)?;
+        let spent = Rc::new(Cell::new(false));
+        let (asked, ending) = (Rc::clone(&spent), Rc::clone(&host));
+        runtime.set_interrupt_handler(Some(Box::new(move || {
+            asked.set(asked.get() || ending.allowance.get().is_spent());
+            asked.get() || ending.exit.get().is_some()
+        })));
+        let rejected = Rejected::default();
+        rejected.watch(&runtime);
+        let modules = modules::Hooks::default();
+        runtime.set_loader(modules.clone(), modules.clone());
+        let context = Context::full(&runtime).map_err(failed)?;
+        let mut run = Self { rejected, modules, turn: None, context, runtime, host, spent };
+        run.hold_to(&limits);
+        Ok(run.load_parts().map(|()| run))
     }
 
-    fn set_up<'js>(&self, ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
+    fn hold_to(&self, limits: &GuestLimits) {
+        self.runtime.set_memory_limit(usize::try_from(limits.max_memory).unwrap_or(usize::MAX));
+        self.runtime.set_max_stack_size(stack_of(limits));
+    }
+
+    fn load_parts(&mut self) -> Result<(), End> {
+        let turn = self.context.with(|ctx| {
+            let made = self.parts(&ctx).and_then(|hooks| {
+                self.modules.install(&ctx, &hooks)?;
+                Turn::of(&ctx, &hooks)
+            });
+            made.map_err(|error| self.broken(&ctx, error))
+        })?;
+        self.turn = Some(turn);
+        Ok(())
+    }
+
+    fn parts<'js>(&self, ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
         let native = Object::new(ctx.clone())?;
-        files::add_to(&native, self.host)?;
-        process::add_to(&native, self.host)?;
-        jobs::add_to(&native, self.host)?;
+        files::add_to(&native, &self.host)?;
+        process::add_to(&native, &self.host)?;
+        jobs::add_to(&native, &self.host)?;
         native.set("compile", Func::from(modules::compile))?;
         native.set("readModule", Func::from(modules::read))?;
         let internal = Object::new(ctx.clone())?;
@@ -175,6 +209,29 @@ impl Run<'_> {
             part.call::<_, ()>((native.clone(), internal.clone()))?;
         }
         internal.get("hooks")
+    }
+
+    /// Starts a program, and goes on until there is nothing left of it.
+    fn to_the_end(&mut self, program: &Program<'_>, beginning: Beginning) -> End {
+        let Some(turn) = self.turn.clone() else { return self.end_of("the engine is not whole") };
+        let end = self.begin(program, beginning, &turn).and_then(|()| self.go_on(&turn));
+        end.err().unwrap_or(End::Exited(self.host.status.get()))
+    }
+
+    fn begin(&self, program: &Program<'_>, beginning: Beginning, turn: &Turn) -> Result<(), End> {
+        self.context.with(|ctx| {
+            let main = turn.main.clone().restore(&ctx);
+            let main = main.map_err(|error| self.broken(&ctx, error))?;
+            let is_copy = beginning == Beginning::Copy;
+            let (file, text) = match program {
+                Program::File(path) => (Some(String::from_utf8_lossy(path).into_owned()), None),
+                Program::Text(text) => (None, Some(*text)),
+            };
+            match main.call::<_, ()>((file, text, is_copy)).catch(&ctx) {
+                Ok(()) => Ok(()),
+                Err(error) => self.uncaught(&ctx, error, turn),
+            }
+        })
     }
 
     /// Something of ours failed, and not the program.
@@ -287,7 +344,7 @@ impl Run<'_> {
         // A call of the host that is refused for the time may end a program before the engine has looked at the time itself.
         match self.host.exit.get() {
             Some(status) => Err(End::Exited(status)),
-            None if self.spent.get() || self.host.allowance.is_spent() => {
+            None if self.spent.get() || self.host.allowance.get().is_spent() => {
                 Err(End::Reached(Limit::Cpu))
             }
             None => Ok(()),

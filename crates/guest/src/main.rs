@@ -12,12 +12,14 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use guest::wasm::{CodeDigest, Compiled, Wasm};
-use guest::{Around, End, GuestKind, GuestLimits, Input, Output, Preopen, Streams, World};
+use guest::{Around, End, GuestKind, GuestLimits, Input, Output, Streams, World};
 use rustix::process::{Resource, Rlimit};
 use vfs::{At, Caller, FileSystem, Host, Limits, OpenFlags};
 
 mod code;
 mod order;
+mod pool;
+mod preopens;
 
 use order::{Code, Language, Order};
 
@@ -53,6 +55,7 @@ fn run(order: &Order) -> Result<u8, Refused> {
     match order.language {
         Language::Compile => return compile(),
         Language::Code => return code::run(&order.limits),
+        Language::Pool => return pool::serve(order),
         Language::Wasm | Language::JavaScript => {}
     }
     let program = order.words.first().map(|word| word.as_bytes().to_vec()).unwrap_or_default();
@@ -60,7 +63,7 @@ fn run(order: &Order) -> Result<u8, Refused> {
     let source = read(&world, &program)?;
     let end = match order.language {
         Language::Wasm => run_wasm(&source, &order.code, world)?,
-        Language::JavaScript | Language::Code | Language::Compile => {
+        Language::JavaScript | Language::Code | Language::Compile | Language::Pool => {
             guest::javascript::run(&program, world)
                 .map_err(|error| refused(CANNOT_RUN, error.to_string()))?
         }
@@ -101,8 +104,7 @@ fn told(end: &End, limits: &GuestLimits) -> (u8, Option<String>) {
 fn compile() -> Result<u8, Refused> {
     let cannot = |why: String| refused(CANNOT_RUN, why);
     let mut module = Vec::new();
-    let most = u64::try_from(LARGEST_PROGRAM).unwrap_or(u64::MAX);
-    let read = std::io::stdin().lock().take(most).read_to_end(&mut module);
+    let read = std::io::stdin().lock().take(LARGEST_PROGRAM).read_to_end(&mut module);
     read.map_err(|error| cannot(format!("the module cannot be read: {error}")))?;
     let code = guest::wasm::precompile(&module).map_err(|error| cannot(error.to_string()))?;
     let mut output = std::io::stdout().lock();
@@ -122,6 +124,16 @@ fn kept(wasm: &Wasm, source: &[u8], code: &Code) -> Option<Compiled> {
 
 fn run_wasm(source: &[u8], code: &Code, world: World) -> Result<End, Refused> {
     let cannot = |why: String| refused(CANNOT_RUN, why);
+    let wasm = Wasm::new(&world.limits).map_err(|error| cannot(error.to_string()))?;
+    let module = match kept(&wasm, source, code) {
+        Some(module) => module,
+        None => compiled(&wasm, source)?,
+    };
+    wasm.run(&module, world).map_err(|error| cannot(error.to_string()))
+}
+
+fn compiled(wasm: &Wasm, source: &[u8]) -> Result<Compiled, Refused> {
+    let cannot = |why: String| refused(CANNOT_RUN, why);
     match GuestKind::of(source) {
         GuestKind::Module => {}
         GuestKind::Component => {
@@ -135,12 +147,7 @@ fn run_wasm(source: &[u8], code: &Code, world: World) -> Result<End, Refused> {
             return Err(cannot("it does not begin as a WASM module does".to_owned()));
         }
     }
-    let wasm = Wasm::new(&world.limits).map_err(|error| cannot(error.to_string()))?;
-    let module = match kept(&wasm, source, code) {
-        Some(module) => module,
-        None => wasm.compile(source).map_err(|error| cannot(error.to_string()))?,
-    };
-    wasm.run(&module, world).map_err(|error| cannot(error.to_string()))
+    wasm.compile(source).map_err(|error| cannot(error.to_string()))
 }
 
 /// The root of this process, as its own user; its streams, arguments and variables.
@@ -160,18 +167,20 @@ fn world(order: &Order) -> Result<World, Refused> {
     let directory = std::env::current_dir();
     let directory = directory.map_err(|error| cannot("the working directory", &error))?;
     world.working_directory = directory.into_os_string().into_vec();
-    // C looks at the later ones first: what is named from here begins here.
-    let here = Preopen { name: b".".to_vec(), path: world.working_directory.clone() };
-    world.preopens = vec![Preopen { name: b"/".to_vec(), path: b"/".to_vec() }, here];
+    world.preopens = preopens::preopens(&world);
     world.streams = Streams {
         input: own(rustix::stdio::stdin()).map_or(Input::Empty, Input::Descriptor),
-        output: own(rustix::stdio::stdout()).map_or(Output::Nothing, Output::Descriptor),
-        error: own(rustix::stdio::stderr()).map_or(Output::Nothing, Output::Descriptor),
+        output: output(rustix::stdio::stdout()),
+        error: output(rustix::stdio::stderr()),
     };
     world.limits = order.limits;
     // What the cage has around it is the cage's own word.
     world.around = Around::ThisProcess;
     Ok(world)
+}
+
+fn output(stream: BorrowedFd<'_>) -> Output {
+    own(stream).map_or(Output::Nothing, Output::Descriptor)
 }
 
 /// A stream that this process was started with, if it was.
@@ -217,22 +226,11 @@ fn read(world: &World, path: &[u8]) -> Result<Vec<u8>, Refused> {
     let here = here.map_err(failed)?;
     let file = world.files.open(&world.caller, At::Directory(&here), path, OpenFlags::READ, 0);
     let file = file.map_err(failed)?;
-    let mut contents = Vec::new();
-    let mut piece = vec![0; READ_AT_ONCE];
-    loop {
-        let count = file.read(&mut piece).map_err(failed)?;
-        contents.extend_from_slice(piece.get(..count).unwrap_or_default());
-        match count {
-            0 => return Ok(contents),
-            _ if contents.len() > LARGEST_PROGRAM => {
-                return Err(refused(
-                    CANNOT_RUN,
-                    format!("`{name}` is larger than {LARGEST_PROGRAM} bytes"),
-                ));
-            }
-            _ => {}
-        }
-    }
+    let too_large = || format!("`{name}` is larger than {LARGEST_PROGRAM} bytes");
+    file.contents(&world.caller, LARGEST_PROGRAM).map_err(|error| match error.errno {
+        rustix::io::Errno::FBIG => refused(CANNOT_RUN, too_large()),
+        _ => failed(error),
+    })
 }
 
 const fn refused(status: u8, why: String) -> Refused {
@@ -257,7 +255,6 @@ const NOT_FOUND: u8 = 127;
 const FAILED: u8 = 134;
 /// As of one that was killed.
 const LIMIT_REACHED: u8 = 137;
-const READ_AT_ONCE: usize = 256 << 10;
-const LARGEST_PROGRAM: usize = 256 << 20;
+const LARGEST_PROGRAM: u64 = 256 << 20;
 const MOST_DESCRIPTORS: u64 = 1 << 18;
 const RESERVED_DESCRIPTORS: u64 = 64;

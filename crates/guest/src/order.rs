@@ -13,6 +13,8 @@ pub(crate) struct Order {
     pub(crate) limits: GuestLimits,
     /// Where the code of the module may lie that whoever started this had compiled.
     pub(crate) code: Code,
+    /// How many guests a pool runs at once.
+    pub(crate) at_once: usize,
     /// The program, and what it is given.
     pub(crate) words: Vec<OsString>,
 }
@@ -25,6 +27,8 @@ pub(crate) enum Language {
     Code,
     /// Nothing is run: a module comes in, its code goes out.
     Compile,
+    /// Many, as lines on the input ask for them.
+    Pool,
 }
 
 /// Code from an earlier run. It is whoever started this process that vouches for the digest, as for every other word.
@@ -51,6 +55,7 @@ impl Order {
                 Some("js") => break Language::JavaScript,
                 Some("code") => break Language::Code,
                 Some("compile") => break Language::Compile,
+                Some("pool") => break Language::Pool,
                 Some(option) if OPTIONS.contains(&option) => {
                     let value = words.next();
                     let value = value.ok_or_else(|| usage(format!("`{option}` needs a value")))?;
@@ -59,15 +64,31 @@ impl Order {
                 _ => return Err(usage(format!("`{}` is not known", word.display()))),
             }
         };
-        let words: Vec<OsString> = words.collect();
+        let mut words: Vec<OsString> = words.collect();
+        let mut at_once = AT_ONCE;
+        if language == Language::Pool
+            && let [option, _, ..] = words.as_slice()
+            && option == "--at-once"
+        {
+            at_once = count(&words.remove(1)).map_err(usage)?;
+            words.remove(0);
+        }
         match (language, words.is_empty()) {
             (Language::Compile | Language::Code, false) => {
                 Err(usage("this is read from the input".to_owned()))
             }
+            (Language::Pool, false) => {
+                Err(usage("a pool takes `--at-once N`; its guests come by the input".to_owned()))
+            }
             (Language::Wasm | Language::JavaScript, true) => Err(nothing()),
-            _ => Ok(Self { language, limits, code, words }),
+            _ => Ok(Self { language, limits, code, at_once, words }),
         }
     }
+}
+
+fn count(word: &OsString) -> Result<usize, String> {
+    let count = word.to_str().and_then(|word| word.parse().ok()).filter(|count| *count > 0);
+    count.ok_or_else(|| format!("`{}` is not a number of guests", word.display()))
 }
 
 fn set(
@@ -110,15 +131,17 @@ const OPTIONS: &[&str] = &[
     "--code-digest",
     "--code-of",
 ];
+const AT_ONCE: usize = 64;
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub(crate) const USAGE: &str = "\
 usage: stockade-guest [OPTION…] wasm|js FILE [ARGUMENT…]
        stockade-guest compile <MODULE >CODE
        stockade-guest [OPTION…] code
+       stockade-guest [OPTION…] pool [--at-once N]
 
 Runs a WASM module (WASI preview 1), a JavaScript or a TypeScript program over the files of this root.
 `stockade wasm` and `stockade js` start it inside a cage. `code` runs a script for `stockade agent --code`, which sends it
-and answers its calls.
+and answers its calls. `pool` runs one guest for every line of JSON that comes, at most N (64) at once, for `stockade pool`.
 
   --max-memory BYTES   of its linear memories or its heap (1073741824)
   --max-stack BYTES    of its calls (1048576)

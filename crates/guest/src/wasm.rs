@@ -34,8 +34,6 @@ pub struct Wasm {
     engine: Engine,
     linker: Arc<Linker<Host>>,
     max_stack: u64,
-    /// Ends the thread that keeps time when the last one is dropped.
-    _clock: Arc<()>,
 }
 
 impl std::fmt::Debug for Wasm {
@@ -47,6 +45,17 @@ impl std::fmt::Debug for Wasm {
 /// A module that can be run.
 #[derive(Clone, Debug)]
 pub struct Compiled(Module);
+
+impl Compiled {
+    /// Its code, to be loaded by another process.
+    ///
+    /// # Errors
+    ///
+    /// If there is no memory for it.
+    pub fn serialize(&self) -> Result<Vec<u8>, WasmError> {
+        self.0.serialize().map_err(|error| WasmError::Module(format!("{error:#}")))
+    }
+}
 
 /// Why a module was not run.
 #[derive(Debug, thiserror::Error)]
@@ -81,16 +90,13 @@ impl Wasm {
     ///
     /// # Errors
     ///
-    /// If this machine has no memory or threads for it.
+    /// If this machine has no memory for it.
     pub fn new(limits: &GuestLimits) -> Result<Self, WasmError> {
         let failed = |error: wasmtime::Error| WasmError::Engine(format!("{error:#}"));
         let engine = engine(limits)?;
         let mut linker = Linker::new(&engine);
         calls::add_to(&mut linker).map_err(failed)?;
-        let clock = Arc::new(());
-        keep_time(engine.clone(), Arc::downgrade(&clock))?;
-        let (linker, max_stack) = (Arc::new(linker), limits.max_stack);
-        Ok(Self { engine, linker, max_stack, _clock: clock })
+        Ok(Self { engine, linker: Arc::new(linker), max_stack: limits.max_stack })
     }
 
     /// Compiles the bytes of a module. Text is not taken: a program is dispatched by its first bytes.
@@ -118,6 +124,11 @@ impl Wasm {
     ///
     /// If it never began.
     pub fn run(&self, module: &Compiled, world: World) -> Result<End, WasmError> {
+        // Ends the thread that keeps time when it is dropped.
+        let clock = Arc::new(());
+        if world.limits.max_cpu.is_some() {
+            keep_time(self.engine.clone(), Arc::downgrade(&clock))?;
+        }
         let stack = usize::try_from(self.max_stack).unwrap_or(usize::MAX).min(LARGEST_STACK);
         let thread = std::thread::Builder::new().stack_size(stack.saturating_add(HOST_STACK));
         std::thread::scope(|scope| {

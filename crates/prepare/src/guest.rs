@@ -1,7 +1,7 @@
 //! How a program that is a guest is started: by `stockade-guest`, a program of its own beside `stockade`, so that whoever
 //! runs no guests carries no engines. Looks at the first bytes of a program and at its name; runs nothing. A26
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
@@ -18,6 +18,8 @@ pub enum Language {
     Wasm,
     /// JavaScript.
     JavaScript,
+    /// Guests of both kinds, as lines of the input ask for them.
+    Pool,
 }
 
 impl FromStr for Language {
@@ -28,6 +30,7 @@ impl FromStr for Language {
             "any" => Ok(Self::Any),
             "wasm" => Ok(Self::Wasm),
             "js" => Ok(Self::JavaScript),
+            "pool" => Ok(Self::Pool),
             _ => Err(NotALanguage),
         }
     }
@@ -35,7 +38,7 @@ impl FromStr for Language {
 
 /// A word that names no kind of guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("guests are `wasm`, `js` or `any`")]
+#[error("guests are `wasm`, `js`, `any` or a `pool` of them")]
 pub struct NotALanguage;
 
 /// How a guest is started.
@@ -106,9 +109,15 @@ pub fn command(
     language: Option<Language>,
     words: &[OsString],
 ) -> Result<Option<GuestCommand>, GuestError> {
-    let Some(program) = words.first() else { return Ok(None) };
+    let program = match (words.first(), language) {
+        (Some(program), _) => program.as_os_str(),
+        // What runs guests needs no more words to be told of many.
+        (None, Some(Language::Pool)) => OsStr::new(POOL),
+        (None, _) => return Ok(None),
+    };
     let path = Path::new(program);
     let kind = match language {
+        Some(Language::Pool) => POOL,
         Some(Language::Wasm) => WASM,
         Some(Language::JavaScript) => JAVASCRIPT,
         Some(Language::Any) => match start_of(path) {
@@ -233,6 +242,7 @@ fn is_named_javascript(path: &Path) -> bool {
 
 const WASM: &str = "wasm";
 const JAVASCRIPT: &str = "js";
+const POOL: &str = "pool";
 /// The version of what runs guests, which is installed together with this.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 const OF_VERSION: &str = "--of-version";

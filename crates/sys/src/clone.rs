@@ -104,6 +104,21 @@ pub fn fork_into(namespaces: Namespaces, cgroup: Option<BorrowedFd<'_>>) -> Resu
     fork_with(0, namespaces, cgroup)
 }
 
+/// Forks this process as it is, by the C library, whose allocator the child can go on with. None in the child.
+///
+/// Refused with `EBUSY` in a process with more than one thread.
+pub fn fork_alike() -> Result<Option<Pid>, Errno> {
+    if thread_count()? != 1 {
+        return Err(Errno::BUSY);
+    }
+    // SAFETY: the child may only go on if no other thread held a lock or changed memory at that moment: there is no other
+    // one.
+    match unsafe { libc::fork() } {
+        -1 => Err(last_errno()),
+        pid => Ok(Pid::from_raw(pid)),
+    }
+}
+
 /// The same for a caller that has a single thread, with more of clone's flags.
 pub(crate) fn fork_with(
     flags: u64,

@@ -36,6 +36,7 @@ fn with_examples(command: clap::Command, path: &[&str], examples: &str) -> clap:
 const GUESTS: &[(&str, &str)] = &[
     ("js", "Run JavaScript or TypeScript in a cage without Node.js: `run --guest=js`"),
     ("wasm", "Run a WASM module in a cage without a runtime: `run --guest=wasm`"),
+    ("pool", "Run many guests in one cage, as lines of JSON ask for them: `run --guest=pool`"),
 ];
 
 /// Commands by their words, and lines of a shell; what stands behind two spaces and a `#` explains one.
@@ -59,6 +60,10 @@ pub(crate) const EXAMPLES: &[(&[&str], &str)] = &[
     (&["wasm"], "\
   stockade wasm tool.wasm data.bin
   stockade wasm --ro data --time 10s tool.wasm   with flags of `run`, before the file
+"),
+    (&["pool"], "\
+  stockade pool --rw .                           a line of JSON for each guest, and one for its end
+  stockade pool --memory 4G -- --at-once 200     64 at once else
 "),
     (&["agent"], "\
   stockade agent 'make the tests pass'           on a copy of the project; then `stockade diff`

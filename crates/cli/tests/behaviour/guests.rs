@@ -211,3 +211,37 @@ fn a_guest_has_the_programs_of_its_cage() {
     let none = "console.log(require('child_process').spawnSync('sh', ['-c', 'true']).error.code);";
     javascript(&place, &["--commands", "none"], none).expect_code(0).prints("ENOENT");
 }
+
+/// A25: many guests have one cage; what that does not show none of them sees, and its limits hold for all of them.
+#[test]
+fn guests_of_a_pool_have_the_cage_of_the_pool() {
+    if !has_guests() {
+        return;
+    }
+    let place = Place::new();
+    place.write("tool.wasm", module("of a module"));
+    place.write("secret", "not for guests");
+    let requests = [
+        r#"{"id": 1, "file": "tool.wasm"}"#,
+        r#"{"id": 2, "script": "console.log(require('fs').existsSync('secret')); require('fs').writeFileSync('new', '2')"}"#,
+        r#"{"id": 3, "script": "fetch('http://127.0.0.1:9/').catch((error) => console.log(error.cause.code))"}"#,
+        r#"{"id": 4, "script": "for (;;);", "seconds": 0.2}"#,
+    ];
+    place.write("requests", requests.join("\n"));
+    let mut command = place.stockade();
+    command.args(["pool", "-q", "--rw", ".", "--hide", "secret", "--time", "60s"]);
+    command.stdin(std::fs::File::open(place.project.join("requests")).unwrap());
+    let ended = Ended::of(command.output().unwrap());
+    ended.expect_code(0);
+    for answer in [
+        r#"{"id":1,"status":0,"output":"of a module","error":""}"#,
+        r#"{"id":2,"status":0,"output":"false\n","error":""}"#,
+        r#"{"id":3,"status":0,"output":"ECONNREFUSED\n","error":""}"#,
+        r#"{"id":4,"status":137,"output":"","error":"","why":"it was ended: it reached its limit `seconds` of 0.2"}"#,
+    ] {
+        ended.prints(answer);
+    }
+    assert_eq!(ended.stdout.lines().count(), 4);
+    assert_eq!(std::fs::read_to_string(place.project.join("new")).unwrap(), "2");
+    place.ask(["pool", "--", "tool.wasm"]).expect_code(2).says("`--at-once N`");
+}

@@ -20,6 +20,7 @@ mod failures;
 mod faults;
 mod files;
 mod jails;
+mod kinds;
 mod layers;
 #[path = "../../../remote/tests/far/s3_server.rs"]
 mod s3_server;

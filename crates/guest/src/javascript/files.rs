@@ -25,7 +25,7 @@ macro_rules! operations {
                 $body
             };
             // Long calls do not count as steps of the engine, which looks at the time after many of those alone.
-            Told(if host.allowance.is_spent() { Err(rustix::io::Errno::TIME.into()) } else { act(&host) })
+            Told(if host.allowance.get().is_spent() { Err(rustix::io::Errno::TIME.into()) } else { act(&host) })
         }))?;
     )*};
 }
@@ -35,7 +35,8 @@ pub(super) use operations;
 pub(super) fn add_to(native: &Object<'_>, host: &Rc<Host>) -> rquickjs::Result<()> {
     operations! { native, host:
         "open"(path: String, flags: u32, mode: u32) {
-            let file = host.files.open(&host.caller, At::Root, &host.path(&path), how(flags), mode)?;
+            let place = host.place(&path);
+            let file = host.files.open(&host.caller, place.at(), &place.path, how(flags), mode)?;
             Ok(Answer::Number(host.add(file)?.into()))
         };
         "close"(fd: i32) host.close(fd).map(|()| Answer::Nothing);
@@ -52,7 +53,8 @@ pub(super) fn add_to(native: &Object<'_>, host: &Rc<Host>) -> rquickjs::Result<(
         };
         "stat"(path: String, follow: bool) {
             let follow = if follow { Follow::Yes } else { Follow::No };
-            Ok(stat(&host.files.stat(&host.caller, At::Root, &host.path(&path), follow)?))
+            let place = host.place(&path);
+            Ok(stat(&host.files.stat(&host.caller, place.at(), &place.path, follow)?))
         };
         "fstat"(fd: i32) match host.find(fd)? {
             Opened::File(file) => Ok(stat(&file.attributes(&host.caller)?)),
@@ -60,21 +62,22 @@ pub(super) fn add_to(native: &Object<'_>, host: &Rc<Host>) -> rquickjs::Result<(
         };
         "list"(path: String) list(host, &path);
         "mkdir"(path: String, mode: u32) {
-            let path = host.path(&path);
-            host.files.make(&host.caller, At::Root, &path, New::Directory, mode)?;
+            let place = host.place(&path);
+            host.files.make(&host.caller, place.at(), &place.path, New::Directory, mode)?;
             Ok(Answer::Nothing)
         };
         "remove"(path: String, is_directory: bool) {
             let what = if is_directory { Removal::Directory } else { Removal::File };
-            host.files.remove(&host.caller, At::Root, &host.path(&path), what)?;
+            let place = host.place(&path);
+            host.files.remove(&host.caller, place.at(), &place.path, what)?;
             Ok(Answer::Nothing)
         };
         "removeTree"(path: String) {
             host.files.remove_tree(&host.caller, &host.path(&path)).map(|()| Answer::Nothing)
         };
         "rename"(from: String, to: String) {
-            let (from, to) = (host.path(&from), host.path(&to));
-            let ends = ((At::Root, &*from), (At::Root, &*to));
+            let (from, to) = (host.place(&from), host.place(&to));
+            let ends = ((from.at(), &*from.path), (to.at(), &*to.path));
             host.files.rename(&host.caller, ends.0, ends.1, Replace::Yes)?;
             Ok(Answer::Nothing)
         };
@@ -85,15 +88,18 @@ pub(super) fn add_to(native: &Object<'_>, host: &Rc<Host>) -> rquickjs::Result<(
         };
         "symlink"(target: String, path: String) {
             let new = New::Link(target.as_bytes());
-            host.files.make(&host.caller, At::Root, &host.path(&path), new, 0o777)?;
+            let place = host.place(&path);
+            host.files.make(&host.caller, place.at(), &place.path, new, 0o777)?;
             Ok(Answer::Nothing)
         };
         "readlink"(path: String) {
-            let target = host.files.read_link(&host.caller, At::Root, &host.path(&path))?;
+            let place = host.place(&path);
+            let target = host.files.read_link(&host.caller, place.at(), &place.path)?;
             Ok(Answer::Text(String::from_utf8_lossy(&target).into_owned()))
         };
         "chmod"(path: String, mode: u32) {
-            host.files.set_mode(&host.caller, At::Root, &host.path(&path), mode)?;
+            let place = host.place(&path);
+            host.files.set_mode(&host.caller, place.at(), &place.path, mode)?;
             Ok(Answer::Nothing)
         };
         "fchmod"(fd: i32, mode: u32) {
@@ -102,13 +108,15 @@ pub(super) fn add_to(native: &Object<'_>, host: &Rc<Host>) -> rquickjs::Result<(
         "chown"(path: String, uid: u32, gid: u32, follow: bool) {
             let follow = if follow { Follow::Yes } else { Follow::No };
             let owner = Owner { uid: Some(uid), gid: Some(gid) };
-            host.files.set_owner(&host.caller, At::Root, &host.path(&path), follow, owner)?;
+            let place = host.place(&path);
+            host.files.set_owner(&host.caller, place.at(), &place.path, follow, owner)?;
             Ok(Answer::Nothing)
         };
         "utimes"(path: String, accessed: f64, modified: f64, follow: bool) {
             let follow = if follow { Follow::Yes } else { Follow::No };
             let times = times(accessed, modified);
-            host.files.set_times(&host.caller, At::Root, &host.path(&path), follow, times)?;
+            let place = host.place(&path);
+            host.files.set_times(&host.caller, place.at(), &place.path, follow, times)?;
             Ok(Answer::Nothing)
         };
         "futimes"(fd: i32, accessed: f64, modified: f64) {
@@ -118,7 +126,8 @@ pub(super) fn add_to(native: &Object<'_>, host: &Rc<Host>) -> rquickjs::Result<(
         };
         "truncate"(path: String, size: f64) {
             let size = whole(size)?;
-            host.files.set_size(&host.caller, At::Root, &host.path(&path), size)?;
+            let place = host.place(&path);
+            host.files.set_size(&host.caller, place.at(), &place.path, size)?;
             Ok(Answer::Nothing)
         };
         "ftruncate"(fd: i32, size: f64) {
@@ -128,12 +137,14 @@ pub(super) fn add_to(native: &Object<'_>, host: &Rc<Host>) -> rquickjs::Result<(
             let wish = [(4, Wish::READ), (2, Wish::WRITE), (1, Wish::EXECUTE)];
             let wish = wish.iter().filter(|(bit, _)| mode & bit != 0);
             let wish = wish.fold(Wish::NOTHING, |all, (_, one)| all.and(*one));
-            host.files.access(&host.caller, At::Root, &host.path(&path), wish)?;
+            let place = host.place(&path);
+            host.files.access(&host.caller, place.at(), &place.path, wish)?;
             Ok(Answer::Nothing)
         };
         "sync"(fd: i32) host.file(fd)?.sync().map(|()| Answer::Nothing);
         "space"(path: String) {
-            let space = host.files.space(&host.caller, At::Root, &host.path(&path))?;
+            let place = host.place(&path);
+            let space = host.files.space(&host.caller, place.at(), &place.path)?;
             let fields = [space.block_bytes, space.blocks, space.free_blocks, space.inodes, space.free_inodes];
             Ok(Answer::List(fields.map(number).into()))
         };
@@ -184,11 +195,16 @@ fn write(host: &Host, fd: i32, bytes: &[u8], position: f64) -> Outcome {
 
 fn read_file(host: &Host, path: &str) -> Result<Vec<u8>, vfs::Error> {
     let most = host.world.borrow().limits.max_memory;
-    host.files.read_file(&host.caller, &host.path(path), most)
+    let place = host.place(path);
+    let file = host.files.open(&host.caller, place.at(), &place.path, OpenFlags::READ, 0)?;
+    file.contents(&host.caller, most)
 }
 
 fn list(host: &Host, path: &str) -> Outcome {
-    let names = host.files.list(&host.caller, &host.path(path))?;
+    let place = host.place(path);
+    let flags = OpenFlags { directory: true, ..OpenFlags::READ };
+    let directory = host.files.open(&host.caller, place.at(), &place.path, flags, 0)?;
+    let names = directory.names()?;
     let mut all: Vec<Answer> = Vec::with_capacity(names.len() * 2);
     for one in names {
         all.push(Answer::Text(String::from_utf8_lossy(&one.name).into_owned()));

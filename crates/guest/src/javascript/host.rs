@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use rustix::io::Errno;
-use vfs::{Caller, FileSystem, OpenFile};
+use vfs::{At, Caller, FileSystem, OpenFile, OpenFlags};
 
 use super::jobs::Jobs;
 use crate::processor::Allowance;
@@ -20,14 +20,34 @@ pub(super) struct Host {
     pub(super) files: FileSystem,
     pub(super) caller: Caller,
     open: RefCell<BTreeMap<i32, Rc<OpenFile>>>,
-    pub(super) working_directory: RefCell<String>,
+    working_directory: RefCell<Directory>,
     /// With what it wants to end, now.
     pub(super) exit: Cell<Option<i32>>,
     /// With what it ends when nothing is left.
     pub(super) status: Cell<i32>,
     pub(super) jobs: Jobs,
     /// How long it may compute from its beginning on.
-    pub(super) allowance: Allowance,
+    pub(super) allowance: Cell<Allowance>,
+}
+
+/// Where relative paths begin.
+#[derive(Debug)]
+struct Directory {
+    path: String,
+    /// If it is there and may be opened.
+    open: Option<Rc<OpenFile>>,
+}
+
+/// A path, and where it begins.
+pub(super) struct Place {
+    here: Option<Rc<OpenFile>>,
+    pub(super) path: Vec<u8>,
+}
+
+impl Place {
+    pub(super) fn at(&self) -> At<'_> {
+        self.here.as_deref().map_or(At::Root, At::Directory)
+    }
 }
 
 /// What a number stands for.
@@ -38,19 +58,51 @@ pub(super) enum Opened {
 
 impl Host {
     pub(super) fn new(world: World) -> Self {
-        let allowance = Allowance::of(world.limits.max_cpu);
-        Self {
+        let allowance = Cell::new(Allowance::of(world.limits.max_cpu));
+        let host = Self {
             files: world.files.clone(),
             caller: world.caller.clone(),
             open: RefCell::default(),
-            working_directory: RefCell::new(
-                String::from_utf8_lossy(&world.working_directory).into_owned(),
-            ),
+            working_directory: RefCell::new(Directory { path: String::new(), open: None }),
             world: RefCell::new(world),
             exit: Cell::new(None),
             status: Cell::new(0),
             jobs: Jobs::default(),
             allowance,
+        };
+        host.begin_here();
+        host
+    }
+
+    /// Everything but files and user is from now on that of another world.
+    pub(super) fn begin(&self, world: World) {
+        self.allowance.set(Allowance::of(world.limits.max_cpu));
+        *self.world.borrow_mut() = world;
+        self.begin_here();
+    }
+
+    fn begin_here(&self) {
+        let path = String::from_utf8_lossy(&self.world.borrow().working_directory).into_owned();
+        self.change_directory(path);
+    }
+
+    /// Lets relative paths begin at another one, which is from the root on.
+    pub(super) fn change_directory(&self, path: String) {
+        let flags = OpenFlags { directory: true, path: true, ..OpenFlags::NOTHING };
+        let open = self.files.open(&self.caller, At::Root, path.as_bytes(), flags, 0);
+        *self.working_directory.borrow_mut() = Directory { path, open: open.ok().map(Rc::new) };
+    }
+
+    pub(super) fn working_directory(&self) -> String {
+        self.working_directory.borrow().path.clone()
+    }
+
+    /// A path and where it begins: at the working directory itself, so that what is above it is not looked up each time.
+    pub(super) fn place(&self, path: &str) -> Place {
+        let here = self.working_directory.borrow().open.clone();
+        match here.filter(|_| !path.starts_with('/')) {
+            Some(here) => Place { here: Some(here), path: path.as_bytes().to_vec() },
+            None => Place { here: None, path: self.path(path) },
         }
     }
 
@@ -59,7 +111,7 @@ impl Host {
         if path.starts_with('/') || path.is_empty() {
             return path.as_bytes().to_vec();
         }
-        format!("{}/{path}", self.working_directory.borrow()).into_bytes()
+        format!("{}/{path}", self.working_directory.borrow().path).into_bytes()
     }
 
     /// Gives an open file the lowest number that is free.

@@ -27,15 +27,15 @@ pub(super) fn add_to(native: &Object<'_>, host: &Rc<Host>) -> rquickjs::Result<(
             let pairs = world.environment.iter().flat_map(|(name, value)| [text(name), text(value)]);
             Ok(Answer::List(pairs.collect()))
         };
-        "workingDirectory"() Ok(Answer::Text(host.working_directory.borrow().clone()));
+        "workingDirectory"() Ok(Answer::Text(host.working_directory()));
         "changeDirectory"(path: String) {
-            *host.working_directory.borrow_mut() = path;
+            host.change_directory(path);
             Ok(Answer::Nothing)
         };
         "user"() Ok(Answer::List(vec![
             Answer::Number(host.caller.uid.into()),
             Answer::Number(host.caller.gid.into()),
-            Answer::Number(host.caller.pid.into()),
+            Answer::Number(host.world.borrow().caller.pid.into()),
             Answer::Number(host.caller.umask.into()),
         ]));
         "processor"() Ok(Answer::Text(std::env::consts::ARCH.to_owned()));

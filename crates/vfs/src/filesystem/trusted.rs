@@ -3,7 +3,7 @@
 
 use rustix::io::Errno;
 
-use super::{At, FileSystem, OpenFlags, Removal};
+use super::{At, FileSystem, OpenFile, OpenFlags, Removal};
 use crate::attributes::{Attributes, Kind};
 use crate::caller::Caller;
 use crate::engine::New;
@@ -52,11 +52,10 @@ pub enum Done {
     Names(Vec<ListedName>),
 }
 
-impl FileSystem {
-    /// The contents of a file, if they are at most this long; else `EFBIG`.
-    pub fn read_file(&self, caller: &Caller, path: &[u8], most: u64) -> Result<Vec<u8>> {
-        let file = self.open(caller, At::Root, path, OpenFlags::READ, 0)?;
-        let attributes = file.attributes(caller)?;
+impl OpenFile {
+    /// The contents of a file, from where it was read to, if they are at most this long; else `EFBIG`.
+    pub fn contents(&self, caller: &Caller, most: u64) -> Result<Vec<u8>> {
+        let attributes = self.attributes(caller)?;
         if attributes.kind == Kind::Directory {
             return Err(Errno::ISDIR.into());
         }
@@ -65,19 +64,44 @@ impl FileSystem {
             return Err(too_big);
         }
         let mut contents = Vec::new();
+        // What it is said to have and its end, at once if that is little.
+        let mut piece =
+            usize::try_from(attributes.size).map_or(READ_BYTES, |size| (size + 1).min(READ_BYTES));
         loop {
             let from = contents.len();
-            contents.resize(from + READ_BYTES, 0);
-            let count = file.read(contents.get_mut(from..).unwrap_or_default())?;
+            contents.resize(from + piece, 0);
+            let count = self.read(contents.get_mut(from..).unwrap_or_default())?;
             contents.truncate(from + count);
             if contents.len() as u64 > most {
                 // It grew meanwhile.
                 return Err(too_big);
             }
-            if count == 0 {
+            let is_whole = count < piece && contents.len() as u64 == attributes.size;
+            if count == 0 || is_whole {
                 return Ok(contents);
             }
+            piece = READ_BYTES;
         }
+    }
+
+    /// The names in a directory, but for `.` and `..`.
+    pub fn names(&self) -> Result<Vec<ListedName>> {
+        let mut names = Vec::new();
+        self.list(|listed| {
+            if !matches!(listed.name, b"." | b"..") {
+                let (name, kind, number) = (listed.name.to_vec(), listed.kind, listed.number);
+                names.push(ListedName { name, kind, number });
+            }
+            true
+        })?;
+        Ok(names)
+    }
+}
+
+impl FileSystem {
+    /// The contents of a file, if they are at most this long; else `EFBIG`.
+    pub fn read_file(&self, caller: &Caller, path: &[u8], most: u64) -> Result<Vec<u8>> {
+        self.open(caller, At::Root, path, OpenFlags::READ, 0)?.contents(caller, most)
     }
 
     /// Makes a file that holds this, in place of what it held. Its directory must be there.
@@ -95,16 +119,7 @@ impl FileSystem {
     /// The names in a directory, but for `.` and `..`.
     pub fn list(&self, caller: &Caller, path: &[u8]) -> Result<Vec<ListedName>> {
         let flags = OpenFlags { directory: true, ..OpenFlags::READ };
-        let directory = self.open(caller, At::Root, path, flags, 0)?;
-        let mut names = Vec::new();
-        directory.list(|listed| {
-            if !matches!(listed.name, b"." | b"..") {
-                let (name, kind, number) = (listed.name.to_vec(), listed.kind, listed.number);
-                names.push(ListedName { name, kind, number });
-            }
-            true
-        })?;
-        Ok(names)
+        self.open(caller, At::Root, path, flags, 0)?.names()
     }
 
     /// Makes a directory, and those above it that are missing.

@@ -1,8 +1,9 @@
 //! The kernel calls of the host engine: by descriptor, or by one name beneath one. What a descriptor for reference alone
 //! (`O_PATH`) cannot do goes through `/proc/self/fd`, where that descriptor is a name for the very same file.
 
+use std::collections::BTreeSet;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
-use std::sync::OnceLock;
+use std::sync::{OnceLock, RwLock};
 
 use rustix::fs::{
     AtFlags, CWD, FileType, Gid, Mode, OFlags, ResolveFlags, SeekFrom, Stat, StatxFlags, Timespec,
@@ -13,6 +14,7 @@ use rustix::io::Errno;
 use crate::attributes::{ALL_MODE_BITS, Attributes, Kind, NewTime, Timestamp};
 use crate::engine::SetXattr;
 use crate::error::Result;
+use crate::table::{read, write};
 
 /// Opens a name beneath a directory, never through a link and never out of it. `.` is the directory itself.
 pub(super) fn open_beneath(at: BorrowedFd<'_>, name: &[u8], flags: OFlags) -> Result<OwnedFd> {
@@ -48,33 +50,46 @@ impl Reach {
                 // A cage has no `openat2`. One name that is no `..` leads nowhere but into its directory, and a link
                 // is opened itself.
                 let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-                let opened = rustix::fs::openat(at, name, flags, Mode::empty())?;
-                refuse_proc(&opened)?;
-                Ok(opened)
+                Ok(rustix::fs::openat(at, name, flags, Mode::empty())?)
             }
         }
     }
 
-    /// What tells one file from another. A file that is shown twice, once read-only, is two where mounts are seen.
+    /// What tells one file from another, and keeps what is in a `/proc` from being held. A file that is shown twice, once
+    /// read-only, is two where mounts are seen.
     pub(super) fn identity(self, held: &OwnedFd, found: &Stat) -> Result<(u64, u64)> {
         let mount = match self {
             Self::Beneath => 0,
-            Self::Mounts => {
-                let flags = AtFlags::EMPTY_PATH | AtFlags::SYMLINK_NOFOLLOW;
-                rustix::fs::statx(held, "", flags, StatxFlags::MNT_ID)?.stx_mnt_id
-            }
+            Self::Mounts => mount_of(held)?,
         };
         Ok((found.st_dev | (mount << 32), found.st_ino))
     }
 }
 
-/// In `/proc` the memory and the descriptors of this very process are files.
-fn refuse_proc(opened: &OwnedFd) -> Result<()> {
-    let system = rustix::fs::fstatfs(opened)?.f_type;
+/// The mount that a file is in. In `/proc` the memory and the descriptors of this very process are files.
+fn mount_of(held: &OwnedFd) -> Result<u64> {
+    // Mounts that are no `/proc`, by numbers that no other mount will have. The kernel gives such since 6.8.
+    static OTHERS: RwLock<BTreeSet<u64>> = RwLock::new(BTreeSet::new());
+    let flags = AtFlags::EMPTY_PATH | AtFlags::SYMLINK_NOFOLLOW;
+    let asked = StatxFlags::MNT_ID | UNIQUE_MOUNT;
+    let found = rustix::fs::statx(held, "", flags, asked)?;
+    let mount = found.stx_mnt_id;
+    let is_unique = found.stx_mask & UNIQUE_MOUNT.bits() != 0;
+    if is_unique && read(&OTHERS).contains(&mount) {
+        return Ok(mount);
+    }
+    let system = rustix::fs::fstatfs(held)?.f_type;
     if u64::try_from(system).is_ok_and(|system| system == PROC) {
         return Err(Errno::ACCESS.into());
     }
-    Ok(())
+    if is_unique {
+        let mut others = write(&OTHERS);
+        if others.len() >= MOST_MOUNTS {
+            others.clear();
+        }
+        others.insert(mount);
+    }
+    Ok(mount)
 }
 
 /// Opens a file that is held, for more than reference.
@@ -224,6 +239,9 @@ const BENEATH: ResolveFlags = ResolveFlags::BENEATH
 
 /// `PROC_SUPER_MAGIC`
 const PROC: u64 = 0x9fa0;
+/// `STATX_MNT_ID_UNIQUE`
+const UNIQUE_MOUNT: StatxFlags = StatxFlags::from_bits_retain(0x4000);
+const MOST_MOUNTS: usize = 1024;
 
 /// What of the first number of an identity is a device: the kernel has 32 bits of that, and as many of a mount.
 pub(super) const DEVICE: u64 = u32::MAX as u64;

@@ -302,8 +302,17 @@
     return [source(name), { url, filename: name, dirname: path.dirname(name), resolve: (other) => { const found = internal.hooks.resolve(name, other); return found.startsWith('/') ? internal.pathToFileURL(found).href : found; } }];
   };
 
-  internal.hooks.main = (program) => {
+  internal.hooks.main = (program, text, isCopy) => {
+    internal.hooks.start();
+    if (isCopy) internal.hooks.startAnew();
     const words = native.arguments();
+    if (typeof text === 'string') {
+      const name = path.resolve('[script]'), module = new Module(name, null);
+      process.argv = [process.execPath, ...words.slice(1)];
+      module.id = '[script]'; process.mainModule = module; module.paths = places(process.cwd());
+      module._compile(text, name); module.loaded = true;
+      return;
+    }
     const given = path.resolve(program);
     const file = fs.realpathSync(isFile(given) ? given : withEndings(given) || (isDirectory(given) && ofDirectory(given)) || given);
     process.argv = [process.execPath, file, ...words.slice(1)];

@@ -4,15 +4,12 @@
   const { EventEmitter, Buffer, nextTick } = internal;
   const { checked, coded, badArgument, ofSystem } = internal.errors;
   const { Readable, Writable } = internal.stream;
-  const began = internal.now();
-  const [uid, gid, pid, umask] = native.user();
+  let began, uid, gid, pid, umask;
 
   const process = Object.create(EventEmitter.prototype);
   EventEmitter.call(process);
   Object.defineProperty(process, Symbol.toStringTag, { value: 'process', configurable: true });
-  const environment = native.environment();
   const values = {};
-  for (let at = 0; at < environment.length; at += 2) values[environment[at]] = environment[at + 1];
   const env = new Proxy(values, {
     set(target, key, value) { target[key] = String(value); return true; },
     defineProperty(target, key, own) { return Reflect.defineProperty(target, key, 'value' in own ? { ...own, value: String(own.value) } : own); },
@@ -78,7 +75,7 @@
   hrtime.bigint = () => { const [seconds, nanoseconds] = native.monotonic(); return BigInt(seconds) * 1000000000n + BigInt(nanoseconds); };
 
   const exact = {
-    title: 'stockade-guest', version: 'v20.0.0', pid, ppid: 0, platform: 'linux', arch: native.processor() === 'aarch64' ? 'arm64' : 'x64', execPath: '/usr/bin/node', execArgv: [], exitCode: undefined, debugPort: 0,
+    title: 'stockade-guest', version: 'v20.0.0', pid: 0, ppid: 0, platform: 'linux', arch: native.processor() === 'aarch64' ? 'arm64' : 'x64', execPath: '/usr/bin/node', execArgv: [], exitCode: undefined, debugPort: 0,
     versions: { node: '20.0.0', quickjs: '1' }, release: { name: 'node' }, features: {}, config: { variables: {} }, env, argv: [], argv0: 'node', allowedNodeEnvironmentFlags: new Set(), report: {},
     nextTick, hrtime, exit: leave, reallyExit: leave,
     abort() { leave(134); },
@@ -141,9 +138,28 @@
     uptime: () => internal.now() / 1000, loadavg: () => [0, 0, 0], totalmem: () => 0, freemem: () => 0, cpus: () => [], availableParallelism: () => 1, networkInterfaces: () => ({}),
     userInfo: () => ({ uid, gid, username: values.USER || String(uid), homedir: values.HOME || '/', shell: values.SHELL || null }), getPriority: () => 0,
   });
-  const performance = { now: () => internal.now() - began, timeOrigin: native.now() - (internal.now() - began), mark() {}, measure() {}, toJSON: () => ({}) };
+  const performance = { now: () => internal.now() - began, timeOrigin: 0, mark() {}, measure() {}, toJSON: () => ({}) };
   internal.builtins.set('perf_hooks', { performance, PerformanceObserver: class { observe() {} disconnect() {} } });
   internal.globals.performance = performance;
+  // What is a program's own, and known only when there is one.
+  internal.hooks.start = () => {
+    began = internal.now();
+    performance.timeOrigin = native.now();
+    [uid, gid, pid, umask] = native.user();
+    process.pid = pid;
+    const environment = native.environment();
+    for (let at = 0; at < environment.length; at += 2) values[environment[at]] = environment[at + 1];
+  };
+  // `Math.random` of a copy of an engine, which would give what those of the other copies give: xorshift, from a seed of its own.
+  internal.hooks.startAnew = () => {
+    const state = new Uint32Array(native.random(16));
+    const next = () => {
+      const first = state[0] ^ (state[0] << 11), last = state[3];
+      state[0] = state[1]; state[1] = state[2]; state[2] = last;
+      return (state[3] = last ^ (last >>> 19) ^ first ^ (first >>> 8));
+    };
+    Object.defineProperty(Math, 'random', { value: () => ((next() >>> 5) * 67108864 + (next() >>> 6)) / 9007199254740992, writable: true, configurable: true });
+  };
   class AsyncLocalStorage { run(store, callback, ...rest) { const before = this._store; this._store = store; try { return callback(...rest); } finally { this._store = before; } } getStore() { return this._store; } exit(callback, ...rest) { return this.run(undefined, callback, ...rest); } enterWith(store) { this._store = store; } disable() { this._store = undefined; } }
   class AsyncResource { constructor(type) { this.type = type; } runInAsyncScope(callback, self, ...rest) { return Reflect.apply(callback, self, rest); } emitDestroy() { return this; } static bind(callback) { return callback; } }
   internal.builtins.set('async_hooks', { AsyncLocalStorage, AsyncResource, createHook: () => ({ enable() { return this; }, disable() { return this; } }), executionAsyncId: () => 0 });
