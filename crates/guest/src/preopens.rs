@@ -24,6 +24,13 @@ pub(crate) fn preopens(world: &World) -> Vec<Preopen> {
     all
 }
 
+/// Forgets those that have gone since they were found.
+pub(crate) fn drop_missing(world: &mut World) {
+    let mut all = std::mem::take(&mut world.preopens);
+    all.retain(|preopen| preopen.path == b"/" || is_directory(world, &preopen.path));
+    world.preopens = all;
+}
+
 /// Where something is mounted (proc_pid_mountinfo(5)), but for paths with blanks.
 fn mount_points(mounts: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     let lines = mounts.split(|byte| *byte == b'\n');
@@ -47,16 +54,4 @@ const OF_SYSTEM: &[&[u8]] = &[b"/dev/", b"/etc/", b"/proc/", b"/sys/", b"/usr/"]
 const MOST: usize = 64;
 
 #[cfg(test)]
-mod tests {
-    use super::{is_meant, mount_points};
-
-    /// A22
-    #[test]
-    fn what_is_mounted_below_a_directory_is_named() {
-        let mounts = b"1 0 0:1 / / rw - tmpfs t rw\n2 1 0:2 / /mnt/data rw shared:1 - fuse f rw\n\
-                       3 1 0:3 / /tmp rw - tmpfs t rw\n4 1 0:4 / /dev/pts rw - devpts d rw\n\
-                       5 1 0:5 / /mnt/a\\040b rw - tmpfs t rw\nhalf a line\n";
-        let meant: Vec<_> = mount_points(mounts).filter(|point| is_meant(point)).collect();
-        assert_eq!(meant, [b"/mnt/data".to_vec()]);
-    }
-}
+mod tests;

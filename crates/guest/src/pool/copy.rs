@@ -71,7 +71,7 @@ impl Template {
         code: OwnedFd,
         channel: &UnixStream,
     ) -> Result<End, Refused> {
-        let world = self.world_of(&request, limits)?;
+        let mut world = self.world_of(&request, limits)?;
         if let Some(script) = &request.script {
             return Ok(self.engine.run(&Program::Text(script), world));
         }
@@ -79,6 +79,7 @@ impl Template {
         let source = crate::read(&world, &file)?;
         match GuestKind::of(&source) {
             GuestKind::Module | GuestKind::Component => {
+                crate::preopens::drop_missing(&mut world);
                 let module = self.compiled(&source, code, channel)?;
                 let end = self.wasm.run(&module, world);
                 end.map_err(|error| refused(CANNOT_RUN, error.to_string()))

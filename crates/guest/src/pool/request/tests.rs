@@ -1,3 +1,4 @@
+//! Lines that a pool is asked by.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use super::{Id, Line};
