@@ -119,7 +119,8 @@ fn a_drive_holds_to_the_tables_as_far_as_it_can() {
         },
     };
     let http = Http::new(3, Duration::from_secs(15)).unwrap();
-    let settings = remote::Settings { writable: true, ..Default::default() };
+    let owners = remote::Owners::AsNoted;
+    let settings = remote::Settings { writable: true, owners, ..Default::default() };
     let drive = Drive::new(place, http).unwrap();
     let remote = Arc::new(Remote::new(Box::new(drive), settings, Limits::default()));
     served(remote, Sharing::Shared, |root| {
