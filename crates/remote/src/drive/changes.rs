@@ -2,6 +2,7 @@
 //! loses nothing: a file has too many names noted rather than too few.
 
 use serde_json::{Map, Value, json};
+use vfs::Timestamp;
 
 use super::names::{DriveEntry, entry, quoted};
 use super::properties::{NAME_OF, name_of, properties};
@@ -32,24 +33,39 @@ impl Drive {
     ) -> Result<Meta, Failure> {
         let action = format!("write `{path}`");
         let there = match how.known {
-            Some(known) => self.file(&action, &known.id).map(|found| found.meta),
+            // Never another file that has its name by now, and none that was thrown away.
+            Some(known) => {
+                let found = self.file(&action, &known.id)?;
+                let missing = Failure { action: action.clone(), why: Why::Missing };
+                return match found.is_trashed {
+                    true => Err(missing),
+                    false => self.update(&action, &found.meta, bytes, how),
+                };
+            }
             None => self.stat_file(path),
         };
         match (there, how.mode) {
             (Ok(_), Mode::Create) => Err(Failure { action, why: Why::Exists }),
-            (Ok(meta), Mode::Replace) => {
-                let about = about(&action, how.notes, meta.notes.as_ref())?;
-                let id = escaped(&meta.id, false);
-                let to =
-                    format!("/upload/drive/v3/files/{id}?uploadType=multipart&fields={FIELDS}");
-                self.send_parts(&action, ("PATCH", &to), about, bytes)
-            }
+            (Ok(meta), Mode::Replace) => self.update(&action, &meta, bytes, how),
             (Err(Failure { why: Why::Missing, .. }), _) => {
                 let about = about(&action, how.notes, None)?;
                 self.create(path, about, bytes)
             }
             (Err(failure), _) => Err(failure),
         }
+    }
+
+    fn update(
+        &self,
+        action: &str,
+        meta: &Meta,
+        bytes: &[u8],
+        how: Write<'_>,
+    ) -> Result<Meta, Failure> {
+        let about = about(action, how.notes, meta.notes.as_ref())?;
+        let id = escaped(&meta.id, false);
+        let to = format!("/upload/drive/v3/files/{id}?uploadType=multipart&fields={FIELDS}");
+        self.send_parts(action, ("PATCH", &to), about, bytes)
     }
 
     fn stat_file(&self, path: &str) -> Result<Meta, Failure> {
@@ -222,14 +238,15 @@ impl Drive {
         let (old, new) = (self.folder(old)?, self.folder(new)?);
         self.forget(from);
         // The time of the contents stays only if it is said again.
-        let mut about = Map::from_iter([("name".to_owned(), name.into())]);
-        if let Some(time) = moved.meta.notes.as_ref().and_then(|notes| notes.modified) {
-            about.insert("modifiedTime".into(), time::milliseconds(time).into());
-        }
+        let notes = moved.meta.notes.clone().filter(|_| moved.name_of.is_none());
+        let notes = notes.map(|notes| Notes { changed: Some(Timestamp::now()), ..notes });
+        let action = format!("rename `{from}`");
+        let mut about = about(&action, notes.as_ref(), moved.meta.notes.as_ref())?;
+        about.insert("name".into(), name.into());
         let body = Value::Object(about).to_string();
         let id = escaped(&moved.meta.id, false);
         let path = format!("/drive/v3/files/{id}?fields={FIELDS}{}", moving(&old, &new));
-        self.ask(&format!("rename `{from}`"), &What::json("PATCH", &path, &body))?;
+        self.ask(&action, &What::json("PATCH", &path, &body))?;
         replaced.map_or(Ok(None), |entry| self.drop_name(to, &entry))
     }
 
@@ -239,7 +256,7 @@ impl Drive {
         let file = self.file(&action, &meta.id)?.meta;
         let mut notes = file.notes.clone().unwrap_or_default();
         notes.further_names += 1;
-        notes.changed = Some(vfs::Timestamp::now());
+        notes.changed = Some(Timestamp::now());
         if notes.further_names >= MOST_NAMES {
             return Err(failed(Why::TooManyNames));
         }
@@ -282,7 +299,7 @@ fn about(
 fn fewer_names(meta: &Meta) -> Notes {
     let notes = meta.notes.clone().unwrap_or_default();
     let further_names = notes.further_names.saturating_sub(1);
-    Notes { further_names, changed: Some(vfs::Timestamp::now()), ..notes }
+    Notes { further_names, changed: Some(Timestamp::now()), ..notes }
 }
 
 fn moving(from: &str, to: &str) -> String {

@@ -120,13 +120,17 @@ impl Drive {
 
     /// Whether a file is in the folder that is the root, however deep. Somebody may have forged what led to it.
     pub(super) fn is_inside(&self, action: &str, file: &DriveEntry) -> Result<bool, Failure> {
-        let mut way = Vec::new();
+        let (mut way, mut root) = (Vec::new(), None);
         let (mut above, mut is_trashed) = (file.parent.clone(), file.is_trashed);
         while let Some(folder) = above.take().filter(|_| !is_trashed && way.len() < DEEPEST) {
             let known = lock(&self.inside).get(&folder).copied();
             let is_root =
                 folder == self.place.folder || known.is_some_and(|it| it > Instant::now());
-            if is_root || self.top()?.id == folder {
+            // `root` is a word for a folder that has an id of its own.
+            if root.is_none() && !is_root {
+                root = Some(self.top()?.id);
+            }
+            if is_root || root.as_ref() == Some(&folder) {
                 way.push(folder);
                 let mut inside = lock(&self.inside);
                 if inside.len() >= MOST_FOLDERS {

@@ -1,4 +1,5 @@
-//! Changes of names: making, linking, removing, renaming. Each is there when it returns, but for the times of directories.
+//! Changes of names: making, linking, removing, renaming. Each is there when it returns; the times of the directories in
+//! which names have changed are known here, and go there with the next change or sync of each.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -99,7 +100,7 @@ impl Remote {
             self.keep_for_who_has_it_open(&node)?;
         }
         let left = self.told(self.backend.remove(&path, &node.meta()))?;
-        self.unknow(&path, left);
+        self.unknow(&path, left.into());
         self.names_changed(parent, -i32::from(is_directory));
         Ok(())
     }
@@ -135,7 +136,7 @@ impl Remote {
         let replaces_directory = self.check_replaced(rename, is_directory, &new)?;
         self.push(&node)?;
         let left = self.told(self.backend.rename(&old, &node.meta(), &new))?;
-        self.unknow(&new, left);
+        self.unknow(&new, left.into());
         self.moved(&old, &new);
         self.has_moved(&node, &from, &to, &new);
         let moved = i32::from(is_directory);
@@ -152,7 +153,7 @@ impl Remote {
     /// What is known of something that has another name.
     fn has_moved(&self, node: &Node, from: &Node, to: &Node, path: &str) {
         if self.backend.keeps_notes() {
-            node.note(|_, _| {});
+            node.changed_now();
         } else if node.kind != Kind::Directory
             && let Ok(meta) = self.backend.stat(path)
         {

@@ -22,6 +22,22 @@ pub(super) struct Known {
     ids: HashMap<String, u64>,
 }
 
+/// What is left of something that has lost a name.
+pub(super) enum Left {
+    /// Nothing that has a name.
+    Nothing,
+    /// It has others.
+    Named(Box<Meta>),
+    /// Somebody else took the name: whether there are others, its notes say.
+    Unknown,
+}
+
+impl From<Option<Meta>> for Left {
+    fn from(left: Option<Meta>) -> Self {
+        left.map_or(Self::Nothing, |meta| Self::Named(Box::new(meta)))
+    }
+}
+
 impl Remote {
     /// What a name leads to, held.
     pub(super) fn find(&self, parent: &Node, name: Name<'_>) -> Result<Arc<Node>> {
@@ -38,7 +54,7 @@ impl Remote {
             Ok(meta) => Ok(self.known(path, parent.number, meta)),
             Err(failure) => {
                 if failure.why == Why::Missing {
-                    self.unknow(&path, None);
+                    self.unknow(&path, Left::Unknown);
                 }
                 self.told(Err(failure))
             }
@@ -105,14 +121,17 @@ impl Remote {
         lock(&self.known).paths.get(path) == Some(&node.number) && !node.is_gone()
     }
 
-    /// What has this path lost it; it has other names if something is left of it.
-    pub(super) fn unknow(&self, path: &str, left: Option<Meta>) {
+    /// What has this path lost it.
+    pub(super) fn unknow(&self, path: &str, left: Left) {
         let lost = lock(&self.known).paths.remove(path);
         let Some(node) = lost.and_then(|number| self.nodes.get(number)) else { return };
         node.drop_path(path);
+        let has_others =
+            read(&node.state).meta.notes.as_ref().is_some_and(|it| it.further_names > 0);
         match left {
-            Some(meta) => node.refresh(meta, Instant::now() + self.settings.believed),
-            None => {
+            Left::Named(meta) => node.refresh(*meta, Instant::now() + self.settings.believed),
+            Left::Unknown if has_others => {}
+            Left::Nothing | Left::Unknown => {
                 node.is_gone.store(true, Ordering::SeqCst);
                 let mut state = write(&node.state);
                 if let Some(notes) = &mut state.meta.notes {
@@ -160,8 +179,6 @@ impl Remote {
             }
             self.nodes.take(number);
             drop(known);
-            // Times of a directory, at most: a failure is noted.
-            let _noted = self.save_unsaved(&node);
             (number, count) = (node.parent(), 1);
         }
     }

@@ -126,10 +126,19 @@ impl Node {
         state.is_unsaved = true;
     }
 
-    /// Takes over what the other side says now; what is noted here alone is newer.
+    /// Something of it has changed now, which the other side knows.
+    pub(super) fn changed_now(&self) {
+        let mut state = write(&self.state);
+        let notes = Notes { changed: Some(Timestamp::now()), ..noted(&state.meta) };
+        state.meta.notes = Some(notes);
+    }
+
+    /// Takes over what the other side says now; what is noted here alone is newer, unless it is of other contents.
     pub(super) fn refresh(&self, meta: Meta, until: Instant) {
         let mut state = write(&self.state);
         let mut meta = meta;
+        let is_other = self.kind != Kind::Directory && meta.version != state.meta.version;
+        state.is_unsaved &= !is_other;
         if state.is_unsaved {
             let further_names = meta.notes.as_ref().map_or(0, |notes| notes.further_names);
             let notes = state.meta.notes.take().unwrap_or_default();

@@ -1,5 +1,5 @@
 //! What is noted of a node, where the other side keeps notes: modes, owners, times, extended attributes. Each change is
-//! there when it returns; times that change by themselves go with the next that does.
+//! there when it returns; times that change by themselves go with the next that does. Nothing is pretended where none are kept.
 
 use std::time::Instant;
 

@@ -14,6 +14,7 @@ use vfs::{
 
 use crate::behaviour::{self, SECRET};
 use crate::drive_server;
+use crate::faults::Fault;
 use crate::server::{self, Request};
 
 /// A look at a folder of the drive that remembers nothing of earlier ones.
@@ -246,4 +247,42 @@ fn what_is_forged_is_nothing() {
     // The same entry leads to a file of the whole drive, where that is what is mounted.
     let all = opened(&endpoint, "root", Owners::OfMount);
     assert_eq!(all.read_file(&root, b"/inside/escape", 100).unwrap(), b"secret");
+}
+
+/// What is done and whose answer is lost is done once, and nothing is missing afterwards.
+#[test]
+fn a_lost_answer_loses_nothing() {
+    let (endpoint, faults) = drive_server::start();
+    let root = Caller::root();
+    let files = opened(&endpoint, "root", Owners::AsNoted);
+    let lose = |method| faults.set(Fault::LostAnswer, method, 1);
+    files.write_file(&root, b"/one", b"contents").unwrap();
+    lose("PATCH");
+    files.set_mode(&root, At::Root, b"/one", 0o640).unwrap();
+    lose("POST");
+    files.make(&root, At::Root, b"/pipe", New::Fifo, 0o600).unwrap();
+    let existing = || Existing::Path(b"/one", Follow::No);
+    lose("POST");
+    files.link(&root, existing(), At::Root, b"/two").unwrap();
+    lose("PATCH");
+    files.link(&root, existing(), At::Root, b"/three").unwrap();
+    assert_eq!(stat(&files, "/three").links, 3);
+    lose("DELETE");
+    files.remove(&root, At::Root, b"/one", Removal::File).unwrap();
+    lose("PATCH");
+    files.remove(&root, At::Root, b"/two", Removal::File).unwrap();
+    faults.clear();
+    let files = opened(&endpoint, "root", Owners::AsNoted);
+    let mut names: Vec<_> =
+        files.list(&root, b"/").unwrap().into_iter().map(|it| it.name).collect();
+    names.sort();
+    assert_eq!(names, [&b"pipe"[..], b"three"]);
+    assert_eq!(files.read_file(&root, b"/three", 100).unwrap(), b"contents");
+    assert_eq!((stat(&files, "/three").mode, stat(&files, "/three").links), (0o640, 1));
+    // A link that cannot be made leaves the file as it was.
+    faults.set(Fault::Status(503), "POST", u32::MAX);
+    let existing = Existing::Path(b"/three", Follow::No);
+    assert_eq!(errno(files.link(&root, existing, At::Root, b"/four")), Errno::IO);
+    faults.clear();
+    assert_eq!(stat(&opened(&endpoint, "root", Owners::AsNoted), "/three").links, 1);
 }
