@@ -237,6 +237,7 @@ impl Drive {
         let ((old, _), (new, name)) = (split(from), split(to));
         let (old, new) = (self.folder(old)?, self.folder(new)?);
         self.forget(from);
+        self.forget(to);
         // The time of the contents stays only if it is said again.
         let notes = moved.meta.notes.clone().filter(|_| moved.name_of.is_none());
         let notes = notes.map(|notes| Notes { changed: Some(Timestamp::now()), ..notes });

@@ -88,14 +88,7 @@ impl Remote {
         }
         let is_directory = node.kind == Kind::Directory;
         if is_directory {
-            match self.backend.list(&path, 0) {
-                Ok(names) if names.is_empty() => {}
-                Ok(_) => return Err(Errno::NOTEMPTY.into()),
-                Err(failure) if failure.why == Why::TooLarge => {
-                    return Err(Errno::NOTEMPTY.into());
-                }
-                Err(failure) => return self.told(Err(failure)),
-            }
+            self.check_empty(&path)?;
         } else {
             self.keep_for_who_has_it_open(&node)?;
         }
@@ -103,6 +96,15 @@ impl Remote {
         self.unknow(&path, left.into());
         self.names_changed(parent, -i32::from(is_directory));
         Ok(())
+    }
+
+    fn check_empty(&self, path: &str) -> Result<()> {
+        match self.backend.list(path, 0) {
+            Ok(names) if names.is_empty() => Ok(()),
+            Ok(_) => Err(Errno::NOTEMPTY.into()),
+            Err(failure) if failure.why == Why::TooLarge => Err(Errno::NOTEMPTY.into()),
+            Err(failure) => self.told(Err(failure)),
+        }
     }
 
     pub(super) fn perform(&self, rename: &Rename<'_>) -> Result<()> {
@@ -181,10 +183,7 @@ impl Remote {
         match (is_directory, replaced.kind == Kind::Directory) {
             (true, false) => Err(Errno::NOTDIR.into()),
             (false, true) => Err(Errno::ISDIR.into()),
-            (true, true) if !self.told(self.backend.list(new, 1))?.is_empty() => {
-                Err(Errno::NOTEMPTY.into())
-            }
-            (true, true) => Ok(true),
+            (true, true) => self.check_empty(new).map(|()| true),
             (false, false) => self.keep_for_who_has_it_open(&replaced).map(|()| false),
         }
     }

@@ -41,7 +41,8 @@ impl From<Option<Meta>> for Left {
 impl Remote {
     /// What a name leads to, held.
     pub(super) fn find(&self, parent: &Node, name: Name<'_>) -> Result<Arc<Node>> {
-        let path = path_of(parent, name)?;
+        // Nothing has a name that the other side cannot have.
+        let path = path_of(parent, name).map_err(|_| Errno::NOENT)?;
         if let Some(node) = self.held_at(&path) {
             let is_fresh = read(&node.state).until > Instant::now();
             // What is written here and is not there yet is newer than what is there.

@@ -181,6 +181,27 @@ fn a_file_stays_until_its_last_name() {
     assert_eq!((names(b"/"), names(b"/d")), (2, 0));
 }
 
+/// A directory that takes the place of an empty one is what its path leads to at once.
+#[test]
+fn a_directory_takes_the_place_of_another() {
+    let (endpoint, _) = drive_server::start();
+    let root = Caller::root();
+    let files = opened(&endpoint, "root", Owners::AsNoted);
+    for path in [&b"/a"[..], b"/b"] {
+        files.make(&root, At::Root, path, New::Directory, 0o755).unwrap();
+        files.write_file(&root, &[path, b"/f"].concat(), path).unwrap();
+    }
+    files.write_file(&root, b"/b/g", b"one more").unwrap();
+    let rename = || files.rename(&root, (At::Root, b"/a"), (At::Root, b"/b"), Replace::Yes);
+    assert_eq!(errno(rename()), Errno::NOTEMPTY);
+    files.remove(&root, At::Root, b"/b/f", Removal::File).unwrap();
+    assert_eq!(errno(rename()), Errno::NOTEMPTY);
+    files.remove(&root, At::Root, b"/b/g", Removal::File).unwrap();
+    rename().unwrap();
+    assert_eq!(files.list(&root, b"/b").unwrap().len(), 1);
+    assert_eq!(files.read_file(&root, b"/b/f", 100).unwrap(), b"/a");
+}
+
 /// What somebody wrote who knows of no notes holds, and not what was noted of the file before.
 #[test]
 fn contents_of_others_have_their_own_length_and_time() {
