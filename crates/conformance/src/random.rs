@@ -17,6 +17,7 @@ fn call(random: &mut Random) -> Call {
         0 => 0,
         1 => random.below(1 << 20) as u64,
         2 => 4096 * random.below(20) as u64,
+        3 if random.is_far_away => (1 << 20) + random.below(100) as u64,
         3 => (1 << 40) + random.below(100) as u64,
         _ => random.below(20_000) as u64,
     };
@@ -69,7 +70,11 @@ fn call(random: &mut Random) -> Call {
         40..=41 => Call::RemoveDirectory(path(random)),
         42..=47 => {
             let how = [Replace::Yes, Replace::Yes, Replace::Yes, Replace::No, Replace::Exchange];
-            Call::Rename(path(random), path(random), how[random.below(5)])
+            let how = match how[random.below(5)] {
+                Replace::Exchange if random.is_far_away => Replace::Yes,
+                how => how,
+            };
+            Call::Rename(path(random), path(random), how)
         }
         48..=50 => Call::Link(path(random), path(random)),
         51..=53 => {
@@ -122,6 +127,7 @@ fn path(random: &mut Random) -> Vec<u8> {
             0 => path.push(b'.'),
             1..=3 => path.extend(b".."),
             4 => path.extend(vec![b'l'; 254 + random.below(3)]),
+            5 if random.is_far_away => path.extend("ü".bytes()),
             5 => path.extend(b"\xff\xfe"),
             _ => path.push(b"abcdef"[random.below(6)]),
         }
@@ -153,17 +159,25 @@ pub struct Random {
     state: u64,
     /// Whether data and holes are looked for in this sequence.
     seeks: bool,
+    is_far_away: bool,
 }
 
 impl Random {
     pub fn new(seed: u64) -> Self {
-        Self { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1, seeks: seed.is_multiple_of(2) }
+        let state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        Self { state, seeks: seed.is_multiple_of(2), is_far_away: false }
     }
 
     /// Without looking for data and holes, which some serve in part only.
     #[must_use]
     pub fn without_seeks(self) -> Self {
         Self { seeks: false, ..self }
+    }
+
+    /// Without exchanges of names, names that are no text, and data behind holes of any size, which no store far away has.
+    #[must_use]
+    pub fn of_far_away(self) -> Self {
+        Self { is_far_away: true, ..self.without_seeks() }
     }
 
     fn next(&mut self) -> u64 {

@@ -31,6 +31,8 @@ pub enum Task {
     Families,
     /// Random operations in sequences of this length, from this seed on.
     Random { first_seed: u64, sequences: u64, length: u64, holes: Holes },
+    /// The same, but for what no store far away can do.
+    FarAway { first_seed: u64, sequences: u64, length: u64 },
 }
 
 /// The test that does the work, when it is started for that: it must be called `worker` and call nothing else.
@@ -47,6 +49,7 @@ pub fn work_if_asked() {
     if let [first, sequences, length] = numbers[..] {
         for seed in first..first + sequences {
             let random = Random::new(seed);
+            let random = if task.starts_with(FAR_AWAY) { random.of_far_away() } else { random };
             let holes = if task.ends_with(HOLES) { Holes::Told } else { Holes::Untold };
             perform(&world, (seed, random), (length, holes), &mut report);
         }
@@ -114,6 +117,9 @@ pub fn report(root: &Path, task: Task) -> Vec<String> {
             let holes = if holes == Holes::Told { HOLES } else { "" };
             format!("random {first_seed} {sequences} {length} {holes}")
         }
+        Task::FarAway { first_seed, sequences, length } => {
+            format!("{FAR_AWAY} {first_seed} {sequences} {length}")
+        }
     };
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "worker", "--nocapture"]);
@@ -148,6 +154,7 @@ pub fn compare_with_tmpfs(what: &str, root: &Path, task: Task, holes: Holes) {
     assert_eq!(expected.len(), found.len(), "{what}");
 }
 
+const FAR_AWAY: &str = "far-away";
 const HOLES: &str = "holes";
 const ROOT: &str = "STOCKADE_CONFORMANCE_ROOT";
 const REPORT: &str = "STOCKADE_CONFORMANCE_REPORT";

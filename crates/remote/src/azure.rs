@@ -186,6 +186,7 @@ impl Objects for Azure {
                 version: answer.header("etag").ok_or(Why::Answer("no ETag"))?.to_owned(),
                 id: String::new(),
                 sha256: Some(hash),
+                notes: None,
             }),
             409 | 412 if mode == Mode::Create => Err(Why::Exists),
             400 => Err(Why::Name),
@@ -256,6 +257,7 @@ fn file(answer: &Answer) -> Result<Meta, Why> {
         version: answer.header("etag").ok_or(Why::Answer("no ETag"))?.to_owned(),
         id: String::new(),
         sha256: answer.header(HASH).and_then(crate::hash::from_hex),
+        notes: None,
     })
 }
 

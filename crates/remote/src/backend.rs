@@ -5,14 +5,15 @@ use std::fmt::Debug;
 
 use vfs::Timestamp;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Why};
+use crate::notes::Notes;
 
 /// What is known of a file or directory far away.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meta {
     /// What it is.
     pub kind: MetaKind,
-    /// The length of a file.
+    /// How many bytes of a file are there.
     pub size: u64,
     /// When it changed.
     pub modified: Timestamp,
@@ -22,6 +23,16 @@ pub struct Meta {
     pub id: String,
     /// The hash of its contents, if that is known.
     pub sha256: Option<[u8; 32]>,
+    /// What is noted of it, if anything.
+    pub notes: Option<Notes>,
+}
+
+impl Meta {
+    /// The length of a file, with a hole at its end.
+    pub(crate) fn length(&self) -> u64 {
+        let noted = self.notes.as_ref().and_then(|notes| notes.length);
+        noted.unwrap_or_default().max(self.size)
+    }
 }
 
 /// What something far away is.
@@ -40,6 +51,17 @@ pub enum Mode {
     Create,
     /// In place of what is there.
     Replace,
+}
+
+/// What is written beside the contents of a file.
+#[derive(Clone, Copy, Debug)]
+pub struct Write<'a> {
+    /// Whether it may be there.
+    pub mode: Mode,
+    /// The file that is meant, if its name has gone and it has others.
+    pub known: Option<&'a Meta>,
+    /// What is noted of it, where notes are kept.
+    pub notes: Option<&'a Notes>,
 }
 
 /// The other side. Every operation ends within a bounded time.
@@ -61,16 +83,33 @@ pub trait Backend: Send + Sync + Debug {
     fn read(&self, path: &str, meta: &Meta, from: u64, length: u64) -> Result<Vec<u8>, Failure>;
 
     /// Writes a whole file. When it returns the other side has it.
-    fn write(&self, path: &str, bytes: &[u8], mode: Mode) -> Result<Meta, Failure>;
+    fn write(&self, path: &str, bytes: &[u8], how: Write<'_>) -> Result<Meta, Failure>;
 
-    /// Makes a directory.
-    fn make_directory(&self, path: &str) -> Result<Meta, Failure>;
+    /// Makes a directory, with notes where they are kept.
+    fn make_directory(&self, path: &str, notes: Option<&Notes>) -> Result<Meta, Failure>;
 
-    /// Removes a file, or a directory that is empty.
-    fn remove(&self, path: &str, meta: &Meta) -> Result<(), Failure>;
+    /// Removes a name, of a directory that is empty or of a file; which has others if something is returned.
+    fn remove(&self, path: &str, meta: &Meta) -> Result<Option<Meta>, Failure>;
 
-    /// Renames, in place of what has the new name.
-    fn rename(&self, from: &str, meta: &Meta, to: &str) -> Result<(), Failure>;
+    /// Renames, in place of what has the new name; which has others if something is returned.
+    fn rename(&self, from: &str, meta: &Meta, to: &str) -> Result<Option<Meta>, Failure>;
+
+    /// Whether it keeps notes, and further names of files.
+    fn keeps_notes(&self) -> bool {
+        false
+    }
+
+    /// Sets what is noted, all of it or nothing. How many names there are stays as the other side has it.
+    fn set_notes(&self, path: &str, meta: &Meta, notes: &Notes) -> Result<Meta, Failure> {
+        let _ = (meta, notes);
+        Err(Failure { action: format!("note something of `{path}`"), why: Why::Unable })
+    }
+
+    /// Gives a file one more name.
+    fn link(&self, path: &str, meta: &Meta, to: &str) -> Result<Meta, Failure> {
+        let _ = (meta, to);
+        Err(Failure { action: format!("link `{path}`"), why: Why::Unable })
+    }
 }
 
 /// A path below a directory.

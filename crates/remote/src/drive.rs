@@ -1,21 +1,26 @@
 //! Google Drive, below one folder. Files have ids there and names need not be alone: of several with one name the oldest
 //! is meant. What has no bytes of its own, as a document of its own editor, is not shown.
+//!
+//! Notes are private properties of a file. One more name of a file is an empty file with the id of that one in a property;
+//! when a file's own name goes, it takes the place of one of those. Nothing outside of the folder is ever reached so.
 
 use std::collections::HashMap;
 use std::fmt::{Debug, Formatter};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
-use vfs::{Name, Timestamp};
+use serde_json::Value;
 
-use crate::backend::{Backend, Meta, MetaKind, Mode};
+use crate::backend::{Backend, Meta, Mode, Write};
 use crate::credentials::Secret;
 use crate::failure::{Failure, Why};
-use crate::hash::{hex, sha256};
 use crate::http::{Answer, EndpointError, Http, Request, check_endpoint, escaped, refused};
+use crate::notes::Notes;
 use crate::objects::check;
-use crate::time;
+
+mod changes;
+mod names;
+mod properties;
 
 /// Where the files are.
 #[derive(Clone, Debug)]
@@ -55,6 +60,8 @@ pub struct Drive {
     token: Mutex<Option<(String, Instant)>>,
     /// The folders that were found lately.
     folders: Mutex<HashMap<String, (String, Instant)>>,
+    /// The ids of folders that were seen lately to be in the root, or to be it.
+    inside: Mutex<HashMap<String, Instant>>,
 }
 
 impl Debug for Drive {
@@ -71,8 +78,8 @@ impl Drive {
     pub fn new(place: DrivePlace, http: Http) -> Result<Self, EndpointError> {
         let endpoint = check_endpoint(&place.endpoint)?;
         let token_endpoint = check_endpoint(&place.token_endpoint)?;
-        let (token, folders) = (Mutex::default(), Mutex::default());
-        Ok(Self { http, place, endpoint, token_endpoint, token, folders })
+        let (token, folders, inside) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Ok(Self { http, place, endpoint, token_endpoint, token, folders, inside })
     }
 
     /// A token that lasts for a request.
@@ -155,126 +162,6 @@ impl Drive {
             status => Err(refused(status)),
         })
     }
-
-    /// What is in a folder, of one name or of all.
-    fn children(
-        &self,
-        folder: &str,
-        name: Option<&str>,
-        most: usize,
-    ) -> Result<Vec<(String, Meta)>, Failure> {
-        let quoted = |text: &str| text.replace('\\', "\\\\").replace('\'', "\\'");
-        let mut query = format!("'{}' in parents and trashed = false", quoted(folder));
-        if let Some(name) = name {
-            query.push_str(&format!(" and name = '{}'", quoted(name)));
-        }
-        let action = format!("list the folder `{folder}`");
-        let (mut found, mut next) = (Vec::new(), String::new());
-        loop {
-            let mut path = format!(
-                "/drive/v3/files?pageSize=1000&orderBy=createdTime&spaces=drive&q={}&fields={}",
-                escaped(&query, false),
-                escaped(&format!("nextPageToken,files({FIELDS})"), false),
-            );
-            if !next.is_empty() {
-                path.push_str(&format!("&pageToken={}", escaped(&next, false)));
-            }
-            let what = What { most: MOST_LISTING, ..What::new("GET", &path) };
-            let answer = self.ask(&action, &what)?;
-            let files = answer.get("files").and_then(Value::as_array);
-            let invalid = || Failure { action: action.clone(), why: Why::Answer("no files") };
-            for file in files.ok_or_else(invalid)? {
-                if let Some(one) = meta(file) {
-                    found.push(one);
-                }
-            }
-            if found.len() > most {
-                return Err(Failure { action, why: Why::TooLarge });
-            }
-            match text(&answer, "nextPageToken") {
-                Some(token) if token != next => next = token.to_owned(),
-                _ => break,
-            }
-        }
-        // The oldest of a name.
-        let mut names = std::collections::HashSet::new();
-        found.retain(|(name, _)| Name::new(name.as_bytes()).is_ok() && names.insert(name.clone()));
-        Ok(found)
-    }
-
-    /// The id of a folder.
-    fn folder(&self, path: &str) -> Result<String, Failure> {
-        if path.is_empty() {
-            return Ok(self.place.folder.clone());
-        }
-        let known = lock(&self.folders).get(path).cloned();
-        if let Some((id, until)) = known
-            && until > Instant::now()
-        {
-            return Ok(id);
-        }
-        let (above, name) = split(path);
-        let above = self.folder(above)?;
-        let missing = || Failure { action: format!("find `{path}`"), why: Why::Missing };
-        let found = self.children(&above, Some(name), 100)?.into_iter().next();
-        let (_, meta) =
-            found.filter(|(_, it)| it.kind == MetaKind::Directory).ok_or_else(missing)?;
-        let mut folders = lock(&self.folders);
-        if folders.len() >= MOST_FOLDERS {
-            folders.clear();
-        }
-        folders.insert(path.to_owned(), (meta.id.clone(), Instant::now() + BELIEVED));
-        Ok(meta.id)
-    }
-
-    fn forget(&self, path: &str) {
-        let below = format!("{path}/");
-        lock(&self.folders).retain(|known, _| known != path && !known.starts_with(&below));
-    }
-
-    /// Sends contents, and compares what the service says that it has.
-    fn upload(&self, action: &str, what: &What<'_>, bytes: &[u8]) -> Result<Meta, Failure> {
-        let hash = sha256(bytes);
-        let answer = self.ask(action, what)?;
-        let failed = |why| Failure { action: action.to_owned(), why };
-        let (_, meta) = meta(&answer).ok_or_else(|| failed(Why::Answer("no file")))?;
-        let is_same = meta.size == bytes.len() as u64 && meta.sha256.is_none_or(|it| it == hash);
-        if is_same { Ok(Meta { sha256: Some(hash), ..meta }) } else { Err(failed(Why::Checksum)) }
-    }
-
-    fn write_once(&self, path: &str, bytes: &[u8], mode: Mode) -> Result<Meta, Failure> {
-        match (self.stat(path), mode) {
-            (Ok(_), Mode::Create) => {
-                Err(Failure { action: format!("write `{path}`"), why: Why::Exists })
-            }
-            (Ok(meta), Mode::Replace) => {
-                let id = escaped(&meta.id, false);
-                let to = format!("/upload/drive/v3/files/{id}?uploadType=media&fields={FIELDS}");
-                let headers = vec![("content-type", "application/octet-stream".to_owned())];
-                let what = What { headers, body: bytes, is_once: true, ..What::new("PATCH", &to) };
-                self.upload(&format!("write `{path}`"), &what, bytes)
-            }
-            (Err(Failure { why: Why::Missing, .. }), _) => self.create(path, bytes),
-            (Err(failure), _) => Err(failure),
-        }
-    }
-
-    fn create(&self, path: &str, bytes: &[u8]) -> Result<Meta, Failure> {
-        let (above, name) = split(path);
-        let folder = self.folder(above)?;
-        let about = json!({ "name": name, "parents": [folder] }).to_string();
-        // Nothing in the contents can be this line: it has their hash in it.
-        let line = format!("part-{}", hex(&sha256(bytes)));
-        let kind = "Content-Type: application/json; charset=UTF-8\r\n\r\n";
-        let head = format!(
-            "--{line}\r\n{kind}{about}\r\n--{line}\r\nContent-Type: application/octet-stream\r\n\r\n"
-        );
-        let body = [head.as_bytes(), bytes, format!("\r\n--{line}--\r\n").as_bytes()].concat();
-        let to = format!("/upload/drive/v3/files?uploadType=multipart&fields={FIELDS}");
-        let headers = vec![("content-type", format!("multipart/related; boundary={line}"))];
-        let what = What { headers, body: &body, is_once: true, ..What::new("POST", &to) };
-        self.upload(&format!("write `{path}`"), &what, bytes)
-    }
 }
 
 /// A request before it has a token.
@@ -304,6 +191,10 @@ impl Backend for Drive {
         true
     }
 
+    fn keeps_notes(&self) -> bool {
+        true
+    }
+
     fn check(&self) -> Result<(), Failure> {
         let folder = &self.place.folder;
         let action = format!("look at the folder `{folder}`");
@@ -323,24 +214,17 @@ impl Backend for Drive {
     }
 
     fn stat(&self, path: &str) -> Result<Meta, Failure> {
-        let (above, name) = split(path);
         if path.is_empty() {
-            return Ok(Meta {
-                kind: MetaKind::Directory,
-                size: 0,
-                modified: Timestamp::default(),
-                version: String::new(),
-                id: self.place.folder.clone(),
-                sha256: None,
-            });
+            return self.top();
         }
-        let found = self.children(&self.folder(above)?, Some(name), 100)?.into_iter().next();
-        let missing = || Failure { action: format!("look at `{path}`"), why: Why::Missing };
-        found.map(|(_, meta)| meta).ok_or_else(missing)
+        let entry = self.entry(path)?;
+        self.resolved(&format!("look at `{path}`"), entry)
     }
 
     fn list(&self, path: &str, most: usize) -> Result<Vec<(String, Meta)>, Failure> {
-        self.children(&self.folder(path)?, None, most)
+        // Of one more name of a file its own notes say what that is.
+        let found = self.children(&self.folder(path)?, None, most)?;
+        Ok(found.into_iter().map(|entry| (entry.name, entry.meta)).collect())
     }
 
     fn read(&self, path: &str, meta: &Meta, from: u64, length: u64) -> Result<Vec<u8>, Failure> {
@@ -367,91 +251,40 @@ impl Backend for Drive {
         })
     }
 
-    fn write(&self, path: &str, bytes: &[u8], mode: Mode) -> Result<Meta, Failure> {
-        let mut mode = mode;
+    fn write(&self, path: &str, bytes: &[u8], how: Write<'_>) -> Result<Meta, Failure> {
+        let mut how = how;
         self.http.again(|| {
             // An answer that was lost may have been that the file is made: it is looked for first.
-            let written = self.write_once(path, bytes, mode);
-            mode = Mode::Replace;
+            let written = self.write_once(path, bytes, how);
+            how.mode = Mode::Replace;
             written
         })
     }
 
-    fn make_directory(&self, path: &str) -> Result<Meta, Failure> {
-        let (above, name) = split(path);
-        let folder = self.folder(above)?;
-        let body = json!({ "name": name, "parents": [folder], "mimeType": FOLDER }).to_string();
-        let to = format!("/drive/v3/files?fields={FIELDS}");
-        let action = format!("make `{path}`");
-        self.http.again(|| match self.stat(path) {
-            Err(Failure { why: Why::Missing, .. }) => {
-                let what = What { is_once: true, ..What::json("POST", &to, &body) };
-                let answer = self.ask(&action, &what)?;
-                let found = meta(&answer).map(|(_, meta)| meta);
-                let why = Why::Answer("no folder");
-                found.ok_or_else(|| Failure { action: action.clone(), why })
-            }
-            found => found,
-        })
+    fn make_directory(&self, path: &str, notes: Option<&Notes>) -> Result<Meta, Failure> {
+        self.make_folder(path, notes)
     }
 
-    fn remove(&self, path: &str, meta: &Meta) -> Result<(), Failure> {
+    fn remove(&self, path: &str, meta: &Meta) -> Result<Option<Meta>, Failure> {
         self.forget(path);
-        let to = format!("/drive/v3/files/{}", escaped(&meta.id, false));
-        self.send(&format!("remove `{path}`"), &What::new("DELETE", &to), |answer| {
-            match answer.status {
-                200 | 204 | 404 => Ok(()),
-                403 if is_rate_limit(&answer.body) => Err(Why::RateLimited),
-                status => Err(refused(status)),
-            }
-        })
-    }
-
-    fn rename(&self, from: &str, meta: &Meta, to: &str) -> Result<(), Failure> {
-        let replaced = match self.stat(to) {
-            Ok(meta) => Some(meta),
-            Err(Failure { why: Why::Missing, .. }) => None,
-            Err(failure) => return Err(failure),
-        };
-        let ((old, _), (new, name)) = (split(from), split(to));
-        let (old, new) = (self.folder(old)?, self.folder(new)?);
-        self.forget(from);
-        let body = json!({ "name": name }).to_string();
-        let id = escaped(&meta.id, false);
-        let mut path = format!("/drive/v3/files/{id}?fields={FIELDS}");
-        if old != new {
-            let (old, new) = (escaped(&old, false), escaped(&new, false));
-            path.push_str(&format!("&addParents={new}&removeParents={old}"));
+        match self.entry(path) {
+            Ok(entry) => self.drop_name(path, &self.as_known(path, entry, meta)?),
+            Err(Failure { why: Why::Missing, .. }) => Ok(None),
+            Err(failure) => Err(failure),
         }
-        self.ask(&format!("rename `{from}`"), &What::json("PATCH", &path, &body))?;
-        replaced.map_or(Ok(()), |meta| self.remove(to, &meta))
     }
-}
 
-/// A file as the service tells of it; none for what has no bytes.
-fn meta(file: &Value) -> Option<(String, Meta)> {
-    let (id, name) = (text(file, "id")?, text(file, "name")?);
-    let kind = text(file, "mimeType")?;
-    let is_folder = kind == FOLDER;
-    let size = text(file, "size").and_then(|size| size.parse().ok());
-    if !is_folder && size.is_none() {
-        return None;
+    fn rename(&self, from: &str, meta: &Meta, to: &str) -> Result<Option<Meta>, Failure> {
+        self.move_name(from, meta, to)
     }
-    let modified = text(file, "modifiedTime").and_then(time::iso).unwrap_or_default();
-    let hash = text(file, "sha256Checksum").and_then(from_hex);
-    let version = hash.map_or_else(
-        || text(file, "modifiedTime").unwrap_or_default().to_owned(),
-        |hash| hex(&hash),
-    );
-    let meta = Meta {
-        kind: if is_folder { MetaKind::Directory } else { MetaKind::File },
-        size: size.unwrap_or_default(),
-        modified,
-        version,
-        id: id.to_owned(),
-        sha256: hash,
-    };
-    Some((name.to_owned(), meta))
+
+    fn set_notes(&self, path: &str, meta: &Meta, notes: &Notes) -> Result<Meta, Failure> {
+        self.patch(&format!("note something of `{path}`"), meta, notes, None)
+    }
+
+    fn link(&self, path: &str, meta: &Meta, to: &str) -> Result<Meta, Failure> {
+        self.add_name(path, meta, to)
+    }
 }
 
 fn parsed(answer: &Answer) -> Result<Value, Why> {
@@ -472,14 +305,6 @@ fn is_full(body: &[u8]) -> bool {
     String::from_utf8_lossy(body).contains("storageQuotaExceeded")
 }
 
-fn from_hex(text: &str) -> Option<[u8; 32]> {
-    let digits: Option<Vec<u8>> = (0..text.len())
-        .step_by(2)
-        .map(|at| u8::from_str_radix(text.get(at..at + 2)?, 16).ok())
-        .collect();
-    digits?.try_into().ok()
-}
-
 fn split(path: &str) -> (&str, &str) {
     path.rsplit_once('/').unwrap_or(("", path))
 }
@@ -488,7 +313,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-const FIELDS: &str = "id,name,mimeType,size,modifiedTime,sha256Checksum";
+const FIELDS: &str = "id,name,mimeType,size,modifiedTime,sha256Checksum,appProperties";
 const FOLDER: &str = "application/vnd.google-apps.folder";
 const WHOLE_DRIVE: &str = "root";
 const ANY_NAME: &str = "any";

@@ -1,10 +1,11 @@
-//! The engine over a place far away. What it cannot do it refuses: further names, links, pipes and sockets (`EPERM`),
-//! extended attributes and reservations (`EOPNOTSUPP`), modes, owners and times of single files (`EPERM`), exchanges
-//! (`EINVAL`), and in an object store renames of directories (`EXDEV`).
+//! The engine over a place far away. What it cannot do it refuses: exchanges of two names (`EINVAL`), and in an object store
+//! renames of directories (`EXDEV`). Where no notes are kept: further names, links, pipes and sockets, modes, owners and
+//! times of single files (`EPERM`), extended attributes (`EOPNOTSUPP`). Where they are: more of them than there is room for
+//! (`ENOSPC`), and other owners than the mount's unless the settings say so (`EPERM`). Names are text (`EILSEQ`).
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use rustix::io::Errno;
@@ -19,10 +20,14 @@ use crate::cache::Cache;
 use crate::failure::{Failure, Fault, Why};
 use crate::settings::Settings;
 
+mod changes;
 mod contents;
 mod names;
+mod node;
+mod notes;
 
-use contents::Late;
+use names::Known;
+use node::Node;
 
 /// Files far away. A13, A14
 #[derive(Debug)]
@@ -31,8 +36,7 @@ pub struct Remote {
     settings: Settings,
     limits: Limits,
     nodes: Table<Node>,
-    /// Which number a path has that is held.
-    known: Mutex<HashMap<Arc<str>, u64>>,
+    known: Mutex<Known>,
     open: Table<Open>,
     root: Arc<Node>,
     cache: Cache,
@@ -43,22 +47,6 @@ pub struct Remote {
     faults: Mutex<VecDeque<Fault>>,
     /// Files that were written and are not there as they were written, with the reason.
     unwritten: Mutex<Vec<String>>,
-}
-
-/// A file or directory that somebody holds.
-#[derive(Debug)]
-struct Node {
-    number: u64,
-    kind: Kind,
-    path: RwLock<Arc<str>>,
-    parent: u64,
-    meta: RwLock<(Meta, Instant)>,
-    late: Mutex<Option<Late>>,
-    /// How many have it open, and how many of them for writing.
-    opened: AtomicU64,
-    writers: AtomicU64,
-    is_gone: AtomicBool,
-    held: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -73,16 +61,6 @@ struct Open {
 
 type Names = Vec<(String, Kind)>;
 
-impl Node {
-    fn path(&self) -> Arc<str> {
-        Arc::clone(&read(&self.path))
-    }
-
-    fn meta(&self) -> Meta {
-        read(&self.meta).0.clone()
-    }
-}
-
 impl Remote {
     /// Over the other side. Its root is looked at when it is needed.
     pub fn new(backend: Box<dyn Backend>, settings: Settings, limits: Limits) -> Self {
@@ -95,10 +73,12 @@ impl Remote {
             version: String::new(),
             id: String::new(),
             sha256: None,
+            notes: None,
         };
-        let root = Arc::new(new_node(number, "".into(), number, meta, &settings));
+        let root = Arc::new(Node::new(number, "".into(), number, meta, Instant::now()));
         nodes.put(number, Arc::clone(&root));
-        let known = HashMap::from([(Arc::from(""), number)]);
+        let mut known = Known::default();
+        known.paths.insert("".into(), number);
         Self {
             backend,
             nodes,
@@ -167,29 +147,14 @@ impl Remote {
         if self.settings.writable { Ok(()) } else { Err(Errno::ROFS.into()) }
     }
 
-    fn attributes_of(&self, node: &Node) -> Attributes {
-        let meta = node.meta();
-        let is_directory = node.kind == Kind::Directory;
-        let size = match &*lock(&node.late) {
-            Some(late) => late.bytes.len() as u64,
-            None => meta.size,
-        };
-        let Settings { uid, gid, file_mode, directory_mode, .. } = self.settings;
-        Attributes {
-            number: node.number,
-            kind: node.kind,
-            mode: if is_directory { directory_mode } else { file_mode },
-            // Which directories are in one is known only when they are counted: 1 says so.
-            links: u32::from(!node.is_gone.load(Ordering::SeqCst)),
-            uid,
-            gid,
-            device: 0,
-            size: if is_directory { 4096 } else { size },
-            blocks: if is_directory { 0 } else { size.div_ceil(512) },
-            accessed: meta.modified,
-            modified: meta.modified,
-            changed: meta.modified,
+    /// What is noted of the root, where anything can be.
+    fn look_at_root(&self) -> Result<()> {
+        if !self.backend.keeps_notes() || read(&self.root.state).until > Instant::now() {
+            return Ok(());
         }
+        let meta = self.told(self.backend.stat(""))?;
+        self.root.refresh(meta, Instant::now() + self.settings.believed);
+        Ok(())
     }
 
     fn put_open(&self, node: Arc<Node>, how: Use) -> Result<Handle> {
@@ -207,8 +172,8 @@ impl Remote {
 impl Engine for Remote {
     fn abilities(&self) -> Abilities {
         Abilities {
-            xattrs: false,
-            hard_links: false,
+            xattrs: self.backend.keeps_notes(),
+            hard_links: self.backend.keeps_notes(),
             locks: true,
             persistent: true,
             read_only: !self.settings.writable,
@@ -226,7 +191,7 @@ impl Engine for Remote {
 
     fn lookup_parent(&self, _caller: &Caller, directory: Inode) -> Result<Entry> {
         let node = self.directory(directory)?;
-        let parent = self.nodes.get(node.parent).ok_or(Errno::NOENT)?;
+        let parent = self.nodes.get(node.parent()).ok_or(Errno::NOENT)?;
         parent.held.fetch_add(1, Ordering::SeqCst);
         Ok(self.entry(&parent))
     }
@@ -236,45 +201,39 @@ impl Engine for Remote {
     }
 
     fn attributes(&self, _caller: &Caller, inode: Inode) -> Result<Attributes> {
-        Ok(self.attributes_of(&*self.node(inode)?))
-    }
-
-    fn change(&self, _caller: &Caller, inode: Inode, changes: &Changes) -> Result<Attributes> {
-        self.check_writable()?;
         let node = self.node(inode)?;
-        let now = self.attributes_of(&node);
-        let is_same = changes.mode.is_none_or(|mode| mode == now.mode)
-            && changes.uid.is_none_or(|uid| uid == now.uid)
-            && changes.gid.is_none_or(|gid| gid == now.gid);
-        if !is_same || changes.accessed.is_some() || changes.modified.is_some() {
-            return Err(Errno::PERM.into());
-        }
-        if let Some(size) = changes.size {
-            self.resize(&node, size)?;
+        if node.number == self.root.number {
+            self.look_at_root()?;
         }
         Ok(self.attributes_of(&node))
     }
 
-    fn read_link(&self, _caller: &Caller, _inode: Inode) -> Result<Vec<u8>> {
-        Err(Errno::INVAL.into())
+    fn change(&self, _caller: &Caller, inode: Inode, changes: &Changes) -> Result<Attributes> {
+        self.check_writable()?;
+        self.change_node(&*self.node(inode)?, changes)
+    }
+
+    fn read_link(&self, _caller: &Caller, inode: Inode) -> Result<Vec<u8>> {
+        self.target_of(&*self.node(inode)?)
     }
 
     fn make(
         &self,
-        _caller: &Caller,
+        caller: &Caller,
         parent: Inode,
         name: Name<'_>,
         new: New<'_>,
-        _mode: u32,
+        mode: u32,
     ) -> Result<Entry> {
         self.check_writable()?;
-        let node = self.make_named(&*self.directory(parent)?, name, new)?;
+        let node = self.make_named(caller, &*self.directory(parent)?, name, new, mode)?;
         Ok(self.entry(&node))
     }
 
-    fn link(&self, _: &Caller, _: Inode, _: Inode, _: Name<'_>) -> Result<Entry> {
+    fn link(&self, _: &Caller, inode: Inode, parent: Inode, name: Name<'_>) -> Result<Entry> {
         self.check_writable()?;
-        Err(Errno::PERM.into())
+        let node = self.link_named(&self.node(inode)?, &*self.directory(parent)?, name)?;
+        Ok(self.entry(&node))
     }
 
     fn remove(&self, _caller: &Caller, parent: Inode, name: Name<'_>, judged: Inode) -> Result<()> {
@@ -289,8 +248,10 @@ impl Engine for Remote {
 
     fn open(&self, _caller: &Caller, inode: Inode, how: Use) -> Result<Handle> {
         let node = self.node(inode)?;
-        if node.kind == Kind::Directory {
-            return Err(Errno::ISDIR.into());
+        match node.kind {
+            Kind::File => {}
+            Kind::Directory => return Err(Errno::ISDIR.into()),
+            _ => return Err(Errno::INVAL.into()),
         }
         if how.write {
             self.check_writable()?;
@@ -338,18 +299,16 @@ impl Engine for Remote {
         self.write_contents(&open.node, at, bytes)
     }
 
-    fn allocate(&self, handle: Handle, _: Allocate, _: u64, _: u64) -> Result<()> {
-        self.opened(handle)?;
-        Err(Errno::OPNOTSUPP.into())
+    fn allocate(&self, handle: Handle, how: Allocate, offset: u64, length: u64) -> Result<()> {
+        let open = self.opened(handle)?;
+        if !open.how.write {
+            return Err(Errno::BADF.into());
+        }
+        self.allocate_in(&open.node, how, offset, length)
     }
 
     fn seek(&self, handle: Handle, what: Seek, offset: u64) -> Result<u64> {
-        let size = self.attributes_of(&self.opened(handle)?.node).size;
-        match what {
-            _ if offset >= size => Err(Errno::NXIO.into()),
-            Seek::Data => Ok(offset),
-            Seek::Hole => Ok(size),
-        }
+        self.seek_in(&self.opened(handle)?.node, what, offset)
     }
 
     fn flush(&self, handle: Handle) -> Result<()> {
@@ -357,7 +316,9 @@ impl Engine for Remote {
     }
 
     fn sync(&self, handle: Handle) -> Result<()> {
-        self.push(&self.opened(handle)?.node)
+        let open = self.opened(handle)?;
+        self.push(&open.node)?;
+        self.save_unsaved(&open.node)
     }
 
     fn read_directory(
@@ -372,7 +333,7 @@ impl Engine for Remote {
             return Err(Errno::NOTDIR.into());
         }
         let kind = Kind::Directory;
-        for (cookie, name, number) in [(1, &b"."[..], node.number), (2, b"..", node.parent)] {
+        for (cookie, name, number) in [(1, &b"."[..], node.number), (2, b"..", node.parent())] {
             if cookie > after && !sink(&Listed { name, number, kind, cookie }) {
                 return Ok(());
             }
@@ -396,20 +357,29 @@ impl Engine for Remote {
         Ok(())
     }
 
-    fn xattr(&self, _: &Caller, _: Inode, _: &[u8]) -> Result<Vec<u8>> {
-        Err(Errno::OPNOTSUPP.into())
+    fn xattr(&self, _: &Caller, inode: Inode, name: &[u8]) -> Result<Vec<u8>> {
+        self.xattr_of(&*self.node(inode)?, name)
     }
 
-    fn xattrs(&self, _: &Caller, _: Inode) -> Result<Vec<Vec<u8>>> {
-        Ok(Vec::new())
+    fn xattrs(&self, _: &Caller, inode: Inode) -> Result<Vec<Vec<u8>>> {
+        Ok(self.xattrs_of(&*self.node(inode)?))
     }
 
-    fn set_xattr(&self, _: &Caller, _: Inode, _: &[u8], _: &[u8], _: SetXattr) -> Result<()> {
-        Err(Errno::OPNOTSUPP.into())
+    fn set_xattr(
+        &self,
+        _: &Caller,
+        inode: Inode,
+        name: &[u8],
+        value: &[u8],
+        how: SetXattr,
+    ) -> Result<()> {
+        self.check_writable()?;
+        self.set_xattr_of(&*self.node(inode)?, name, value, how)
     }
 
-    fn remove_xattr(&self, _: &Caller, _: Inode, _: &[u8]) -> Result<()> {
-        Err(Errno::OPNOTSUPP.into())
+    fn remove_xattr(&self, _: &Caller, inode: Inode, name: &[u8]) -> Result<()> {
+        self.check_writable()?;
+        self.remove_xattr_of(&*self.node(inode)?, name)
     }
 
     fn space(&self, _inode: Inode) -> Result<Space> {
@@ -426,28 +396,6 @@ impl Engine for Remote {
 
     fn locks(&self, inode: Inode) -> Result<(&LockTable, u64)> {
         Ok((&self.locks, inode.0))
-    }
-}
-
-fn new_node(number: u64, path: Arc<str>, parent: u64, meta: Meta, settings: &Settings) -> Node {
-    Node {
-        number,
-        kind: kind_of(&meta),
-        path: RwLock::new(path),
-        parent,
-        meta: RwLock::new((meta, Instant::now() + settings.believed)),
-        late: Mutex::new(None),
-        opened: AtomicU64::new(0),
-        writers: AtomicU64::new(0),
-        is_gone: AtomicBool::new(false),
-        held: AtomicU64::new(1),
-    }
-}
-
-const fn kind_of(meta: &Meta) -> Kind {
-    match meta.kind {
-        MetaKind::File => Kind::File,
-        MetaKind::Directory => Kind::Directory,
     }
 }
 

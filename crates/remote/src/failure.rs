@@ -65,6 +65,12 @@ pub enum Why {
     /// The other side cannot do this.
     #[error("the other side cannot do that")]
     Unable,
+    /// More notes than are kept there, extended attributes among them.
+    #[error("there is no room for all that is noted of it")]
+    TooMuchNoted,
+    /// It has as many names as one may have.
+    #[error("it has too many names")]
+    TooManyNames,
     /// A name that the other side cannot have.
     #[error("a name that the other side cannot have")]
     Name,
@@ -99,7 +105,8 @@ impl Why {
             Self::Connection(_) => Errno::HOSTUNREACH,
             Self::Server(_) | Self::Length { .. } | Self::Checksum | Self::Answer(_) => Errno::IO,
             Self::TooLarge => Errno::FBIG,
-            Self::NoRoom => Errno::NOSPC,
+            Self::NoRoom | Self::TooMuchNoted => Errno::NOSPC,
+            Self::TooManyNames => Errno::MLINK,
             Self::Unable => Errno::OPNOTSUPP,
             Self::Name => Errno::ILSEQ,
         }

@@ -6,8 +6,10 @@
 //! - Every request has a time limit and a bounded number of attempts. What fails is an errno for the guest and a
 //!   [`Fault`] for whoever looks.
 //!
-//! What cannot be had is refused, not pretended: no links, no modes and owners of single files, no times to be set. A
-//! credential is named by reference, and goes nowhere but into the header of a request.
+//! - [`Notes`] are the mode, the times and all else that an entry has beside its contents, where the other side keeps them.
+//!
+//! What cannot be had is refused, not pretended: where no notes are kept there are no links, no modes and owners of single
+//! files, no times to be set. A credential is named by reference, and goes nowhere but into the header of a request.
 #![forbid(unsafe_code)]
 
 mod azure;
@@ -20,6 +22,7 @@ mod engine;
 mod failure;
 mod hash;
 mod http;
+mod notes;
 mod objects;
 mod s3;
 mod settings;
@@ -27,12 +30,13 @@ mod time;
 mod xml;
 
 pub use azure::{Azure, AzurePlace};
-pub use backend::{Backend, Meta, MetaKind, Mode};
+pub use backend::{Backend, Meta, MetaKind, Mode, Write};
 pub use credentials::{CredentialError, Secret};
 pub use dial::Dial;
 pub use drive::{Drive, DrivePlace, DriveToken};
 pub use engine::Remote;
 pub use failure::{Failure, Fault, Why};
 pub use http::{EndpointError, Http, host_and_port};
+pub use notes::{NotedKind, Notes};
 pub use s3::{S3, S3Place};
-pub use settings::Settings;
+pub use settings::{Owners, Settings};

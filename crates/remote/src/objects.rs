@@ -3,10 +3,11 @@
 
 use vfs::{Name, Timestamp};
 
-use crate::backend::{Backend, Meta, MetaKind, Mode, below};
+use crate::backend::{Backend, Meta, MetaKind, Mode, Write, below};
 use crate::failure::{Failure, Why};
 use crate::hash::sha256;
 use crate::http::Answer;
+use crate::notes::Notes;
 
 /// A store of objects. Names are whole; each operation is one request, tried again as it is useful.
 #[allow(clippy::missing_errors_doc, reason = "every operation says why the other side refused")]
@@ -99,6 +100,7 @@ pub(crate) fn directory() -> Meta {
         version: String::new(),
         id: String::new(),
         sha256: None,
+        notes: None,
     }
 }
 
@@ -166,28 +168,29 @@ impl<Store: Objects> Backend for Store {
         }
     }
 
-    fn write(&self, path: &str, bytes: &[u8], mode: Mode) -> Result<Meta, Failure> {
-        self.put(&key(self, path), bytes, mode)
+    fn write(&self, path: &str, bytes: &[u8], how: Write<'_>) -> Result<Meta, Failure> {
+        self.put(&key(self, path), bytes, how.mode)
     }
 
-    fn make_directory(&self, path: &str) -> Result<Meta, Failure> {
+    fn make_directory(&self, path: &str, _: Option<&Notes>) -> Result<Meta, Failure> {
         self.put(&start(self, path), b"", Mode::Replace).map(|_| directory())
     }
 
-    fn remove(&self, path: &str, meta: &Meta) -> Result<(), Failure> {
+    fn remove(&self, path: &str, meta: &Meta) -> Result<Option<Meta>, Failure> {
         match meta.kind {
             MetaKind::File => self.delete(&key(self, path)),
             MetaKind::Directory => self.delete(&start(self, path)),
         }
+        .map(|()| None)
     }
 
-    fn rename(&self, from: &str, meta: &Meta, to: &str) -> Result<(), Failure> {
+    fn rename(&self, from: &str, meta: &Meta, to: &str) -> Result<Option<Meta>, Failure> {
         let source = key(self, from);
         if meta.kind == MetaKind::Directory {
             return Err(Failure { action: format!("rename `{source}`"), why: Why::Unable });
         }
         self.copy(&source, meta, &key(self, to))?;
-        self.delete(&source)
+        self.delete(&source).map(|()| None)
     }
 }
 

@@ -178,6 +178,7 @@ impl Objects for S3 {
                 version: answer.header("etag").ok_or(Why::Answer("no ETag"))?.to_owned(),
                 id: String::new(),
                 sha256: Some(hash),
+                notes: None,
             }),
             412 if mode == Mode::Create => Err(Why::Exists),
             400 => Err(Why::Checksum),
@@ -221,6 +222,7 @@ fn file(answer: &Answer) -> Result<Meta, Why> {
         version: answer.header("etag").ok_or(Why::Answer("no ETag"))?.to_owned(),
         id: String::new(),
         sha256: hash.and_then(|hash| hash.try_into().ok()),
+        notes: None,
     })
 }
 

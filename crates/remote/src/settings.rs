@@ -2,16 +2,27 @@
 
 use std::time::Duration;
 
+/// Whose files are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owners {
+    /// Everything is the mount's user's, whatever is noted: owners are neither read nor written.
+    OfMount,
+    /// As noted of each; what nothing is noted of is the mount's user's.
+    AsNoted,
+}
+
 /// How far-away files look, and what may be spent on them. All is bounded.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Whose all files are: the other side knows no owners of ours.
+    /// Whether files have owners of their own.
+    pub owners: Owners,
+    /// Whose all other files are: the other side knows no owners of ours.
     pub uid: u32,
     /// Their group.
     pub gid: u32,
-    /// The mode of every file.
+    /// The mode of every file of which none is noted.
     pub file_mode: u32,
-    /// The mode of every directory.
+    /// The mode of every such directory.
     pub directory_mode: u32,
     /// Whether anything may be changed. A7
     pub writable: bool,
@@ -30,6 +41,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
+            owners: Owners::OfMount,
             uid: 0,
             gid: 0,
             file_mode: 0o644,

@@ -45,6 +45,7 @@ pub use host::{Host, HostMode, descriptors_are_in};
 pub use limits::{Counter, Limits, Setting};
 pub use locks::{Held as HeldLock, LockKind, LockTable, Patience, Range};
 pub use memory::Memory;
+pub use memory::contents::Contents;
 pub use mounts::{Mounts, Placement};
 pub use name::{LONGEST_NAME, LONGEST_PATH, Name};
 pub use overlay::Overlay;

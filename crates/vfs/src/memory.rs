@@ -22,7 +22,7 @@ use crate::name::{LONGEST_NAME, Name};
 use crate::rules;
 use crate::table::{Table, read, write};
 
-mod contents;
+pub(crate) mod contents;
 mod marks;
 mod node;
 mod rename;

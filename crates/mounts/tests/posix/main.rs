@@ -101,7 +101,7 @@ fn a_store_holds_to_the_tables() {
     });
 }
 
-/// A14, A20: a store far away has files and directories, and of all else that POSIX knows says that it has not.
+/// A14, A18, A20: a drive holds to the tables but for what is listed, and answers as tmpfs under random operations.
 #[test]
 fn a_drive_holds_to_the_tables_as_far_as_it_can() {
     if !can_mount() {
@@ -119,10 +119,14 @@ fn a_drive_holds_to_the_tables_as_far_as_it_can() {
         },
     };
     let http = Http::new(3, Duration::from_secs(15)).unwrap();
-    let settings = remote::Settings { writable: true, ..Default::default() };
+    let owners = remote::Owners::AsNoted;
+    let settings = remote::Settings { writable: true, owners, ..Default::default() };
     let drive = Drive::new(place, http).unwrap();
     let remote = Arc::new(Remote::new(Box::new(drive), settings, Limits::default()));
     served(remote, Sharing::Shared, |root| {
         check("drive", root, include_str!("exceptions/drive.txt"));
+        let sequences = compare::operations(2400).div_ceil(400);
+        let task = Task::FarAway { first_seed: compare::first_seed(), sequences, length: 400 };
+        through::compare_with_tmpfs("drive", root, task, Holes::Untold);
     });
 }

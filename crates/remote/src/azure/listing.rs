@@ -28,6 +28,7 @@ pub(super) fn read(text: &str, start: &str) -> Option<Page> {
             version: if version.starts_with('"') { version } else { format!("\"{version}\"") },
             id: String::new(),
             sha256: None,
+            notes: None,
         };
         names.push((name.to_owned(), meta));
     }

@@ -5,18 +5,20 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use rustix::io::Errno;
-use vfs::{Error, Result, Setting, WriteAt, Written, write};
+use vfs::{Allocate, Contents, Error, Kind, Result, Seek, Setting, WriteAt, Written, write};
 
-use super::{MOST_FAULTS, Node, Remote, lock};
-use crate::backend::{Meta, Mode};
+use super::node::{Node, noted};
+use super::{MOST_FAULTS, Remote, lock};
+use crate::backend::{Meta, Mode, Write};
 use crate::cache::{BLOCK, Key};
 use crate::failure::{Failure, Why};
 use crate::hash::sha256;
+use crate::notes::Notes;
 
-/// A file that is being written, whole.
+/// A file that is being written, whole but for holes.
 #[derive(Debug)]
 pub(super) struct Late {
-    pub(super) bytes: Vec<u8>,
+    pub(super) contents: Contents,
     /// The other side does not have it yet.
     is_dirty: bool,
 }
@@ -30,20 +32,33 @@ impl Remote {
         reads_on: bool,
     ) -> Result<usize> {
         if let Some(late) = &*lock(&node.late) {
-            let from = usize::try_from(offset).unwrap_or(usize::MAX);
-            let there = late.bytes.get(from..).unwrap_or_default();
-            let count = there.len().min(into.len());
-            let (place, _) = into.split_at_mut(count);
-            place.copy_from_slice(there.get(..count).unwrap_or_default());
-            return Ok(count);
+            return Ok(late.contents.read(offset, into));
         }
         let meta = node.meta();
+        let left = usize::try_from(meta.length().saturating_sub(offset)).unwrap_or(usize::MAX);
+        let count = into.len().min(left);
+        let (into, _) = into.split_at_mut(count);
+        let done = self.read_stored(node, &meta, offset, into, reads_on)?;
+        let (_, hole) = into.split_at_mut(done);
+        hole.fill(0);
+        Ok(count)
+    }
+
+    /// Reads what the other side has; less than asked for only at its end.
+    pub(super) fn read_stored(
+        &self,
+        node: &Node,
+        meta: &Meta,
+        offset: u64,
+        into: &mut [u8],
+        reads_on: bool,
+    ) -> Result<usize> {
         let left = usize::try_from(meta.size.saturating_sub(offset)).unwrap_or(usize::MAX);
         let count = into.len().min(left);
         let mut done = 0;
         while done < count {
             let at = offset + done as u64;
-            let bytes = self.block(node, &meta, at / BLOCK, reads_on || done > 0)?;
+            let bytes = self.block(node, meta, at / BLOCK, reads_on || done > 0)?;
             let within = usize::try_from(at % BLOCK).unwrap_or_default();
             let there = bytes.get(within..).unwrap_or_default();
             let room = there.len().min(count - done);
@@ -86,38 +101,40 @@ impl Remote {
     }
 
     pub(super) fn write_contents(&self, node: &Node, at: WriteAt, bytes: &[u8]) -> Result<Written> {
-        let mut late = lock(&node.late);
-        let late = self.late(node, &mut late, u64::MAX)?;
-        let offset = match at {
-            WriteAt::Offset(offset) => offset,
-            WriteAt::End => late.bytes.len() as u64,
-        };
-        let most = self.limits.max_file_bytes.saturating_sub(offset);
-        let most = usize::try_from(most).unwrap_or(usize::MAX).min(bytes.len());
-        if most == 0 && !bytes.is_empty() {
-            return Err(Error::of_setting(Errno::FBIG, Setting::FileBytes));
-        }
-        let bytes = bytes.get(..most).unwrap_or_default();
-        let end = offset + bytes.len() as u64;
-        self.grow(late, end.max(late.bytes.len() as u64))?;
-        let from = usize::try_from(offset).map_err(|_| Errno::FBIG)?;
-        if let Some(place) = late.bytes.get_mut(from..from + bytes.len()) {
-            place.copy_from_slice(bytes);
-        }
-        late.is_dirty = true;
-        Ok(Written { count: bytes.len(), end })
+        self.with_late(node, u64::MAX, |late| {
+            let offset = match at {
+                WriteAt::Offset(offset) => offset,
+                WriteAt::End => late.contents.size(),
+            };
+            let most = self.limits.max_file_bytes.saturating_sub(offset);
+            let most = usize::try_from(most).unwrap_or(usize::MAX).min(bytes.len());
+            if most == 0 && !bytes.is_empty() {
+                return Err(Error::of_setting(Errno::FBIG, Setting::FileBytes));
+            }
+            let bytes = bytes.get(..most).unwrap_or_default();
+            self.check_stored(offset.saturating_add(bytes.len() as u64))?;
+            let count = late.contents.write(offset, bytes, &self.late)?;
+            Ok(Written { count, end: offset + count as u64 })
+        })
     }
 
     pub(super) fn resize(&self, node: &Node, size: u64) -> Result<()> {
+        match node.kind {
+            Kind::File => {}
+            Kind::Directory => return Err(Errno::ISDIR.into()),
+            _ => return Err(Errno::INVAL.into()),
+        }
         if size > self.limits.max_file_bytes {
             return Err(Error::of_setting(Errno::FBIG, Setting::FileBytes));
         }
-        {
-            let mut late = lock(&node.late);
-            let late = self.late(node, &mut late, size)?;
-            self.grow(late, size)?;
-            late.is_dirty = true;
+        if !self.backend.keeps_notes() {
+            // A hole at the end is there in full.
+            self.check_stored(size)?;
         }
+        self.with_late(node, size, |late| {
+            late.contents.resize(size, &self.late);
+            Ok(())
+        })?;
         if node.writers.load(Ordering::SeqCst) > 0 {
             return Ok(());
         }
@@ -129,7 +146,69 @@ impl Remote {
         pushed
     }
 
-    /// What is written of a file; at first it is what is there, as far as it is needed.
+    pub(super) fn allocate_in(
+        &self,
+        node: &Node,
+        how: Allocate,
+        offset: u64,
+        length: u64,
+    ) -> Result<()> {
+        let too_big = Error::of_setting(Errno::FBIG, Setting::FileBytes);
+        let end = offset.checked_add(length).filter(|end| *end <= self.limits.max_file_bytes);
+        let end = end.ok_or(too_big)?;
+        if how != Allocate::PunchHole {
+            self.check_stored(end)?;
+        }
+        self.with_late(node, u64::MAX, |late| {
+            if how == Allocate::PunchHole {
+                late.contents.punch(offset, length, &self.late);
+                return Ok(());
+            }
+            late.contents.reserve(offset, length, &self.late)?;
+            if how == Allocate::Extend && late.contents.size() < end {
+                late.contents.resize(end, &self.late);
+            }
+            Ok(())
+        })
+    }
+
+    /// Where the other side has no holes: all that it has is data.
+    pub(super) fn seek_in(&self, node: &Node, what: Seek, offset: u64) -> Result<u64> {
+        if let Some(late) = &*lock(&node.late) {
+            return late.contents.seek(what, offset);
+        }
+        let meta = node.meta();
+        match what {
+            _ if offset >= meta.length() => Err(Errno::NXIO.into()),
+            Seek::Data if offset < meta.size => Ok(offset),
+            Seek::Data => Err(Errno::NXIO.into()),
+            Seek::Hole => Ok(offset.max(meta.size)),
+        }
+    }
+
+    /// Data ends where it can still be brought to the other side as a whole.
+    fn check_stored(&self, end: u64) -> Result<()> {
+        let is_fine = end <= self.late.most();
+        if is_fine { Ok(()) } else { Err(Error::of_setting(Errno::NOSPC, Setting::Bytes)) }
+    }
+
+    /// Changes what is written of a file; at first it is what is there, as far as it is needed.
+    fn with_late<T>(
+        &self,
+        node: &Node,
+        needed: u64,
+        change: impl FnOnce(&mut Late) -> Result<T>,
+    ) -> Result<T> {
+        let mut late = lock(&node.late);
+        let late = self.late(node, &mut late, needed)?;
+        let done = change(late)?;
+        late.is_dirty = true;
+        if self.backend.keeps_notes() {
+            node.note(|notes, now| notes.modified = Some(now));
+        }
+        Ok(done)
+    }
+
     fn late<'a>(
         &self,
         node: &Node,
@@ -138,10 +217,21 @@ impl Remote {
     ) -> Result<&'a mut Late> {
         if late.is_none() {
             let meta = node.meta();
-            let needed = needed.min(meta.size);
-            self.late.take(needed)?;
-            let bytes = self.fetch(node, &meta, needed).inspect_err(|_| self.late.give(needed))?;
-            *late = Some(Late { bytes, is_dirty: false });
+            let wanted = needed.min(meta.size);
+            self.late.take(wanted)?;
+            let fetched = self.fetch(node, &meta, wanted);
+            self.late.give(wanted);
+            let bytes = fetched?;
+            let mut contents = Contents::default();
+            let written = contents.write(0, &bytes, &self.late);
+            if written.is_err() || written.is_ok_and(|count| count < bytes.len()) {
+                self.late.give(contents.bytes());
+                return Err(Error::of_setting(Errno::NOSPC, Setting::Bytes));
+            }
+            if needed >= meta.size {
+                contents.resize(meta.length(), &self.late);
+            }
+            *late = Some(Late { contents, is_dirty: false });
         }
         late.as_mut().ok_or(Errno::IO.into())
     }
@@ -161,38 +251,49 @@ impl Remote {
         Ok(all)
     }
 
-    /// Makes it longer or shorter, within what may be late.
-    fn grow(&self, late: &mut Late, size: u64) -> Result<()> {
-        let before = late.bytes.len() as u64;
-        let length = usize::try_from(size).map_err(|_| Errno::FBIG)?;
-        if size > before {
-            self.late.take(size - before)?;
-        } else {
-            self.late.give(before - size);
-        }
-        late.bytes.resize(length, 0);
-        Ok(())
-    }
-
     /// Returns when the other side has what was written. What it does not take stays late.
     pub(super) fn push(&self, node: &Node) -> Result<()> {
+        let _changing = lock(&node.changing);
         let mut late = lock(&node.late);
         let Some(late) = late.as_mut().filter(|late| late.is_dirty) else { return Ok(()) };
-        if node.is_gone.load(Ordering::SeqCst) {
+        if node.is_gone() {
             // It has no name, and nobody will look for it.
             return Ok(());
         }
-        let written = self.backend.write(&node.path(), &late.bytes, Mode::Replace);
-        let meta = self.told(written)?;
-        *write(&node.meta) = (meta, Instant::now() + self.settings.believed);
+        let size = late.contents.size();
+        let keeps = self.backend.keeps_notes();
+        let stored = if keeps { late.contents.data_end() } else { size };
+        // Holes are there in full for as long as it is sent.
+        let holes = stored.saturating_sub(late.contents.bytes());
+        self.late.take(holes)?;
+        let written = self.send(node, &late.contents, stored);
+        self.late.give(holes);
+        let meta = written?;
         late.is_dirty = false;
+        self.renumber(node, &meta);
+        let mut state = write(&node.state);
+        (state.meta, state.is_unsaved) = (meta, false);
+        state.until = Instant::now() + self.settings.believed;
         Ok(())
+    }
+
+    fn send(&self, node: &Node, contents: &Contents, stored: u64) -> Result<Meta> {
+        let mut bytes = vec![0; usize::try_from(stored).map_err(|_| Errno::FBIG)?];
+        contents.read(0, &mut bytes);
+        let meta = node.meta();
+        let notes = self.backend.keeps_notes().then(|| {
+            let length = (contents.size() > stored).then(|| contents.size());
+            Notes { length, ..noted(&meta) }
+        });
+        let known = (!node.has_path()).then_some(&meta);
+        let how = Write { mode: Mode::Replace, known, notes: notes.as_ref() };
+        self.told(self.backend.write(&node.path(), &bytes, how))
     }
 
     pub(super) fn drop_late(&self, node: &Node) {
         let Some(late) = lock(&node.late).take() else { return };
-        self.late.give(late.bytes.len() as u64);
-        if late.is_dirty && !node.is_gone.load(Ordering::SeqCst) {
+        self.late.give(late.contents.bytes());
+        if late.is_dirty && !node.is_gone() {
             let why = lock(&self.faults).back().map(|fault| fault.text.clone());
             let why = why.unwrap_or_else(|| "it was refused".to_owned());
             let mut unwritten = lock(&self.unwritten);
@@ -204,7 +305,7 @@ impl Remote {
 
     /// A file that is about to lose its name stays readable for who has it open.
     pub(super) fn keep_for_who_has_it_open(&self, node: &Node) -> Result<()> {
-        if node.opened.load(Ordering::SeqCst) > 0 {
+        if node.kind == Kind::File && node.opened.load(Ordering::SeqCst) > 0 {
             self.late(node, &mut lock(&node.late), u64::MAX)?;
         }
         Ok(())

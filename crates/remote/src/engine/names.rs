@@ -1,22 +1,50 @@
-//! Names: finding, making, removing, renaming. What is known of a name is believed for a short time.
+//! Names: what leads where. What is known of a name is believed for a short time. Changes nothing on the other side.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use rustix::io::Errno;
-use vfs::{Entry, Inode, Kind, Name, New, Rename, Replace, Result, read, write};
+use vfs::{Entry, Inode, Name, Result, read, write};
 
-use super::{Names, Node, Remote, kind_of, lock, new_node};
-use crate::backend::{Meta, Mode, below};
+use super::node::{Node, kind_of};
+use super::{Names, Remote, lock};
+use crate::backend::{Meta, MetaKind, below};
 use crate::failure::Why;
+
+/// Which numbers are held.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    /// By path. A file with several names has several.
+    pub(super) paths: HashMap<Arc<str>, u64>,
+    /// Files by what the other side calls them, where that stays through a rename.
+    ids: HashMap<String, u64>,
+}
+
+/// What is left of something that has lost a name.
+pub(super) enum Left {
+    /// Nothing that has a name.
+    Nothing,
+    /// It has others.
+    Named(Box<Meta>),
+    /// Somebody else took the name: whether there are others, its notes say.
+    Unknown,
+}
+
+impl From<Option<Meta>> for Left {
+    fn from(left: Option<Meta>) -> Self {
+        left.map_or(Self::Nothing, |meta| Self::Named(Box::new(meta)))
+    }
+}
 
 impl Remote {
     /// What a name leads to, held.
     pub(super) fn find(&self, parent: &Node, name: Name<'_>) -> Result<Arc<Node>> {
-        let path = path_of(parent, name)?;
+        // Nothing has a name that the other side cannot have.
+        let path = path_of(parent, name).map_err(|_| Errno::NOENT)?;
         if let Some(node) = self.held_at(&path) {
-            let is_fresh = read(&node.meta).1 > Instant::now();
+            let is_fresh = read(&node.state).until > Instant::now();
             // What is written here and is not there yet is newer than what is there.
             if is_fresh || lock(&node.late).is_some() {
                 return Ok(node);
@@ -27,7 +55,7 @@ impl Remote {
             Ok(meta) => Ok(self.known(path, parent.number, meta)),
             Err(failure) => {
                 if failure.why == Why::Missing {
-                    self.unknow(&path);
+                    self.unknow(&path, Left::Unknown);
                 }
                 self.told(Err(failure))
             }
@@ -35,46 +63,97 @@ impl Remote {
     }
 
     /// The node of a path of which something is known now, held.
-    fn known(&self, path: String, parent: u64, meta: Meta) -> Arc<Node> {
+    pub(super) fn known(&self, path: String, parent: u64, meta: Meta) -> Arc<Node> {
         let path: Arc<str> = path.into();
+        let until = Instant::now() + self.settings.believed;
         let mut known = lock(&self.known);
-        let there = known.get(&path).and_then(|number| self.nodes.get(*number));
-        if let Some(node) = there.filter(|node| node.kind == kind_of(&meta)) {
+        let by_path = known.paths.get(&path).and_then(|number| self.nodes.get(*number));
+        let is_same = |node: &Arc<Node>| {
+            let id = &read(&node.state).meta.id;
+            node.kind == kind_of(&meta) && (*id == meta.id || node.number == self.root.number)
+        };
+        let found = by_path.as_ref().filter(|node| is_same(node)).cloned().or_else(|| {
+            let by_id = known.ids.get(&meta.id).and_then(|number| self.nodes.get(*number));
+            by_id.filter(is_same)
+        });
+        if let Some(before) =
+            by_path.filter(|it| found.as_ref().is_none_or(|node| it.number != node.number))
+        {
+            before.drop_path(&path);
+        }
+        if let Some(node) = found {
             node.held.fetch_add(1, Ordering::SeqCst);
+            known.paths.insert(Arc::clone(&path), node.number);
+            node.add_path(&path);
+            drop(known);
             if lock(&node.late).is_none() {
-                *write(&node.meta) = (meta, Instant::now() + self.settings.believed);
+                node.refresh(meta, until);
             }
             return node;
         }
         let number = self.nodes.next();
-        let node = Arc::new(new_node(number, Arc::clone(&path), parent, meta, &self.settings));
+        if !meta.id.is_empty() && meta.kind == MetaKind::File {
+            known.ids.insert(meta.id.clone(), number);
+        }
+        let node = Arc::new(Node::new(number, Arc::clone(&path), parent, meta, until));
         self.nodes.put(number, Arc::clone(&node));
-        known.insert(path, number);
+        known.paths.insert(path, number);
         drop(known);
         // `..` leads there as long as this one is held.
-        if let Some(above) = self.nodes.get(parent) {
-            above.held.fetch_add(1, Ordering::SeqCst);
-        }
+        self.hold(parent);
         node
+    }
+
+    pub(super) fn hold(&self, number: u64) {
+        if let Some(node) = self.nodes.get(number) {
+            node.held.fetch_add(1, Ordering::SeqCst);
+        }
     }
 
     fn held_at(&self, path: &str) -> Option<Arc<Node>> {
         let known = lock(&self.known);
-        let node = known.get(path).and_then(|number| self.nodes.get(*number))?;
+        let node = known.paths.get(path).and_then(|number| self.nodes.get(*number))?;
         node.held.fetch_add(1, Ordering::SeqCst);
         Some(node)
     }
 
-    /// Nothing has this path any more.
-    fn unknow(&self, path: &str) {
-        let gone = lock(&self.known).remove(path);
-        if let Some(node) = gone.and_then(|number| self.nodes.get(number)) {
-            node.is_gone.store(true, Ordering::SeqCst);
+    /// Whether a path is known to lead to a node.
+    pub(super) fn leads_to(&self, path: &str, node: &Node) -> bool {
+        lock(&self.known).paths.get(path) == Some(&node.number) && !node.is_gone()
+    }
+
+    /// What has this path lost it.
+    pub(super) fn unknow(&self, path: &str, left: Left) {
+        let lost = lock(&self.known).paths.remove(path);
+        let Some(node) = lost.and_then(|number| self.nodes.get(number)) else { return };
+        node.drop_path(path);
+        let has_others =
+            read(&node.state).meta.notes.as_ref().is_some_and(|it| it.further_names > 0);
+        match left {
+            Left::Named(meta) => node.refresh(*meta, Instant::now() + self.settings.believed),
+            Left::Unknown if has_others => {}
+            Left::Nothing | Left::Unknown => {
+                node.is_gone.store(true, Ordering::SeqCst);
+                let mut state = write(&node.state);
+                if let Some(notes) = &mut state.meta.notes {
+                    notes.changed = Some(vfs::Timestamp::now());
+                }
+            }
+        }
+    }
+
+    /// A file that was written anew is another one to the other side.
+    pub(super) fn renumber(&self, node: &Node, meta: &Meta) {
+        let before = read(&node.state).meta.id.clone();
+        if before != meta.id {
+            let mut known = lock(&self.known);
+            known.ids.remove(&before);
+            known.ids.insert(meta.id.clone(), node.number);
         }
     }
 
     pub(super) fn number_of(&self, parent: &Node, name: &str) -> Option<u64> {
-        lock(&self.known).get(&*below(&parent.path(), name)).copied()
+        lock(&self.known).paths.get(&*below(&parent.path(), name)).copied()
     }
 
     pub(super) fn entry(&self, node: &Node) -> Entry {
@@ -90,136 +169,50 @@ impl Remote {
             if node.held.fetch_sub(count, Ordering::SeqCst) != count || number == self.root.number {
                 return;
             }
-            let path = node.path();
-            if known.get(&path) == Some(&number) {
-                known.remove(&path);
+            for path in &read(&node.paths).all {
+                if known.paths.get(path) == Some(&number) {
+                    known.paths.remove(path);
+                }
+            }
+            let id = read(&node.state).meta.id.clone();
+            if known.ids.get(&id) == Some(&number) {
+                known.ids.remove(&id);
             }
             self.nodes.take(number);
             drop(known);
-            (number, count) = (node.parent, 1);
+            (number, count) = (node.parent(), 1);
         }
     }
 
     pub(super) fn names_of(&self, node: &Node) -> Result<Names> {
         let listed = self.told(self.backend.list(&node.path(), self.settings.most_names))?;
+        let count = listed.iter().filter(|(_, meta)| meta.kind == MetaKind::Directory).count();
+        write(&node.state).directories = u32::try_from(count).ok();
         Ok(listed.into_iter().map(|(name, meta)| (name, kind_of(&meta))).collect())
     }
 
-    pub(super) fn make_named(
-        &self,
-        parent: &Node,
-        name: Name<'_>,
-        new: New<'_>,
-    ) -> Result<Arc<Node>> {
-        let path = path_of(parent, name)?;
-        if parent.is_gone.load(Ordering::SeqCst) {
-            return Err(Errno::NOENT.into());
-        }
-        match self.backend.stat(&path) {
-            Ok(_) => return Err(Errno::EXIST.into()),
-            Err(failure) if failure.why == Why::Missing => {}
-            Err(failure) => return self.told(Err(failure)),
-        }
-        let made = match new {
-            New::File => self.backend.write(&path, b"", Mode::Create),
-            New::Directory => self.backend.make_directory(&path),
-            New::Link(_) | New::Fifo | New::Socket => return Err(Errno::PERM.into()),
-        };
-        let meta = self.told(made)?;
-        Ok(self.known(path, parent.number, meta))
-    }
-
-    pub(super) fn remove_named(&self, parent: &Node, name: Name<'_>, judged: Inode) -> Result<()> {
-        let path = path_of(parent, name)?;
-        let node = self.node(judged)?;
-        if *node.path() != *path || node.is_gone.load(Ordering::SeqCst) {
-            return Err(Errno::STALE.into());
-        }
-        if node.kind == Kind::Directory {
-            match self.backend.list(&path, 0) {
-                Ok(names) if names.is_empty() => {}
-                Ok(_) => return Err(Errno::NOTEMPTY.into()),
-                Err(failure) if failure.why == Why::TooLarge => {
-                    return Err(Errno::NOTEMPTY.into());
-                }
-                Err(failure) => return self.told(Err(failure)),
-            }
-        } else {
-            self.keep_for_who_has_it_open(&node)?;
-        }
-        self.told(self.backend.remove(&path, &node.meta()))?;
-        self.unknow(&path);
-        Ok(())
-    }
-
-    pub(super) fn perform(&self, rename: &Rename<'_>) -> Result<()> {
-        if rename.replace == Replace::Exchange {
-            return Err(Errno::INVAL.into());
-        }
-        let (from, to) = (self.directory(rename.from)?, self.directory(rename.to)?);
-        let (old, new) = (path_of(&from, rename.name)?, path_of(&to, rename.new_name)?);
-        let node = self.node(rename.moved)?;
-        if *node.path() != *old || node.is_gone.load(Ordering::SeqCst) {
-            return Err(Errno::STALE.into());
-        }
-        if old == new {
-            return Ok(());
-        }
-        let is_directory = node.kind == Kind::Directory;
-        if is_directory && !self.backend.renames_directories() {
-            return Err(Errno::XDEV.into());
-        }
-        if is_directory && new.starts_with(&format!("{old}/")) {
-            return Err(Errno::INVAL.into());
-        }
-        self.check_replaced(rename, is_directory, &new)?;
-        self.push(&node)?;
-        self.told(self.backend.rename(&old, &node.meta(), &new))?;
-        self.unknow(&new);
-        self.moved(&old, &new);
-        if !is_directory && let Ok(meta) = self.backend.stat(&new) {
-            *write(&node.meta) = (meta, Instant::now() + self.settings.believed);
-        }
-        Ok(())
-    }
-
-    fn check_replaced(&self, rename: &Rename<'_>, is_directory: bool, new: &str) -> Result<()> {
-        let Some(replaced) = rename.replaced else { return Ok(()) };
-        if rename.replace == Replace::No {
-            return Err(Errno::EXIST.into());
-        }
-        let replaced = self.node(replaced)?;
-        match (is_directory, replaced.kind == Kind::Directory) {
-            (true, false) => Err(Errno::NOTDIR.into()),
-            (false, true) => Err(Errno::ISDIR.into()),
-            (true, true) if !self.told(self.backend.list(new, 1))?.is_empty() => {
-                Err(Errno::NOTEMPTY.into())
-            }
-            (true, true) => Ok(()),
-            (false, false) => self.keep_for_who_has_it_open(&replaced),
-        }
-    }
-
     /// Everything at and below a path has another one.
-    fn moved(&self, old: &str, new: &str) {
+    pub(super) fn moved(&self, old: &str, new: &str) {
         let mut known = lock(&self.known);
         let start = format!("{old}/");
         let is_moved = |path: &Arc<str>| &**path == old || path.starts_with(&start);
-        let moved: Vec<Arc<str>> = known.keys().filter(|path| is_moved(path)).cloned().collect();
+        let moved: Vec<Arc<str>> =
+            known.paths.keys().filter(|path| is_moved(path)).cloned().collect();
         for path in moved {
-            let Some(number) = known.remove(&path) else { continue };
+            let Some(number) = known.paths.remove(&path) else { continue };
             let rest = path.strip_prefix(old).unwrap_or_default();
             let now: Arc<str> = format!("{new}{rest}").into();
             if let Some(node) = self.nodes.get(number) {
-                *write(&node.path) = Arc::clone(&now);
+                node.add_path(&now);
+                node.drop_path(&path);
             }
-            known.insert(now, number);
+            known.paths.insert(now, number);
         }
     }
 }
 
 /// The path of a name: text, as the other side has it.
-fn path_of(parent: &Node, name: Name<'_>) -> Result<String> {
+pub(super) fn path_of(parent: &Node, name: Name<'_>) -> Result<String> {
     let name = std::str::from_utf8(name.as_bytes()).map_err(|_| Errno::ILSEQ)?;
     if name.chars().any(char::is_control) {
         return Err(Errno::ILSEQ.into());

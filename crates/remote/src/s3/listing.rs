@@ -26,6 +26,7 @@ pub(super) fn read(text: &str, start: &str) -> Option<Page> {
             version: unescaped(element(object, "ETag")?)?,
             id: String::new(),
             sha256: None,
+            notes: None,
         };
         names.push((name.to_owned(), meta));
     }

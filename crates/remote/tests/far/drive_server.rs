@@ -1,7 +1,10 @@
-//! As much of Google Drive's interface as is used: files by id, in folders, with names that need not be alone.
+//! As much of Google Drive's interface as is used: files by id, in folders, with names that need not be alone, and with
+//! properties of their own within the bounds that the service has. An answer has the fields that were asked for.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
@@ -18,6 +21,32 @@ struct File {
     parent: String,
     kind: String,
     bytes: Vec<u8>,
+    modified: String,
+    properties: BTreeMap<String, String>,
+}
+
+impl File {
+    fn new(name: &str, parent: &str, kind: &str) -> Self {
+        let (name, parent, kind) = (name.to_owned(), parent.to_owned(), kind.to_owned());
+        let (modified, properties) = (now(), BTreeMap::new());
+        Self { name, parent, kind, bytes: Vec::new(), modified, properties }
+    }
+
+    /// Takes what is said of it; what is not said of its time is that it is now. Returns whether that may be said.
+    fn change(&mut self, about: &Value) -> bool {
+        if let Some(name) = about["name"].as_str() {
+            name.clone_into(&mut self.name);
+        }
+        self.modified = about["modifiedTime"].as_str().map_or_else(now, str::to_owned);
+        for (key, value) in about["appProperties"].as_object().into_iter().flatten() {
+            match value.as_str() {
+                Some(value) => self.properties.insert(key.clone(), value.to_owned()),
+                None => self.properties.remove(key),
+            };
+        }
+        let fits = |(key, value): (&String, &String)| key.len() + value.len() <= 124;
+        self.properties.len() <= 30 && self.properties.iter().all(fits)
+    }
 }
 
 type Files = BTreeMap<String, File>;
@@ -28,13 +57,9 @@ pub(crate) fn start() -> (String, Faults) {
     let between = faults.clone();
     let files = Mutex::new(Files::new());
     // A document of an editor, which is no file.
-    let document = File {
-        name: "document".into(),
-        parent: "root".into(),
-        kind: "application/vnd.google-apps.document".into(),
-        bytes: Vec::new(),
-    };
+    let document = File::new("document", "root", "application/vnd.google-apps.document");
     files.lock().unwrap().insert("id-document".into(), document);
+    files.lock().unwrap().insert("root".into(), File::new("My Drive", "", FOLDER));
     let address = server::serve(move |request| {
         if request.path == "/token" {
             return server::Outcome::Reply(token(&request));
@@ -64,6 +89,7 @@ fn answer(files: &mut Files, request: &Request) -> Reply {
         .map(|(name, value)| (name.to_owned(), unescaped(value)))
         .collect();
     let id = path.rsplit('/').next().unwrap().to_owned();
+    let fields = query.get("fields").cloned().unwrap_or_default();
     let about = || serde_json::from_slice::<Value>(&request.body).unwrap();
     match (request.method.as_str(), path) {
         ("GET", "/drive/v3/files") => list(files, &query),
@@ -71,29 +97,37 @@ fn answer(files: &mut Files, request: &Request) -> Reply {
             read(files, &id, request)
         }
         ("GET", _) => match files.get(&id) {
-            Some(file) => Reply::new(200, shown(&id, file).to_string()),
+            Some(file) => Reply::new(200, shown(&id, file, &fields).to_string()),
             None => Reply::new(404, "{}"),
         },
         ("DELETE", _) => match remove(files, &id) {
             true => Reply::new(204, ""),
             false => Reply::new(404, "{}"),
         },
-        ("POST", "/drive/v3/files") => make(files, &about(), Vec::new()),
+        ("POST", "/drive/v3/files") => make(files, &about(), Vec::new(), &fields),
         ("POST", "/upload/drive/v3/files") => {
             let (about, bytes) = parts(request);
-            make(files, &about, bytes)
+            make(files, &about, bytes, &fields)
         }
         ("PATCH", path) => {
             let Some(file) = files.get_mut(&id) else { return Reply::new(404, "{}") };
-            if path.starts_with("/upload") {
-                file.bytes = request.body.clone();
+            let mut changed = file.clone();
+            let about = if path.starts_with("/upload") {
+                let (about, bytes) = parts(request);
+                changed.bytes = bytes;
+                about
             } else {
-                file.name = about()["name"].as_str().unwrap().to_owned();
-                if let Some(parent) = query.get("addParents") {
-                    file.parent = parent.clone();
-                }
+                about()
+            };
+            if let Some(parent) = query.get("addParents") {
+                assert_eq!(query["removeParents"], file.parent);
+                changed.parent = parent.clone();
             }
-            Reply::new(200, shown(&id, file).to_string())
+            if !changed.change(&about) {
+                return Reply::new(400, "{}");
+            }
+            *file = changed;
+            Reply::new(200, shown(&id, file, &fields).to_string())
         }
         _ => Reply::new(400, "{}"),
     }
@@ -113,14 +147,17 @@ fn list(files: &Files, query: &BTreeMap<String, String>) -> Reply {
             }
         }
     };
+    let fields = query["fields"].split_once("files(").unwrap().1.trim_end_matches(')');
+    let property = (quoted("key='"), quoted("value='"));
     let parent = quoted("'").unwrap();
     let name = quoted("name = '");
-    let found = files.iter().filter(|(_, file)| {
-        file.parent == parent && name.as_ref().is_none_or(|name| *name == file.name)
+    let found = files.iter().filter(|(_, file)| match &property {
+        (Some(key), Some(value)) => file.properties.get(key) == Some(value),
+        _ => file.parent == parent && name.as_ref().is_none_or(|name| *name == file.name),
     });
     // Two a page, so that there are pages.
     let from: usize = query.get("pageToken").map_or(0, |text| text.parse().unwrap());
-    let all: Vec<Value> = found.map(|(id, file)| shown(id, file)).collect();
+    let all: Vec<Value> = found.map(|(id, file)| shown(id, file, fields)).collect();
     let page: Vec<&Value> = all.iter().skip(from).take(2).collect();
     let mut answer = json!({ "files": page });
     if from + 2 < all.len() {
@@ -146,23 +183,18 @@ fn read(files: &Files, id: &str, request: &Request) -> Reply {
     reply
 }
 
-fn make(files: &mut Files, about: &Value, bytes: Vec<u8>) -> Reply {
-    let id = format!(
-        "id-{:06}",
-        files.len() + 1 + files.values().map(|it| it.bytes.len()).sum::<usize>()
-    );
-    let id = format!("{id}-{}", about["name"].as_str().unwrap().len());
-    let file = File {
-        name: about["name"].as_str().unwrap().to_owned(),
-        parent: about["parents"][0].as_str().unwrap().to_owned(),
-        kind: about["mimeType"].as_str().unwrap_or("application/octet-stream").to_owned(),
-        bytes,
-    };
-    let mut id = id;
-    while files.contains_key(&id) {
-        id.push('x');
+fn make(files: &mut Files, about: &Value, bytes: Vec<u8>, fields: &str) -> Reply {
+    static MADE: AtomicU64 = AtomicU64::new(0);
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let kind = about["mimeType"].as_str().unwrap_or("application/octet-stream");
+    let mut file = File::new(&text(&about["name"]), &text(&about["parents"][0]), kind);
+    file.bytes = bytes;
+    if !file.change(about) {
+        return Reply::new(400, "{}");
     }
-    let reply = Reply::new(200, shown(&id, &file).to_string());
+    // In the order in which they are made.
+    let id = format!("id-{:09}", MADE.fetch_add(1, Ordering::SeqCst));
+    let reply = Reply::new(200, shown(&id, &file, fields).to_string());
     files.insert(id, file);
     reply
 }
@@ -176,19 +208,52 @@ fn remove(files: &mut Files, id: &str) -> bool {
     files.remove(id).is_some()
 }
 
-fn shown(id: &str, file: &File) -> Value {
+/// What an answer has of a file: what was asked for, and some by itself.
+fn shown(id: &str, file: &File, fields: &str) -> Value {
     let mut all = json!({
         "id": id,
         "name": file.name,
         "mimeType": file.kind,
-        "modifiedTime": "2026-11-18T20:15:03.120Z",
+        "modifiedTime": file.modified,
+        "parents": [file.parent],
+        "trashed": false,
     });
+    if !file.properties.is_empty() {
+        all["appProperties"] = json!(file.properties);
+    }
     if !file.kind.starts_with("application/vnd.google-apps") {
         all["size"] = file.bytes.len().to_string().into();
         all["sha256Checksum"] = hash(&file.bytes).into();
     }
     assert!(file.kind != FOLDER || file.bytes.is_empty());
+    let wanted: Vec<&str> = fields.split(',').collect();
+    all.as_object_mut().unwrap().retain(|name, _| wanted.contains(&name.as_str()));
     all
+}
+
+/// This moment, as the service writes it.
+fn now() -> String {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    let (seconds, part) = (since.as_secs(), since.subsec_millis());
+    let (mut days, mut year) = (seconds / 86_400, 1970);
+    let is_leap = |year: u64| {
+        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+    };
+    while days >= 365 + u64::from(is_leap(year)) {
+        days -= 365 + u64::from(is_leap(year));
+        year += 1;
+    }
+    let mut month = 1;
+    for length in [31, 28 + u64::from(is_leap(year)), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
+        if days < length {
+            break;
+        }
+        days -= length;
+        month += 1;
+    }
+    let (day, hour, minute, second) =
+        (days + 1, seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    format!("{year}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{part:03}Z")
 }
 
 fn hash(bytes: &[u8]) -> String {

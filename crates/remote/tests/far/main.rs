@@ -6,6 +6,7 @@ mod azure;
 mod azure_server;
 mod behaviour;
 mod drive;
+mod drive_notes;
 mod drive_server;
 mod faults;
 mod s3;

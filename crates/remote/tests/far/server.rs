@@ -60,6 +60,7 @@ fn one(stream: &TcpStream, answer: &dyn Fn(Request) -> Outcome) -> std::io::Resu
     let mut reader = BufReader::new(stream);
     while let Some(request) = read(&mut reader)? {
         let is_head = request.method == "HEAD";
+        let is_last = request.header("connection") == Some("close");
         match answer(request) {
             Outcome::Nothing => return Ok(()),
             Outcome::Silence(length) => {
@@ -67,6 +68,9 @@ fn one(stream: &TcpStream, answer: &dyn Fn(Request) -> Outcome) -> std::io::Resu
                 return Ok(());
             }
             Outcome::Reply(reply) => write(stream, &reply, is_head)?,
+        }
+        if is_last {
+            return Ok(());
         }
     }
     Ok(())

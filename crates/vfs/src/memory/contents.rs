@@ -1,4 +1,5 @@
-//! The contents of one file in memory: pages, and holes where there are none. Knows nothing of names and owners.
+//! The contents of one file in memory: pages, and holes where there are none. Also of engines that keep in memory what is
+//! not where it belongs yet. Knows nothing of names and owners.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use crate::limits::Counter;
 /// What a file holds. A page that is shorter than a page ends in zeros; one that is empty is reserved, and reads as a
 /// hole.
 #[derive(Debug, Default)]
-pub(super) struct Contents {
+pub struct Contents {
     size: u64,
     /// The first page, which is all that most files have.
     first: Option<Vec<u8>>,
@@ -19,20 +20,30 @@ pub(super) struct Contents {
 }
 
 impl Contents {
-    pub(super) const fn size(&self) -> u64 {
+    /// Its length, holes included.
+    pub const fn size(&self) -> u64 {
         self.size
     }
 
     /// What its pages take of the file system.
-    pub(super) fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         self.pages() * PAGE
+    }
+
+    /// Where its data ends: what comes after is a hole to its end.
+    pub fn data_end(&self) -> u64 {
+        let last = self.rest.iter().rev().find(|(_, held)| !held.is_empty()).map(|(page, _)| *page);
+        let last = last.or(self.first.as_ref().filter(|held| !held.is_empty()).map(|_| 0));
+        let held = last.and_then(|page| self.page(page)).map_or(0, |held| held.len() as u64);
+        last.map_or(0, |page| page * PAGE + held).min(self.size)
     }
 
     fn pages(&self) -> u64 {
         u64::from(self.first.is_some()) + self.rest.len() as u64
     }
 
-    pub(super) fn read(&self, offset: u64, into: &mut [u8]) -> usize {
+    /// Reads; less than asked for only at the end.
+    pub fn read(&self, offset: u64, into: &mut [u8]) -> usize {
         let left = usize::try_from(self.size.saturating_sub(offset)).unwrap_or(usize::MAX);
         let count = into.len().min(left);
         let mut done = 0;
@@ -52,7 +63,7 @@ impl Contents {
     }
 
     /// Writes as much as there is room for.
-    pub(super) fn write(&mut self, offset: u64, bytes: &[u8], space: &Counter) -> Result<usize> {
+    pub fn write(&mut self, offset: u64, bytes: &[u8], space: &Counter) -> Result<usize> {
         let mut done = 0;
         while done < bytes.len() {
             let (page, within) = split(offset + done as u64);
@@ -76,7 +87,8 @@ impl Contents {
         Ok(done)
     }
 
-    pub(super) fn resize(&mut self, size: u64, space: &Counter) {
+    /// Makes it longer, with a hole, or shorter.
+    pub fn resize(&mut self, size: u64, space: &Counter) {
         if size <= self.size {
             let before = self.pages();
             let (page, within) = split(size);
@@ -94,7 +106,7 @@ impl Contents {
     }
 
     /// Makes room for a range, or none of it.
-    pub(super) fn reserve(&mut self, offset: u64, length: u64, space: &Counter) -> Result<()> {
+    pub fn reserve(&mut self, offset: u64, length: u64, space: &Counter) -> Result<()> {
         let (from, to) = (offset / PAGE, (offset + length).div_ceil(PAGE));
         let there = self.rest.range(from.max(1)..to.max(1)).count() as u64
             + u64::from(from == 0 && self.first.is_some());
@@ -110,7 +122,7 @@ impl Contents {
     }
 
     /// Makes a range a hole: whole pages go, the rest becomes zeros.
-    pub(super) fn punch(&mut self, offset: u64, length: u64, space: &Counter) {
+    pub fn punch(&mut self, offset: u64, length: u64, space: &Counter) {
         let before = self.pages();
         let end = offset + length;
         let (from, to) = (offset.div_ceil(PAGE), end / PAGE);
@@ -132,7 +144,8 @@ impl Contents {
         space.give((before - self.pages()) * PAGE);
     }
 
-    pub(super) fn seek(&self, what: Seek, offset: u64) -> Result<u64> {
+    /// Finds data or a hole: `ENXIO` where there is none.
+    pub fn seek(&self, what: Seek, offset: u64) -> Result<u64> {
         if offset >= self.size {
             return Err(Errno::NXIO.into());
         }
