@@ -7,8 +7,12 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use fileserver::{Access, Foreground, Settings, Sharing, Source};
+use rustix::mount::MountFlags;
 use tempfile::TempDir;
 use vfs::Limits;
+
+use crate::Options;
+use crate::work::{self, Packed};
 
 /// The word that makes this program a server.
 pub(crate) const ROLE: &str = "serve";
@@ -25,6 +29,8 @@ enum Kind {
     Memory(&'static str),
     Overlay(&'static str),
     Directory,
+    Bound,
+    Cage,
     FuseOverlayfs,
     Bindfs,
 }
@@ -38,7 +44,11 @@ pub(crate) fn all() -> Vec<Candidate> {
         Candidate { name: "overlay", kind: Kind::Overlay("alone") },
         Candidate { name: "overlay, gathering", kind: Kind::Overlay("gathering") },
         Candidate { name: "directory", kind: Kind::Directory },
+        Candidate { name: "bound by the kernel", kind: Kind::Bound },
     ];
+    if beside(STOCKADE).is_ok_and(|program| program.is_file()) {
+        all.push(Candidate { name: "bound, in a cage", kind: Kind::Cage });
+    }
     for (name, path, kind) in [
         ("fuse-overlayfs", "/usr/bin/fuse-overlayfs", Kind::FuseOverlayfs),
         ("bindfs", "/usr/bin/bindfs", Kind::Bindfs),
@@ -54,6 +64,7 @@ pub(crate) fn all() -> Vec<Candidate> {
 pub(crate) struct Mounted {
     path: PathBuf,
     server: Option<Child>,
+    is_bound: bool,
     _place: TempDir,
 }
 
@@ -65,9 +76,11 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        if let Some(server) = &mut self.server {
+        if self.is_bound || self.server.is_some() {
             let flags = rustix::mount::UnmountFlags::DETACH;
             let _gone = rustix::mount::unmount(&self.path, flags);
+        }
+        if let Some(server) = &mut self.server {
             let _ended = server.wait();
         }
     }
@@ -90,8 +103,12 @@ impl Candidate {
             io::Result::Ok(command)
         };
         let command = match self.kind {
-            Kind::Native | Kind::Tmpfs => {
-                return Ok(Mounted { path, server: None, _place: place });
+            Kind::Native | Kind::Tmpfs | Kind::Cage => {
+                return Ok(Mounted { path, server: None, is_bound: false, _place: place });
+            }
+            Kind::Bound => {
+                bind(&at("upper"), &path)?;
+                return Ok(Mounted { path, server: None, is_bound: true, _place: place });
             }
             Kind::Memory(settings) => ours("memory:".to_owned(), settings)?,
             Kind::Overlay(settings) => ours(format!("overlay:{lower}:{upper}"), settings)?,
@@ -111,10 +128,53 @@ impl Candidate {
         };
         let mut command = command;
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let mounted = Mounted { path, server: Some(command.spawn()?), _place: place };
+        let server = Some(command.spawn()?);
+        let mounted = Mounted { path, server, is_bound: false, _place: place };
         wait_for_mount(&mounted.path)?;
         Ok(mounted)
     }
+}
+
+impl Candidate {
+    /// How long everything takes there.
+    pub(crate) fn perform(
+        &self,
+        mounted: &Mounted,
+        options: &Options,
+        packed: &Packed,
+    ) -> io::Result<Vec<Duration>> {
+        match self.kind {
+            Kind::Cage => in_cage(mounted.path(), options.files, packed.archive()),
+            _ => work::perform(mounted.path(), options.files, packed.archive()),
+        }
+    }
+}
+
+/// As a cage binds a directory that it may change.
+fn bind(from: &Path, to: &Path) -> io::Result<()> {
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    rustix::mount::mount_bind(from, to)?;
+    Ok(rustix::mount::mount_remount(to, MountFlags::BIND | flags, "")?)
+}
+
+/// The work of a program in a cage whose policy grants the directory, with all that holds a program there.
+fn in_cage(place: &Path, files: usize, archive: &Path) -> io::Result<Vec<Duration>> {
+    let own = std::env::current_exe()?;
+    let mut command = Command::new(beside(STOCKADE)?);
+    command.args(["run", "--explain=nothing", "--rw"]).arg(place);
+    command.arg("--ro").arg(&own).arg("--ro").arg(archive);
+    command.arg("--").arg(&own).arg(work::ROLE).arg(place).arg(files.to_string()).arg(archive);
+    let output = command.current_dir(place).stdin(Stdio::null()).output()?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        return Err(io::Error::other(format!("the work in a cage failed: {said}")));
+    }
+    work::read_told(&String::from_utf8_lossy(&output.stdout))
+}
+
+/// Another program of the same build.
+fn beside(program: &str) -> io::Result<PathBuf> {
+    Ok(std::env::current_exe()?.with_file_name(program))
 }
 
 fn wait_for_mount(path: &Path) -> io::Result<()> {
@@ -154,4 +214,5 @@ pub(crate) fn serve(source: &str, directory: &str, settings: &str) -> io::Result
     ended.map(drop).map_err(io::Error::other)
 }
 
+const STOCKADE: &str = "stockade";
 const PATIENCE: Duration = Duration::from_secs(10);

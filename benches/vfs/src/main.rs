@@ -1,5 +1,6 @@
-//! What the virtual file system costs: looking up in this process, and everyday work through FUSE beside the same on a
-//! native directory, on tmpfs, through fuse-overlayfs and through bindfs. Measures; never decides what is fast enough.
+//! What the virtual file system costs: looking up and listing in this process, and everyday work through FUSE and where the
+//! kernel shows a directory itself, beside the same on a native directory, on tmpfs, through fuse-overlayfs and through
+//! bindfs. Measures; never decides what is fast enough.
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "telling results on standard output is what it is for")]
 
@@ -14,13 +15,15 @@ use std::time::Duration;
 use candidates::Candidate;
 
 const USAGE: &str = "\
-usage: stockade-bench-vfs [--files N] [--rounds N] [--only WORD]
+usage: stockade-bench-vfs [--files N] [--rounds N] [--only WORDS]
 
   --files N     how many files are made, looked at, listed and removed (50000)
   --rounds N    how often each has its turn (3)
-  --only WORD   only what has the word in its name; `process` is what happens in this process
+  --only WORDS  only what has one of the words in its name, which commas separate; `process` is what
+                happens in this process
 
-Mounting needs root; fuse-overlayfs and bindfs are left out where they are not installed.";
+Mounting needs root; fuse-overlayfs and bindfs are left out where they are not installed, and cages where no `stockade`
+lies beside this program.";
 
 /// What to measure.
 pub(crate) struct Options {
@@ -35,6 +38,11 @@ fn main() -> ExitCode {
         && role == candidates::ROLE
     {
         return told(candidates::serve(source, directory, settings));
+    }
+    if let [role, place, files, archive] = words.as_slice()
+        && role == work::ROLE
+    {
+        return told(work::perform_and_tell(place, files, archive));
     }
     let mut options = Options { files: 50_000, rounds: 3, only: None };
     let mut words = words.into_iter();
@@ -65,7 +73,9 @@ fn told(done: io::Result<()>) -> ExitCode {
 }
 
 fn measure(options: &Options) -> io::Result<()> {
-    let wants = |name: &str| options.only.as_deref().is_none_or(|word| name.contains(word));
+    let wants = |name: &str| {
+        options.only.as_deref().is_none_or(|only| only.split(',').any(|word| name.contains(word)))
+    };
     if wants("process") {
         in_process::measure()?;
     }
@@ -76,7 +86,7 @@ fn measure(options: &Options) -> io::Result<()> {
     for _ in 0..options.rounds {
         for (candidate, times) in candidates.iter().zip(&mut times) {
             let mounted = candidate.mount()?;
-            let took = work::perform(mounted.path(), options, &packed)?;
+            let took = candidate.perform(&mounted, options, &packed)?;
             for (times, took) in times.iter_mut().zip(took) {
                 times.push(took);
             }

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::Options;
+/// The word that makes this program do the work and write down how long it took.
+pub(crate) const ROLE: &str = "work";
 
 /// Each thing that is timed.
 pub(crate) const ALL: &[&str] = &[
@@ -48,14 +49,31 @@ impl Packed {
         run(place.path(), "tar", &["-cf", "tree.tar", "tree"])?;
         Ok(Self { _place: place, archive })
     }
+
+    pub(crate) fn archive(&self) -> &Path {
+        &self.archive
+    }
+}
+
+/// The same in a process of its own, which writes the microseconds of each line by line.
+pub(crate) fn perform_and_tell(place: &str, files: &str, archive: &str) -> io::Result<()> {
+    let files = files.parse().map_err(io::Error::other)?;
+    for took in perform(Path::new(place), files, Path::new(archive))? {
+        println!("{}", took.as_micros());
+    }
+    Ok(())
+}
+
+/// What such a process wrote.
+pub(crate) fn read_told(text: &str) -> io::Result<Vec<Duration>> {
+    let times = text.lines().map(|line| line.parse().map(Duration::from_micros));
+    let times: Vec<Duration> = times.collect::<Result<_, _>>().map_err(io::Error::other)?;
+    check(times.len() == ALL.len(), "the work in a cage")?;
+    Ok(times)
 }
 
 /// How long each of [`ALL`] takes.
-pub(crate) fn perform(
-    place: &Path,
-    options: &Options,
-    packed: &Packed,
-) -> io::Result<Vec<Duration>> {
+pub(crate) fn perform(place: &Path, files: usize, archive: &Path) -> io::Result<Vec<Duration>> {
     let many = place.join("many");
     let path = |number: usize| many.join(format!("{}/{number}", number % DIRECTORIES));
     fs::create_dir(&many)?;
@@ -63,7 +81,7 @@ pub(crate) fn perform(
         fs::create_dir(many.join(format!("{number}")))?;
     }
     let each = |act: &dyn Fn(PathBuf) -> io::Result<()>| {
-        timed(|| (0..options.files).try_for_each(|number| act(path(number))))
+        timed(|| (0..files).try_for_each(|number| act(path(number))))
     };
     let mut took = vec![
         each(&|path| File::create_new(path).map(drop))?,
@@ -76,12 +94,12 @@ pub(crate) fn perform(
                     count += 1;
                 }
             }
-            check(count == options.files, "a listing lacks names")
+            check(count == files, "a listing lacks names")
         })?,
         each(&|path| fs::remove_file(path))?,
     ];
     took.extend(large(&place.join("large"))?);
-    let archive = packed.archive.to_string_lossy().into_owned();
+    let archive = archive.to_string_lossy().into_owned();
     took.push(timed(|| run(place, "tar", &["-xf", &archive]))?);
     took.push(timed(|| run(place, "find", &["tree", "-type", "f", "-size", "+1k"]))?);
     let tree = place.join("tree");

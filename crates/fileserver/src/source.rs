@@ -105,12 +105,12 @@ impl Source {
     pub fn open(&self, limits: &Limits) -> Result<Arc<dyn Engine>, SourceError> {
         match self {
             Self::Memory => Ok(Arc::new(memory(limits))),
-            Self::Directory(path) => Ok(Arc::new(directory(path, writable(), limits)?)),
+            Self::Directory(path) => Ok(Arc::new(judged(directory(path, writable(), limits)?))),
             Self::Overlay { lowers, upper } => {
                 let mut below: Vec<Arc<dyn Engine>> = Vec::new();
                 for path in lowers {
                     let lower = directory(path, HostMode::ReadOnly, limits)?;
-                    below.push(Arc::new(ReadOnly::new(Arc::new(lower))));
+                    below.push(Arc::new(ReadOnly::new(Arc::new(judged_once(lower)))));
                 }
                 let (upper, named): (Arc<dyn Engine>, _) = match upper {
                     None => (Arc::new(memory(limits)), Path::new("memory:")),
@@ -134,12 +134,17 @@ fn directory(path: &Path, mode: HostMode, limits: &Limits) -> Result<Host, Sourc
     let opened = rustix::fs::open(path, flags, Mode::empty());
     let opened = opened.map_err(|errno| SourceError::Directory(path.to_owned(), errno.into()))?;
     let host = Host::new(opened, mode, limits);
-    host.map(judged).map_err(|error| SourceError::Engine(path.to_owned(), error))
+    host.map_err(|error| SourceError::Engine(path.to_owned(), error))
 }
 
 /// A user has what the kernel gives that user; what root serves, others ask for.
 fn judged(host: Host) -> Host {
     if rustix::process::geteuid().is_root() { host.heeding_access_lists() } else { host }
+}
+
+/// The same of a layer, which is left alone while it is used: the kernel keeps what it was told of it, too.
+fn judged_once(host: Host) -> Host {
+    if rustix::process::geteuid().is_root() { host.heeding_access_lists_once() } else { host }
 }
 
 /// A directory that is written to, with what an overlay notes beside it: `tree` and `marks` in the one that is named.
@@ -156,7 +161,7 @@ fn upper_layer(path: &Path, limits: &Limits) -> Result<Host, SourceError> {
     });
     let (tree, marks) = (tree?, marks?);
     Host::new(tree, writable(), limits)
-        .and_then(|host| judged(host).with_marks(marks))
+        .and_then(|host| judged_once(host).with_marks(marks))
         .map_err(|error| SourceError::Engine(path.to_owned(), error))
 }
 

@@ -76,7 +76,7 @@ fn stack_of(limits: &GuestLimits) -> usize {
 
 fn run_here(program: &[u8], world: World) -> Result<End, JavaScriptError> {
     Ok(match Run::set_up(world)? {
-        Ok(mut run) => run.to_the_end(&Program::File(program), Beginning::First),
+        Ok(mut run) => run.carry_out(&Program::File(program), Beginning::First),
         Err(end) => end,
     })
 }
@@ -212,7 +212,7 @@ impl Run {
     }
 
     /// Starts a program, and goes on until there is nothing left of it.
-    fn to_the_end(&mut self, program: &Program<'_>, beginning: Beginning) -> End {
+    fn carry_out(&mut self, program: &Program<'_>, beginning: Beginning) -> End {
         let Some(turn) = self.turn.clone() else { return self.end_of("the engine is not whole") };
         let end = self.begin(program, beginning, &turn).and_then(|()| self.go_on(&turn));
         end.err().unwrap_or(End::Exited(self.host.status.get()))

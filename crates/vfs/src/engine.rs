@@ -240,6 +240,20 @@ pub trait Engine: Send + Sync + fmt::Debug {
         mode: u32,
     ) -> Result<Entry>;
 
+    /// Makes a regular file and opens it.
+    fn create(
+        &self,
+        caller: &Caller,
+        parent: Inode,
+        name: Name<'_>,
+        mode: u32,
+        how: Use,
+    ) -> Result<(Entry, Handle)> {
+        let entry = self.make(caller, parent, name, New::File, mode)?;
+        let handle = self.open(caller, entry.inode, how);
+        Ok((entry, handle.inspect_err(|_| self.forget(entry.inode, 1))?))
+    }
+
     /// Gives a file one more name.
     fn link(&self, caller: &Caller, inode: Inode, parent: Inode, name: Name<'_>) -> Result<Entry>;
 

@@ -10,7 +10,7 @@
 
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustix::fs::{AtFlags, FallocateFlags, FileType, Gid, OFlags, RenameFlags, SeekFrom, Uid};
 use rustix::io::Errno;
@@ -36,7 +36,7 @@ mod whiteouts;
 
 use calls::Reach;
 pub use calls::descriptors_are_in;
-use held::Known;
+use held::{Known, Lists};
 use listing::Ahead;
 use marks::{Marked, Marking};
 
@@ -67,8 +67,7 @@ pub struct Host {
     handles: Counter,
     locks: LockTable,
     marks: Option<Marking>,
-    /// See [`Host::heeding_access_lists`].
-    heeds_lists: bool,
+    lists: Lists,
 }
 
 /// A file that somebody holds.
@@ -83,6 +82,8 @@ struct Node {
     held: AtomicU64,
     /// An overlay's facts about it, if it is a directory.
     marks: Marked,
+    /// Whether it has an access control list, where that is asked once.
+    has_list: OnceLock<bool>,
 }
 
 #[derive(Debug)]
@@ -236,6 +237,18 @@ impl Engine for Host {
         })
     }
 
+    fn create(
+        &self,
+        caller: &Caller,
+        parent: Inode,
+        name: Name<'_>,
+        mode: u32,
+        how: Use,
+    ) -> Result<(Entry, Handle)> {
+        self.writable()?;
+        self.make_open(caller, &self.directory(parent)?, name, mode, how)
+    }
+
     fn link(&self, _caller: &Caller, inode: Inode, parent: Inode, name: Name<'_>) -> Result<Entry> {
         self.writable()?;
         let (node, directory) = (self.node(inode)?, self.directory(parent)?);
@@ -301,13 +314,8 @@ impl Engine for Host {
         if how.write {
             self.writable()?;
         }
-        let flags = match (how.read, how.write) {
-            (_, false) => OFlags::RDONLY,
-            (false, true) => OFlags::WRONLY,
-            (true, true) => OFlags::RDWR,
-        };
         self.handles.take(1)?;
-        let descriptor = calls::open_again(&node.descriptor, flags);
+        let descriptor = calls::open_again(&node.descriptor, calls::access(how));
         let descriptor = descriptor.inspect_err(|_| self.handles.give(1))?;
         Ok(self.put_open(node, descriptor, how))
     }

@@ -312,6 +312,17 @@ impl Engine for Overlay {
         self.make_name(caller, parent, name, new, mode)
     }
 
+    fn create(
+        &self,
+        caller: &Caller,
+        parent: Inode,
+        name: Name<'_>,
+        mode: u32,
+        how: Use,
+    ) -> Result<(Entry, Handle)> {
+        self.create_file(caller, parent, name, mode, how)
+    }
+
     fn link(&self, caller: &Caller, inode: Inode, parent: Inode, name: Name<'_>) -> Result<Entry> {
         self.link_name(caller, inode, parent, name)
     }

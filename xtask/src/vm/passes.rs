@@ -16,7 +16,7 @@ use crate::command::{Failure, printed_by};
 use crate::deadline;
 use crate::suite::{self, Context, Totals};
 
-/// Packages with tests that depend on how control groups are set up.
+/// Packages with tests that depend on how control groups are set up, or on what the kernel has.
 pub(super) const PACKAGES: &[&str] = &["stockade-limits", "stockade-cli"];
 /// Which of their tests are run unless others are asked for.
 pub(super) const WORDS: &[&str] = &[
@@ -27,6 +27,7 @@ pub(super) const WORDS: &[&str] = &[
     "full_disk",
     "on_record",
     "control_groups_of_a_killed_daemon",
+    "kernels_client",
 ];
 
 /// One way to be started.

@@ -121,8 +121,8 @@ pub(super) fn proxies(settings: &str) -> Vec<String> {
 /// How the package manager tells one source: site, suite, component and keyring.
 const TARGET_FORMAT: &str = "$(SITE)|$(RELEASE)|$(COMPONENT)|$(SIGNED_BY)";
 
-/// The kernel for virtual machines, which has no drivers for real ones.
-const KERNEL: &str = "linux-image-cloud-amd64";
+/// The kernel of every Debian: the one for virtual machines alone cannot mount what is served over 9P.
+const KERNEL: &str = "linux-image-amd64";
 
 /// Beside the kernel and what a Debian has at least.
 const PACKAGES: &[&str] = &[

@@ -20,6 +20,7 @@ mod failures;
 mod faults;
 mod files;
 mod jails;
+mod kernels_client;
 mod kinds;
 mod layers;
 #[path = "../../../remote/tests/far/s3_server.rs"]
@@ -27,7 +28,6 @@ mod s3_server;
 #[path = "../../../remote/tests/far/server.rs"]
 mod server;
 #[path = "../behaviour/support.rs"]
-#[expect(unused_imports, reason = "other tests use more of it")]
 mod support;
 
 /// What the server of a drive asks for.

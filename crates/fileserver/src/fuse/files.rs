@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use rustix::io::Errno;
-use vfs::{Allocate, Changes, Handle, Inode, Kind, LockKind, New, Patience, Seek, Use, WriteAt};
+use vfs::{
+    Allocate, Caller, Changes, Entry, Handle, Inode, Kind, LockKind, Name, New, Patience, Seek,
+    Use, WriteAt,
+};
 
 use super::names::{errno, without_privileges};
 use super::reply::Reply;
@@ -27,15 +30,19 @@ impl Fuse {
     }
 
     fn open_as(&self, request: &Request<'_>, inode: Inode, flags: u32) -> Result<Handle, Errno> {
-        let how = match flags & ACCESS_BITS {
+        let handle = self.engine.open(&self.caller(request), inode, self.how(flags));
+        let handle = handle.map_err(errno)?;
+        self.held.open(handle);
+        Ok(handle)
+    }
+
+    const fn how(&self, flags: u32) -> Use {
+        match flags & ACCESS_BITS {
             READ_ONLY => Use { read: true, write: false },
             // The kernel reads what is around a write that it gathers.
             WRITE_ONLY => Use { read: self.settings.gather_writes, write: true },
             _ => Use { read: true, write: true },
-        };
-        let handle = self.engine.open(&self.caller(request), inode, how).map_err(errno)?;
-        self.held.open(handle);
-        Ok(handle)
+        }
     }
 
     /// What the kernel keeps of a file from one opening to the next.
@@ -51,24 +58,35 @@ impl Fuse {
         let (flags, mode) = (body.u32()?, body.u32()?);
         body.skip(8)?;
         let name = body.name()?;
-        let entry = match self.make_as(request, name, New::File, mode & 0o7777) {
+        let (caller, parent) = (self.maker(request, New::File, mode)?, self.inode(request.node));
+        let how = self.how(flags);
+        let (entry, handle) = match self.engine.create(&caller, parent, name, mode & 0o7777, how) {
             // Somebody else was faster.
-            Err(Errno::EXIST) if flags & EXCLUSIVE == 0 => {
-                let found =
-                    self.engine.lookup(&self.caller(request), self.inode(request.node), name);
-                found.map_err(errno)?
+            Err(error) if error.errno == Errno::EXIST && flags & EXCLUSIVE == 0 => {
+                self.open_found(&caller, parent, name, how)?
             }
-            made => made?,
+            made => made.map_err(errno)?,
         };
-        let handle = if entry.attributes.kind == Kind::File {
-            self.open_as(request, entry.inode, flags)
-        } else {
-            Err(Errno::STALE)
-        };
-        let handle = handle.inspect_err(|_| self.engine.forget(entry.inode, 1))?;
+        self.held.open(handle);
         self.tell(request.node, name.as_bytes(), entry, reply);
         reply.opened(handle.0, self.kept(flags));
         Ok(Done::Reply(Gained { inode: Some(entry.inode), handle: Some(handle) }))
+    }
+
+    fn open_found(
+        &self,
+        caller: &Caller,
+        parent: Inode,
+        name: Name<'_>,
+        how: Use,
+    ) -> Result<(Entry, Handle), Errno> {
+        let entry = self.engine.lookup(caller, parent, name).map_err(errno)?;
+        let handle = if entry.attributes.kind == Kind::File {
+            self.engine.open(caller, entry.inode, how).map_err(errno)
+        } else {
+            Err(Errno::STALE)
+        };
+        Ok((entry, handle.inspect_err(|_| self.engine.forget(entry.inode, 1))?))
     }
 
     pub(super) fn read(

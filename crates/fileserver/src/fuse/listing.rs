@@ -64,8 +64,10 @@ impl Fuse {
         self.engine.read_directory(handle, after, &mut sink).map_err(errno)?;
         let (caller, parent) = (self.caller(request), self.inode(request.node));
         for Listed { name, number, kind, cookie } in all {
-            // What the kernel has and keeps need not be looked up again; of a name that it lacks all the same, it asks.
-            let is_known = self.is_alone() && self.held.has(number);
+            // What the kernel has and keeps need not be looked up again; of a name that it lacks all the same, it asks. That of
+            // a directory it takes for unknown when the mode changes, as `tar` does it with each.
+            let is_kept = self.is_alone() && kind != Kind::Directory;
+            let is_known = is_kept && self.held.has(number);
             let found = match Name::new(&name) {
                 Ok(_) if is_known => None,
                 Ok(name) => self.engine.lookup(&caller, parent, name).ok(),

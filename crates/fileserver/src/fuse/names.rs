@@ -149,25 +149,26 @@ impl Fuse {
         mode: u32,
         reply: &mut Reply,
     ) -> Result<Done, Errno> {
-        let made = self.make_as(request, name, new, mode)?;
+        let (caller, parent) = (self.maker(request, new, mode)?, self.inode(request.node));
+        let made = self.engine.make(&caller, parent, name, new, mode).map_err(errno)?;
         Ok(self.tell(request.node, name.as_bytes(), made, reply))
     }
 
-    pub(super) fn make_as(
+    /// Who makes something, as the engine judges it.
+    pub(super) fn maker(
         &self,
         request: &Request<'_>,
-        name: Name<'_>,
         new: New<'_>,
         mode: u32,
-    ) -> Result<Entry, Errno> {
-        let parent = self.inode(request.node);
+    ) -> Result<Caller, Errno> {
         let mut caller = self.caller(request);
         if mode & SET_GID != 0 && new != New::Directory {
             // The kernel has asked already whether the caller is in the directory's group.
+            let parent = self.inode(request.node);
             let directory = self.engine.attributes(&caller, parent).map_err(errno)?;
             caller.groups = caller.groups.iter().copied().chain([directory.gid]).collect();
         }
-        self.engine.make(&caller, parent, name, new, mode).map_err(errno)
+        Ok(caller)
     }
 
     pub(super) fn link(&self, request: &Request<'_>, reply: &mut Reply) -> Result<Done, Errno> {

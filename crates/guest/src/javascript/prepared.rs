@@ -36,7 +36,7 @@ impl Prepared {
     pub fn run(mut self, program: &Program<'_>, world: World) -> End {
         self.0.hold_to(&world.limits);
         self.0.host.begin(world);
-        let end = self.0.to_the_end(program, Beginning::Copy);
+        let end = self.0.carry_out(program, Beginning::Copy);
         std::mem::forget(self);
         end
     }

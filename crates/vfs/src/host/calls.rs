@@ -12,16 +12,20 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::attributes::{ALL_MODE_BITS, Attributes, Kind, NewTime, Timestamp};
-use crate::engine::SetXattr;
+use crate::engine::{SetXattr, Use};
 use crate::error::Result;
 use crate::table::{read, write};
 
 /// Opens a name beneath a directory, never through a link and never out of it. `.` is the directory itself.
 pub(super) fn open_beneath(at: BorrowedFd<'_>, name: &[u8], flags: OFlags) -> Result<OwnedFd> {
+    open_or_create(at, name, flags, Mode::empty())
+}
+
+fn open_or_create(at: BorrowedFd<'_>, name: &[u8], flags: OFlags, mode: Mode) -> Result<OwnedFd> {
     let flags = flags | OFlags::CLOEXEC;
     // The kernel gives up where names are moved about meanwhile; one name is found in the end.
     for _ in 0..MOST_TRIES {
-        match rustix::fs::openat2(at, name, flags, Mode::empty(), BENEATH) {
+        match rustix::fs::openat2(at, name, flags, mode, BENEATH) {
             Err(Errno::AGAIN | Errno::INTR) => {}
             opened => return Ok(opened?),
         }
@@ -52,6 +56,21 @@ impl Reach {
                 let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
                 Ok(rustix::fs::openat(at, name, flags, Mode::empty())?)
             }
+        }
+    }
+
+    /// Makes a file where nothing has its name, and opens it.
+    pub(super) fn create(
+        self,
+        at: BorrowedFd<'_>,
+        name: &[u8],
+        flags: OFlags,
+        mode: Mode,
+    ) -> Result<OwnedFd> {
+        let flags = flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::NOCTTY;
+        match self {
+            Self::Beneath => open_or_create(at, name, flags, mode),
+            Self::Mounts => Ok(rustix::fs::openat(at, name, flags | OFlags::CLOEXEC, mode)?),
         }
     }
 
@@ -92,6 +111,15 @@ fn mount_of(held: &OwnedFd) -> Result<u64> {
     Ok(mount)
 }
 
+/// How the kernel is asked for what a file is opened for.
+pub(super) const fn access(how: Use) -> OFlags {
+    match (how.read, how.write) {
+        (_, false) => OFlags::RDONLY,
+        (false, true) => OFlags::WRONLY,
+        (true, true) => OFlags::RDWR,
+    }
+}
+
 /// Opens a file that is held, for more than reference.
 pub(super) fn open_again(held: &OwnedFd, flags: OFlags) -> Result<OwnedFd> {
     // It was a regular file when it was held, and a held file does not change its kind.
@@ -106,6 +134,11 @@ pub(super) fn is_stream(open: &OwnedFd) -> bool {
 }
 
 pub(super) fn link(held: &OwnedFd, at: BorrowedFd<'_>, name: &[u8]) -> Result<()> {
+    match rustix::fs::linkat(held, "", at, name, AtFlags::EMPTY_PATH) {
+        // Not for everybody, and since Linux 6.10 for whoever has opened it.
+        Err(Errno::NOENT) => {}
+        linked => return Ok(linked?),
+    }
     Ok(rustix::fs::linkat(CWD, by_descriptor(held), at, name, AtFlags::SYMLINK_FOLLOW)?)
 }
 
@@ -135,6 +168,23 @@ pub(super) fn set_times(
 
 pub(super) fn xattr(held: &OwnedFd, name: &[u8]) -> Result<Vec<u8>> {
     grown(|buffer| rustix::fs::getxattr(by_descriptor(held), name, buffer))
+}
+
+/// Whether a file has an access control list (`acl(5)`), or may have one.
+pub(super) fn has_access_list(held: &OwnedFd) -> bool {
+    let nothing = &mut [0_u8; 0][..];
+    is_list(rustix::fs::getxattr(by_descriptor(held), ACCESS_LIST, nothing))
+}
+
+/// The same of a file that is open for more than reference: without the way through `/proc`, which takes longer than
+/// everything else about a new file together.
+pub(super) fn has_open_access_list(open: &OwnedFd) -> bool {
+    let nothing = &mut [0_u8; 0][..];
+    is_list(rustix::fs::fgetxattr(open, ACCESS_LIST, nothing))
+}
+
+fn is_list(asked: rustix::io::Result<usize>) -> bool {
+    !matches!(asked, Err(Errno::NODATA | Errno::OPNOTSUPP))
 }
 
 pub(super) fn xattrs(held: &OwnedFd) -> Result<Vec<Vec<u8>>> {
@@ -227,6 +277,8 @@ fn grown(ask: impl Fn(&mut [u8]) -> rustix::io::Result<usize>) -> Result<Vec<u8>
     }
 }
 
+/// Where Linux keeps who else may have a file.
+const ACCESS_LIST: &[u8] = b"system.posix_acl_access";
 const MOST_XATTR_BYTES: usize = 128 << 10;
 const MOST_TRIES: u32 = 1000;
 

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid};
+use rustix::fs::{AtFlags, Gid, Mode, OFlags, Stat, Uid};
 use rustix::io::Errno;
 
 use super::calls::{self, attributes, kind_of};
@@ -14,7 +14,7 @@ use super::{Host, HostMode, Node, Open};
 use crate::attributes::{Attributes, Kind, SET_GID, SET_UID};
 use crate::caller::Caller;
 use crate::engine::{Engine as _, Entry, Handle, Inode, New, Use};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::name::Name;
 use crate::rules;
 
@@ -39,14 +39,81 @@ impl Known {
     }
 }
 
+/// What is made of access control lists (`acl(5)`), which may deny somebody what a file's mode allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lists {
+    /// Nothing.
+    Unheeded,
+    /// A file with one is its owner's and root's alone, as it is at the moment.
+    Heeded,
+    /// The same, as it was when it was found: where nobody else changes files.
+    HeededOnce,
+}
+
 impl Host {
     /// Finds what a name leads to, and holds it.
     pub(super) fn find(&self, parent: &Arc<Node>, name: Name<'_>) -> Result<(Arc<Node>, Entry)> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW;
         let descriptor = self.reach.open(parent.descriptor.as_fd(), name.as_bytes(), flags)?;
         let found = rustix::fs::fstat(&descriptor)?;
-        let identity = self.reach.identity(&descriptor, &found)?;
-        let kind = kind_of(&found);
+        let node = self.hold(parent, descriptor, &found)?;
+        let attributes = self.seen(&node, attributes(&found));
+        let entry = Entry { inode: Inode(node.number), generation: 1, attributes };
+        Ok((node, entry))
+    }
+
+    /// Makes a file and opens it, which takes fewer calls than one after the other, and none through `/proc`.
+    pub(super) fn make_open(
+        &self,
+        caller: &Caller,
+        directory: &Arc<Node>,
+        name: Name<'_>,
+        mode: u32,
+        how: Use,
+    ) -> Result<(Entry, Handle)> {
+        let (at, path) = (directory.descriptor.as_fd(), name.as_bytes());
+        let first = self.first_mode(caller, mode);
+        self.handles.take(1)?;
+        let made = (|| {
+            let made = self.reach.create(at, path, calls::access(how), first)?;
+            let found = rustix::fs::fstat(&made)?;
+            let node = self.hold(directory, self.reference(directory, name, &made)?, &found)?;
+            if self.lists != Lists::Unheeded {
+                let _asked_before = node.has_list.set(calls::has_open_access_list(&made));
+            }
+            let attributes = self.seen(&node, attributes(&found));
+            Ok((node.number, attributes, made))
+        })();
+        let (number, attributes, made) = made.inspect_err(|_: &Error| self.handles.give(1))?;
+        let entry = Entry { inode: Inode(number), generation: 1, attributes };
+        let settled = self.settle(caller, directory, entry, New::File, mode);
+        let entry = settled.inspect_err(|_| {
+            // What could not be made in full is not there at all.
+            let parent = Inode(directory.number);
+            let _removed = self.remove(caller, parent, name, entry.inode);
+            self.forget(entry.inode, 1);
+            self.handles.give(1);
+        })?;
+        Ok((entry, self.put_open(self.node(entry.inode)?, made, how)))
+    }
+
+    /// A descriptor that refers to what was made just now and does nothing else: one for writing would keep the program in
+    /// it from being started.
+    fn reference(&self, directory: &Node, name: Name<'_>, made: &OwnedFd) -> Result<OwnedFd> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW;
+        let named = self.reach.open(directory.descriptor.as_fd(), name.as_bytes(), flags);
+        let identity = |held: &OwnedFd| rustix::fs::fstat(held).map(|of| (of.st_dev, of.st_ino));
+        match named {
+            Ok(named) if identity(&named)? == identity(made)? => Ok(named),
+            // It has another name by now, or none.
+            _ => calls::open_again(made, OFlags::PATH),
+        }
+    }
+
+    /// Holds what a descriptor refers to, once more if it is held already.
+    fn hold(&self, parent: &Arc<Node>, descriptor: OwnedFd, found: &Stat) -> Result<Arc<Node>> {
+        let identity = self.reach.identity(&descriptor, found)?;
+        let kind = kind_of(found);
         let node = {
             let mut known = self.known.of(identity);
             let there = known.get(&identity).and_then(|number| self.nodes.get(*number));
@@ -72,6 +139,7 @@ impl Host {
                         parent: AtomicU64::new(parent_number),
                         held: AtomicU64::new(1),
                         marks: Marked::default(),
+                        has_list: OnceLock::new(),
                     });
                     self.nodes.put(number, Arc::clone(&node));
                     known.insert(identity, number);
@@ -82,8 +150,7 @@ impl Host {
         if kind == Kind::Directory && node.number != self.root.number {
             self.adopt(&node, parent);
         }
-        let attributes = self.seen(&node, attributes(&found));
-        Ok((Arc::clone(&node), Entry { inode: Inode(node.number), generation: 1, attributes }))
+        Ok(node)
     }
 
     /// Notes in which directory a directory was found.
@@ -104,14 +171,15 @@ impl Host {
     /// file, nobody but the owner has anything of it.
     fn seen(&self, node: &Node, found: Attributes) -> Attributes {
         // A link has neither.
-        if !self.heeds_lists || node.kind == Kind::Link {
-            return found;
-        }
-        match calls::xattr(&node.descriptor, ACCESS_LIST) {
-            Err(error) if matches!(error.errno, Errno::NODATA | Errno::OPNOTSUPP) => found,
-            // Also where it cannot be known.
-            _ => Attributes { mode: found.mode & !0o077, ..found },
-        }
+        let has_list = match self.lists {
+            _ if node.kind == Kind::Link => false,
+            Lists::Unheeded => false,
+            Lists::Heeded => calls::has_access_list(&node.descriptor),
+            Lists::HeededOnce => {
+                *node.has_list.get_or_init(|| calls::has_access_list(&node.descriptor))
+            }
+        };
+        if has_list { Attributes { mode: found.mode & !0o077, ..found } } else { found }
     }
 
     /// Whether a name leads to what was judged.
@@ -150,9 +218,17 @@ impl Host {
     ) -> Result<Entry> {
         let node = self.node(entry.inode)?;
         let found = entry.attributes;
+        // A file that is as it should be. In a setgid directory the kernel has given it the group; what else such a
+        // directory changes are bits that it does not have.
+        let is_plain = new == New::File && mode & (SET_UID | SET_GID) == 0;
+        let is_given = self.mode != HostMode::WritableAsCaller
+            || (found.uid, found.gid) == (caller.uid, caller.gid);
+        if is_plain && is_given && found.mode == mode {
+            return Ok(entry);
+        }
         // The umask of this process is not the guest's.
         let wanted = if self.mode == HostMode::WritableAsCaller {
-            let directory = self.attributes_of(parent)?;
+            let directory = attributes(&rustix::fs::fstat(&parent.descriptor)?);
             let (mode, gid) = rules::inherit(caller, &directory, new.kind(), mode);
             if (found.uid, found.gid) != (caller.uid, gid) {
                 let (uid, gid) = (Uid::from_raw(caller.uid), Gid::from_raw(gid));
@@ -184,6 +260,3 @@ impl Host {
 }
 
 const SHARDS: usize = 64;
-
-/// Where Linux keeps who else may have a file: `acl(5)`.
-const ACCESS_LIST: &[u8] = b"system.posix_acl_access";

@@ -1,14 +1,14 @@
 //! How the engine of a directory of the host begins: with one descriptor, and nothing else of the host.
 
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use super::calls::{self, Reach};
-use super::held::Known;
+use super::held::{Known, Lists};
 use super::marks::{MarkStore, Marked, Marking};
 use super::{Host, HostMode, Node};
 use crate::attributes::Kind;
@@ -49,6 +49,7 @@ impl Host {
             parent: AtomicU64::new(number),
             held: AtomicU64::new(1),
             marks: Marked::default(),
+            has_list: OnceLock::new(),
         });
         nodes.put(number, Arc::clone(&root));
         let host = Self {
@@ -62,7 +63,7 @@ impl Host {
             handles: Counter::new(limits.max_open_files, Errno::NFILE, Setting::OpenFiles),
             locks: LockTable::default(),
             marks: None,
-            heeds_lists: false,
+            lists: Lists::Unheeded,
         };
         host.known.of(host.root.identity).insert(host.root.identity, number);
         Ok(host)
@@ -72,7 +73,13 @@ impl Host {
     /// its mode allows, is its owner's and root's alone.
     #[must_use]
     pub fn heeding_access_lists(self) -> Self {
-        Self { heeds_lists: true, ..self }
+        Self { lists: Lists::Heeded, ..self }
+    }
+
+    /// The same where nobody else changes the files: whether one has a list is asked when it is found.
+    #[must_use]
+    pub fn heeding_access_lists_once(self) -> Self {
+        Self { lists: Lists::HeededOnce, ..self }
     }
 
     /// The same as an upper layer: what an overlay notes is kept in another directory, out of reach of every guest.

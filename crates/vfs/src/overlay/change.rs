@@ -6,14 +6,17 @@ use std::sync::atomic::Ordering;
 
 use rustix::io::Errno;
 
+use super::find::Found;
 use super::notes::Spot;
+use super::open::Open;
 use super::{Node, OPAQUE, Overlay, lock};
 use crate::attributes::{Changes, Kind, NewTime, SET_GID};
 use crate::caller::Caller;
-use crate::engine::{Entry, Inode, New};
-use crate::error::Result;
+use crate::engine::{Entry, Handle, Inode, New, Use};
+use crate::error::{Error, Result};
 use crate::name::Name;
 use crate::rules;
+use crate::table::read;
 
 impl Overlay {
     pub(super) fn make_name(
@@ -26,7 +29,7 @@ impl Overlay {
     ) -> Result<Entry> {
         let parent = self.directory(parent)?;
         let upper = self.copy_up(&parent)?;
-        let node = {
+        let found = {
             let _names = lock(&parent.names);
             if parent.is_gone.load(Ordering::SeqCst) {
                 return Err(Errno::NOENT.into());
@@ -49,9 +52,43 @@ impl Overlay {
                     made
                 }
             };
-            self.made(&parent, name, &made)
+            let node = self.made(&parent, name, &made);
+            Found { node, upper: Some(made.inode), attributes: made.attributes }
         };
-        self.entry(caller, node)
+        self.entry_found(caller, found)
+    }
+
+    /// Makes a file and opens it, at once where the upper layer can.
+    pub(super) fn create_file(
+        &self,
+        caller: &Caller,
+        parent: Inode,
+        name: Name<'_>,
+        mode: u32,
+        how: Use,
+    ) -> Result<(Entry, Handle)> {
+        if self.notes_take_names() {
+            let entry = self.make_name(caller, parent, name, New::File, mode)?;
+            let handle = self.open_file(caller, entry.inode, how);
+            return Ok((entry, handle.inspect_err(|_| self.give_back(entry.inode.0, 1))?));
+        }
+        let parent = self.directory(parent)?;
+        let upper = self.copy_up(&parent)?;
+        self.handles.take(1)?;
+        let made = (|| {
+            let _names = lock(&parent.names);
+            if parent.is_gone.load(Ordering::SeqCst) {
+                return Err(Errno::NOENT.into());
+            }
+            self.refuse_taken(&parent, name)?;
+            let (made, handle) = self.upper.create(caller, upper, name, mode, how)?;
+            let node = self.made(&parent, name, &made);
+            Ok((Found { node, upper: Some(made.inode), attributes: made.attributes }, handle))
+        })();
+        let (found, inner) = made.inspect_err(|_: &Error| self.handles.give(1))?;
+        let handle = self.put_open(Open::upper(Arc::clone(&found.node), how, inner));
+        let entry = self.entry_found(caller, found).inspect_err(|_| self.close(handle))?;
+        Ok((entry, handle))
     }
 
     /// Makes something where a note is: whole first, and then in its place, so that what lower layers have there never
@@ -125,7 +162,7 @@ impl Overlay {
         if self.upper.attributes(caller, file)?.links == 0 {
             return Err(Errno::XDEV.into());
         }
-        let node = {
+        let found = {
             let _names = lock(&parent.names);
             self.refuse_taken(&parent, name)?;
             let spot = Spot { directory: upper, name };
@@ -146,9 +183,9 @@ impl Overlay {
                     self.upper.forget(linked.inode, 1);
                 }
             }
-            self.find(&parent, name)?.0
+            self.find_known(&parent, name)?
         };
-        self.entry(caller, node)
+        self.entry_found(caller, found)
     }
 
     pub(super) fn remove_name(
@@ -188,6 +225,10 @@ impl Overlay {
 
     /// `EEXIST` for a name that is there.
     fn refuse_taken(&self, parent: &Arc<Node>, name: Name<'_>) -> Result<()> {
+        // Where there is one layer, that engine refuses it itself.
+        if read(&parent.place).lowers.is_empty() && !self.notes_take_names() {
+            return Ok(());
+        }
         match self.find(parent, name) {
             Ok((node, _)) => {
                 self.give_back(node.number, 1);

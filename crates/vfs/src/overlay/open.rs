@@ -24,6 +24,12 @@ pub(super) struct Open {
 }
 
 impl Open {
+    /// A file that is open in the upper layer.
+    pub(super) fn upper(node: Arc<Node>, how: Use, handle: Handle) -> Self {
+        let inner = RwLock::new(Some((None, handle)));
+        Self { node, how, inner, listing: Mutex::new(None) }
+    }
+
     pub(super) fn directory(node: Arc<Node>) -> Self {
         let how = Use { read: true, write: false };
         Self { node, how, inner: RwLock::new(None), listing: Mutex::new(None) }

@@ -4,6 +4,7 @@
 mod attack;
 mod engines;
 mod limits;
+mod listing;
 mod overlay;
 mod posix;
 mod tree;
