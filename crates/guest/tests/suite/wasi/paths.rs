@@ -56,7 +56,9 @@ fn no_path_leaves_its_directory() {
     program.call("path_filestat_get", &[I(DIR), I(0), path, length, I(ROOM)], INVAL);
     let [path, _] = program.text([b'x'; 4096]);
     program.call("path_filestat_get", &[I(DIR), I(0), path, I(4096), I(ROOM)], NAMETOOLONG);
-    program.call("path_filestat_get", &[I(DIR), I(0), I(u32::MAX), I(9), I(ROOM)], FAULT);
+    program.of_modules_alone("a component is ended by such an address", |program| {
+        program.call("path_filestat_get", &[I(DIR), I(0), I(u32::MAX), I(9), I(ROOM)], FAULT);
+    });
     program.call("path_filestat_get", &[I(77), I(0), path, I(1), I(ROOM)], BADF);
     program.call("path_filestat_get", &[I(1), I(0), path, I(1), I(ROOM)], NOTDIR);
     program.run_in(
