@@ -127,7 +127,7 @@ fn run_wasm(source: &[u8], code: &Code, world: World) -> Result<End, Refused> {
     match GuestKind::of(source) {
         GuestKind::Module | GuestKind::Component => {}
         GuestKind::Native | GuestKind::Script | GuestKind::Other => {
-            return Err(cannot("it does not begin as a WASM module does".to_owned()));
+            return Err(cannot("it does not begin as a WASM module or component does".to_owned()));
         }
     }
     let wasm = Wasm::new(&world.limits).map_err(|error| cannot(error.to_string()))?;

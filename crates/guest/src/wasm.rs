@@ -79,7 +79,7 @@ pub enum WasmError {
     #[error("the engine for WASM cannot be started: {0}")]
     Engine(String),
     /// It is no module, or one that uses what is not built in.
-    #[error("not a WASM module that can be compiled: {0}")]
+    #[error("not a WASM module or component that can be compiled: {0}")]
     Module(String),
     /// It needs something that there is not.
     #[error("the module cannot be linked: {0}")]

@@ -115,9 +115,9 @@ impl terminal_output::HostTerminalOutput for Host {
 impl Host {
     /// What is asked for is made in memory that is not the component's own.
     fn random(&self, length: u64) -> wasmtime::Result<Vec<u8>> {
-        let length = length.min(self.world.limits.max_memory.saturating_add(1));
+        let is_too_much = length > self.world.limits.max_memory;
         match usize::try_from(length) {
-            Ok(length) if length <= MOST_RANDOM => {
+            Ok(length) if !is_too_much && length <= MOST_RANDOM => {
                 let mut bytes = vec![0; length];
                 self.fill(&mut bytes)?;
                 Ok(bytes)

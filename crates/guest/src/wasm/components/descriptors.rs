@@ -176,7 +176,8 @@ impl types::HostDescriptor for Host {
         let place = self.open_place()?;
         let how = OpenFlags { append: true, ..OpenFlags::WRITE };
         let again = files::open_again(&self.world, &file.open, how)?;
-        Ok(self.push(OutputStream::File(File::new(Arc::new(again), place), None))?)
+        let again = File::new(Arc::new(again), place).synchronous(file.is_synchronous());
+        Ok(self.push(OutputStream::File(again, None))?)
     }
 
     fn advise(
@@ -232,7 +233,9 @@ impl types::HostDescriptor for Host {
 
     fn write(&mut self, handle: Handle, bytes: Vec<u8>, at: u64) -> Outcome<u64> {
         let file = self.file(&handle)?;
-        Ok(file.open.write_at(&self.world.caller, at, &bytes)? as u64)
+        let count = file.open.write_at(&self.world.caller, at, &bytes)?;
+        file.sync_if_asked()?;
+        Ok(count as u64)
     }
 
     fn read_directory(&mut self, handle: Handle) -> Outcome<Resource<Listing>> {
@@ -301,7 +304,8 @@ impl types::HostDescriptor for Host {
             _ if how.read => flags | DescriptorFlags::READ,
             _ => flags,
         };
-        Ok(self.push(Descriptor { file: File::new(opened, place), kind, flags })?)
+        let file = File::new(opened, place).synchronous(flags.intersects(SYNCHRONOUS));
+        Ok(self.push(Descriptor { file, kind, flags })?)
     }
 
     fn readlink_at(&mut self, handle: Handle, path: String) -> Outcome<String> {
@@ -366,6 +370,8 @@ impl types::HostDescriptor for Host {
     }
 }
 
+const SYNCHRONOUS: DescriptorFlags =
+    DescriptorFlags::FILE_INTEGRITY_SYNC.union(DescriptorFlags::DATA_INTEGRITY_SYNC);
 /// What one call reads.
 const MOST_READ: usize = 1 << 20;
 const MOST_NANOSECONDS: u32 = 1_000_000_000;

@@ -25,6 +25,8 @@ pub(super) struct Host {
 #[derive(Clone, Debug)]
 pub(super) struct File {
     pub(super) open: Arc<OpenFile>,
+    /// Whether each write to it is to last.
+    is_synchronous: bool,
     _place: Arc<Place>,
 }
 
@@ -83,6 +85,19 @@ impl Host {
 
 impl File {
     pub(super) fn new(open: Arc<OpenFile>, place: Place) -> Self {
-        Self { open, _place: Arc::new(place) }
+        Self { open, is_synchronous: false, _place: Arc::new(place) }
+    }
+
+    /// The same, each write to which lasts.
+    pub(super) fn synchronous(self, is_synchronous: bool) -> Self {
+        Self { is_synchronous, ..self }
+    }
+
+    pub(super) fn is_synchronous(&self) -> bool {
+        self.is_synchronous
+    }
+
+    pub(super) fn sync_if_asked(&self) -> vfs::Result<()> {
+        if self.is_synchronous { self.open.sync() } else { Ok(()) }
     }
 }

@@ -24,8 +24,7 @@ impl ip_name_lookup::Host for Host {
         name: String,
     ) -> Result<Resource<Addresses>, SocketFault> {
         self.may_reach_out()?;
-        let text = name.trim_start_matches('[').trim_end_matches(']');
-        let found: Vec<IpAddr> = match text.parse::<IpAddr>() {
+        let found: Vec<IpAddr> = match name.parse::<IpAddr>() {
             Ok(address) => vec![address],
             Err(_)
                 if name.is_empty() || name.len() > LONGEST_NAME || name.contains([':', '\0']) =>

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
 use wasmtime::component::Resource;
 
-use super::super::waiting::wait;
+use super::super::waiting::{monotonic, wait};
 use super::bindings::wasi::sockets::instance_network;
 use super::bindings::wasi::sockets::network::{
     self, ErrorCode, IpAddress, IpAddressFamily, IpSocketAddress, Ipv4SocketAddress,
@@ -32,6 +32,20 @@ pub struct Socket {
     /// What was written and the kernel has not taken yet.
     pending: Mutex<Vec<u8>>,
     _place: Place,
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        // What was written goes, unless nobody takes it.
+        let until = monotonic().saturating_add(LINGERING);
+        while let (Ok(false), now) = (self.flush(), monotonic()) {
+            let mut polled = [PollFd::new(&self.descriptor, PollFlags::OUT)];
+            let waited = wait(&mut polled, Some(until.saturating_sub(now)));
+            if now >= until || waited.is_err() {
+                break;
+            }
+        }
+    }
 }
 
 impl Host {
@@ -269,5 +283,7 @@ impl instance_network::Host for Host {
 }
 
 pub(super) const FLAGS: SocketFlags = SocketFlags::CLOEXEC.union(SocketFlags::NONBLOCK);
+/// How long a socket that is dropped waits for somebody to take what was written, in nanoseconds.
+const LINGERING: u64 = 1_000_000_000;
 const MOST_PENDING: usize = 128 << 10;
 const MOST_BUFFER: usize = 16 << 20;

@@ -85,12 +85,12 @@ impl Host {
 
     fn read_waiting(&mut self, from: &Resource<InputStream>, most: u64) -> Outcome<Vec<u8>> {
         loop {
-            let pollable = self.table.get(from)?.pollable();
-            self.block_on(&pollable)?;
             let bytes = self.read_some(from, most)?;
             if !bytes.is_empty() || most == 0 {
                 return Ok(bytes);
             }
+            let pollable = self.table.get(from)?.pollable();
+            self.block_on(&pollable)?;
         }
     }
 
@@ -122,7 +122,7 @@ impl Host {
                     *at = at.map(|at| at.saturating_add(count as u64));
                     rest = rest.get(count..).unwrap_or_default();
                 }
-                Ok(())
+                Ok(file.sync_if_asked()?)
             }
         }
     }
