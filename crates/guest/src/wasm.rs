@@ -54,7 +54,7 @@ impl std::fmt::Debug for Wasm {
 }
 
 /// A module or component that can be run.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Compiled(Code);
 
 #[derive(Clone)]
@@ -63,12 +63,9 @@ enum Code {
     Component(Component),
 }
 
-impl std::fmt::Debug for Code {
+impl std::fmt::Debug for Compiled {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(match self {
-            Self::Module(_) => "Module",
-            Self::Component(_) => "Component",
-        })
+        formatter.debug_struct("Compiled").finish_non_exhaustive()
     }
 }
 

@@ -90,6 +90,12 @@ fn opening(follow: Follow, open: types::OpenFlags, flags: DescriptorFlags) -> Op
     }
 }
 
+/// Whether each write is to last.
+fn lasts(flags: DescriptorFlags) -> bool {
+    flags.contains(DescriptorFlags::FILE_INTEGRITY_SYNC)
+        || flags.contains(DescriptorFlags::DATA_INTEGRITY_SYNC)
+}
+
 fn stat(found: &Attributes) -> types::DescriptorStat {
     types::DescriptorStat {
         type_: type_of(found.kind),
@@ -176,7 +182,7 @@ impl types::HostDescriptor for Host {
         let place = self.open_place()?;
         let how = OpenFlags { append: true, ..OpenFlags::WRITE };
         let again = files::open_again(&self.world, &file.open, how)?;
-        let again = File::new(Arc::new(again), place).synchronous(file.is_synchronous());
+        let again = File::new(Arc::new(again), place).synchronous(file.is_synchronous);
         Ok(self.push(OutputStream::File(again, None))?)
     }
 
@@ -304,7 +310,7 @@ impl types::HostDescriptor for Host {
             _ if how.read => flags | DescriptorFlags::READ,
             _ => flags,
         };
-        let file = File::new(opened, place).synchronous(flags.intersects(SYNCHRONOUS));
+        let file = File::new(opened, place).synchronous(lasts(flags));
         Ok(self.push(Descriptor { file, kind, flags })?)
     }
 
@@ -370,8 +376,6 @@ impl types::HostDescriptor for Host {
     }
 }
 
-const SYNCHRONOUS: DescriptorFlags =
-    DescriptorFlags::FILE_INTEGRITY_SYNC.union(DescriptorFlags::DATA_INTEGRITY_SYNC);
 /// What one call reads.
 const MOST_READ: usize = 1 << 20;
 const MOST_NANOSECONDS: u32 = 1_000_000_000;

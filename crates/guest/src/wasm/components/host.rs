@@ -26,7 +26,7 @@ pub(super) struct Host {
 pub(super) struct File {
     pub(super) open: Arc<OpenFile>,
     /// Whether each write to it is to last.
-    is_synchronous: bool,
+    pub(super) is_synchronous: bool,
     _place: Arc<Place>,
 }
 
@@ -91,10 +91,6 @@ impl File {
     /// The same, each write to which lasts.
     pub(super) fn synchronous(self, is_synchronous: bool) -> Self {
         Self { is_synchronous, ..self }
-    }
-
-    pub(super) fn is_synchronous(&self) -> bool {
-        self.is_synchronous
     }
 
     pub(super) fn sync_if_asked(&self) -> vfs::Result<()> {

@@ -8,6 +8,7 @@ use rustix::io::Errno;
 use rustix::net::{Shutdown, SocketType, accept_with, bind, connect, listen, shutdown, sockopt};
 use wasmtime::component::Resource;
 
+use super::super::waiting::in_nanoseconds;
 use super::bindings::wasi::sockets::network::{ErrorCode, IpAddressFamily, IpSocketAddress};
 use super::bindings::wasi::sockets::tcp::{self, ShutdownType};
 use super::bindings::wasi::sockets::tcp_create_socket;
@@ -221,7 +222,7 @@ impl tcp::HostTcpSocket for Host {
     }
 
     fn keep_alive_idle_time(&mut self, handle: Handle) -> Outcome<u64> {
-        Ok(nanoseconds(sockopt::tcp_keepidle(&self.tcp(&handle)?.descriptor)?))
+        Ok(in_nanoseconds(sockopt::tcp_keepidle(&self.tcp(&handle)?.descriptor)?))
     }
 
     fn set_keep_alive_idle_time(&mut self, handle: Handle, value: u64) -> Outcome<()> {
@@ -229,7 +230,7 @@ impl tcp::HostTcpSocket for Host {
     }
 
     fn keep_alive_interval(&mut self, handle: Handle) -> Outcome<u64> {
-        Ok(nanoseconds(sockopt::tcp_keepintvl(&self.tcp(&handle)?.descriptor)?))
+        Ok(in_nanoseconds(sockopt::tcp_keepintvl(&self.tcp(&handle)?.descriptor)?))
     }
 
     fn set_keep_alive_interval(&mut self, handle: Handle, value: u64) -> Outcome<()> {
@@ -304,10 +305,6 @@ impl tcp::HostTcpSocket for Host {
         self.table.delete(handle)?;
         Ok(())
     }
-}
-
-fn nanoseconds(time: Duration) -> u64 {
-    super::super::waiting::in_nanoseconds(time)
 }
 
 /// Whole seconds, at least one, as the kernel has them.

@@ -48,12 +48,6 @@ pub struct Outgoing {
 type Outcome<T> = Result<T, SocketFault>;
 type Handle = Resource<UdpSocket>;
 
-impl Host {
-    fn udp(&self, handle: &Handle) -> Outcome<&Socket> {
-        Ok(&self.table.get(handle)?.socket)
-    }
-}
-
 impl udp_create_socket::Host for Host {
     fn create_udp_socket(&mut self, family: IpAddressFamily) -> Outcome<Handle> {
         let socket = self.socket(family, SocketType::DGRAM)?;
@@ -114,13 +108,13 @@ impl udp::HostUdpSocket for Host {
     fn local_address(&mut self, handle: Handle) -> Outcome<IpSocketAddress> {
         match self.table.get(&handle)?.state {
             State::New | State::Binding => Err(ErrorCode::InvalidState.into()),
-            State::Bound | State::Connected => self.udp(&handle)?.local_address(),
+            State::Bound | State::Connected => self.table.get(&handle)?.socket.local_address(),
         }
     }
 
     fn remote_address(&mut self, handle: Handle) -> Outcome<IpSocketAddress> {
         match self.table.get(&handle)?.state {
-            State::Connected => self.udp(&handle)?.remote_address(),
+            State::Connected => self.table.get(&handle)?.socket.remote_address(),
             _ => Err(ErrorCode::InvalidState.into()),
         }
     }
@@ -130,27 +124,27 @@ impl udp::HostUdpSocket for Host {
     }
 
     fn unicast_hop_limit(&mut self, handle: Handle) -> Outcome<u8> {
-        self.udp(&handle)?.hop_limit()
+        self.table.get(&handle)?.socket.hop_limit()
     }
 
     fn set_unicast_hop_limit(&mut self, handle: Handle, value: u8) -> Outcome<()> {
-        self.udp(&handle)?.set_hop_limit(value)
+        self.table.get(&handle)?.socket.set_hop_limit(value)
     }
 
     fn receive_buffer_size(&mut self, handle: Handle) -> Outcome<u64> {
-        self.udp(&handle)?.receive_buffer()
+        self.table.get(&handle)?.socket.receive_buffer()
     }
 
     fn set_receive_buffer_size(&mut self, handle: Handle, value: u64) -> Outcome<()> {
-        self.udp(&handle)?.set_receive_buffer(value)
+        self.table.get(&handle)?.socket.set_receive_buffer(value)
     }
 
     fn send_buffer_size(&mut self, handle: Handle) -> Outcome<u64> {
-        self.udp(&handle)?.send_buffer()
+        self.table.get(&handle)?.socket.send_buffer()
     }
 
     fn set_send_buffer_size(&mut self, handle: Handle, value: u64) -> Outcome<()> {
-        self.udp(&handle)?.set_send_buffer(value)
+        self.table.get(&handle)?.socket.set_send_buffer(value)
     }
 
     fn subscribe(&mut self, _handle: Handle) -> wasmtime::Result<Resource<Pollable>> {
