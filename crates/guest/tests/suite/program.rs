@@ -111,7 +111,7 @@ impl Program {
         let call = format!("{name}{words}");
         self.steps.push(Step { call, expected: [expected, in_a_component(expected)] });
         let step = self.steps.len();
-        self.put(&format!(
+        self.put(format!(
             "(global.set $got (call ${name}{words}))
              (if (i32.ne (global.get $got) (i32.const {EXPECTED}{step}{EXPECTED})) (then
                (i32.store (i32.const {GOT}) (i32.const {step}))
@@ -150,7 +150,7 @@ impl Program {
     /// Reads bytes from a descriptor, and shows how many and which.
     pub(crate) fn read(&mut self, descriptor: Word, most: u32) {
         let [list, count] = self.list(ROOM, most);
-        self.put(&format!("(memory.fill (i32.const {ROOM}) (i32.const 46) (i32.const {most}))\n"));
+        self.put(format!("(memory.fill (i32.const {ROOM}) (i32.const 46) (i32.const {most}))\n"));
         self.call("fd_read", &[descriptor, list, count, I(RESULT)], 0);
         self.show(RESULT, 4);
         self.show(ROOM, most);
@@ -159,7 +159,7 @@ impl Program {
     /// Writes what lies in the memory to the output.
     pub(crate) fn show(&mut self, at: u32, length: u32) {
         let [list, count] = self.list(at, length);
-        self.put(&format!(
+        self.put(format!(
             "(drop (call $fd_write (i32.const 1) {} {} (i32.const 20)))\n",
             written(list),
             written(count)
