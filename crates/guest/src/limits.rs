@@ -11,8 +11,10 @@ pub struct GuestLimits {
     pub max_stack: u64,
     /// The elements of all tables of a module together.
     pub max_table_elements: u64,
-    /// Files and directories that are open at once.
+    /// Files, directories and sockets that are open at once.
     pub max_descriptors: u32,
+    /// Handles that a component has at once, of whatever kind: streams, what it waits for, resources of its own.
+    pub max_handles: u32,
     /// The processor time that it computes. Waiting costs nothing.
     pub max_cpu: Option<Duration>,
 }
@@ -24,6 +26,7 @@ impl Default for GuestLimits {
             max_stack: 1 << 20,
             max_table_elements: 1 << 20,
             max_descriptors: 1024,
+            max_handles: 1 << 15,
             max_cpu: None,
         }
     }
@@ -38,6 +41,10 @@ pub enum Limit {
     Stack,
     /// `max_table_elements`
     TableElements,
+    /// `max_descriptors`
+    Descriptors,
+    /// `max_handles`
+    Handles,
     /// `max_cpu`
     Cpu,
 }
@@ -49,6 +56,8 @@ impl Limit {
             Self::Memory => "max_memory",
             Self::Stack => "max_stack",
             Self::TableElements => "max_table_elements",
+            Self::Descriptors => "max_descriptors",
+            Self::Handles => "max_handles",
             Self::Cpu => "max_cpu",
         }
     }

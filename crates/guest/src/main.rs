@@ -91,6 +91,8 @@ fn told(end: &End, limits: &GuestLimits) -> (u8, Option<String>) {
                 guest::Limit::TableElements => {
                     format!(" of {} elements", limits.max_table_elements)
                 }
+                guest::Limit::Descriptors => format!(" of {}", limits.max_descriptors),
+                guest::Limit::Handles => format!(" of {}", limits.max_handles),
                 guest::Limit::Cpu => limits.max_cpu.map_or_else(String::new, |most| {
                     format!(" of {} seconds of processor time", most.as_secs_f64())
                 }),
@@ -113,13 +115,13 @@ fn compile() -> Result<u8, Refused> {
     Ok(0)
 }
 
-/// The code that was compiled from this very module, if it is there as it was compiled. Else the module is compiled anew.
+/// The code that was compiled from this very program, if it is there as it was compiled. Else it is compiled anew.
 fn kept(wasm: &Wasm, source: &[u8], code: &Code) -> Option<Compiled> {
     let Code { path: Some(path), digest: Some(digest), of: Some(of) } = code else { return None };
     if CodeDigest::of(source) != *of {
         return None;
     }
-    wasm.load(&std::fs::read(path).ok()?, *digest).ok()
+    wasm.load(&std::fs::read(path).ok()?, *digest, GuestKind::of(source)).ok()
 }
 
 fn run_wasm(source: &[u8], code: &Code, world: World) -> Result<End, Refused> {
@@ -135,16 +137,9 @@ fn run_wasm(source: &[u8], code: &Code, world: World) -> Result<End, Refused> {
 fn compiled(wasm: &Wasm, source: &[u8]) -> Result<Compiled, Refused> {
     let cannot = |why: String| refused(CANNOT_RUN, why);
     match GuestKind::of(source) {
-        GuestKind::Module => {}
-        GuestKind::Component => {
-            return Err(cannot(
-                "this is a component of WASI preview 2, and only modules of preview 1 are run: \
-                 build it for `wasm32-wasip1`"
-                    .to_owned(),
-            ));
-        }
+        GuestKind::Module | GuestKind::Component => {}
         GuestKind::Native | GuestKind::Script | GuestKind::Other => {
-            return Err(cannot("it does not begin as a WASM module does".to_owned()));
+            return Err(cannot("it does not begin as a WASM module or component does".to_owned()));
         }
     }
     wasm.compile(source).map_err(|error| cannot(error.to_string()))

@@ -139,7 +139,7 @@ usage: stockade-guest [OPTION…] wasm|js FILE [ARGUMENT…]
        stockade-guest [OPTION…] code
        stockade-guest [OPTION…] pool [--at-once N]
 
-Runs a WASM module (WASI preview 1), a JavaScript or a TypeScript program over the files of this root.
+Runs a WASM module (WASI preview 1), a component (preview 2), a JavaScript or a TypeScript program over the files of this root.
 `stockade wasm` and `stockade js` start it inside a cage. `code` runs a script for `stockade agent --code`, which sends it
 and answers its calls. `pool` runs one guest for every line of JSON that comes, at most N (64) at once, for `stockade pool`.
 

@@ -1,18 +1,24 @@
-//! WASM modules: compiled for this processor, held to their limits, started at `_start`. All they can reach is what
-//! [`calls`] gives them, which is WASI preview 1 over the files of their world. A22
+//! WASM: modules and components, compiled for this processor and held to their limits. All that a module can reach is what
+//! [`calls`] gives it, which is WASI preview 1; all that a component can is what [`components`] gives it, which is preview 2.
+//! Both are over the files of their world. A22
 //!
 //! Never asks this process for its arguments, variables or files.
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
+use wasmtime::component::Component;
 use wasmtime::{Config, Engine, Linker, Module, Store, Trap, UpdateDeadline};
 
+use crate::kind::GuestKind;
 use crate::limits::{GuestLimits, Limit};
 use crate::world::{End, World};
 
 mod calls;
+mod chance;
+mod components;
 mod descriptors;
+mod files;
 mod host;
 mod layout;
 mod limiter;
@@ -24,15 +30,18 @@ mod refusal;
 mod rights;
 mod table;
 mod transfer;
+mod waiting;
 
 pub use compiled::{CodeDigest, LoadError};
-use host::{Ending, Host};
+use host::{Ending, Held, Host};
 
 /// Compiles modules and runs them. One serves any number of guests, one after the other or at once.
 #[derive(Clone)]
 pub struct Wasm {
     engine: Engine,
     linker: Arc<Linker<Host>>,
+    /// Made for the first component: a module needs none of it.
+    components: Arc<OnceLock<components::Imports>>,
     max_stack: u64,
 }
 
@@ -42,9 +51,21 @@ impl std::fmt::Debug for Wasm {
     }
 }
 
-/// A module that can be run.
-#[derive(Clone, Debug)]
-pub struct Compiled(Module);
+/// A module or component that can be run.
+#[derive(Clone)]
+pub struct Compiled(Code);
+
+#[derive(Clone)]
+enum Code {
+    Module(Module),
+    Component(Component),
+}
+
+impl std::fmt::Debug for Compiled {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Compiled").finish_non_exhaustive()
+    }
+}
 
 impl Compiled {
     /// Its code, to be loaded by another process.
@@ -53,7 +74,19 @@ impl Compiled {
     ///
     /// If there is no memory for it.
     pub fn serialize(&self) -> Result<Vec<u8>, WasmError> {
-        self.0.serialize().map_err(|error| WasmError::Module(format!("{error:#}")))
+        let code = match &self.0 {
+            Code::Module(module) => module.serialize(),
+            Code::Component(component) => component.serialize(),
+        };
+        code.map_err(|error| WasmError::Module(format!("{error:#}")))
+    }
+
+    /// Which of the two it is.
+    pub const fn kind(&self) -> GuestKind {
+        match self.0 {
+            Code::Module(_) => GuestKind::Module,
+            Code::Component(_) => GuestKind::Component,
+        }
     }
 }
 
@@ -64,7 +97,7 @@ pub enum WasmError {
     #[error("the engine for WASM cannot be started: {0}")]
     Engine(String),
     /// It is no module, or one that uses what is not built in.
-    #[error("not a WASM module that can be compiled: {0}")]
+    #[error("not a WASM module or component that can be compiled: {0}")]
     Module(String),
     /// It needs something that there is not.
     #[error("the module cannot be linked: {0}")]
@@ -72,6 +105,9 @@ pub enum WasmError {
     /// It has no function to begin with.
     #[error("the module has no function `_start`: it is a library, not a program")]
     NoStart,
+    /// The same of a component.
+    #[error("the component does not export `wasi:cli/run`: it is a library, not a program")]
+    NoRun,
     /// A directory that it is to begin with cannot be opened.
     #[error("the directory `{}` cannot be given to the module: {error}", path.escape_ascii())]
     Preopen {
@@ -96,26 +132,44 @@ impl Wasm {
         let engine = engine(limits)?;
         let mut linker = Linker::new(&engine);
         calls::add_to(&mut linker).map_err(failed)?;
-        Ok(Self { engine, linker: Arc::new(linker), max_stack: limits.max_stack })
+        let linker = Arc::new(linker);
+        Ok(Self { engine, linker, components: Arc::default(), max_stack: limits.max_stack })
     }
 
-    /// Compiles the bytes of a module. Text is not taken: a program is dispatched by its first bytes.
+    /// Compiles the bytes of a module or component. Text is not taken: a program is dispatched by its first bytes.
     ///
     /// # Errors
     ///
-    /// If they are no module.
+    /// If they are neither.
     pub fn compile(&self, bytes: &[u8]) -> Result<Compiled, WasmError> {
-        let module = Module::from_binary(&self.engine, bytes);
-        module.map(Compiled).map_err(|error| WasmError::Module(format!("{error:#}")))
+        let code = match GuestKind::of(bytes) {
+            GuestKind::Component => {
+                Component::from_binary(&self.engine, bytes).map(Code::Component)
+            }
+            _ => Module::from_binary(&self.engine, bytes).map(Code::Module),
+        };
+        code.map(Compiled).map_err(|error| WasmError::Module(format!("{error:#}")))
     }
 
-    /// The module whose code this is: compiled before, by [`precompile`], and unchanged since.
+    /// The module or component whose code this is: compiled before, by [`precompile`], and unchanged since. Code of the one is
+    /// never loaded as that of the other.
     ///
     /// # Errors
     ///
-    /// If it is not the code with this digest, or not of this very engine.
-    pub fn load(&self, code: &[u8], digest: CodeDigest) -> Result<Compiled, LoadError> {
-        compiled::load(&self.engine, code, digest).map(Compiled)
+    /// If it is not the code with this digest, or not of this kind or of this very engine.
+    pub fn load(
+        &self,
+        code: &[u8],
+        digest: CodeDigest,
+        kind: GuestKind,
+    ) -> Result<Compiled, LoadError> {
+        let code = match kind {
+            GuestKind::Component => {
+                compiled::load_component(&self.engine, code, digest).map(Code::Component)
+            }
+            _ => compiled::load(&self.engine, code, digest).map(Code::Module),
+        };
+        code.map(Compiled)
     }
 
     /// Runs it, in a thread of its own, until it ends.
@@ -142,18 +196,25 @@ impl Wasm {
     }
 
     fn run_here(&self, module: &Compiled, world: World) -> Result<End, WasmError> {
-        let mut store = Store::new(&self.engine, Host::new(world)?);
-        store.limiter(|host| &mut host.limiter);
-        store.set_epoch_deadline(1);
-        store.epoch_deadline_callback(|store| match store.data().allowance.is_spent() {
-            true => Err(Ending::Reached(Limit::Cpu).into()),
-            false => Ok(UpdateDeadline::Continue(1)),
-        });
-        let started = self.linker.instantiate(&mut store, &module.0).and_then(|instance| {
+        let module = match &module.0 {
+            Code::Module(module) => module,
+            Code::Component(component) => {
+                let imports = match self.components.get() {
+                    Some(imports) => imports,
+                    None => {
+                        let imports = components::Imports::new(&self.engine)?;
+                        self.components.get_or_init(|| imports)
+                    }
+                };
+                return imports.run(&self.engine, component, world);
+            }
+        };
+        let mut store = store(&self.engine, Host::new(world)?);
+        let started = self.linker.instantiate(&mut store, module).and_then(|instance| {
             let start = instance.get_typed_func::<(), ()>(&mut store, "_start");
             start.map_err(|_| wasmtime::Error::new(Ending::NoStart))?.call(&mut store, ())
         });
-        let refused = store.data().limiter.refused;
+        let refused = store.data().held.limiter.refused;
         match started {
             Ok(()) => Ok(End::Exited(0)),
             Err(error) => ended(&error, refused),
@@ -161,13 +222,31 @@ impl Wasm {
     }
 }
 
-/// The code of a module, to be loaded by another process: never run here.
+/// A store whose guest is held to its limits.
+fn store<T: AsMut<Held> + 'static>(engine: &Engine, host: T) -> Store<T> {
+    let mut store = Store::new(engine, host);
+    store.limiter(|host| &mut host.as_mut().limiter);
+    store.set_epoch_deadline(1);
+    store.epoch_deadline_callback(|mut store| {
+        match store.data_mut().as_mut().allowance.is_spent() {
+            true => Err(Ending::Reached(Limit::Cpu).into()),
+            false => Ok(UpdateDeadline::Continue(1)),
+        }
+    });
+    store
+}
+
+/// The code of a module or component, to be loaded by another process: never run here.
 ///
 /// # Errors
 ///
-/// If the bytes are no module, or this machine has no memory for it.
+/// If the bytes are neither, or this machine has no memory for it.
 pub fn precompile(bytes: &[u8]) -> Result<Vec<u8>, WasmError> {
-    let code = engine(&GuestLimits::default())?.precompile_module(bytes);
+    let engine = engine(&GuestLimits::default())?;
+    let code = match GuestKind::of(bytes) {
+        GuestKind::Component => engine.precompile_component(bytes),
+        _ => engine.precompile_module(bytes),
+    };
     code.map_err(|error| WasmError::Module(format!("{error:#}")))
 }
 

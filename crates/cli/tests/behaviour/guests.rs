@@ -44,6 +44,19 @@ pub(crate) fn module_that(text: &str, then: &[u8]) -> Vec<u8> {
     [&b"\0asm\x01\0\0\0"[..], &sections.concat()].concat()
 }
 
+/// A component that ends with this status, and has so many bytes in it that do nothing.
+pub(crate) fn component(status: u8, filling: usize) -> Vec<u8> {
+    let text = format!(
+        "(component
+           (core module $m (data \"{}\") (func (export \"run\") (result i32) (i32.const {status})))
+           (core instance $i (instantiate $m))
+           (func $run (result (result)) (canon lift (core func $i \"run\")))
+           (instance (export \"wasi:cli/run@0.2.0\") (export \"run\" (func $run))))",
+        "x".repeat(filling)
+    );
+    wat::parse_str(text).unwrap()
+}
+
 fn javascript(place: &Place, flags: &[&str], source: &str) -> Ended {
     place.write("main.js", source);
     place.ask([&["js"], flags, &["main.js", "one"]].concat())
@@ -74,6 +87,23 @@ fn a_module_is_known_by_its_first_bytes() {
     assert!(!commands.is_empty() || !place.records().is_empty());
 }
 
+/// A22, A26: a component is known by its first bytes too, and its end is its own.
+#[test]
+fn a_component_runs() {
+    if !has_guests() {
+        return;
+    }
+    let place = Place::new();
+    for status in [0, 1] {
+        place.write("tool.txt", component(status, 1));
+        for words in
+            [&["run", "./tool.txt"][..], &["run", "--guest", "tool.txt"], &["wasm", "tool.txt"]]
+        {
+            place.ask(words).expect_code(status.into());
+        }
+    }
+}
+
 /// A26: `--guest` runs nothing native, and each refusal says what to do.
 #[test]
 fn what_is_no_guest_is_refused() {
@@ -89,7 +119,7 @@ fn what_is_no_guest_is_refused() {
     place.ask(["run", "--guest", "nothing"]).expect_code(127).says("cannot be read");
     place.ask(["run", "--guest=python", "x"]).expect_code(2).says("`wasm`, `js` or `any`");
     place.ask(["wasm", "half.wasm"]).expect_code(126).says("not a WASM module");
-    place.ask(["wasm", "component.wasm"]).expect_code(126).says("preview 2");
+    place.ask(["wasm", "component.wasm"]).expect_code(126).says("wasi:cli/run");
     place.ask(["wasm", "text"]).expect_code(126).says("does not begin as");
     place.ask(["js", "nothing.js"]).expect_code(127).says("No such file");
     place.ask(["js"]).expect_code(2).says("no program").says("stockade js FILE");

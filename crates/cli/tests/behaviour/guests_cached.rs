@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use super::guests::{has_guests, module};
+use super::guests::{component, has_guests, module};
 use super::support::{Place, slowly};
 
 /// A module that is large enough to be kept: it prints its line.
@@ -54,6 +54,21 @@ fn a_module_is_compiled_once() {
     place.write("small.wasm", module("small\n"));
     place.ask(["wasm", "-q", "small.wasm"]).expect_code(0).prints("small");
     assert_eq!((starts(&place), kept(&place).len()), (6, 2), "it is compiled faster than found");
+}
+
+/// A25: so is a component.
+#[test]
+fn a_component_is_compiled_once() {
+    if !has_guests() {
+        return;
+    }
+    let place = Place::new();
+    for (status, expected) in [(0, 2), (0, 3), (1, 5), (1, 6)] {
+        place.write("tool.wasm", component(status, 70_000));
+        place.ask(["wasm", "-q", "tool.wasm"]).expect_code(status.into());
+        assert_eq!(starts(&place), expected);
+    }
+    assert_eq!(kept(&place).len(), 2);
 }
 
 /// A25: code that was changed is not loaded: the module is compiled where it runs. A cage that may write to the cache

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::fd::{AsFd, OwnedFd};
 
+use guest::GuestKind;
 use guest::wasm::{CodeDigest, Compiled, Wasm};
 use rustix::fs::{MemfdFlags, SealFlags};
 
@@ -30,11 +31,11 @@ impl Modules {
 
     /// Takes what a guest has written: whether there is a new one.
     pub(super) fn take(&mut self, wasm: &Wasm, written: OwnedFd) -> bool {
-        let Some((module, code)) = sealed(written) else { return false };
+        let Some((kind, module, code)) = sealed(written) else { return false };
         if self.get(module).is_some() {
             return false;
         }
-        let Ok(compiled) = wasm.load(&code, CodeDigest::of(&code)) else { return false };
+        let Ok(compiled) = wasm.load(&code, CodeDigest::of(&code), kind) else { return false };
         self.bytes = self.bytes.saturating_add(code.len());
         self.all.push_back(Known { module, code: compiled, bytes: code.len() });
         while self.all.len() > MOST_MODULES || self.bytes > MOST_BYTES {
@@ -53,28 +54,32 @@ pub(super) fn place() -> rustix::io::Result<OwnedFd> {
 /// Writes what a module was compiled to, and lets nobody change it any more. A guest does so before its module begins: what
 /// is compiled is the engine's work and nothing of the guest's.
 pub(super) fn write(place: OwnedFd, module: CodeDigest, code: &Compiled) -> std::io::Result<()> {
+    let is_component = [u8::from(code.kind() == GuestKind::Component)];
     let code = code.serialize().map_err(std::io::Error::other)?;
     if code.len() > MOST_BYTES {
         return Ok(());
     }
     let mut file = File::from(place);
+    file.write_all(&is_component)?;
     file.write_all(module.to_string().as_bytes())?;
     file.write_all(&code)?;
     rustix::fs::fcntl_add_seals(&file, all_seals())?;
     Ok(())
 }
 
-fn sealed(written: OwnedFd) -> Option<(CodeDigest, Vec<u8>)> {
+fn sealed(written: OwnedFd) -> Option<(GuestKind, CodeDigest, Vec<u8>)> {
     if rustix::fs::fcntl_get_seals(written.as_fd()).ok()? != all_seals() {
         return None;
     }
     let mut file = File::from(written);
     file.seek(SeekFrom::Start(0)).ok()?;
-    let mut module = [0; DIGITS];
+    let (mut is_component, mut module) = ([0], [0; DIGITS]);
+    file.read_exact(&mut is_component).ok()?;
     file.read_exact(&mut module).ok()?;
     let mut code = Vec::new();
     file.read_to_end(&mut code).ok()?;
-    Some((CodeDigest::from_digits(std::str::from_utf8(&module).ok()?)?, code))
+    let kind = if is_component == [1] { GuestKind::Component } else { GuestKind::Module };
+    Some((kind, CodeDigest::from_digits(std::str::from_utf8(&module).ok()?)?, code))
 }
 
 fn all_seals() -> SealFlags {

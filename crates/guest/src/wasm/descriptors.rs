@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
-use vfs::{Allocate, At, NewTime, OpenFlags, SeekTo, Times};
+use vfs::{Allocate, NewTime, OpenFlags, SeekTo, Times};
 
+use super::files;
 use super::host::Guest;
 use super::layout;
 use super::refusal::{Outcome, Refusal};
@@ -46,11 +47,7 @@ pub(super) fn fd_renumber(guest: &mut Guest<'_>, fd: u32, to: u32) -> Outcome<()
 
 fn close(guest: &Guest<'_>, closed: Descriptor) -> Outcome<()> {
     let (Opened::File(opened) | Opened::Directory(opened)) = closed.opened else { return Ok(()) };
-    // Nobody else holds it between two calls.
-    match Arc::try_unwrap(opened) {
-        Ok(opened) => Ok(opened.close(&guest.host.world.caller)?),
-        Err(_) => Ok(()),
-    }
+    Ok(files::close(&guest.host.world, opened)?)
 }
 
 pub(super) fn fd_datasync(guest: &mut Guest<'_>, fd: u32) -> Outcome<()> {
@@ -81,9 +78,9 @@ pub(super) fn fd_fdstat_set_flags(guest: &mut Guest<'_>, fd: u32, flags: u32) ->
     descriptor.rights.require(Rights::SET_FLAGS)?;
     let changes_appending = (descriptor.flags ^ flags) & APPEND != 0;
     if let (Opened::File(file), true) = (&descriptor.opened, changes_appending) {
-        let (files, caller) = (&guest.host.world.files, &guest.host.world.caller);
+        let caller = &guest.host.world.caller;
         let how = OpenFlags { append: flags & APPEND != 0, ..opening(descriptor.rights) };
-        let again = files.open(caller, At::Itself(file), b"", how, 0)?;
+        let again = files::open_again(&guest.host.world, file, how)?;
         again.seek(caller, SeekTo::Start(file.seek(caller, SeekTo::Current(0))?))?;
         guest.host.table.find_mut(fd)?.opened = Opened::File(Arc::new(again));
     }

@@ -7,10 +7,10 @@ use vfs::{At, OpenFlags};
 use super::WasmError;
 use super::limiter::Limiter;
 use super::memory::Memory;
-use super::refusal::{Outcome, Refusal};
+use super::refusal::Outcome;
 use super::rights::Rights;
 use super::table::{Descriptor, Opened, Table};
-use crate::limits::Limit;
+use crate::limits::{GuestLimits, Limit};
 use crate::processor::Allowance;
 use crate::streams::Stream;
 use crate::world::World;
@@ -20,8 +20,26 @@ use crate::world::World;
 pub(super) struct Host {
     pub(super) world: World,
     pub(super) table: Table,
+    pub(super) held: Held,
+}
+
+/// What a guest is held to while it runs, whatever it is made of.
+#[derive(Debug)]
+pub(super) struct Held {
     pub(super) limiter: Limiter,
     pub(super) allowance: Allowance,
+}
+
+impl Held {
+    pub(super) fn to(limits: &GuestLimits) -> Self {
+        Self { limiter: Limiter::new(limits), allowance: Allowance::of(limits.max_cpu) }
+    }
+}
+
+impl AsMut<Held> for Host {
+    fn as_mut(&mut self) -> &mut Held {
+        &mut self.held
+    }
 }
 
 /// One call: the module's memory, and what it asks.
@@ -44,8 +62,7 @@ pub(super) enum Ending {
 impl Host {
     /// Opens what the module begins with: three streams, and its directories after them.
     pub(super) fn new(world: World) -> Result<Self, WasmError> {
-        let limiter = Limiter::new(&world.limits);
-        let allowance = Allowance::of(world.limits.max_cpu);
+        let held = Held::to(&world.limits);
         let mut table = Table::new(world.limits.max_descriptors);
         let mut add = |descriptor, path: &[u8]| {
             table.add(descriptor).map(drop).map_err(|_| WasmError::Preopen {
@@ -57,12 +74,8 @@ impl Host {
             add(of_stream(stream), b"")?;
         }
         for preopen in &world.preopens {
-            let flags = OpenFlags { directory: true, ..OpenFlags::READ };
-            let directory = world.files.open(&world.caller, At::Root, &preopen.path, flags, 0);
-            let directory = directory
-                .map_err(|error| WasmError::Preopen { path: preopen.path.clone(), error })?;
             let descriptor = Descriptor {
-                opened: Opened::Directory(Arc::new(directory)),
+                opened: Opened::Directory(begin_with(&world, &preopen.path)?),
                 rights: Rights::DIRECTORY,
                 inheriting: Rights::ALL,
                 flags: 0,
@@ -70,8 +83,16 @@ impl Host {
             };
             add(descriptor, &preopen.path)?;
         }
-        Ok(Self { world, table, limiter, allowance })
+        Ok(Self { world, table, held })
     }
+}
+
+/// Opens a directory that a guest begins with.
+pub(super) fn begin_with(world: &World, path: &[u8]) -> Result<Arc<vfs::OpenFile>, WasmError> {
+    let flags = OpenFlags { directory: true, ..OpenFlags::READ };
+    let directory = world.files.open(&world.caller, At::Root, path, flags, 0);
+    let failed = |error| WasmError::Preopen { path: path.to_vec(), error };
+    directory.map(Arc::new).map_err(failed)
 }
 
 fn of_stream(stream: Stream) -> Descriptor {
@@ -101,14 +122,5 @@ impl Guest<'_> {
     /// The directory that a path begins in, if it may be used so.
     pub(super) fn directory(&self, number: u32, rights: Rights) -> Outcome<Arc<vfs::OpenFile>> {
         self.host.table.find(number)?.directory(rights).map(Arc::clone)
-    }
-}
-
-/// A path that would leave its directory is one for which the module has no capability. Whether it would is found on the
-/// way, as `EXDEV`, which a walk has no other use for.
-pub(super) fn outside(error: vfs::Error) -> Refusal {
-    match error.errno {
-        rustix::io::Errno::XDEV => Refusal::NOTCAPABLE,
-        errno => errno.into(),
     }
 }

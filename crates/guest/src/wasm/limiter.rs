@@ -71,7 +71,7 @@ impl ResourceLimiter for Limiter {
     }
 
     fn instances(&self) -> usize {
-        MOST_PARTS
+        MOST_INSTANCES
     }
 
     fn tables(&self) -> usize {
@@ -83,5 +83,7 @@ impl ResourceLimiter for Limiter {
     }
 }
 
-/// Tables and memories of one module: each takes address space before it holds anything.
+/// A component is made of several modules.
+const MOST_INSTANCES: usize = 256;
+/// Tables and memories of one program: each takes address space before it holds anything.
 const MOST_PARTS: usize = 64;

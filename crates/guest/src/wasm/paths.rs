@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use vfs::{At, Existing, Follow, New, OpenFile, OpenFlags, Removal, Replace};
+use vfs::{Follow, New, OpenFlags, Removal};
 
 use super::descriptors::{ALL_FLAGS, APPEND, opening, times};
-use super::host::{Guest, outside};
+use super::files;
+use super::host::Guest;
 use super::layout;
 use super::refusal::{Outcome, Refusal};
 use super::rights::Rights;
@@ -17,7 +18,7 @@ pub(super) fn path_create_directory(
     path: u32,
     length: u32,
 ) -> Outcome<()> {
-    make(guest, (fd, Rights::CREATE_DIRECTORY), (path, length), New::Directory, 0o777)
+    make(guest, (fd, Rights::CREATE_DIRECTORY), (path, length), New::Directory)
 }
 
 pub(super) fn path_symlink(
@@ -29,7 +30,7 @@ pub(super) fn path_symlink(
     length: u32,
 ) -> Outcome<()> {
     let target = guest.path(target, target_length)?;
-    make(guest, (fd, Rights::SYMLINK), (path, length), New::Link(&target), 0o777)
+    make(guest, (fd, Rights::SYMLINK), (path, length), New::Link(&target))
 }
 
 fn make(
@@ -37,13 +38,10 @@ fn make(
     (fd, rights): (u32, Rights),
     (path, length): (u32, u32),
     new: New<'_>,
-    mode: u32,
 ) -> Outcome<()> {
     let directory = guest.directory(fd, rights)?;
     let path = guest.path(path, length)?;
-    let world = &guest.host.world;
-    let made = world.files.make(&world.caller, At::Beneath(&directory), &path, new, mode);
-    made.map_err(outside)
+    Ok(files::make(&guest.host.world, &directory, &path, new)?)
 }
 
 pub(super) fn path_filestat_get(
@@ -56,9 +54,7 @@ pub(super) fn path_filestat_get(
 ) -> Outcome<()> {
     let directory = guest.directory(fd, Rights::PATH_STAT)?;
     let path = guest.path(path, length)?;
-    let world = &guest.host.world;
-    let at = At::Beneath(&directory);
-    let found = world.files.stat(&world.caller, at, &path, follow(flags)).map_err(outside)?;
+    let found = files::stat(&guest.host.world, &directory, &path, follow(flags))?;
     guest.memory.put(into, &layout::file_stat(&found))
 }
 
@@ -76,9 +72,7 @@ pub(super) fn path_filestat_set_times(
     let times = times(accessed, modified, which)?;
     let directory = guest.directory(fd, Rights::PATH_SET_TIMES)?;
     let path = guest.path(path, length)?;
-    let world = &guest.host.world;
-    let at = At::Beneath(&directory);
-    world.files.set_times(&world.caller, at, &path, follow(flags), times).map_err(outside)
+    Ok(files::set_times(&guest.host.world, &directory, &path, follow(flags), times)?)
 }
 
 #[expect(clippy::too_many_arguments, reason = "WASI has so many")]
@@ -95,14 +89,8 @@ pub(super) fn path_link(
     let from = guest.directory(fd, Rights::LINK_SOURCE)?;
     let to = guest.directory(to, Rights::LINK_TARGET)?;
     let (path, new_path) = (guest.path(path, length)?, guest.path(new_path, new_length)?);
-    let world = &guest.host.world;
-    let how =
-        OpenFlags { path: true, no_follow: follow(flags) == Follow::No, ..OpenFlags::NOTHING };
-    let linked = world.files.open(&world.caller, At::Beneath(&from), &path, how, 0);
-    let linked = linked.map_err(outside)?;
-    let existing = Existing::Open(&linked);
-    let made = world.files.link(&world.caller, existing, At::Beneath(&to), &new_path);
-    made.map_err(|error| apart(guest, error, &[(&to, &new_path)]))
+    let linked = (&*from, &*path, follow(flags));
+    Ok(files::link(&guest.host.world, linked, (&to, &new_path))?)
 }
 
 pub(super) fn path_rename(
@@ -117,21 +105,7 @@ pub(super) fn path_rename(
     let from = guest.directory(fd, Rights::RENAME_SOURCE)?;
     let to = guest.directory(to, Rights::RENAME_TARGET)?;
     let (path, new_path) = (guest.path(path, length)?, guest.path(new_path, new_length)?);
-    let world = &guest.host.world;
-    let ends = ((At::Beneath(&from), &*path), (At::Beneath(&to), &*new_path));
-    let renamed = world.files.rename(&world.caller, ends.0, ends.1, Replace::Yes);
-    renamed.map_err(|error| apart(guest, error, &[(&from, &path), (&to, &new_path)]))
-}
-
-/// `EXDEV` of an operation that has it for two file systems too: which of both it was.
-fn apart(guest: &Guest<'_>, error: vfs::Error, paths: &[(&Arc<OpenFile>, &Vec<u8>)]) -> Refusal {
-    let world = &guest.host.world;
-    let leaves = |(directory, path): &(&Arc<OpenFile>, &Vec<u8>)| {
-        let found = world.files.stat(&world.caller, At::Beneath(directory), path, Follow::No);
-        found.is_err_and(|error| error.errno == rustix::io::Errno::XDEV)
-    };
-    let is_outside = error.errno == rustix::io::Errno::XDEV && paths.iter().any(leaves);
-    if is_outside { Refusal::NOTCAPABLE } else { error.into() }
+    Ok(files::rename(&guest.host.world, (&from, &path), (&to, &new_path))?)
 }
 
 #[expect(clippy::too_many_arguments, reason = "WASI has so many")]
@@ -182,11 +156,8 @@ pub(super) fn path_open(
         no_follow: follow(flags) == Follow::No,
         path: false,
     };
-    let world = &guest.host.world;
-    let opened = world.files.open(&world.caller, At::Beneath(&directory), &path, flags, 0o666);
-    let opened = opened.map_err(outside)?;
-    let is_directory = opened.attributes(&world.caller)?.kind == vfs::Kind::Directory;
-    let opened = Arc::new(opened);
+    let (opened, kind) = files::open(&guest.host.world, &directory, &path, flags)?;
+    let is_directory = kind == vfs::Kind::Directory;
     let descriptor = Descriptor {
         opened: if is_directory { Opened::Directory(opened) } else { Opened::File(opened) },
         rights: rights.within(if is_directory { Rights::DIRECTORY } else { Rights::FILE }),
@@ -209,9 +180,7 @@ pub(super) fn path_readlink(
 ) -> Outcome<()> {
     let directory = guest.directory(fd, Rights::READLINK)?;
     let path = guest.path(path, length)?;
-    let world = &guest.host.world;
-    let target = world.files.read_link(&world.caller, At::Beneath(&directory), &path);
-    let mut target = target.map_err(outside)?;
+    let mut target = files::read_link(&guest.host.world, &directory, &path)?;
     target.truncate(usize::try_from(room).unwrap_or(usize::MAX));
     guest.memory.put(at, &target)?;
     guest.memory.put_u32(used, u32::try_from(target.len()).map_err(|_| Refusal::OVERFLOW)?)
@@ -243,8 +212,7 @@ fn remove(
 ) -> Outcome<()> {
     let directory = guest.directory(fd, rights)?;
     let path = guest.path(path, length)?;
-    let world = &guest.host.world;
-    world.files.remove(&world.caller, At::Beneath(&directory), &path, what).map_err(outside)
+    Ok(files::remove(&guest.host.world, &directory, &path, what)?)
 }
 
 /// `lookupflags`

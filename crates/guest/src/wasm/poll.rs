@@ -1,15 +1,15 @@
 //! `poll_oneoff`: waiting for time and for streams. A file is always ready.
 
-use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::io::Errno;
+use rustix::event::{PollFd, PollFlags};
 use rustix::time::clock_gettime;
 
 use super::host::Guest;
 use super::layout;
-use super::process::{clock_of, in_nanoseconds};
+use super::process::clock_of;
 use super::refusal::{Outcome, Refusal};
 use super::rights::Rights;
 use super::table::Opened;
+use super::waiting::{self, in_nanoseconds, monotonic};
 use crate::processor::duration;
 use crate::streams::Stream;
 
@@ -121,7 +121,7 @@ fn wait(guest: &Guest<'_>, wanted: &[Wanted]) -> Outcome<Vec<[u8; 32]>> {
             What::Time(_) | What::Now(_) => None,
         })
         .collect();
-    let begun = now();
+    let begun = monotonic();
     let is_immediate = wanted.iter().any(|one| matches!(one.what, What::Now(_)));
     let first = wanted.iter().filter_map(|one| match one.what {
         What::Time(after) => Some(after),
@@ -133,19 +133,8 @@ fn wait(guest: &Guest<'_>, wanted: &[Wanted]) -> Outcome<Vec<[u8; 32]>> {
         PollFd::new(*descriptor, if is_read { PollFlags::IN } else { PollFlags::OUT })
     };
     let mut polled: Vec<PollFd<'_>> = behind.iter().map(entry).collect();
-    loop {
-        let left = first.map(|first| first.saturating_sub(now().saturating_sub(begun)));
-        let timeout = left.map(|left| Timespec {
-            tv_sec: i64::try_from(left / NANOSECONDS).unwrap_or(i64::MAX),
-            tv_nsec: i64::try_from(left % NANOSECONDS).unwrap_or_default(),
-        });
-        match rustix::event::poll(&mut polled, timeout.as_ref()) {
-            Ok(_) => break,
-            Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno.into()),
-        }
-    }
-    let passed = now().saturating_sub(begun);
+    waiting::wait(&mut polled, first)?;
+    let passed = monotonic().saturating_sub(begun);
     let mut done = Vec::new();
     for (index, one) in wanted.iter().enumerate() {
         let at = behind.iter().position(|(of, _)| *of == index);
@@ -181,13 +170,8 @@ fn event(
     }
 }
 
-fn now() -> u64 {
-    in_nanoseconds(duration(clock_gettime(rustix::time::ClockId::Monotonic)))
-}
-
 const CLOCK: u8 = 0;
 const READ: u8 = 1;
 const WRITE: u8 = 2;
 const SUBSCRIPTION: u32 = 48;
 const EVENT: u32 = 32;
-const NANOSECONDS: u64 = 1_000_000_000;

@@ -1,11 +1,12 @@
 //! Calls about the module itself: arguments, variables, clocks, random bytes. Everything comes from its world but time and
 //! chance. There are no signals, and no sockets: whoever asks for one is told so.
 
-use rustix::rand::GetRandomFlags;
 use rustix::time::{ClockId, clock_getres, clock_gettime};
 
+use super::chance;
 use super::host::Guest;
 use super::refusal::{Outcome, Refusal};
+use super::waiting::in_nanoseconds;
 use crate::processor::duration;
 
 pub(super) fn args_get(guest: &mut Guest<'_>, list: u32, text: u32) -> Outcome<()> {
@@ -74,22 +75,9 @@ pub(super) const fn clock_of(clock: u32) -> Outcome<ClockId> {
     }
 }
 
-pub(super) fn in_nanoseconds(time: std::time::Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
-
 pub(super) fn random_get(guest: &mut Guest<'_>, at: u32, length: u32) -> Outcome<()> {
-    let allowance = guest.host.allowance;
-    for chunk in guest.memory.bytes_mut(at, length)?.chunks_mut(RANDOM_AT_ONCE) {
-        if allowance.is_spent() {
-            return Err(rustix::io::Errno::INTR.into());
-        }
-        let mut done = 0;
-        while let Some(rest) = chunk.get_mut(done..).filter(|rest| !rest.is_empty()) {
-            done += rustix::rand::getrandom(rest, GetRandomFlags::empty())?;
-        }
-    }
-    Ok(())
+    let allowance = guest.host.held.allowance;
+    Ok(chance::fill(guest.memory.bytes_mut(at, length)?, allowance)?)
 }
 
 pub(super) fn sched_yield(_guest: &mut Guest<'_>) -> Outcome<()> {
@@ -136,5 +124,3 @@ fn no_socket(guest: &Guest<'_>, fd: u32) -> Outcome<()> {
     guest.host.table.find(fd)?;
     Err(Refusal::NOTSOCK)
 }
-
-const RANDOM_AT_ONCE: usize = 1 << 20;

@@ -3,6 +3,8 @@
 
 use rustix::io::Errno;
 
+use super::files::Failure;
+
 /// A number of WASI preview 1, never 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Refusal(u16);
@@ -33,6 +35,16 @@ impl From<Errno> for Refusal {
     fn from(errno: Errno) -> Self {
         let known = NUMBERS.iter().find(|(known, _)| *known == errno);
         known.map_or(Self::IO, |(_, number)| Self(*number))
+    }
+}
+
+impl From<Failure> for Refusal {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            // It is one for which the module has no capability.
+            Failure::Outside => Self::NOTCAPABLE,
+            Failure::Errno(errno) => errno.into(),
+        }
     }
 }
 

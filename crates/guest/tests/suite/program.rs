@@ -1,8 +1,8 @@
-//! Modules as sequences of calls, and the worlds that they run in.
+//! Modules as sequences of calls, by themselves and as components, and the worlds that they run in.
 
 use std::sync::Arc;
 
-use guest::wasm::Wasm;
+use guest::wasm::{Compiled, Wasm};
 use guest::{End, GuestLimits, Input, Kept, Output, Preopen, Streams, World};
 use rustix::fs::{Mode, OFlags};
 use vfs::{Caller, Engine, FileSystem, Follow, Host, HostMode, Limits, Memory, Overlay, Owner};
@@ -20,13 +20,33 @@ pub(crate) enum Word {
 
 pub(crate) use Word::{At, I, L};
 
+/// How a module is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// By itself, over WASI preview 1.
+    Module,
+    /// As a component, in which what others have written makes calls of preview 2 of those of preview 1.
+    Component,
+}
+
+const BOTH: &[Form] = &[Form::Module, Form::Component];
+
 /// A module that is a sequence of calls.
 #[derive(Debug)]
 pub(crate) struct Program {
     data: String,
-    body: String,
+    /// What each form of it does.
+    body: Vec<(&'static [Form], String)>,
     next: u32,
-    steps: Vec<String>,
+    steps: Vec<Step>,
+    forms: &'static [Form],
+}
+
+#[derive(Debug)]
+struct Step {
+    call: String,
+    /// What it returns: of a module, and of a component.
+    expected: [u32; 2],
 }
 
 /// Where the number that a call writes lies, unless a test says otherwise.
@@ -36,7 +56,35 @@ pub(crate) const ROOM: u32 = 1 << 15;
 
 impl Program {
     pub(crate) fn new() -> Self {
-        Self { data: String::new(), body: String::new(), next: 1024, steps: Vec::new() }
+        Self {
+            data: String::new(),
+            body: Vec::new(),
+            next: 1024,
+            steps: Vec::new(),
+            forms: &[Form::Module, Form::Component],
+        }
+    }
+
+    /// Calls that a component does not make, and why not.
+    pub(crate) fn of_modules_alone(&mut self, _why: &str, calls: impl FnOnce(&mut Self)) {
+        self.forms = &[Form::Module];
+        calls(self);
+        self.forms = BOTH;
+    }
+
+    /// Runs it as a module, and not as a component: why not.
+    pub(crate) fn run_as_module(&self, _why: &str) -> Vec<u8> {
+        self.run_as(Form::Module, None, &|_| {}, &|_| {})
+    }
+
+    /// What the call before returns in a component, whose interfaces have other words for it.
+    pub(crate) fn as_component(&mut self, expected: u32) -> &mut Self {
+        self.steps.last_mut().unwrap().expected[1] = expected;
+        self
+    }
+
+    fn put(&mut self, text: impl Into<String>) {
+        self.body.push((self.forms, text.into()));
     }
 
     /// Puts bytes into the memory: where they are, and how many.
@@ -60,16 +108,18 @@ impl Program {
     /// Makes a call, which must return this number.
     pub(crate) fn call(&mut self, name: &str, words: &[Word], expected: u32) -> &mut Self {
         let words: String = words.iter().map(|word| format!(" {}", written(*word))).collect();
-        self.steps.push(format!("{name}{words} = {expected}"));
+        let call = format!("{name}{words}");
+        self.steps.push(Step { call, expected: [expected, in_a_component(expected)] });
         let step = self.steps.len();
-        self.body.push_str(&format!(
+        self.put(format!(
             "(global.set $got (call ${name}{words}))
-             (if (i32.ne (global.get $got) (i32.const {expected})) (then
-               (i32.store (i32.const 0) (global.get $got))
-               (i32.store (i32.const 4) (i32.const 0))
-               (i32.store (i32.const 8) (i32.const 4))
-               (drop (call $fd_write (i32.const 2) (i32.const 4) (i32.const 1) (i32.const 12)))
-               (call $proc_exit (i32.const {step}))))\n"
+             (if (i32.ne (global.get $got) (i32.const {EXPECTED}{step}{EXPECTED})) (then
+               (i32.store (i32.const {GOT}) (i32.const {step}))
+               (i32.store (i32.const {}) (global.get $got))
+               (i32.store (i32.const 4) (i32.const {GOT}))
+               (i32.store (i32.const 8) (i32.const 8))
+               (drop (call $fd_write (i32.const 2) (i32.const 4) (i32.const 1) (i32.const 12)))))\n",
+            GOT + 4
         ));
         self
     }
@@ -100,9 +150,7 @@ impl Program {
     /// Reads bytes from a descriptor, and shows how many and which.
     pub(crate) fn read(&mut self, descriptor: Word, most: u32) {
         let [list, count] = self.list(ROOM, most);
-        self.body.push_str(&format!(
-            "(memory.fill (i32.const {ROOM}) (i32.const 46) (i32.const {most}))\n"
-        ));
+        self.put(format!("(memory.fill (i32.const {ROOM}) (i32.const 46) (i32.const {most}))\n"));
         self.call("fd_read", &[descriptor, list, count, I(RESULT)], 0);
         self.show(RESULT, 4);
         self.show(ROOM, most);
@@ -111,7 +159,7 @@ impl Program {
     /// Writes what lies in the memory to the output.
     pub(crate) fn show(&mut self, at: u32, length: u32) {
         let [list, count] = self.list(at, length);
-        self.body.push_str(&format!(
+        self.put(format!(
             "(drop (call $fd_write (i32.const 1) {} {} (i32.const 20)))\n",
             written(list),
             written(count)
@@ -120,14 +168,25 @@ impl Program {
 
     /// Text of the module's own, between two calls.
     pub(crate) fn raw(&mut self, text: &str) {
-        self.body.push_str(text);
+        self.put(text);
     }
 
-    pub(crate) fn bytes(&self) -> Vec<u8> {
-        wat::parse_str(self.module()).unwrap()
+    pub(crate) fn bytes(&self, form: Form) -> Vec<u8> {
+        let module = wat::parse_str(self.module(form)).unwrap();
+        match form {
+            Form::Module => module,
+            Form::Component => component(&module),
+        }
     }
 
-    fn module(&self) -> String {
+    fn module(&self, form: Form) -> String {
+        let parts = self.body.iter().filter(|(forms, _)| forms.contains(&form));
+        let mut body: String = parts.map(|(_, text)| text.as_str()).collect();
+        for (number, step) in (1..).zip(&self.steps) {
+            let [of_module, of_component] = step.expected;
+            let expected = if form == Form::Module { of_module } else { of_component };
+            body = body.replace(&format!("{EXPECTED}{number}{EXPECTED}"), &expected.to_string());
+        }
         let imports: String = CALLS
             .iter()
             .map(|(name, kinds)| {
@@ -142,7 +201,7 @@ impl Program {
         format!(
             "(module {imports} (memory (export \"memory\") 4) (global $got (mut i32) (i32.const 0))
              {} (func (export \"_start\") {}))",
-            self.data, self.body
+            self.data, body
         )
     }
 
@@ -157,32 +216,72 @@ impl Program {
         prepare: impl Fn(&mut World),
         look: impl Fn(&FileSystem),
     ) -> Vec<u8> {
-        let bytes = self.bytes();
         let mut shown: Option<Vec<u8>> = None;
+        for form in BOTH {
+            shown = Some(self.run_as(*form, shown, &prepare, &look));
+        }
+        shown.unwrap()
+    }
+
+    /// That every call has returned what it must: the others are told of by step and number.
+    fn check(&self, form: Form, engine: &str, told: &[u8]) {
+        let number = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().unwrap());
+        let wrong = told.chunks(8).map(|one| {
+            let Step { call, expected } = &self.steps[number(&one[..4]) as usize - 1];
+            format!("{call} = {}, not {expected:?}\n", number(&one[4..]))
+        });
+        let wrong: String = wrong.collect();
+        assert!(wrong.is_empty(), "{form:?} in {engine}:\n{wrong}");
+    }
+
+    fn run_as(
+        &self,
+        form: Form,
+        mut shown: Option<Vec<u8>>,
+        prepare: &impl Fn(&mut World),
+        look: &impl Fn(&FileSystem),
+    ) -> Vec<u8> {
+        let bytes = self.bytes(form);
+        let compiled: std::cell::OnceCell<(Wasm, Compiled)> = std::cell::OnceCell::new();
         for engine in engines() {
             let (mut world, kept) = world(&engine);
             prepare(&mut world);
             let files = world.files.clone();
-            let wasm = Wasm::new(&world.limits).unwrap();
-            let end = wasm.run(&wasm.compile(&bytes).unwrap(), world).unwrap();
-            if let End::Exited(step @ 1..) = &end
-                && let Ok(number) = <[u8; 4]>::try_from(kept.1.bytes())
-            {
-                let step = &self.steps[usize::try_from(*step).unwrap() - 1];
-                panic!("{}: {step}, not {}", engine.0, u32::from_le_bytes(number));
-            }
-            assert_eq!(end, End::Exited(0), "{}", engine.0);
+            let (wasm, program) = compiled.get_or_init(|| {
+                let wasm = Wasm::new(&world.limits).unwrap();
+                let program = wasm.compile(&bytes).unwrap();
+                (wasm, program)
+            });
+            let end = wasm.run(program, world).unwrap();
+            self.check(form, engine.0, &kept.1.bytes());
+            assert_eq!(end, End::Exited(0), "{form:?} in {}", engine.0);
             look(&files);
             let now = kept.0.bytes();
             let before = shown.get_or_insert_with(|| now.clone());
             assert_eq!(
                 String::from_utf8_lossy(before),
                 String::from_utf8_lossy(&now),
-                "{}",
+                "{form:?} in {}",
                 engine.0
             );
         }
         shown.unwrap()
+    }
+}
+
+/// A module as a component.
+pub(crate) fn component(module: &[u8]) -> Vec<u8> {
+    let encoder = wit_component::ComponentEncoder::default().validate(true).module(module).unwrap();
+    let adapter = wasi_preview1_component_adapter_provider::WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER;
+    encoder.adapter("wasi_snapshot_preview1", adapter).unwrap().encode().unwrap()
+}
+
+/// What preview 2 has another word for, whatever the call.
+const fn in_a_component(expected: u32) -> u32 {
+    match expected {
+        // A path that leaves its directory is `not-permitted` there.
+        NOTCAPABLE => PERM,
+        other => other,
     }
 }
 
@@ -249,6 +348,12 @@ pub(crate) fn run_text(text: &str, limits: GuestLimits) -> (End, Vec<u8>) {
     (wasm.run(&module, world).unwrap(), kept.0.bytes())
 }
 
+/// Where a step and what it has returned lie, of one that has returned something else.
+const GOT: u32 = 24;
+
+/// Stands around the number of a step where what it returns is to be.
+const EXPECTED: char = '@';
+
 /// The first directory of a module.
 pub(crate) const DIR: u32 = 3;
 pub(crate) const EVERY_RIGHT: u64 = (1 << 30) - 1;
@@ -267,6 +372,7 @@ pub(crate) const LOOP: u32 = 32;
 pub(crate) const MFILE: u32 = 33;
 pub(crate) const NAMETOOLONG: u32 = 37;
 pub(crate) const NOENT: u32 = 44;
+pub(crate) const NOMEM: u32 = 48;
 pub(crate) const NOSPC: u32 = 51;
 pub(crate) const NOTDIR: u32 = 54;
 pub(crate) const NOTEMPTY: u32 = 55;

@@ -1,4 +1,4 @@
-//! Loads the machine code of WASM modules that were compiled before. To load code is to run it: nothing is loaded but bytes
+//! Loads the machine code of WASM modules and components that were compiled before. To load code is to run it: nothing is loaded but bytes
 //! with the digest that whoever had them compiled has noted, and scripts that the build has compiled. A crate of its own beside `sys`, so that only the program that
 //! runs guests is linked with an engine.
 //!
@@ -6,6 +6,7 @@
 #![allow(unsafe_code)]
 
 use sha2::{Digest as _, Sha256};
+use wasmtime::component::Component;
 use wasmtime::{Engine, Module};
 
 mod scripts;
@@ -64,6 +65,27 @@ impl std::fmt::Debug for CodeDigest {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "CodeDigest({self})")
     }
+}
+
+/// The component whose code this is: never that of a module, which the engine tells apart.
+///
+/// # Errors
+///
+/// If it is not the code with this digest, that of a module, or another engine's.
+pub fn load_component(
+    engine: &Engine,
+    code: &[u8],
+    expected: CodeDigest,
+) -> Result<Component, LoadError> {
+    if CodeDigest::of(code) != expected {
+        return Err(LoadError::Different);
+    }
+    // SAFETY: `deserialize` takes only what `Engine::precompile_component` has returned, unmodified. The comparison above proves
+    // that the bytes are those whose digest was noted when they came out of the compiler; they are in memory of this process
+    // that nobody else writes to, and `deserialize` copies them before it returns. Code of a module, of another version or with
+    // other settings is refused by the engine itself.
+    let component = unsafe { Component::deserialize(engine, code) };
+    component.map_err(|error| LoadError::Refused(format!("{error:#}")))
 }
 
 /// The module whose code this is.

@@ -32,6 +32,7 @@ fn code_that_could_still_be_changed_is_not_looked_at() {
     let (mut modules, digest) = (Modules::default(), CodeDigest::of(EMPTY));
     let written = place().unwrap();
     let mut file = File::from(written.try_clone().unwrap());
+    file.write_all(&[0]).unwrap();
     file.write_all(digest.to_string().as_bytes()).unwrap();
     file.write_all(&wasm.compile(EMPTY).unwrap().serialize().unwrap()).unwrap();
     assert!(!modules.take(&wasm, written));

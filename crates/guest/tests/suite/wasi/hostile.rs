@@ -116,7 +116,7 @@ fn files_are_bounded() {
     let (world, kept) = world(&named);
     let files = world.files.clone();
     let wasm = Wasm::new(&world.limits).unwrap();
-    let end = wasm.run(&wasm.compile(&program.bytes()).unwrap(), world).unwrap();
+    let end = wasm.run(&wasm.compile(&program.bytes(Form::Module)).unwrap(), world).unwrap();
     assert_eq!(end, End::Exited(0));
     let told = kept.0.bytes();
     let number = |at: usize| u32::from_le_bytes(told[at..at + 4].try_into().unwrap());
@@ -166,7 +166,7 @@ fn what_is_not_there_cannot_be_imported() {
 fn malformed_modules_are_refused() {
     let mut program = Program::new();
     program.open("file", CREATE, 0);
-    let bytes = program.bytes();
+    let bytes = program.bytes(Form::Module);
     let wasm = Wasm::new(&limits()).unwrap();
     let cut = |length: usize| wasm.compile(&bytes[..length]).is_err();
     // Cut between two sections it is a shorter module.

@@ -16,8 +16,10 @@ fn words_are_the_worlds() {
     program.show(ROOM, 8);
     program.call("environ_get", &[I(ROOM), I(ROOM + 100)], 0);
     program.show(ROOM + 100, 10);
-    program.call("args_get", &[I(u32::MAX), I(ROOM)], FAULT);
-    program.call("environ_get", &[I(ROOM), I(u32::MAX)], FAULT);
+    program.of_modules_alone("a component is ended by such an address", |program| {
+        program.call("args_get", &[I(u32::MAX), I(ROOM)], FAULT);
+        program.call("environ_get", &[I(ROOM), I(u32::MAX)], FAULT);
+    });
     let shown = program.run_in(
         |world| {
             world.arguments = vec![b"name".to_vec(), b"one two".to_vec()];
@@ -35,28 +37,42 @@ fn words_are_the_worlds() {
 #[test]
 fn clocks_and_chance() {
     let mut program = Program::new();
-    for clock in 0..4 {
-        program.call("clock_res_get", &[I(clock), I(RESULT)], 0);
-        program.call("clock_time_get", &[I(clock), L(0), I(RESULT)], 0);
-        program.call("clock_time_get", &[I(clock), L(0), I(RESULT + 8)], 0);
-        // An earlier time is not after a later one.
-        program.raw(&format!(
-            "(if (i64.gt_u (i64.load (i32.const {RESULT})) (i64.load (i32.const {})))
-               (then (unreachable)))",
-            RESULT + 8
-        ));
-    }
-    program.call("clock_time_get", &[I(4), L(0), I(RESULT)], INVAL);
-    program.call("clock_res_get", &[I(4), I(RESULT)], INVAL);
-    program.call("clock_time_get", &[I(0), L(0), I(u32::MAX)], FAULT);
+    clock(&mut program, 0);
+    clock(&mut program, 1);
+    program.of_modules_alone("there is no processor time in preview 2", |program| {
+        clock(program, 2);
+        clock(program, 3);
+    });
+    program.of_modules_alone(
+        "the adapter says that it is no clock, and ends at such an address",
+        |program| {
+            program.call("clock_time_get", &[I(4), L(0), I(RESULT)], INVAL);
+            program.call("clock_res_get", &[I(4), I(RESULT)], INVAL);
+            program.call("clock_time_get", &[I(0), L(0), I(u32::MAX)], FAULT);
+        },
+    );
     program.call("random_get", &[I(ROOM), I(32)], 0);
     program.raw(&format!(
         "(if (i64.eq (i64.load (i32.const {ROOM})) (i64.load (i32.const {}))) (then (unreachable)))",
         ROOM + 8
     ));
-    program.call("random_get", &[I(u32::MAX), I(32)], FAULT);
+    program.of_modules_alone("a component is ended by such an address", |program| {
+        program.call("random_get", &[I(u32::MAX), I(32)], FAULT);
+    });
     program.call("sched_yield", &[], 0);
     program.run();
+}
+
+fn clock(program: &mut Program, clock: u32) {
+    program.call("clock_res_get", &[I(clock), I(RESULT)], 0);
+    program.call("clock_time_get", &[I(clock), L(0), I(RESULT)], 0);
+    program.call("clock_time_get", &[I(clock), L(0), I(RESULT + 8)], 0);
+    // An earlier time is not after a later one.
+    program.raw(&format!(
+        "(if (i64.gt_u (i64.load (i32.const {RESULT})) (i64.load (i32.const {})))
+           (then (unreachable)))",
+        RESULT + 8
+    ));
 }
 
 /// A22: there are no signals and no sockets.
@@ -69,7 +85,7 @@ fn what_there_is_not() {
     program.call("sock_send", &[I(DIR), I(0), I(0), I(0), I(RESULT)], NOTSOCK);
     program.call("sock_shutdown", &[I(DIR), I(0)], NOTSOCK);
     program.call("sock_shutdown", &[I(77), I(0)], BADF);
-    program.run();
+    program.run_as_module("the adapter ends whoever makes these calls");
 }
 
 /// A22: an exit is an exit, wherever it is asked for.

@@ -1,0 +1,91 @@
+//! Components: programs of WASI preview 2, run as commands. What they import is answered by the files beside this one, over the
+//! same world, files and limits as a module's calls; nothing else can be imported. A22
+//!
+//! Never asks this process for its arguments, variables or files. Its network is asked where the world says so, and by `network`
+//! alone.
+#![expect(
+    unreachable_pub,
+    reason = "what a handle stands for is named by the bindings, which are public in here"
+)]
+
+use wasmtime::component::{Component, HasSelf, Linker};
+use wasmtime::{Engine, Trap};
+
+use super::WasmError;
+use super::host::Ending;
+use crate::limits::Limit;
+use crate::world::{End, World};
+
+mod bindings;
+mod cli;
+mod clocks;
+mod codes;
+mod descriptors;
+mod host;
+mod listing;
+mod names;
+mod network;
+mod pollables;
+mod streams;
+mod tcp;
+mod udp;
+
+use bindings::{Command, CommandPre, LinkOptions};
+use host::Host;
+
+/// All that a component can import.
+pub(super) struct Imports(Linker<Host>);
+
+impl Imports {
+    pub(super) fn new(engine: &Engine) -> Result<Self, WasmError> {
+        let mut linker = Linker::new(engine);
+        // What is not stable yet is left out.
+        let options = LinkOptions::default();
+        let added = Command::add_to_linker::<_, HasSelf<_>>(&mut linker, &options, |host| host);
+        added.map_err(|error| WasmError::Engine(format!("{error:#}")))?;
+        Ok(Self(linker))
+    }
+
+    /// Runs a component in this thread, until it ends.
+    pub(super) fn run(
+        &self,
+        engine: &Engine,
+        component: &Component,
+        world: World,
+    ) -> Result<End, WasmError> {
+        let linked = self.0.instantiate_pre(component);
+        let linked = linked.map_err(|error| WasmError::Link(format!("{error:#}")))?;
+        let program = CommandPre::new(linked).map_err(|_| WasmError::NoRun)?;
+        let most_handles = usize::try_from(world.limits.max_handles).unwrap_or(usize::MAX);
+        let mut store = super::store(engine, Host::new(world)?);
+        store.set_max_component_handles(most_handles);
+        store.set_hostcall_fuel(MOST_OF_ONE_CALL);
+        let (has_begun, ended) = match program.instantiate(&mut store) {
+            Ok(begun) => (true, begun.wasi_cli_run().call_run(&mut store)),
+            Err(error) => (false, Err(error)),
+        };
+        let refused = store.data().held.limiter.refused;
+        match ended {
+            Ok(result) => Ok(End::Exited(i32::from(result.is_err()))),
+            Err(error) if has_begun => Ok(failed(&error, refused)?),
+            Err(error) => super::ended(&error, refused),
+        }
+    }
+}
+
+/// What came of a component that had begun. What the engine has against how it uses its handles is a fault of its own too.
+fn failed(error: &wasmtime::Error, refused: Option<Limit>) -> Result<End, WasmError> {
+    if error.downcast_ref::<Ending>().is_some() || error.downcast_ref::<Trap>().is_some() {
+        return super::ended(error, refused);
+    }
+    let message = error.root_cause().to_string();
+    match message.contains(TOO_MANY_HANDLES) {
+        true => Ok(End::Reached(Limit::Handles)),
+        false => Ok(End::Failed { message, after: refused }),
+    }
+}
+
+/// How the engine says that a component has as many handles as it may. It has no type of its own.
+const TOO_MANY_HANDLES: &str = "store handle limit exceeded";
+/// The bytes that one call may hand over: what is copied for it is not in the component's memory.
+const MOST_OF_ONE_CALL: usize = 16 << 20;
