@@ -9,8 +9,8 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use guest::World;
-use guest::wasm::{CodeDigest, Wasm};
+use engines::World;
+use engines::wasm::{CodeDigest, Wasm};
 use measures::statistics::Spread;
 use vfs::{Caller, FileSystem, Limits, Memory};
 
@@ -55,7 +55,7 @@ fn measure(rounds: usize) -> io::Result<()> {
     }
     println!("in this process, with files in memory");
     told("hello.js", (0..rounds).map(|_| javascript("console.log('hello');")).collect())?;
-    let wasm = Wasm::new(&guest::GuestLimits::default()).map_err(io::Error::other)?;
+    let wasm = Wasm::new(&engines::GuestLimits::default()).map_err(io::Error::other)?;
     told("compiling hello.wasm", (0..rounds).map(|_| timed(|| wasm.compile(MODULE))).collect())?;
     let module = wasm.compile(MODULE).map_err(io::Error::other)?;
     told(
@@ -66,12 +66,12 @@ fn measure(rounds: usize) -> io::Result<()> {
     println!("a module of {} KiB", large.len() / 1024);
     let few = rounds.min(5);
     told("compiling it", (0..few).map(|_| timed(|| wasm.compile(&large))).collect())?;
-    let code = guest::wasm::precompile(&large).map_err(io::Error::other)?;
+    let code = engines::wasm::precompile(&large).map_err(io::Error::other)?;
     let digest = CodeDigest::of(&code);
     println!("  {} KiB of code", code.len() / 1024);
     told(
         "loading what it was compiled to",
-        (0..few).map(|_| timed(|| wasm.load(&code, digest))).collect(),
+        (0..few).map(|_| timed(|| wasm.load(&code, digest, engines::GuestKind::Module))).collect(),
     )?;
     std::fs::write(place.path().join("large.wasm"), &large)?;
     for runner in runners(&guest, &stockade, "wasm") {
@@ -253,7 +253,7 @@ fn javascript(source: &str) -> io::Result<Duration> {
     let world = world();
     let written = world.files.write_file(&world.caller, b"/main.js", source.as_bytes());
     written.map_err(io::Error::other)?;
-    timed(|| guest::javascript::run(b"/main.js", world))
+    timed(|| engines::javascript::run(b"/main.js", world))
 }
 
 fn timed<T, E: std::error::Error + Send + Sync + 'static>(

@@ -5,7 +5,7 @@
 use std::io::{BufRead as _, Write as _};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use guest::{Around, CallsTools, End, GuestLimits, Input, Kept, Output, Streams, World};
+use engines::{Around, CallsTools, End, GuestLimits, Input, Kept, Output, Streams, World};
 use serde_json::{Value, json};
 use vfs::{Caller, FileSystem, Limits, Memory};
 
@@ -32,7 +32,7 @@ pub(crate) fn run(limits: &GuestLimits) -> Result<u8, Refused> {
     };
     world.limits = *limits;
     world.around = Around::Tools(Arc::new(ByLines::default()));
-    let end = guest::javascript::run(PROGRAM, world).map_err(|error| cannot(&error))?;
+    let end = engines::javascript::run(PROGRAM, world).map_err(|error| cannot(&error))?;
     let mut text = String::from_utf8_lossy(&shown.bytes()).into_owned();
     text.push_str(&String::from_utf8_lossy(&complaint.bytes()));
     if let (_, Some(why)) = told(&end, limits) {

@@ -11,8 +11,8 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use guest::wasm::{CodeDigest, Compiled, Wasm};
-use guest::{Around, End, GuestKind, GuestLimits, Input, Output, Streams, World};
+use engines::wasm::{CodeDigest, Compiled, Wasm};
+use engines::{Around, End, GuestKind, GuestLimits, Input, Output, Streams, World};
 use rustix::process::{Resource, Rlimit};
 use vfs::{At, Caller, FileSystem, Host, Limits, OpenFlags};
 
@@ -64,7 +64,7 @@ fn run(order: &Order) -> Result<u8, Refused> {
     let end = match order.language {
         Language::Wasm => run_wasm(&source, &order.code, world)?,
         Language::JavaScript | Language::Code | Language::Compile | Language::Pool => {
-            guest::javascript::run(&program, world)
+            engines::javascript::run(&program, world)
                 .map_err(|error| refused(CANNOT_RUN, error.to_string()))?
         }
     };
@@ -86,14 +86,14 @@ fn told(end: &End, limits: &GuestLimits) -> (u8, Option<String>) {
         }
         End::Reached(limit) => {
             let most = match limit {
-                guest::Limit::Memory => format!(" of {} bytes", limits.max_memory),
-                guest::Limit::Stack => format!(" of {} bytes", limits.max_stack),
-                guest::Limit::TableElements => {
+                engines::Limit::Memory => format!(" of {} bytes", limits.max_memory),
+                engines::Limit::Stack => format!(" of {} bytes", limits.max_stack),
+                engines::Limit::TableElements => {
                     format!(" of {} elements", limits.max_table_elements)
                 }
-                guest::Limit::Descriptors => format!(" of {}", limits.max_descriptors),
-                guest::Limit::Handles => format!(" of {}", limits.max_handles),
-                guest::Limit::Cpu => limits.max_cpu.map_or_else(String::new, |most| {
+                engines::Limit::Descriptors => format!(" of {}", limits.max_descriptors),
+                engines::Limit::Handles => format!(" of {}", limits.max_handles),
+                engines::Limit::Cpu => limits.max_cpu.map_or_else(String::new, |most| {
                     format!(" of {} seconds of processor time", most.as_secs_f64())
                 }),
             };
@@ -108,7 +108,7 @@ fn compile() -> Result<u8, Refused> {
     let mut module = Vec::new();
     let read = std::io::stdin().lock().take(LARGEST_PROGRAM).read_to_end(&mut module);
     read.map_err(|error| cannot(format!("the module cannot be read: {error}")))?;
-    let code = guest::wasm::precompile(&module).map_err(|error| cannot(error.to_string()))?;
+    let code = engines::wasm::precompile(&module).map_err(|error| cannot(error.to_string()))?;
     let mut output = std::io::stdout().lock();
     let written = output.write_all(&code).and_then(|()| output.flush());
     written.map_err(|error| cannot(format!("the code cannot be written: {error}")))?;

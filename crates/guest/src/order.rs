@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use guest::GuestLimits;
-use guest::wasm::CodeDigest;
+use engines::GuestLimits;
+use engines::wasm::CodeDigest;
 
 /// What is to be run, and how.
 pub(crate) struct Order {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use guest::{Preopen, World};
+use engines::{Preopen, World};
 use vfs::{At, OpenFlags};
 
 /// The root, what is mounted below its directories, and the working directory.

@@ -9,7 +9,7 @@ use rquickjs::module::WriteOptions;
 use rquickjs::{CatchResultExt as _, Context, Module, Runtime};
 
 /// The crate that runs guests has them.
-const SCRIPTS: &str = "../../guest/src/javascript/js";
+const SCRIPTS: &str = "../../engines/src/javascript/js";
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=build.rs");

@@ -172,7 +172,7 @@ fn a_script_does_as_by_node_in_the_same_cage() {
         return;
     }
     let scripts =
-        Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("../guest/tests/scripts");
+        Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("../engines/tests/scripts");
     for name in ["files.js", "bytes.js", "modules.mjs"] {
         let source = std::fs::read_to_string(scripts.join(name)).unwrap();
         let told = |words: &[&str]| {

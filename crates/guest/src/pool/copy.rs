@@ -5,9 +5,9 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::net::UnixStream;
 
-use guest::javascript::{Prepared, Program};
-use guest::wasm::{CodeDigest, Compiled, Wasm};
-use guest::{End, GuestKind, GuestLimits, Input, Streams, World};
+use engines::javascript::{Prepared, Program};
+use engines::wasm::{CodeDigest, Compiled, Wasm};
+use engines::{End, GuestKind, GuestLimits, Input, Streams, World};
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 use vfs::{At, OpenFlags};
 
@@ -189,7 +189,7 @@ fn check_directory(world: &World, name: &str) -> Result<(), Refused> {
 
 /// JavaScript runs in the only thread of a copy, which has the stack that the kernel gives it.
 fn make_room(limits: &GuestLimits) -> Result<(), Refused> {
-    let needed = u64::try_from(guest::javascript::stack_for(limits)).unwrap_or(u64::MAX);
+    let needed = u64::try_from(engines::javascript::stack_for(limits)).unwrap_or(u64::MAX);
     let Rlimit { current, maximum } = rustix::process::getrlimit(Resource::Stack);
     if needed > LARGEST_STACK || maximum.is_some_and(|most| most < needed) {
         let most = maximum.unwrap_or(LARGEST_STACK).min(LARGEST_STACK);

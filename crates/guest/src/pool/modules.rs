@@ -6,8 +6,8 @@ use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::fd::{AsFd, OwnedFd};
 
-use guest::GuestKind;
-use guest::wasm::{CodeDigest, Compiled, Wasm};
+use engines::GuestKind;
+use engines::wasm::{CodeDigest, Compiled, Wasm};
 use rustix::fs::{MemfdFlags, SealFlags};
 
 /// The modules that are compiled, the oldest first.

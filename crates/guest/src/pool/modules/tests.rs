@@ -4,8 +4,8 @@
 use std::fs::File;
 use std::io::Write as _;
 
-use guest::GuestLimits;
-use guest::wasm::{CodeDigest, Wasm};
+use engines::GuestLimits;
+use engines::wasm::{CodeDigest, Wasm};
 
 use super::{Modules, place, write};
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use guest::wasm::{Wasm, WasmError};
-use guest::{End, GuestLimits, Limit};
+use engines::wasm::{Wasm, WasmError};
+use engines::{End, GuestLimits, Limit};
 
 use crate::program::*;
 

@@ -38,10 +38,10 @@ fn a_directory_is_listed() {
         let (mut world, kept) = world(&engine);
         world.files.write_file(&world.caller, b"/work/z", b"").unwrap();
         world.files.remove(&world.caller, vfs::At::Root, b"/work/z", vfs::Removal::File).unwrap();
-        let wasm = guest::wasm::Wasm::new(&world.limits).unwrap();
+        let wasm = engines::wasm::Wasm::new(&world.limits).unwrap();
         let module = wasm.compile(&program.bytes(Form::Module)).unwrap();
         world.limits.max_descriptors = 100;
-        assert_eq!(wasm.run(&module, world).unwrap(), guest::End::Exited(0), "{}", engine.0);
+        assert_eq!(wasm.run(&module, world).unwrap(), engines::End::Exited(0), "{}", engine.0);
         let shown = kept.0.bytes();
         let used = u32::from_le_bytes(shown[..4].try_into().unwrap());
         assert_eq!(usize::try_from(used).unwrap(), 24 * 6 + 3 + 4, "{}", engine.0);
@@ -90,9 +90,9 @@ fn a_listing_goes_on() {
             world.files.write_file(&world.caller, format!("/work/{name}").as_bytes(), b"").unwrap();
             expected.push(name);
         }
-        let wasm = guest::wasm::Wasm::new(&world.limits).unwrap();
+        let wasm = engines::wasm::Wasm::new(&world.limits).unwrap();
         let module = wasm.compile(&wat::parse_str(text).unwrap()).unwrap();
-        assert_eq!(wasm.run(&module, world).unwrap(), guest::End::Exited(0), "{}", engine.0);
+        assert_eq!(wasm.run(&module, world).unwrap(), engines::End::Exited(0), "{}", engine.0);
         let shown = String::from_utf8(kept.0.bytes()).unwrap();
         let mut names: Vec<&str> = shown.lines().collect();
         names.sort_unstable();

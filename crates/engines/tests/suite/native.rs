@@ -1,8 +1,8 @@
 //! Components that are written for preview 2: a module that imports what they import, by the names and in the words that the
 //! canonical interface has for it.
 
-use guest::wasm::{Wasm, WasmError};
-use guest::{End, World};
+use engines::wasm::{Wasm, WasmError};
+use engines::{End, World};
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
 

@@ -1,6 +1,6 @@
 //! Files that do not say whether they are ES modules or CommonJS: what they are, and where their errors are. A23
 
-use guest::End;
+use engines::End;
 
 use crate::program::{caller, engines};
 use crate::run;

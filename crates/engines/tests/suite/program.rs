@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use guest::wasm::{Compiled, Wasm};
-use guest::{End, GuestLimits, Input, Kept, Output, Preopen, Streams, World};
+use engines::wasm::{Compiled, Wasm};
+use engines::{End, GuestLimits, Input, Kept, Output, Preopen, Streams, World};
 use rustix::fs::{Mode, OFlags};
 use vfs::{Caller, Engine, FileSystem, Follow, Host, HostMode, Limits, Memory, Overlay, Owner};
 

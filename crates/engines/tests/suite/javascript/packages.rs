@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use guest::{End, Kept, Output, World};
+use engines::{End, Kept, Output, World};
 use rustix::fs::{Mode, OFlags};
 use vfs::{Caller, FileSystem, Host, HostMode, Limits};
 
@@ -104,7 +104,7 @@ fn packages_do_as_under_node() {
     std::fs::write(place.join("main.cjs"), PROGRAM).unwrap();
     let by_node = Command::new("node").arg("main.cjs").current_dir(&place).output().unwrap();
     let (world, (shown, complaint)) = world_of(&place, b"main.cjs");
-    let end = guest::javascript::run(b"main.cjs", world).unwrap();
+    let end = engines::javascript::run(b"main.cjs", world).unwrap();
     let complaint = String::from_utf8_lossy(&complaint.bytes()).into_owned();
     assert_eq!(end, End::Exited(0), "{complaint}");
     let (shown, expected) = (shown.bytes(), by_node.stdout);

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use guest::{End, GuestLimits, Limit};
+use engines::{End, GuestLimits, Limit};
 
 use crate::program::engines;
 use crate::run;

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use guest::{Around, End, Input};
+use engines::{Around, End, Input};
 
 use crate::native::{SAY, component, run};
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use guest::{Around, CallsTools, End};
+use engines::{Around, CallsTools, End};
 
 use crate::program::engines;
 use crate::run;

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use guest::End;
+use engines::End;
 
 use crate::program::{engines, world};
 
@@ -42,7 +42,7 @@ fn scripts_do_as_node_does() {
                 .write_file(&crate::program::caller(), path.as_bytes(), source.as_bytes())
                 .unwrap();
             world.working_directory = b"/work".to_vec();
-            let end = guest::javascript::run(name.as_bytes(), world).unwrap();
+            let end = engines::javascript::run(name.as_bytes(), world).unwrap();
             let shown = String::from_utf8(kept.0.bytes()).unwrap();
             let complaint = String::from_utf8_lossy(&kept.1.bytes()).into_owned();
             let differs = expected.lines().zip(shown.lines()).find(|(one, other)| one != other);

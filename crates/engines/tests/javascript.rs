@@ -21,7 +21,7 @@ mod program;
 #[path = "suite/javascript/tools.rs"]
 mod tools;
 
-use guest::{End, World};
+use engines::{End, World};
 
 /// Runs the text of a program over an engine, prepared: how it ended and what it wrote to both streams.
 fn run(
@@ -33,7 +33,7 @@ fn run(
     world.files.write_file(&crate::program::caller(), b"/work/main.js", source.as_bytes()).unwrap();
     world.working_directory = b"/work".to_vec();
     prepare(&mut world);
-    let end = guest::javascript::run(b"main.js", world).unwrap();
-    let text = |kept: &guest::Kept| String::from_utf8_lossy(&kept.bytes()).into_owned();
+    let end = engines::javascript::run(b"main.js", world).unwrap();
+    let text = |kept: &engines::Kept| String::from_utf8_lossy(&kept.bytes()).into_owned();
     (end, text(&kept.0), text(&kept.1))
 }

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use guest::wasm::Wasm;
-use guest::{End, World};
+use engines::wasm::Wasm;
+use engines::{End, World};
 
 use crate::program::{caller, engines, world};
 
@@ -97,7 +97,7 @@ fn run(bytes: &[u8], prepare: impl FnOnce(&mut World)) -> (End, String, String) 
     prepare(&mut world);
     let wasm = Wasm::new(&world.limits).unwrap();
     let end = wasm.run(&wasm.compile(bytes).unwrap(), world).unwrap();
-    let text = |kept: &guest::Kept| String::from_utf8_lossy(&kept.bytes()).into_owned();
+    let text = |kept: &engines::Kept| String::from_utf8_lossy(&kept.bytes()).into_owned();
     (end, text(&kept.0), text(&kept.1))
 }
 
@@ -126,7 +126,7 @@ fn programs_of_rust_run() {
         files.make_directories(&caller(), b"/work/pywasm").unwrap();
         files.write_file(&caller(), b"/work/pywasm/a", b"12345").unwrap();
         files.write_file(&caller(), b"/work/pywasm/b", b"").unwrap();
-        world.preopens = vec![guest::Preopen { name: b".".to_vec(), path: b"/work".to_vec() }];
+        world.preopens = vec![engines::Preopen { name: b".".to_vec(), path: b"/work".to_vec() }];
     });
     assert_eq!(end, End::Exited(0), "{complaint}");
     let mut lines: Vec<&str> = shown.lines().collect();

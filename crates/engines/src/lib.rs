@@ -3,7 +3,8 @@
 //! limits. A1
 //!
 //! A guest never holds a descriptor, a path or a handle of the host: it names things by numbers and texts, and this crate
-//! looks up what they stand for. Nothing here reads a policy or builds a cage: the program `stockade-guest` runs inside one.
+//! looks up what they stand for. Nothing here reads a policy or builds a cage: the program `stockade-guest`, which uses
+//! this, runs inside one.
 #![forbid(unsafe_code)]
 
 pub mod javascript;

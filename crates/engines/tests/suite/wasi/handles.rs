@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use guest::wasm::{CodeDigest, LoadError, Wasm, WasmError, precompile};
-use guest::{End, GuestKind, GuestLimits, Limit};
+use engines::wasm::{CodeDigest, LoadError, Wasm, WasmError, precompile};
+use engines::{End, GuestKind, GuestLimits, Limit};
 
 use crate::native::{SAY, component, run, try_run};
 use crate::program::{Form, Program, engines, world};

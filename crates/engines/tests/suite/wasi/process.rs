@@ -1,6 +1,6 @@
 //! The module itself: arguments, variables, clocks, chance, its end; and what it does not have.
 
-use guest::End;
+use engines::End;
 
 use crate::program::*;
 
