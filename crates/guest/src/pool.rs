@@ -4,7 +4,7 @@
 //! All guests of a pool have the same cage, and may do to each other what that allows; none begins with anything of another's.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::io::{self, Write as _};
+use std::io;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -14,12 +14,14 @@ use rustix::process::{DumpableBehavior, Pid, WaitOptions};
 use crate::order::Order;
 use crate::{CANNOT_RUN, FAILED, LIMIT_REACHED as KILLED, Refused, USAGE_STATUS, refused};
 
+mod answers;
 mod copy;
 mod lines;
 mod modules;
 mod request;
 mod spare;
 
+use answers::Answers;
 use copy::Template;
 use lines::Lines;
 use request::{BadLine, Id, Line, Request};
@@ -50,11 +52,13 @@ struct Pool {
     running: BTreeMap<Id, Running>,
     /// Processes that have been ended, and not been waited for.
     ended: Vec<Pid>,
+    answers: Answers,
 }
 
-/// What there is to look at: the input, or a guest's process by one of its descriptors.
+/// What there is to look at: the input, the output, or a guest's process by one of its descriptors.
 enum Ready {
     Input,
+    Output,
     Guest(Id, usize),
 }
 
@@ -68,6 +72,7 @@ impl Pool {
             spares_wanted: SPARES,
             running: BTreeMap::new(),
             ended: Vec::new(),
+            answers: Answers::default(),
         }
     }
 
@@ -84,6 +89,7 @@ impl Pool {
             for ready in ready {
                 match ready {
                     Ready::Input => self.listen()?,
+                    Ready::Output => self.answers.write()?,
                     Ready::Guest(id, at) => self.hear(&id, at, template)?,
                 }
             }
@@ -91,11 +97,15 @@ impl Pool {
             if let Some(ends) = self.start_waiting()? {
                 return Ok(Some(ends));
             }
-            if self.input.is_over() && self.running.is_empty() && self.waiting.is_empty() {
+            if self.input.is_over() && self.has_nothing_left() {
                 self.retire();
                 return Ok(None);
             }
         }
+    }
+
+    fn has_nothing_left(&self) -> bool {
+        self.running.is_empty() && self.waiting.is_empty() && self.answers.are_taken()
     }
 
     /// Whether there is something that no guest waits for yet.
@@ -125,6 +135,11 @@ impl Pool {
             names.push(Ready::Input);
             asked.push(PollFd::new(&input, PollFlags::IN));
         }
+        let output = rustix::stdio::stdout();
+        if !self.answers.are_taken() {
+            names.push(Ready::Output);
+            asked.push(PollFd::new(&output, PollFlags::OUT));
+        }
         for (id, running) in &self.running {
             for (at, descriptor) in running.descriptors() {
                 names.push(Ready::Guest(id.clone(), at));
@@ -151,12 +166,12 @@ impl Pool {
                 Ok(Line::Stop(id)) => self.stop(&id)?,
                 Ok(Line::Run(request)) if self.has(&request.id) => {
                     let why = format!("there is a guest {} that has not ended", request.id);
-                    answer(&nothing(None, USAGE_STATUS, why))?;
+                    self.answers.add(&nothing(None, USAGE_STATUS, why))?;
                 }
                 Ok(Line::Run(request)) => self.waiting.push_back(*request),
                 Err(BadLine { id, why }) => {
                     let id = id.filter(|id| !self.has(id));
-                    answer(&nothing(id, USAGE_STATUS, why))?;
+                    self.answers.add(&nothing(id, USAGE_STATUS, why))?;
                 }
             }
         }
@@ -171,7 +186,7 @@ impl Pool {
         let why = "it was stopped".to_owned();
         if let Some(at) = self.waiting.iter().position(|request| request.id == *id) {
             self.waiting.remove(at);
-            return answer(&nothing(Some(id.clone()), KILLED, why));
+            return self.answers.add(&nothing(Some(id.clone()), KILLED, why));
         }
         self.finish(id, KILLED, Some(why))
     }
@@ -185,7 +200,7 @@ impl Pool {
                 News::Ended { status, why } => self.finish(id, status, why)?,
                 News::Gone => {
                     if let Some(running) = self.running.remove(id) {
-                        answer(&running.gone())?;
+                        self.answers.add(&running.gone())?;
                     }
                 }
             }
@@ -211,7 +226,7 @@ impl Pool {
         let Some(running) = self.running.remove(id) else { return Ok(()) };
         let (told, pid) = running.end(status, why);
         self.ended.push(pid);
-        answer(&told)
+        self.answers.add(&told)
     }
 
     /// Ends the guests whose time is over.
@@ -234,6 +249,7 @@ impl Pool {
     /// Gives guests their processes. In a copy of this process it is what that has to go on with.
     fn start_waiting(&mut self) -> io::Result<Option<Ends>> {
         while self.running.len() < self.at_once
+            && !self.answers.are_too_many()
             && let Some(request) = self.waiting.pop_front()
         {
             self.spares_wanted = SPARES;
@@ -248,7 +264,7 @@ impl Pool {
                     break;
                 }
                 Err(error) => {
-                    answer(&unstarted(request.id, &error))?;
+                    self.answers.add(&unstarted(request.id, &error))?;
                     continue;
                 }
             };
@@ -257,7 +273,7 @@ impl Pool {
                 Err((pid, error)) => {
                     self.ended.push(pid);
                     match is_new {
-                        true => answer(&unstarted(request.id, &error))?,
+                        true => self.answers.add(&unstarted(request.id, &error))?,
                         false => self.waiting.push_front(request),
                     }
                 }
@@ -274,14 +290,6 @@ fn unstarted(id: Id, error: &io::Error) -> Answer {
 fn nothing(id: Option<Id>, status: u8, why: String) -> Answer {
     let (output, error) = Default::default();
     Answer { id, status, output, error, why: Some(why), cut: false }
-}
-
-fn answer(answer: &Answer) -> io::Result<()> {
-    let mut line = serde_json::to_vec(answer)?;
-    line.push(b'\n');
-    let mut output = io::stdout().lock();
-    output.write_all(&line)?;
-    output.flush()
 }
 
 /// Lines that have been read and not been started.

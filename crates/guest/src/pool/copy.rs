@@ -8,6 +8,7 @@ use std::os::unix::net::UnixStream;
 use engines::javascript::{Prepared, Program};
 use engines::wasm::{CodeDigest, Compiled, Wasm};
 use engines::{End, GuestKind, GuestLimits, Input, Streams, World};
+use landlock::{CompatLevel, Compatible as _, Ruleset, RulesetAttr as _, RulesetCreated, Scope};
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 use vfs::{At, OpenFlags};
 
@@ -168,12 +169,23 @@ fn detach(pool: Pid, output: &OwnedFd, error: &OwnedFd) -> std::io::Result<()> {
     if rustix::process::getppid() != Some(pool) {
         return Err(std::io::Error::other("the pool has ended"));
     }
-    rustix::process::setpgid(None, None)?;
+    // In a session of its own no other guest's program can join its group, nor its programs theirs.
+    rustix::process::setsid()?;
+    keep_signals_in()?;
     let nothing = std::fs::File::open("/dev/null")?;
     rustix::stdio::dup2_stdin(nothing.as_fd())?;
     rustix::stdio::dup2_stdout(output)?;
     rustix::stdio::dup2_stderr(error)?;
     Ok(())
+}
+
+/// A guest and what it starts signal each other and nobody else: neither the pool, which ends them, nor other guests. Where the
+/// kernel cannot do that, they can.
+fn keep_signals_in() -> std::io::Result<()> {
+    let ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort);
+    let ruleset = ruleset.scope(Scope::Signal).and_then(Ruleset::create);
+    let restricted = ruleset.and_then(RulesetCreated::restrict_self);
+    restricted.map(drop).map_err(std::io::Error::other)
 }
 
 fn absolute(here: &[u8], directory: &str) -> Vec<u8> {

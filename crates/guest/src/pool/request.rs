@@ -78,7 +78,13 @@ impl Line {
         let bad = |id: Option<Id>, why: String| BadLine { id, why };
         let value: Value = serde_json::from_slice(line)
             .map_err(|error| bad(None, format!("the line is not JSON: {error}")))?;
+        if !value.is_object() {
+            return Err(bad(None, "the line is not an object".to_owned()));
+        }
         let id = value.get("id").and_then(|id| Id::deserialize(id).ok());
+        if id.is_none() {
+            return Err(bad(None, "`id` is a number or text, and has to be there".to_owned()));
+        }
         if value.get("stop").is_some() {
             return match Stop::deserialize(value) {
                 Ok(Stop { id, stop: true }) => Ok(Self::Stop(id)),

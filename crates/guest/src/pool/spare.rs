@@ -67,8 +67,6 @@ pub(super) fn fork() -> io::Result<Forked> {
             code,
         })),
         Some(pid) => {
-            // Whoever is first: it does the same.
-            let _own = rustix::process::setpgid(Some(pid), Some(pid));
             for stream in [&output, &error] {
                 rustix::io::ioctl_fionbio(stream, true)?;
             }

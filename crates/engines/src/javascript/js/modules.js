@@ -302,9 +302,12 @@
     return [source(name), { url, filename: name, dirname: path.dirname(name), resolve: (other) => { const found = internal.hooks.resolve(name, other); return found.startsWith('/') ? internal.pathToFileURL(found).href : found; } }];
   };
 
+  const first = native.workingDirectory();
   internal.hooks.main = (program, text, isCopy) => {
     internal.hooks.start();
     if (isCopy) internal.hooks.startAnew();
+    // A directory that was asked for may have been named by a link.
+    if (isCopy && native.workingDirectory() !== first) process.chdir(native.workingDirectory());
     const words = native.arguments();
     if (typeof text === 'string') {
       const name = path.resolve('[script]'), module = new Module(name, null);

@@ -25,8 +25,9 @@ fn a_line_runs_a_guest_or_stops_one() {
 fn a_line_that_is_wrong_says_what() {
     for (line, id, part) in [
         ("", None, "not JSON"),
-        ("[]", None, "invalid"),
-        (r#"{"file": "a.js"}"#, None, "missing field `id`"),
+        ("[]", None, "not an object"),
+        (r#"[1, "a.js"]"#, None, "not an object"),
+        (r#"{"file": "a.js"}"#, None, "`id` is a number or text"),
         (r#"{"id": 1}"#, Some(1), "neither `file` nor `script`"),
         (r#"{"id": 1, "file": "a", "script": ""}"#, Some(1), "exclude each other"),
         (r#"{"id": 1, "file": "a", "colour": 1}"#, Some(1), "unknown field `colour`"),
