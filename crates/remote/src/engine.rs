@@ -26,7 +26,7 @@ mod names;
 mod node;
 mod notes;
 
-use names::Known;
+use names::{Kinds, Known};
 use node::Node;
 
 /// Files far away. A13, A14
@@ -44,6 +44,8 @@ pub struct Remote {
     late: Counter,
     handles: Counter,
     locks: LockTable,
+    /// What entries of listings are that has to be asked for.
+    kinds: Mutex<Kinds>,
     faults: Mutex<VecDeque<Fault>>,
     /// Files that were written and are not there as they were written, with the reason.
     unwritten: Mutex<Vec<String>>,
@@ -91,6 +93,7 @@ impl Remote {
             settings,
             limits,
             locks: LockTable::default(),
+            kinds: Mutex::default(),
             faults: Mutex::default(),
             unwritten: Mutex::default(),
         }
@@ -173,7 +176,7 @@ impl Engine for Remote {
     fn abilities(&self) -> Abilities {
         Abilities {
             xattrs: self.backend.keeps_notes(),
-            hard_links: self.backend.keeps_notes(),
+            hard_links: self.backend.links_files(),
             locks: true,
             persistent: true,
             read_only: !self.settings.writable,

@@ -65,7 +65,7 @@ impl Remote {
         parent: &Node,
         name: Name<'_>,
     ) -> Result<Arc<Node>> {
-        if !self.backend.keeps_notes() || node.kind == Kind::Directory {
+        if !self.backend.links_files() || node.kind == Kind::Directory {
             return Err(Errno::PERM.into());
         }
         let path = self.free_path(parent, name)?;
@@ -156,7 +156,10 @@ impl Remote {
     fn has_moved(&self, node: &Node, from: &Node, to: &Node, path: &str) {
         if self.backend.keeps_notes() {
             node.changed_now();
-        } else if node.kind != Kind::Directory
+        }
+        // Where nothing has an id, a copy has the name: it may have another version.
+        if node.kind != Kind::Directory
+            && node.meta().id.is_empty()
             && let Ok(meta) = self.backend.stat(path)
         {
             node.refresh(meta, Instant::now() + self.settings.believed);

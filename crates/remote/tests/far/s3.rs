@@ -52,7 +52,7 @@ fn files_in_a_bucket() {
     }
     let Some(server) = start() else { return };
     let (endpoint, _) = behind_faults(&server);
-    behaviour::files(&|| backend(&endpoint), Can::Files);
+    behaviour::files(&|| backend(&endpoint), Can::All);
 }
 
 /// A13, A17: every fault between here and there.
