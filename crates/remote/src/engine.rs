@@ -1,5 +1,5 @@
 //! The engine over a place far away. What it cannot do it refuses: exchanges of two names (`EINVAL`), and in an object store
-//! renames of directories (`EXDEV`). Where no notes are kept: further names, links, pipes and sockets, modes, owners and
+//! renames of directories with much in them, or of all (`EXDEV`). Where no notes are kept: further names, links, pipes and sockets, modes, owners and
 //! times of single files (`EPERM`), extended attributes (`EOPNOTSUPP`). Where they are: more of them than there is room for
 //! (`ENOSPC`), and other owners than the mount's unless the settings say so (`EPERM`). Names are text (`EILSEQ`).
 

@@ -10,6 +10,7 @@ use vfs::{ALL_MODE_BITS, Timestamp};
 
 use crate::backend::MetaKind;
 use crate::hash::{base64, from_base64};
+use crate::objects::Linked;
 
 /// What is noted of an entry. What is not noted is as the mount has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,6 +35,8 @@ pub struct Notes {
     pub length: Option<u64>,
     /// Extended attributes.
     pub xattrs: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// Its names, where objects have one each. No part of the text.
+    pub linked: Linked,
 }
 
 /// What an entry is to us that is a file to the other side.

@@ -1,5 +1,6 @@
 //! Stores of objects, which have names and no directories: how files and directories are made of them. A directory is what
 //! has objects below it, or an object whose name ends with a slash. Objects whose names no file can have are not shown.
+//! Where notes are kept, a directory's are those of that object, and it is renamed object by object.
 
 use vfs::{Name, Timestamp};
 
@@ -8,6 +9,10 @@ use crate::failure::{Failure, Why};
 use crate::hash::sha256;
 use crate::http::Answer;
 use crate::notes::Notes;
+
+mod links;
+
+pub use links::Linked;
 
 /// A store of objects. Names are whole; each operation is one request, tried again as it is useful.
 #[allow(clippy::missing_errors_doc, reason = "every operation says why the other side refused")]
@@ -144,7 +149,7 @@ impl<Store: Objects> Backend for Store {
     }
 
     fn links_files(&self) -> bool {
-        false
+        Objects::keeps_notes(self)
     }
 
     fn check(&self) -> Result<(), Failure> {
@@ -162,7 +167,8 @@ impl<Store: Objects> Backend for Store {
         if path.is_empty() || self.page(&start(self, path), "", 1)?.is_there {
             return stat_directory(self, path);
         }
-        self.look(&key(self, path))
+        let key = key(self, path);
+        links::resolved(self, &key, self.look(&key)?).map(|(_, meta)| meta)
     }
 
     fn list(&self, path: &str, most: usize) -> Result<Vec<(String, Meta)>, Failure> {
@@ -192,16 +198,32 @@ impl<Store: Objects> Backend for Store {
     fn read(&self, path: &str, meta: &Meta, from: u64, length: u64) -> Result<Vec<u8>, Failure> {
         match length {
             0 => Ok(Vec::new()),
-            _ => self.get(&key(self, path), &Part { meta, from, length }),
+            _ => self.get(&links::place(self, path, meta)?, &Part { meta, from, length }),
         }
     }
 
     fn write(&self, path: &str, bytes: &[u8], how: Write<'_>) -> Result<Meta, Failure> {
-        if how.known.is_some() {
-            // Its name leads to something else by now.
-            return Err(Failure { action: format!("write `{path}`"), why: Why::Changed });
+        let own = key(self, path);
+        let (Some(notes), Mode::Replace) = (how.notes, how.mode) else {
+            return self.put(&own, bytes, how.mode, how.notes);
+        };
+        let there = match how.known {
+            Some(known) => {
+                let key = links::place(self, path, known)?;
+                self.look(&key).map(|file| (key, file))
+            }
+            None => self.look(&own).and_then(|found| links::resolved(self, &own, found)),
+        };
+        match there {
+            // Its names stay.
+            Ok((key, Meta { id, notes: Some(Notes { linked, .. }), .. })) if !id.is_empty() => {
+                let further_names = linked.further_names();
+                let notes = Notes { linked, further_names, ..notes.clone() };
+                self.put(&key, bytes, how.mode, Some(&notes))
+            }
+            Err(failure) if failure.why != Why::Missing || how.known.is_some() => Err(failure),
+            _ => self.put(&own, bytes, how.mode, Some(&alone(notes))),
         }
-        self.put(&key(self, path), bytes, how.mode, how.notes)
     }
 
     fn make_directory(&self, path: &str, notes: Option<&Notes>) -> Result<Meta, Failure> {
@@ -211,6 +233,9 @@ impl<Store: Objects> Backend for Store {
 
     fn remove(&self, path: &str, meta: &Meta) -> Result<Option<Meta>, Failure> {
         match meta.kind {
+            MetaKind::File if Objects::keeps_notes(self) => {
+                return links::remove(self, &key(self, path));
+            }
             MetaKind::File => self.delete(&key(self, path)),
             MetaKind::Directory => self.delete(&start(self, path)),
         }
@@ -222,6 +247,9 @@ impl<Store: Objects> Backend for Store {
             return rename_directory(self, from, to).map(|()| None);
         }
         let source = key(self, from);
+        if Objects::keeps_notes(self) {
+            return links::rename(self, &source, meta, &key(self, to));
+        }
         self.copy(&source, meta, &key(self, to), &changed_now)?;
         self.delete(&source).map(|()| None)
     }
@@ -232,14 +260,21 @@ impl<Store: Objects> Backend for Store {
         if is_file || listed.kind == MetaKind::Directory || !Objects::keeps_notes(self) {
             return Ok(listed);
         }
-        self.look(&key(self, path))
+        let key = key(self, path);
+        links::resolved(self, &key, self.look(&key)?).map(|(_, meta)| meta)
+    }
+
+    fn link(&self, path: &str, meta: &Meta, to: &str) -> Result<Meta, Failure> {
+        links::add(self, path, meta, to)
     }
 
     fn set_notes(&self, path: &str, meta: &Meta, notes: &Notes) -> Result<Meta, Failure> {
-        let further_names = |before: Option<Notes>| before.map_or(0, |it| it.further_names);
-        let change = |before| Some(Notes { further_names: further_names(before), ..notes.clone() });
+        let change = |before: Option<Notes>| {
+            let Notes { linked, further_names, .. } = before.unwrap_or_default();
+            Some(Notes { linked, further_names, ..notes.clone() })
+        };
         if meta.kind == MetaKind::File {
-            let key = key(self, path);
+            let key = links::place(self, path, meta)?;
             return self.copy(&key, meta, &key, &change);
         }
         let marker = start(self, path);
@@ -285,10 +320,16 @@ fn rename_directory(store: &impl Objects, from: &str, to: &str) -> Result<(), Fa
         Why::TooLarge => Failure { why: Why::TooMuchInside, ..failure },
         _ => failure,
     })?;
+    let outside = links::Outside::default();
     for (rest, meta) in &all {
-        let change: Change<'_> = if rest.is_empty() { &changed_now } else { &|notes| notes };
-        store.copy(&format!("{old}{rest}"), meta, &format!("{new}{rest}"), change)?;
+        let key = format!("{old}{rest}");
+        let change = |notes: Option<Notes>| {
+            let moved = notes.map(|notes| outside.moved(notes, &key, &old, &new));
+            if rest.is_empty() { changed_now(moved) } else { moved }
+        };
+        store.copy(&key, meta, &format!("{new}{rest}"), &change)?;
     }
+    outside.change(store)?;
     // What a directory is by comes last.
     for (rest, _) in all.iter().rev() {
         store.delete(&format!("{old}{rest}"))?;
@@ -299,6 +340,11 @@ fn rename_directory(store: &impl Objects, from: &str, to: &str) -> Result<(), Fa
 /// What is noted of something that has another name from now on.
 fn changed_now(notes: Option<Notes>) -> Option<Notes> {
     notes.map(|notes| Notes { changed: Some(Timestamp::now()), ..notes })
+}
+
+/// Notes of something new.
+fn alone(notes: &Notes) -> Notes {
+    Notes { linked: Linked::Alone, further_names: 0, ..notes.clone() }
 }
 
 /// How many objects a directory that is renamed may have in it.

@@ -1,4 +1,5 @@
-//! An object store that speaks S3: its requests, signed, and what their answers mean.
+//! An object store that speaks S3: its requests, signed, and what their answers mean. Notes are metadata of an object, which
+//! is copied onto itself to change them; what others keep there stays.
 
 use std::fmt::{Debug, Formatter};
 
@@ -12,7 +13,7 @@ use crate::http::{
     Answer, EndpointError, Headers, Http, Request, check_endpoint, escaped, refused,
 };
 use crate::notes::Notes;
-use crate::objects::{Change, Objects, Page, Part};
+use crate::objects::{Change, Linked, Objects, Page, Part};
 use crate::time;
 use crate::xml::{element, unescaped};
 
@@ -110,11 +111,12 @@ impl S3 {
         self.send(&what, |answer| match answer.status {
             200 => {
                 let is_kept = |name: &str| {
-                    name.starts_with(METADATA) && name != NOTES || KEPT.contains(&name)
+                    name.starts_with(METADATA) && name != NOTES && name != NAMES
+                        || KEPT.contains(&name)
                 };
                 let all = answer.headers().filter(|(name, _)| is_kept(name));
                 let others = all.map(|(name, value)| (name.to_owned().into(), value.to_owned()));
-                Ok((file(&answer)?, others.collect()))
+                Ok((file(key, &answer)?, others.collect()))
             }
             status => Err(refused(status)),
         })
@@ -128,7 +130,8 @@ impl S3 {
         others: &Headers,
     ) -> Result<Headers, Failure> {
         let Some(notes) = notes else { return Ok(Headers::new()) };
-        let noted = vec![(NOTES.into(), notes.encode())];
+        let mut noted = vec![(NOTES.into(), notes.encode())];
+        noted.extend(notes.linked.encode().map(|names| (NAMES.into(), names)));
         let all = noted.iter().chain(others).filter(|(name, _)| name.starts_with(METADATA));
         let length: usize =
             all.map(|(name, value)| name.len() - METADATA.len() + value.len()).sum();
@@ -220,7 +223,7 @@ impl Objects for S3 {
                 size: bytes.len() as u64,
                 modified: Timestamp::now(),
                 version: answer.header("etag").ok_or(Why::Answer("no ETag"))?.to_owned(),
-                id: String::new(),
+                id: notes.map(|notes| notes.linked.id().to_owned()).unwrap_or_default(),
                 sha256: Some(hash),
                 notes: notes.cloned(),
             }),
@@ -263,7 +266,8 @@ impl Objects for S3 {
             }
         })?;
         let version = version.unwrap_or_else(|| found.version.clone());
-        Ok(Meta { version, notes, ..found })
+        let id = notes.as_ref().map(|notes| notes.linked.id().to_owned()).unwrap_or_default();
+        Ok(Meta { version, id, notes, ..found })
     }
 
     fn keeps_notes(&self) -> bool {
@@ -289,20 +293,26 @@ impl Objects for S3 {
     }
 }
 
-fn file(answer: &Answer) -> Result<Meta, Why> {
+fn file(key: &str, answer: &Answer) -> Result<Meta, Why> {
     let size = answer.header("content-length").and_then(|text| text.parse().ok());
     let modified = answer.header("last-modified").and_then(time::http);
     let size = size.ok_or(Why::Answer("no length"))?;
     let hash = answer.header("x-amz-checksum-sha256").and_then(from_base64);
-    let notes = answer.header(NOTES).and_then(Notes::parse);
+    let notes = answer.header(NOTES).and_then(Notes::parse).map(|notes| {
+        let linked = answer.header(NAMES).and_then(|text| Linked::parse(text, key));
+        let linked = linked.unwrap_or_default();
+        let further_names = linked.further_names();
+        Notes { linked, further_names, ..notes.of(MetaKind::File, size) }
+    });
+    let id = notes.as_ref().map(|notes| notes.linked.id().to_owned()).unwrap_or_default();
     Ok(Meta {
         kind: MetaKind::File,
         size,
         modified: modified.unwrap_or_default(),
         version: answer.header("etag").ok_or(Why::Answer("no ETag"))?.to_owned(),
-        id: String::new(),
+        id,
         sha256: hash.and_then(|hash| hash.try_into().ok()),
-        notes: notes.map(|notes| notes.of(MetaKind::File, size)),
+        notes,
     })
 }
 
@@ -310,6 +320,8 @@ fn file(answer: &Answer) -> Result<Meta, Why> {
 const METADATA: &str = "x-amz-meta-";
 /// The notes of an object.
 const NOTES: &str = "x-amz-meta-stockade";
+/// What names the file has that it is of, if it has several.
+const NAMES: &str = "x-amz-meta-stockade-names";
 /// The bytes of all names and values of an object's metadata, as the protocol has it.
 const MOST_METADATA: usize = 2048;
 /// What a copy with other metadata would lose.

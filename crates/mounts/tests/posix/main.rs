@@ -1,4 +1,4 @@
-//! The suite of POSIX through FUSE on engines that keep files elsewhere than in memory: a store in a file, and one far away.
+//! The suite of POSIX through FUSE on engines that keep files elsewhere than in memory: a store in a file, and two far away.
 //! What does not come as the tables say is listed in `exceptions/`, with the reason; what is listed must fail. A15, A20
 #![allow(
     dead_code,

@@ -75,6 +75,7 @@ impl Remote {
         self.push(node)?;
         self.save_unsaved(node)?;
         let meta = self.told(self.backend.link(&node.path(), &node.meta(), &path))?;
+        self.renumber(node, &meta);
         node.refresh(meta.clone(), Instant::now() + self.settings.believed);
         self.names_changed(parent, 0);
         Ok(self.known(path, parent.number, meta))

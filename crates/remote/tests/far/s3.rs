@@ -20,7 +20,7 @@ fn behind_faults(server: &Server) -> (String, Faults) {
     (address, faults)
 }
 
-fn backend(endpoint: &str) -> Box<dyn Backend> {
+pub(crate) fn backend(endpoint: &str) -> Box<dyn Backend> {
     let place = S3Place {
         endpoint: endpoint.to_owned(),
         region: "us-east-1".into(),
