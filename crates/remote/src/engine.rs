@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Instant;
 
 use rustix::io::Errno;
@@ -44,6 +44,9 @@ pub struct Remote {
     late: Counter,
     handles: Counter,
     locks: LockTable,
+    /// Held for writing while a directory is renamed, which may be many requests; for reading by whoever asks for something of a
+    /// path. Locked before all that is in a node, and never twice by one.
+    moving: RwLock<()>,
     /// What entries of listings are that has to be asked for.
     kinds: Mutex<Kinds>,
     faults: Mutex<VecDeque<Fault>>,
@@ -93,6 +96,7 @@ impl Remote {
             settings,
             limits,
             locks: LockTable::default(),
+            moving: RwLock::default(),
             kinds: Mutex::default(),
             faults: Mutex::default(),
             unwritten: Mutex::default(),

@@ -157,5 +157,8 @@ fn a_bucket_holds_to_the_tables_as_far_as_it_can() {
     let remote = Arc::new(Remote::new(Box::new(bucket), settings, Limits::default()));
     served(remote, Sharing::Shared, |root| {
         check("bucket", root, include_str!("exceptions/s3.txt"));
+        let sequences = compare::operations(800).div_ceil(400);
+        let task = Task::FarAway { first_seed: compare::first_seed(), sequences, length: 400 };
+        through::compare_with_tmpfs("bucket", root, task, Holes::Untold);
     });
 }

@@ -50,6 +50,7 @@ impl Remote {
         node: &Node,
         change: impl FnOnce(&mut Notes, Timestamp) -> Result<()>,
     ) -> Result<()> {
+        let _moving = read(&self.moving);
         let _changing = lock(&node.changing);
         let meta = node.meta();
         let mut notes = noted(&meta);
@@ -77,6 +78,7 @@ impl Remote {
 
     /// What is noted here alone goes to the other side.
     pub(super) fn save_unsaved(&self, node: &Node) -> Result<()> {
+        let _moving = read(&self.moving);
         let _changing = lock(&node.changing);
         if node.is_gone() || !read(&node.state).is_unsaved {
             return Ok(());

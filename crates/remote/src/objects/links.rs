@@ -188,11 +188,20 @@ pub(super) fn add(
         _ => failure,
     })?;
     if let Err(failure) = put_name(store, &to, Mode::Create, &id, &first) {
+        let is_made = || store.look(&to).is_ok_and(|found| is_name_of(&found, &id, &first));
+        if failure.why == Why::Exists && is_made() {
+            // The answer that said so was lost.
+            return Ok(file);
+        }
         // A name too many is listed if this fails too.
         let _listed = relist(store, &first, &id, &|keys| without(keys, &to));
         return Err(failure);
     }
     Ok(file)
+}
+
+fn is_name_of(found: &Meta, id: &str, first: &str) -> bool {
+    linked(found) == Linked::NameOf { id: id.to_owned(), first: first.to_owned() }
 }
 
 fn without(keys: Vec<String>, key: &str) -> Vec<String> {
