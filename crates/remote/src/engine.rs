@@ -1,7 +1,8 @@
 //! The engine over a place far away. What it cannot do it refuses: exchanges of two names (`EINVAL`), and in an object store
-//! renames of directories with much in them, or of all (`EXDEV`). Where no notes are kept: further names, links, pipes and sockets, modes, owners and
-//! times of single files (`EPERM`), extended attributes (`EOPNOTSUPP`). Where they are: more of them than there is room for
-//! (`ENOSPC`), and other owners than the mount's unless the settings say so (`EPERM`). Names are text (`EILSEQ`).
+//! renames of directories with much in them (`EXDEV`). Where no notes are kept: renames of directories (`EXDEV`), further
+//! names, links, pipes and sockets, modes, owners and times of single files (`EPERM`), extended attributes (`EOPNOTSUPP`).
+//! Where they are: more of them than there is room for (`ENOSPC`), and other owners than the mount's unless the settings say
+//! so (`EPERM`). Names are text (`EILSEQ`).
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};

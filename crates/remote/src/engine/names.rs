@@ -215,8 +215,8 @@ impl Remote {
             return Ok(*kind);
         }
         let noted = match self.backend.noted(&path, listed.clone()) {
-            // It has gone since it was listed.
-            Err(failure) if failure.why == Why::Missing => return Ok(kind_of(&listed)),
+            // It has gone since it was listed, or may not be looked at: the other names are shown all the same.
+            Err(failure) if !failure.why.is_passing() => return Ok(kind_of(&listed)),
             noted => self.told(noted)?,
         };
         let kind = kind_of(&noted);
