@@ -9,7 +9,8 @@ use crate::credentials::Secret;
 use crate::failure::{Failure, Why};
 use crate::hash::{hex, sha256};
 use crate::http::{Answer, EndpointError, Http, Request, check_endpoint, escaped, refused};
-use crate::objects::{Objects, Page, Part};
+use crate::notes::Notes;
+use crate::objects::{Change, Objects, Page, Part};
 use crate::time;
 
 mod listing;
@@ -92,6 +93,7 @@ impl Azure {
                 .signature(&key, &headers)
                 .ok_or_else(|| Why::Credential("the key of the account is no base64".into()))?;
             headers.push(("authorization", signature));
+            let headers = headers.into_iter().map(|(name, value)| (name.into(), value)).collect();
             let address = format!("{address}{mark}{}", written.join("&"));
             Ok(Request { method: what.method, address, headers, body: what.body, most: what.most })
         };
@@ -171,7 +173,7 @@ impl Objects for Azure {
         self.send(&what, |answer| part.judged(answer))
     }
 
-    fn put(&self, key: &str, bytes: &[u8], mode: Mode) -> Result<Meta, Failure> {
+    fn put(&self, key: &str, bytes: &[u8], mode: Mode, _: Option<&Notes>) -> Result<Meta, Failure> {
         let hash = sha256(bytes);
         let mut headers = vec![("x-ms-blob-type", "BlockBlob".to_owned()), (HASH, hex(&hash))];
         if mode == Mode::Create {
@@ -203,7 +205,7 @@ impl Objects for Azure {
         })
     }
 
-    fn copy(&self, from: &str, meta: &Meta, to: &str) -> Result<(), Failure> {
+    fn copy(&self, from: &str, meta: &Meta, to: &str, _: Change<'_>) -> Result<Meta, Failure> {
         let headers = vec![
             ("x-ms-copy-source", self.address(from)),
             ("x-ms-source-if-match", meta.version.clone()),
@@ -215,7 +217,7 @@ impl Objects for Azure {
         })?;
         for pause in PAUSES {
             match state {
-                Copied::Whole => return Ok(()),
+                Copied::Whole => return Ok(meta.clone()),
                 Copied::Not => break,
                 Copied::NotYet => {
                     std::thread::sleep(pause);
@@ -223,8 +225,10 @@ impl Objects for Azure {
                 }
             }
         }
-        let why = if state == Copied::Whole { return Ok(()) } else { Why::Server(202) };
-        Err(Failure { action: format!("rename `{from}`"), why })
+        if state == Copied::Whole {
+            return Ok(meta.clone());
+        }
+        Err(Failure { action: format!("rename `{from}`"), why: Why::Server(202) })
     }
 }
 

@@ -113,7 +113,7 @@ impl Drive {
             Ok(Request {
                 method: "POST",
                 address: self.token_endpoint.clone(),
-                headers: vec![("content-type", kind)],
+                headers: vec![("content-type".into(), kind)],
                 body: form.as_bytes(),
                 most: MOST_ANSWER,
             })
@@ -141,8 +141,10 @@ impl Drive {
     ) -> Result<T, Failure> {
         let token = self.token()?;
         let make = || {
-            let mut headers = what.headers.clone();
-            headers.push(("authorization", format!("Bearer {token}")));
+            let headers = what.headers.iter().cloned();
+            let token = ("authorization", format!("Bearer {token}"));
+            let headers =
+                headers.chain([token]).map(|(name, value)| (name.into(), value)).collect();
             let address = format!("{}{}", self.endpoint, what.path);
             Ok(Request { method: what.method, address, headers, body: what.body, most: what.most })
         };

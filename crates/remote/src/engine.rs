@@ -1,11 +1,12 @@
 //! The engine over a place far away. What it cannot do it refuses: exchanges of two names (`EINVAL`), and in an object store
-//! renames of directories (`EXDEV`). Where no notes are kept: further names, links, pipes and sockets, modes, owners and
-//! times of single files (`EPERM`), extended attributes (`EOPNOTSUPP`). Where they are: more of them than there is room for
-//! (`ENOSPC`), and other owners than the mount's unless the settings say so (`EPERM`). Names are text (`EILSEQ`).
+//! renames of directories with much in them (`EXDEV`). Where no notes are kept: renames of directories (`EXDEV`), further
+//! names, links, pipes and sockets, modes, owners and times of single files (`EPERM`), extended attributes (`EOPNOTSUPP`).
+//! Where they are: more of them than there is room for (`ENOSPC`), and other owners than the mount's unless the settings say
+//! so (`EPERM`). Names are text (`EILSEQ`).
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Instant;
 
 use rustix::io::Errno;
@@ -26,7 +27,7 @@ mod names;
 mod node;
 mod notes;
 
-use names::Known;
+use names::{Kinds, Known};
 use node::Node;
 
 /// Files far away. A13, A14
@@ -44,6 +45,11 @@ pub struct Remote {
     late: Counter,
     handles: Counter,
     locks: LockTable,
+    /// Held for writing while a directory is renamed, which may be many requests; for reading by whoever asks for something of a
+    /// path. Locked before all that is in a node, and never twice by one.
+    moving: RwLock<()>,
+    /// What entries of listings are that has to be asked for.
+    kinds: Mutex<Kinds>,
     faults: Mutex<VecDeque<Fault>>,
     /// Files that were written and are not there as they were written, with the reason.
     unwritten: Mutex<Vec<String>>,
@@ -91,6 +97,8 @@ impl Remote {
             settings,
             limits,
             locks: LockTable::default(),
+            moving: RwLock::default(),
+            kinds: Mutex::default(),
             faults: Mutex::default(),
             unwritten: Mutex::default(),
         }
@@ -173,7 +181,7 @@ impl Engine for Remote {
     fn abilities(&self) -> Abilities {
         Abilities {
             xattrs: self.backend.keeps_notes(),
-            hard_links: self.backend.keeps_notes(),
+            hard_links: self.backend.links_files(),
             locks: true,
             persistent: true,
             read_only: !self.settings.writable,

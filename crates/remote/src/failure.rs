@@ -71,6 +71,9 @@ pub enum Why {
     /// It has as many names as one may have.
     #[error("it has too many names")]
     TooManyNames,
+    /// A directory with more in it than is renamed.
+    #[error("there is too much in it to be renamed")]
+    TooMuchInside,
     /// A name that the other side cannot have.
     #[error("a name that the other side cannot have")]
     Name,
@@ -107,6 +110,7 @@ impl Why {
             Self::TooLarge => Errno::FBIG,
             Self::NoRoom | Self::TooMuchNoted => Errno::NOSPC,
             Self::TooManyNames => Errno::MLINK,
+            Self::TooMuchInside => Errno::XDEV,
             Self::Unable => Errno::OPNOTSUPP,
             Self::Name => Errno::ILSEQ,
         }

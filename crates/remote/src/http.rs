@@ -1,6 +1,7 @@
 //! Requests: over TLS with the host's certificates, each with a time limit, repeated a bounded number of times with
 //! pauses between. Without encryption nothing goes anywhere but to this machine itself.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -33,12 +34,15 @@ pub enum EndpointError {
     NotEncrypted(String),
 }
 
+/// Names of headers, in small letters, and their values.
+pub(crate) type Headers = Vec<(Cow<'static, str>, String)>;
+
 /// A request, to be sent once or several times.
 #[derive(Clone, Debug)]
 pub(crate) struct Request<'a> {
     pub(crate) method: &'static str,
     pub(crate) address: String,
-    pub(crate) headers: Vec<(&'static str, String)>,
+    pub(crate) headers: Headers,
     pub(crate) body: &'a [u8],
     /// The bytes of the answer at most.
     pub(crate) most: u64,
@@ -54,6 +58,12 @@ pub(crate) struct Answer {
 impl Answer {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.response.headers().get(name)?.to_str().ok()
+    }
+
+    /// All headers that are text.
+    pub(crate) fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
+        let all = self.response.headers().iter();
+        all.filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
     }
 }
 
@@ -165,7 +175,7 @@ impl Http {
     fn once(&self, request: &Request<'_>) -> Result<Answer, Why> {
         let mut built = ureq::http::Request::builder().method(request.method).uri(&request.address);
         for (name, value) in &request.headers {
-            built = built.header(*name, value);
+            built = built.header(name.as_ref(), value);
         }
         let sent = match request.method {
             "PUT" | "POST" | "PATCH" => {

@@ -38,5 +38,6 @@ pub use engine::Remote;
 pub use failure::{Failure, Fault, Why};
 pub use http::{EndpointError, Http, host_and_port};
 pub use notes::{NotedKind, Notes};
+pub use objects::Linked;
 pub use s3::{S3, S3Place};
 pub use settings::{Owners, Settings};

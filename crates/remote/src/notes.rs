@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 
 use vfs::{ALL_MODE_BITS, Timestamp};
 
+use crate::backend::MetaKind;
 use crate::hash::{base64, from_base64};
+use crate::objects::Linked;
 
 /// What is noted of an entry. What is not noted is as the mount has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,6 +35,8 @@ pub struct Notes {
     pub length: Option<u64>,
     /// Extended attributes.
     pub xattrs: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// Its names, where objects have one each. No part of the text.
+    pub linked: Linked,
 }
 
 /// What an entry is to us that is a file to the other side.
@@ -87,6 +91,24 @@ impl Notes {
             put('x', format!("{}:{}", base64(name), base64(value)));
         }
         text
+    }
+
+    /// What holds of something of this kind and size: a link leads somewhere, a pipe or a socket has no contents.
+    pub(crate) fn of(self, kind: MetaKind, size: u64) -> Self {
+        let mut notes = self;
+        let is_file = kind == MetaKind::File;
+        let holds = match notes.kind {
+            NotedKind::File => true,
+            NotedKind::Link => is_file && (1..=vfs::LONGEST_PATH as u64).contains(&size),
+            NotedKind::Fifo | NotedKind::Socket => is_file && size == 0,
+        };
+        if !holds {
+            notes.kind = NotedKind::File;
+        }
+        if notes.kind != NotedKind::File || !is_file {
+            notes.length = None;
+        }
+        notes
     }
 
     /// The notes of a text; none if it is not the text of any.

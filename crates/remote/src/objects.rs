@@ -1,5 +1,6 @@
 //! Stores of objects, which have names and no directories: how files and directories are made of them. A directory is what
 //! has objects below it, or an object whose name ends with a slash. Objects whose names no file can have are not shown.
+//! Where notes are kept, a directory's are those of that object, and it is renamed object by object.
 
 use vfs::{Name, Timestamp};
 
@@ -8,6 +9,10 @@ use crate::failure::{Failure, Why};
 use crate::hash::sha256;
 use crate::http::Answer;
 use crate::notes::Notes;
+
+mod links;
+
+pub use links::Linked;
 
 /// A store of objects. Names are whole; each operation is one request, tried again as it is useful.
 #[allow(clippy::missing_errors_doc, reason = "every operation says why the other side refused")]
@@ -27,15 +32,35 @@ pub trait Objects: Send + Sync + std::fmt::Debug {
     /// A part of the version that is known; never an empty one.
     fn get(&self, key: &str, part: &Part<'_>) -> Result<Vec<u8>, Failure>;
 
-    /// Writes a whole one.
-    fn put(&self, key: &str, bytes: &[u8], mode: Mode) -> Result<Meta, Failure>;
+    /// Writes a whole one, with notes where they are kept.
+    fn put(
+        &self,
+        key: &str,
+        bytes: &[u8],
+        mode: Mode,
+        notes: Option<&Notes>,
+    ) -> Result<Meta, Failure>;
 
     /// Removes one, if it is there.
     fn delete(&self, key: &str) -> Result<(), Failure>;
 
-    /// Copies one as it is known.
-    fn copy(&self, from: &str, meta: &Meta, to: &str) -> Result<(), Failure>;
+    /// Copies one as it is known, with other notes where they are kept; also onto itself.
+    fn copy(&self, from: &str, meta: &Meta, to: &str, change: Change<'_>) -> Result<Meta, Failure>;
+
+    /// Whether it keeps notes. Where it does, directories are renamed too.
+    fn keeps_notes(&self) -> bool {
+        false
+    }
+
+    /// Everything that begins so, by what follows, unless it is more than this.
+    fn all(&self, start: &str, most: usize) -> Result<Vec<(String, Meta)>, Failure> {
+        let _ = most;
+        Err(Failure { action: format!("list all of `{start}`"), why: Why::Unable })
+    }
 }
+
+/// From what is noted of an object to what is noted of its copy.
+pub(crate) type Change<'a> = &'a dyn Fn(Option<Notes>) -> Option<Notes>;
 
 /// One answer of a listing.
 #[derive(Debug)]
@@ -116,7 +141,15 @@ fn start(store: &impl Objects, path: &str) -> String {
 
 impl<Store: Objects> Backend for Store {
     fn renames_directories(&self) -> bool {
-        false
+        Objects::keeps_notes(self)
+    }
+
+    fn keeps_notes(&self) -> bool {
+        Objects::keeps_notes(self)
+    }
+
+    fn links_files(&self) -> bool {
+        Objects::keeps_notes(self)
     }
 
     fn check(&self) -> Result<(), Failure> {
@@ -132,9 +165,10 @@ impl<Store: Objects> Backend for Store {
     fn stat(&self, path: &str) -> Result<Meta, Failure> {
         // What has something below it is a directory, whatever object has its name.
         if path.is_empty() || self.page(&start(self, path), "", 1)?.is_there {
-            return Ok(directory());
+            return stat_directory(self, path);
         }
-        self.look(&key(self, path))
+        let key = key(self, path);
+        links::resolved(self, &key, self.look(&key)?).map(|(_, meta)| meta)
     }
 
     fn list(&self, path: &str, most: usize) -> Result<Vec<(String, Meta)>, Failure> {
@@ -164,20 +198,44 @@ impl<Store: Objects> Backend for Store {
     fn read(&self, path: &str, meta: &Meta, from: u64, length: u64) -> Result<Vec<u8>, Failure> {
         match length {
             0 => Ok(Vec::new()),
-            _ => self.get(&key(self, path), &Part { meta, from, length }),
+            _ => self.get(&links::place(self, path, meta)?, &Part { meta, from, length }),
         }
     }
 
     fn write(&self, path: &str, bytes: &[u8], how: Write<'_>) -> Result<Meta, Failure> {
-        self.put(&key(self, path), bytes, how.mode)
+        let own = key(self, path);
+        let (Some(notes), Mode::Replace) = (how.notes, how.mode) else {
+            return self.put(&own, bytes, how.mode, how.notes);
+        };
+        let there = match how.known {
+            Some(known) => {
+                let key = links::place(self, path, known)?;
+                self.look(&key).map(|file| (key, file))
+            }
+            None => self.look(&own).and_then(|found| links::resolved(self, &own, found)),
+        };
+        match there {
+            // Its names stay.
+            Ok((key, Meta { id, notes: Some(Notes { linked, .. }), .. })) if !id.is_empty() => {
+                let further_names = linked.further_names();
+                let notes = Notes { linked, further_names, ..notes.clone() };
+                self.put(&key, bytes, how.mode, Some(&notes))
+            }
+            Err(failure) if failure.why != Why::Missing || how.known.is_some() => Err(failure),
+            _ => self.put(&own, bytes, how.mode, Some(&alone(notes))),
+        }
     }
 
-    fn make_directory(&self, path: &str, _: Option<&Notes>) -> Result<Meta, Failure> {
-        self.put(&start(self, path), b"", Mode::Replace).map(|_| directory())
+    fn make_directory(&self, path: &str, notes: Option<&Notes>) -> Result<Meta, Failure> {
+        let marker = self.put(&start(self, path), b"", Mode::Replace, notes)?;
+        Ok(Meta { notes: marker.notes, ..directory() })
     }
 
     fn remove(&self, path: &str, meta: &Meta) -> Result<Option<Meta>, Failure> {
         match meta.kind {
+            MetaKind::File if Objects::keeps_notes(self) => {
+                return links::remove(self, &key(self, path));
+            }
             MetaKind::File => self.delete(&key(self, path)),
             MetaKind::Directory => self.delete(&start(self, path)),
         }
@@ -185,14 +243,111 @@ impl<Store: Objects> Backend for Store {
     }
 
     fn rename(&self, from: &str, meta: &Meta, to: &str) -> Result<Option<Meta>, Failure> {
-        let source = key(self, from);
         if meta.kind == MetaKind::Directory {
-            return Err(Failure { action: format!("rename `{source}`"), why: Why::Unable });
+            return rename_directory(self, from, to).map(|()| None);
         }
-        self.copy(&source, meta, &key(self, to))?;
+        let source = key(self, from);
+        if Objects::keeps_notes(self) {
+            return links::rename(self, &source, meta, &key(self, to));
+        }
+        self.copy(&source, meta, &key(self, to), &changed_now)?;
         self.delete(&source).map(|()| None)
+    }
+
+    fn noted(&self, path: &str, listed: Meta) -> Result<Meta, Failure> {
+        // What is no file to us is as long as a path at most.
+        let is_file = listed.kind == MetaKind::File && listed.size > vfs::LONGEST_PATH as u64;
+        if is_file || listed.kind == MetaKind::Directory || !Objects::keeps_notes(self) {
+            return Ok(listed);
+        }
+        let key = key(self, path);
+        links::resolved(self, &key, self.look(&key)?).map(|(_, meta)| meta)
+    }
+
+    fn link(&self, path: &str, meta: &Meta, to: &str) -> Result<Meta, Failure> {
+        links::add(self, path, meta, to)
+    }
+
+    fn set_notes(&self, path: &str, meta: &Meta, notes: &Notes) -> Result<Meta, Failure> {
+        let change = |before: Option<Notes>| {
+            let Notes { linked, further_names, .. } = before.unwrap_or_default();
+            Some(Notes { linked, further_names, ..notes.clone() })
+        };
+        if meta.kind == MetaKind::File {
+            let key = links::place(self, path, meta)?;
+            return self.copy(&key, meta, &key, &change);
+        }
+        let marker = start(self, path);
+        if marker.is_empty() {
+            // All of the store, which has no object of its own.
+            return Err(Failure {
+                action: format!("note something of `{path}`"),
+                why: Why::Unable,
+            });
+        }
+        let marked = match self.copy(&marker, meta, &marker, &change) {
+            // It is there by what is in it alone.
+            Err(Failure { why: Why::Missing, .. }) => {
+                self.put(&marker, b"", Mode::Replace, Some(notes))
+            }
+            marked => marked,
+        }?;
+        Ok(Meta { notes: marked.notes, ..directory() })
     }
 }
 
+/// What is known of a directory that is there, with what is noted of the object that ends with a slash.
+fn stat_directory(store: &impl Objects, path: &str) -> Result<Meta, Failure> {
+    let marker = start(store, path);
+    if marker.is_empty() || !store.keeps_notes() {
+        return Ok(directory());
+    }
+    match store.look(&marker) {
+        Ok(found) => {
+            let notes = found.notes.map(|notes| notes.of(MetaKind::Directory, 0));
+            Ok(Meta { notes, ..directory() })
+        }
+        Err(Failure { why: Why::Missing, .. }) => Ok(directory()),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Renames all that is in a directory. Nothing goes before everything is there under the new name: a failure loses
+/// nothing, and leaves names twice.
+fn rename_directory(store: &impl Objects, from: &str, to: &str) -> Result<(), Failure> {
+    let (old, new) = (start(store, from), start(store, to));
+    let all = store.all(&old, MOST_RENAMED).map_err(|failure| match failure.why {
+        Why::TooLarge => Failure { why: Why::TooMuchInside, ..failure },
+        _ => failure,
+    })?;
+    let outside = links::Outside::default();
+    for (rest, meta) in &all {
+        let key = format!("{old}{rest}");
+        let change = |notes: Option<Notes>| {
+            let moved = notes.map(|notes| outside.moved(notes, &key, &old, &new));
+            if rest.is_empty() { changed_now(moved) } else { moved }
+        };
+        store.copy(&key, meta, &format!("{new}{rest}"), &change)?;
+    }
+    outside.change(store)?;
+    // What a directory is by comes last.
+    for (rest, _) in all.iter().rev() {
+        store.delete(&format!("{old}{rest}"))?;
+    }
+    Ok(())
+}
+
+/// What is noted of something that has another name from now on.
+fn changed_now(notes: Option<Notes>) -> Option<Notes> {
+    notes.map(|notes| Notes { changed: Some(Timestamp::now()), ..notes })
+}
+
+/// Notes of something new.
+fn alone(notes: &Notes) -> Notes {
+    Notes { linked: Linked::Alone, further_names: 0, ..notes.clone() }
+}
+
+/// How many objects a directory that is renamed may have in it.
+const MOST_RENAMED: usize = 1000;
 /// How many names come in one answer.
 const PAGE: usize = 1000;

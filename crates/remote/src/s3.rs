@@ -1,4 +1,5 @@
-//! An object store that speaks S3: its requests, signed, and what their answers mean.
+//! An object store that speaks S3: its requests, signed, and what their answers mean. Notes are metadata of an object, which
+//! is copied onto itself to change them; what others keep there stays.
 
 use std::fmt::{Debug, Formatter};
 
@@ -8,9 +9,13 @@ use crate::backend::{Meta, MetaKind, Mode};
 use crate::credentials::Secret;
 use crate::failure::{Failure, Why};
 use crate::hash::{base64, from_base64, sha256};
-use crate::http::{Answer, EndpointError, Http, Request, check_endpoint, escaped, refused};
-use crate::objects::{Objects, Page, Part};
+use crate::http::{
+    Answer, EndpointError, Headers, Http, Request, check_endpoint, escaped, refused,
+};
+use crate::notes::Notes;
+use crate::objects::{Change, Linked, Objects, Page, Part};
 use crate::time;
+use crate::xml::{element, unescaped};
 
 mod listing;
 mod sign;
@@ -98,13 +103,52 @@ impl S3 {
     }
 }
 
+impl S3 {
+    /// What is known of an object, and the headers that its copy needs to be the same for others.
+    fn look_at_all(&self, key: &str) -> Result<(Meta, Headers), Failure> {
+        let headers = vec![("x-amz-checksum-mode".into(), "ENABLED".to_owned())];
+        let what = What { headers, ..What::new("look at", "HEAD", key) };
+        self.send(&what, |answer| match answer.status {
+            200 => {
+                let is_kept = |name: &str| {
+                    name.starts_with(METADATA) && name != NOTES && name != NAMES
+                        || KEPT.contains(&name)
+                };
+                let all = answer.headers().filter(|(name, _)| is_kept(name));
+                let others = all.map(|(name, value)| (name.to_owned().into(), value.to_owned()));
+                Ok((file(key, &answer)?, others.collect()))
+            }
+            status => Err(refused(status)),
+        })
+    }
+
+    /// The header that has the notes, if there is room for them beside what others keep there.
+    fn noted(
+        &self,
+        key: &str,
+        notes: Option<&Notes>,
+        others: &Headers,
+    ) -> Result<Headers, Failure> {
+        let Some(notes) = notes else { return Ok(Headers::new()) };
+        let mut noted = vec![(NOTES.into(), notes.encode())];
+        noted.extend(notes.linked.encode().map(|names| (NAMES.into(), names)));
+        let all = noted.iter().chain(others).filter(|(name, _)| name.starts_with(METADATA));
+        let length: usize =
+            all.map(|(name, value)| name.len() - METADATA.len() + value.len()).sum();
+        if length <= MOST_METADATA {
+            return Ok(noted);
+        }
+        Err(Failure { action: format!("note something of `{key}`"), why: Why::TooMuchNoted })
+    }
+}
+
 /// A request before it is signed.
 struct What<'a> {
     action: &'static str,
     method: &'static str,
     key: &'a str,
     query: Vec<(&'a str, &'a str)>,
-    headers: Vec<(&'static str, String)>,
+    headers: Headers,
     body: &'a [u8],
     most: u64,
 }
@@ -145,30 +189,33 @@ impl Objects for S3 {
     }
 
     fn look(&self, key: &str) -> Result<Meta, Failure> {
-        let headers = vec![("x-amz-checksum-mode", "ENABLED".to_owned())];
-        let what = What { headers, ..What::new("look at", "HEAD", key) };
-        self.send(&what, |answer| match answer.status {
-            200 => file(&answer),
-            status => Err(refused(status)),
-        })
+        self.look_at_all(key).map(|(meta, _)| meta)
     }
 
     fn get(&self, key: &str, part: &Part<'_>) -> Result<Vec<u8>, Failure> {
-        let headers = vec![("range", part.range()), ("if-match", part.meta.version.clone())];
+        let headers =
+            vec![("range".into(), part.range()), ("if-match".into(), part.meta.version.clone())];
         let what = What { headers, most: part.length, ..What::new("read", "GET", key) };
         self.send(&what, |answer| part.judged(answer))
     }
 
-    fn put(&self, key: &str, bytes: &[u8], mode: Mode) -> Result<Meta, Failure> {
+    fn put(
+        &self,
+        key: &str,
+        bytes: &[u8],
+        mode: Mode,
+        notes: Option<&Notes>,
+    ) -> Result<Meta, Failure> {
         let hash = sha256(bytes);
         let mut headers = vec![
-            ("x-amz-checksum-sha256", base64(&hash)),
+            ("x-amz-checksum-sha256".into(), base64(&hash)),
             // Some stores keep the hash only for who names its kind.
-            ("x-amz-sdk-checksum-algorithm", "SHA256".to_owned()),
+            ("x-amz-sdk-checksum-algorithm".into(), "SHA256".to_owned()),
         ];
         if mode == Mode::Create {
-            headers.push(("if-none-match", "*".to_owned()));
+            headers.push(("if-none-match".into(), "*".to_owned()));
         }
+        headers.extend(self.noted(key, notes, &Headers::new())?);
         let what = What { headers, body: bytes, ..What::new("write", "PUT", key) };
         self.send(&what, |answer| match answer.status {
             200 => Ok(Meta {
@@ -176,9 +223,9 @@ impl Objects for S3 {
                 size: bytes.len() as u64,
                 modified: Timestamp::now(),
                 version: answer.header("etag").ok_or(Why::Answer("no ETag"))?.to_owned(),
-                id: String::new(),
+                id: notes.map(|notes| notes.linked.id().to_owned()).unwrap_or_default(),
                 sha256: Some(hash),
-                notes: None,
+                notes: notes.cloned(),
             }),
             412 if mode == Mode::Create => Err(Why::Exists),
             400 => Err(Why::Checksum),
@@ -193,38 +240,99 @@ impl Objects for S3 {
         })
     }
 
-    fn copy(&self, from: &str, meta: &Meta, to: &str) -> Result<(), Failure> {
+    fn copy(&self, from: &str, meta: &Meta, to: &str, change: Change<'_>) -> Result<Meta, Failure> {
+        let failed = |why| Failure { action: format!("copy `{from}`"), why };
+        let (found, others) = self.look_at_all(from)?;
+        if found.version != meta.version && !meta.version.is_empty() {
+            return Err(failed(Why::Changed));
+        }
+        let notes = change(found.notes.clone());
         let bucket = escaped(&self.place.bucket, false);
-        let headers = vec![
-            ("x-amz-copy-source", format!("/{bucket}/{}", escaped(from, true))),
-            ("x-amz-copy-source-if-match", meta.version.clone()),
+        let mut headers = vec![
+            ("x-amz-copy-source".into(), format!("/{bucket}/{}", escaped(from, true))),
+            ("x-amz-copy-source-if-match".into(), found.version.clone()),
+            ("x-amz-metadata-directive".into(), "REPLACE".to_owned()),
         ];
-        let what = What { headers, ..What::new("rename", "PUT", to) };
-        self.send(&what, |answer| match answer.status {
-            // It can say 200 first, and in its body that nothing came of it.
-            200 if String::from_utf8_lossy(&answer.body).contains("<Error>") => {
-                Err(Why::Server(200))
+        headers.extend(self.noted(to, notes.as_ref(), &others)?);
+        headers.extend(others);
+        let what = What { headers, ..What::new("copy to", "PUT", to) };
+        let version = self.send(&what, |answer| {
+            let text = String::from_utf8_lossy(&answer.body);
+            match answer.status {
+                // It can say 200 first, and in its body that nothing came of it.
+                200 if text.contains("<Error>") => Err(Why::Server(200)),
+                200 => Ok(element(&text, "ETag").and_then(unescaped)),
+                status => Err(refused(status)),
             }
-            200 => Ok(()),
+        })?;
+        let version = version.unwrap_or_else(|| found.version.clone());
+        let id = notes.as_ref().map(|notes| notes.linked.id().to_owned()).unwrap_or_default();
+        Ok(Meta { version, id, notes, ..found })
+    }
+
+    fn keeps_notes(&self) -> bool {
+        true
+    }
+
+    fn all(&self, start: &str, most: usize) -> Result<Vec<(String, Meta)>, Failure> {
+        // One answer has no more than 1000: what is cut is too large.
+        let count = most.to_string();
+        let query = vec![("list-type", "2"), ("prefix", start), ("max-keys", &*count)];
+        let what = What { query, most: MOST_LISTING, ..What::new("list", "GET", "") };
+        self.send(&what, |answer| match answer.status {
+            200 => {
+                let text = std::str::from_utf8(&answer.body)
+                    .map_err(|_| Why::Answer("a listing that is no text"))?;
+                let all = listing::all(text, start)
+                    .ok_or(Why::Answer("a listing that nobody understands"))?;
+                if all.next.is_some() { Err(Why::TooLarge) } else { Ok(all.names) }
+            }
             status => Err(refused(status)),
         })
+        .map_err(|failure| Failure { action: format!("list `{start}`"), ..failure })
     }
 }
 
-fn file(answer: &Answer) -> Result<Meta, Why> {
+fn file(key: &str, answer: &Answer) -> Result<Meta, Why> {
     let size = answer.header("content-length").and_then(|text| text.parse().ok());
     let modified = answer.header("last-modified").and_then(time::http);
+    let size = size.ok_or(Why::Answer("no length"))?;
     let hash = answer.header("x-amz-checksum-sha256").and_then(from_base64);
+    let notes = answer.header(NOTES).and_then(Notes::parse).map(|notes| {
+        let linked = answer.header(NAMES).and_then(|text| Linked::parse(text, key));
+        let linked = linked.unwrap_or_default();
+        let further_names = linked.further_names();
+        Notes { linked, further_names, ..notes.of(MetaKind::File, size) }
+    });
+    let id = notes.as_ref().map(|notes| notes.linked.id().to_owned()).unwrap_or_default();
     Ok(Meta {
         kind: MetaKind::File,
-        size: size.ok_or(Why::Answer("no length"))?,
+        size,
         modified: modified.unwrap_or_default(),
         version: answer.header("etag").ok_or(Why::Answer("no ETag"))?.to_owned(),
-        id: String::new(),
+        id,
         sha256: hash.and_then(|hash| hash.try_into().ok()),
-        notes: None,
+        notes,
     })
 }
 
+/// What begins so belongs to who wrote the object, and comes back as it was.
+const METADATA: &str = "x-amz-meta-";
+/// The notes of an object.
+const NOTES: &str = "x-amz-meta-stockade";
+/// What names the file has that it is of, if it has several.
+const NAMES: &str = "x-amz-meta-stockade-names";
+/// The bytes of all names and values of an object's metadata, as the protocol has it.
+const MOST_METADATA: usize = 2048;
+/// What a copy with other metadata would lose.
+const KEPT: [&str; 7] = [
+    "cache-control",
+    "content-disposition",
+    "content-encoding",
+    "content-language",
+    "content-type",
+    "expires",
+    "x-amz-storage-class",
+];
 const MOST_LISTING: u64 = 8 << 20;
 const MOST_ANSWER: u64 = 64 << 10;

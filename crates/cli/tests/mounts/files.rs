@@ -71,7 +71,7 @@ fn scripts_agree(place: &Place, mut command: Command, on: &[(&str, &str)]) {
     }
 }
 
-/// What a guest makes in a bucket, where each file has the one mode, is there as a program of the processor makes it.
+/// What a guest makes in a bucket is there as a program of the processor makes it.
 fn guests_write(place: &Place) {
     if !has_guests() {
         return;
@@ -80,13 +80,13 @@ fn guests_write(place: &Place) {
         fs.mkdirSync(at, { mode: 0o700 }); fs.writeFileSync(`${at}/new`, '1'); fs.appendFileSync(`${at}/new`, '2');
         fs.appendFileSync(`${at}/other`, '3', { mode: 0o600 }); fs.copyFileSync(`${at}/new`, `${at}/copy`); fs.writeFileSync(`${at}/copy`, '4', { flag: 'a' });
         for (const name of fs.readdirSync(at)) console.log(name, fs.readFileSync(`${at}/${name}`, 'utf8'));
-        try { fs.chmodSync(`${at}/new`, 0o600); } catch (error) { console.log(error.code); }
+        fs.chmodSync(`${at}/new`, 0o600);
         fs.rmSync(at, { recursive: true });";
     place.write("guest.js", source);
     let mount = "/mnt/b=s3://bucket/some/where,rw";
     let ended = place.ask(["js", "--ro", ".", "--mount", mount, "guest.js"]);
     ended.expect_code(0);
-    assert_eq!(ended.stdout, "copy 124\nnew 12\nother 3\nEPERM\n");
+    assert_eq!(ended.stdout, "copy 124\nnew 12\nother 3\n");
 }
 
 /// A11, A14, A15, A24: the same scripts in memory, a store and a drive, all in one cage.

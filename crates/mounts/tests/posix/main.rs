@@ -1,4 +1,4 @@
-//! The suite of POSIX through FUSE on engines that keep files elsewhere than in memory: a store in a file, and one far away.
+//! The suite of POSIX through FUSE on engines that keep files elsewhere than in memory: a store in a file, and two far away.
 //! What does not come as the tables say is listed in `exceptions/`, with the reason; what is listed must fail. A15, A20
 #![allow(
     dead_code,
@@ -12,6 +12,8 @@
 mod drive_server;
 #[path = "../../../remote/tests/far/faults.rs"]
 mod faults;
+#[path = "../../../remote/tests/far/s3_server.rs"]
+mod s3_server;
 #[path = "../../../remote/tests/far/server.rs"]
 mod server;
 
@@ -28,7 +30,7 @@ use std::time::Duration;
 use conformance::compare;
 use conformance::through::{self, Holes, Task};
 use fileserver::{Access, Fuse, Others, Settings, Sharing, mount};
-use remote::{Drive, DrivePlace, DriveToken, Http, Remote, Secret};
+use remote::{Drive, DrivePlace, DriveToken, Http, Remote, S3, S3Place, Secret};
 use store::Store;
 use vfs::{Caller, Engine, Limits};
 
@@ -128,5 +130,35 @@ fn a_drive_holds_to_the_tables_as_far_as_it_can() {
         let sequences = compare::operations(2400).div_ceil(400);
         let task = Task::FarAway { first_seed: compare::first_seed(), sequences, length: 400 };
         through::compare_with_tmpfs("drive", root, task, Holes::Untold);
+    });
+}
+
+/// A13, A18, A20: the same of a bucket.
+#[test]
+fn a_bucket_holds_to_the_tables_as_far_as_it_can() {
+    if !can_mount() {
+        return;
+    }
+    let Some(server) = s3_server::start() else { return };
+    s3_server::make_bucket(&server);
+    let place = S3Place {
+        endpoint: format!("http://{}", server.address),
+        region: "us-east-1".into(),
+        bucket: "bucket".into(),
+        prefix: "some/where".into(),
+        key_id: Secret::Given("key-id".into()),
+        key: Secret::Given(behaviour::SECRET.into()),
+        token: None,
+    };
+    let http = Http::new(3, Duration::from_secs(15)).unwrap();
+    let owners = remote::Owners::AsNoted;
+    let settings = remote::Settings { writable: true, owners, ..Default::default() };
+    let bucket = S3::new(place, http).unwrap();
+    let remote = Arc::new(Remote::new(Box::new(bucket), settings, Limits::default()));
+    served(remote, Sharing::Shared, |root| {
+        check("bucket", root, include_str!("exceptions/s3.txt"));
+        let sequences = compare::operations(800).div_ceil(400);
+        let task = Task::FarAway { first_seed: compare::first_seed(), sequences, length: 400 };
+        through::compare_with_tmpfs("bucket", root, task, Holes::Untold);
     });
 }

@@ -12,7 +12,7 @@ use crate::backend::{Meta, MetaKind};
 use crate::failure::{Failure, Why};
 use crate::hash::{from_hex, hex};
 use crate::http::escaped;
-use crate::notes::{NotedKind, Notes};
+use crate::notes::Notes;
 use crate::time;
 
 /// A name in a folder, and what has it.
@@ -219,18 +219,7 @@ fn valid(notes: Notes, kind: MetaKind, size: u64, modified: Option<&str>) -> Not
     if !is_same {
         (notes.modified, notes.length) = (None, None);
     }
-    let holds = match notes.kind {
-        NotedKind::File => true,
-        NotedKind::Link => kind == MetaKind::File && (1..=vfs::LONGEST_PATH as u64).contains(&size),
-        NotedKind::Fifo | NotedKind::Socket => kind == MetaKind::File && size == 0,
-    };
-    if !holds {
-        notes.kind = NotedKind::File;
-    }
-    if notes.kind != NotedKind::File || kind == MetaKind::Directory {
-        notes.length = None;
-    }
-    notes
+    notes.of(kind, size)
 }
 
 /// The deepest folder that one more name of a file may lead to.

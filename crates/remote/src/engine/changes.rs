@@ -6,11 +6,11 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use rustix::io::Errno;
-use vfs::{Caller, Inode, Kind, Name, New, Rename, Replace, Result, write};
+use vfs::{Caller, Inode, Kind, Name, New, Rename, Replace, Result, read, write};
 
-use super::Remote;
 use super::names::path_of;
 use super::node::Node;
+use super::{Remote, lock};
 use crate::backend::{Mode, Write};
 use crate::failure::Why;
 
@@ -23,6 +23,7 @@ impl Remote {
         new: New<'_>,
         mode: u32,
     ) -> Result<Arc<Node>> {
+        let _moving = read(&self.moving);
         let path = self.free_path(parent, name)?;
         let notes = self.first_notes(caller, parent, new.kind(), mode);
         let notes = notes.as_ref();
@@ -65,24 +66,29 @@ impl Remote {
         parent: &Node,
         name: Name<'_>,
     ) -> Result<Arc<Node>> {
-        if !self.backend.keeps_notes() || node.kind == Kind::Directory {
+        if !self.backend.links_files() || node.kind == Kind::Directory {
             return Err(Errno::PERM.into());
         }
+        self.push(node)?;
+        self.save_unsaved(node)?;
+        let _moving = read(&self.moving);
         let path = self.free_path(parent, name)?;
         if node.is_gone() {
             return Err(Errno::NOENT.into());
         }
-        self.push(node)?;
-        self.save_unsaved(node)?;
         let meta = self.told(self.backend.link(&node.path(), &node.meta(), &path))?;
+        self.renumber(node, &meta);
         node.refresh(meta.clone(), Instant::now() + self.settings.believed);
         self.names_changed(parent, 0);
         Ok(self.known(path, parent.number, meta))
     }
 
     pub(super) fn remove_named(&self, parent: &Node, name: Name<'_>, judged: Inode) -> Result<()> {
+        let _moving = read(&self.moving);
         let path = path_of(parent, name)?;
         let node = self.node(judged)?;
+        // What is written meanwhile does not bring the name back.
+        let _changing = lock(&node.changing);
         if !self.leads_to(&path, &node) {
             return Err(Errno::STALE.into());
         }
@@ -109,8 +115,15 @@ impl Remote {
 
     pub(super) fn perform(&self, rename: &Rename<'_>) -> Result<()> {
         let (from, to) = (self.directory(rename.from)?, self.directory(rename.to)?);
-        let (old, new) = (path_of(&from, rename.name)?, path_of(&to, rename.new_name)?);
         let node = self.node(rename.moved)?;
+        self.push(&node)?;
+        let (_alone, _moving) = match node.kind {
+            Kind::Directory => (Some(write(&self.moving)), None),
+            _ => (None, Some(read(&self.moving))),
+        };
+        // What is written meanwhile goes to the new name.
+        let _changing = lock(&node.changing);
+        let (old, new) = (path_of(&from, rename.name)?, path_of(&to, rename.new_name)?);
         if !self.leads_to(&old, &node) {
             return Err(Errno::STALE.into());
         }
@@ -136,7 +149,6 @@ impl Remote {
             return Err(Errno::NOTEMPTY.into());
         }
         let replaces_directory = self.check_replaced(rename, is_directory, &new)?;
-        self.push(&node)?;
         let left = self.told(self.backend.rename(&old, &node.meta(), &new))?;
         self.unknow(&new, left.into());
         self.moved(&old, &new);
@@ -156,7 +168,10 @@ impl Remote {
     fn has_moved(&self, node: &Node, from: &Node, to: &Node, path: &str) {
         if self.backend.keeps_notes() {
             node.changed_now();
-        } else if node.kind != Kind::Directory
+        }
+        // Where nothing has an id, a copy has the name: it may have another version.
+        if node.kind != Kind::Directory
+            && node.meta().id.is_empty()
             && let Ok(meta) = self.backend.stat(path)
         {
             node.refresh(meta, Instant::now() + self.settings.believed);

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use rustix::io::Errno;
-use vfs::{Allocate, Contents, Error, Kind, Result, Seek, Setting, WriteAt, Written, write};
+use vfs::{Allocate, Contents, Error, Kind, Result, Seek, Setting, WriteAt, Written, read, write};
 
 use super::node::{Node, noted};
 use super::{MOST_FAULTS, Remote, lock};
@@ -75,6 +75,7 @@ impl Remote {
 
     /// One block, from the cache or from the other side, and then some more after it.
     fn block(&self, node: &Node, meta: &Meta, block: u64, reads_on: bool) -> Result<Arc<[u8]>> {
+        let _moving = read(&self.moving);
         let version: Arc<str> = meta.version.as_str().into();
         let path = node.path();
         let key = |block| Key { path: Arc::clone(&path), version: Arc::clone(&version), block };
@@ -199,6 +200,7 @@ impl Remote {
         needed: u64,
         change: impl FnOnce(&mut Late) -> Result<T>,
     ) -> Result<T> {
+        let _moving = read(&self.moving);
         let mut late = lock(&node.late);
         let late = self.late(node, &mut late, needed)?;
         let done = change(late)?;
@@ -253,6 +255,7 @@ impl Remote {
 
     /// Returns when the other side has what was written. What it does not take stays late.
     pub(super) fn push(&self, node: &Node) -> Result<()> {
+        let _moving = read(&self.moving);
         let _changing = lock(&node.changing);
         let mut late = lock(&node.late);
         let Some(late) = late.as_mut().filter(|late| late.is_dirty) else { return Ok(()) };

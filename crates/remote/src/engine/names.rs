@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use rustix::io::Errno;
-use vfs::{Entry, Inode, Name, Result, read, write};
+use vfs::{Entry, Inode, Kind, Name, Result, Timestamp, read, write};
 
 use super::node::{Node, kind_of};
 use super::{Names, Remote, lock};
@@ -21,6 +21,9 @@ pub(super) struct Known {
     /// Files by what the other side calls them, where that stays through a rename.
     ids: HashMap<String, u64>,
 }
+
+/// What entries of listings are, by their paths: of a version, and of a time when it was written.
+pub(super) type Kinds = HashMap<String, (String, Timestamp, Kind)>;
 
 /// What is left of something that has lost a name.
 pub(super) enum Left {
@@ -136,7 +139,7 @@ impl Remote {
                 node.is_gone.store(true, Ordering::SeqCst);
                 let mut state = write(&node.state);
                 if let Some(notes) = &mut state.meta.notes {
-                    notes.changed = Some(vfs::Timestamp::now());
+                    notes.changed = Some(Timestamp::now());
                 }
             }
         }
@@ -188,7 +191,44 @@ impl Remote {
         let listed = self.told(self.backend.list(&node.path(), self.settings.most_names))?;
         let count = listed.iter().filter(|(_, meta)| meta.kind == MetaKind::Directory).count();
         write(&node.state).directories = u32::try_from(count).ok();
-        Ok(listed.into_iter().map(|(name, meta)| (name, kind_of(&meta))).collect())
+        let named = |(name, meta): (String, Meta)| {
+            let kind = self.kind_in(node, &name, meta)?;
+            Ok((name, kind))
+        };
+        listed.into_iter().map(named).collect()
+    }
+
+    /// What an entry of a listing is.
+    fn kind_in(&self, parent: &Node, name: &str, listed: Meta) -> Result<Kind> {
+        let is_directory = listed.kind == MetaKind::Directory;
+        let held = self.number_of(parent, name).and_then(|number| self.nodes.get(number));
+        if let Some(kind) = held.map(|node| node.kind)
+            && is_directory == (kind == Kind::Directory)
+        {
+            return Ok(kind);
+        }
+        let path = below(&parent.path(), name);
+        let seen = (listed.version.clone(), listed.modified);
+        if let Some((version, modified, kind)) = lock(&self.kinds).get(&path)
+            && (version, modified) == (&seen.0, &seen.1)
+        {
+            return Ok(*kind);
+        }
+        let noted = match self.backend.noted(&path, listed.clone()) {
+            // It has gone since it was listed, or may not be looked at: the other names are shown all the same.
+            Err(failure) if !failure.why.is_passing() => return Ok(kind_of(&listed)),
+            noted => self.told(noted)?,
+        };
+        let kind = kind_of(&noted);
+        // Of two that were written at about the same time nobody sees that they are two.
+        if !is_directory && seen.1.seconds < Timestamp::now().seconds - SETTLED {
+            let mut kinds = lock(&self.kinds);
+            if kinds.len() >= self.settings.most_names {
+                kinds.clear();
+            }
+            kinds.insert(path, (seen.0, seen.1, kind));
+        }
+        Ok(kind)
     }
 
     /// Everything at and below a path has another one.
@@ -219,3 +259,6 @@ pub(super) fn path_of(parent: &Node, name: Name<'_>) -> Result<String> {
     }
     Ok(below(&parent.path(), name))
 }
+
+/// After so many seconds what is written next has another time.
+const SETTLED: i64 = 10;

@@ -9,6 +9,7 @@ use vfs::{ALL_MODE_BITS, Attributes, Changes, Kind, Result, SetXattr, Timestamp,
 use super::node::{Node, noted};
 use super::{Remote, lock};
 use crate::backend::Meta;
+use crate::failure::Why;
 use crate::notes::Notes;
 use crate::settings::Owners;
 
@@ -49,6 +50,7 @@ impl Remote {
         node: &Node,
         change: impl FnOnce(&mut Notes, Timestamp) -> Result<()>,
     ) -> Result<()> {
+        let _moving = read(&self.moving);
         let _changing = lock(&node.changing);
         let meta = node.meta();
         let mut notes = noted(&meta);
@@ -64,21 +66,30 @@ impl Remote {
 
     fn save(&self, node: &Node, meta: &Meta, notes: &Notes) -> Result<()> {
         let saved = self.told(self.backend.set_notes(&node.path(), meta, notes))?;
+        self.saved(node, saved);
+        Ok(())
+    }
+
+    fn saved(&self, node: &Node, saved: Meta) {
         let mut state = write(&node.state);
         (state.meta, state.is_unsaved) = (saved, false);
         state.until = Instant::now() + self.settings.believed;
-        Ok(())
     }
 
     /// What is noted here alone goes to the other side.
     pub(super) fn save_unsaved(&self, node: &Node) -> Result<()> {
+        let _moving = read(&self.moving);
         let _changing = lock(&node.changing);
         if node.is_gone() || !read(&node.state).is_unsaved {
             return Ok(());
         }
         let meta = node.meta();
         let notes = noted(&meta);
-        self.save(node, &meta, &notes)
+        match self.backend.set_notes(&node.path(), &meta, &notes) {
+            // Times alone, of a bucket as a whole, which nobody asked for.
+            Err(failure) if failure.why == Why::Unable => Ok(()),
+            saved => self.told(saved).map(|saved| self.saved(node, saved)),
+        }
     }
 
     pub(super) fn xattr_of(&self, node: &Node, name: &[u8]) -> Result<Vec<u8>> {

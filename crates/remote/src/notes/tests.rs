@@ -18,6 +18,7 @@ fn all() -> Notes {
             (b"trusted.a".to_vec(), b"x".to_vec()),
             (b"user.\xff;:".to_vec(), Vec::new()),
         ]),
+        linked: crate::objects::Linked::Alone,
     }
 }
 

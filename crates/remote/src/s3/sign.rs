@@ -1,6 +1,7 @@
 //! Signatures of requests, version 4: a keyed hash over everything that counts in a request. Pure.
 
 use crate::hash::{hex, hmac, sha256};
+use crate::http::Headers;
 use crate::time;
 
 /// Who signs.
@@ -26,22 +27,24 @@ impl Signer {
     pub(super) fn sign(
         &self,
         subject: &Subject<'_>,
-        headers: &[(&'static str, String)],
+        headers: &Headers,
         body: &[u8],
         now: i64,
-    ) -> Vec<(&'static str, String)> {
+    ) -> Headers {
         let moment = time::compact(now);
         let day = moment.get(..8).unwrap_or_default();
         let content = hex(&sha256(body));
-        let mut all = headers.to_vec();
-        all.push(("x-amz-content-sha256", content.clone()));
-        all.push(("x-amz-date", moment.clone()));
+        let mut all = headers.clone();
+        all.push(("x-amz-content-sha256".into(), content.clone()));
+        all.push(("x-amz-date".into(), moment.clone()));
         if let Some(token) = &self.token {
-            all.push(("x-amz-security-token", token.clone()));
+            all.push(("x-amz-security-token".into(), token.clone()));
         }
-        let mut signed: Vec<(&str, &str)> =
-            all.iter().map(|(name, value)| (*name, value.trim())).collect();
-        signed.push(("host", subject.host));
+        // Spaces count once.
+        let once = |value: &str| value.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+        let mut signed: Vec<(&str, String)> =
+            all.iter().map(|(name, value)| (name.as_ref(), once(value))).collect();
+        signed.push(("host", subject.host.to_owned()));
         signed.sort_unstable();
         let names: Vec<&str> = signed.iter().map(|(name, _)| *name).collect();
         let names = names.join(";");
@@ -62,7 +65,7 @@ impl Signer {
             "AWS4-HMAC-SHA256 Credential={credential}/{scope}, SignedHeaders={names}, \
              Signature={signature}"
         );
-        all.push(("authorization", value));
+        all.push(("authorization".into(), value));
         all
     }
 }

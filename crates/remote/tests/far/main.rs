@@ -10,5 +10,6 @@ mod drive_notes;
 mod drive_server;
 mod faults;
 mod s3;
+mod s3_notes;
 mod s3_server;
 mod server;

@@ -20,7 +20,7 @@ fn behind_faults(server: &Server) -> (String, Faults) {
     (address, faults)
 }
 
-fn backend(endpoint: &str) -> Box<dyn Backend> {
+pub(crate) fn backend(endpoint: &str) -> Box<dyn Backend> {
     let place = S3Place {
         endpoint: endpoint.to_owned(),
         region: "us-east-1".into(),
@@ -52,7 +52,7 @@ fn files_in_a_bucket() {
     }
     let Some(server) = start() else { return };
     let (endpoint, _) = behind_faults(&server);
-    behaviour::files(&|| backend(&endpoint), Can::Files);
+    behaviour::files(&|| backend(&endpoint), Can::All);
 }
 
 /// A13, A17: every fault between here and there.

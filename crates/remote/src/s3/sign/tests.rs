@@ -18,7 +18,12 @@ fn signs_as_the_documentation_does() {
         query: "",
     };
     let headers = [("range", "bytes=0-9".to_owned())];
-    let signed = signer.sign(&subject, &headers, b"", 1_369_353_600);
+    let signed = signer.sign(
+        &subject,
+        &headers.map(|(name, value)| (name.into(), value)).to_vec(),
+        b"",
+        1_369_353_600,
+    );
     let authorization = &signed.iter().find(|(name, _)| *name == "authorization").unwrap().1;
     let expected = "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41";
     assert!(authorization.ends_with(expected), "{authorization}");
