@@ -286,3 +286,55 @@ fn guests_end_with_their_pool() {
     }
     assert!(!lives());
 }
+
+/// A25, T12: what a guest starts may end itself, and neither the pool nor another guest.
+#[test]
+fn a_guest_signals_nobody_else() {
+    if !has_scopes() {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let mut pool = Pool::new(&[], place.path());
+    let script = "const { execSync } = require('child_process');
+        const told = (line) => { try { execSync(line, { stdio: 'pipe' }); return 'done'; } catch (error) { return error.status; } };
+        console.log(told(`kill -STOP ${process.argv[1]}`), told(`kill -9 ${process.argv[1]}`), told('sh -c \"kill -9 $$\"') !== 'done');";
+    let pid = pool.child.id().to_string();
+    let answer = pool.result(&json!({ "id": 1, "script": script, "arguments": [pid] }));
+    assert_eq!(answer["output"], "1 1 true\n", "{answer}");
+    assert_eq!(pool.printed("console.log('goes on')"), "goes on\n");
+    pool.ends();
+}
+
+/// A25: a reader that does not read keeps no guest past its time.
+#[test]
+fn nobody_waits_for_a_reader() {
+    let place = tempfile::tempdir().unwrap();
+    let mut pool = Pool::new(&[], place.path());
+    let writes = "process.stdout.write('x'.repeat(1e6)); require('fs').appendFileSync('done', 'x')";
+    for id in 0..3 {
+        pool.ask(&json!({ "id": id, "script": writes }));
+    }
+    let lives = "setInterval(() => require('fs').writeFileSync('alive', String(Date.now())), 10)";
+    pool.ask(&json!({ "id": "late", "script": lives, "seconds": 0.5 }));
+    let until = Instant::now() + Duration::from_secs(30);
+    let read = |name: &str| std::fs::read(place.path().join(name)).unwrap_or_default();
+    let has_ended = || {
+        let before = read("alive");
+        std::thread::sleep(Duration::from_millis(300));
+        !before.is_empty() && before == read("alive")
+    };
+    while (!has_ended() || read("done").len() < 3) && Instant::now() < until {}
+    assert!(Instant::now() < until, "it is alive");
+    let answers = pool.answers(4);
+    assert_eq!(answers["\"late\""]["status"], 137);
+    assert_eq!(answers["0"]["output"].as_str().unwrap().len(), 1_000_000);
+    pool.ends();
+}
+
+/// Whether the kernel can keep signals in a part of the processes: since Linux 6.12.
+fn has_scopes() -> bool {
+    use landlock::{CompatLevel, Compatible as _, Ruleset, RulesetAttr as _, Scope};
+    let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+    let has = ruleset.scope(Scope::Signal).is_ok();
+    testing::found_or_skip(has, "this kernel keeps no signals in")
+}
