@@ -111,8 +111,9 @@ impl Request {
             }
             _ => {}
         }
-        if self.seconds.is_some_and(|seconds| Duration::try_from_secs_f64(seconds).is_err()) {
-            return Err("`seconds` is not a time".to_owned());
+        let is_time = |seconds: f64| seconds > 0.0 && Duration::try_from_secs_f64(seconds).is_ok();
+        if !self.seconds.is_none_or(is_time) {
+            return Err("`seconds` is not a time that anything could run in".to_owned());
         }
         if self.memory_mb == Some(0) {
             return Err("`memory_mb` is 0, with which nothing runs".to_owned());

@@ -34,6 +34,7 @@ fn a_line_that_is_wrong_says_what() {
         (r#"{"id": 1, "file": ""}"#, Some(1), "not a path"),
         (r#"{"id": 1, "file": "a", "seconds": -1}"#, Some(1), "`seconds` is not a time"),
         (r#"{"id": 1, "file": "a", "seconds": 1e300}"#, Some(1), "`seconds` is not a time"),
+        (r#"{"id": 1, "file": "a", "seconds": 0}"#, Some(1), "`seconds` is not a time"),
         (r#"{"id": 1, "file": "a", "memory_mb": 0}"#, Some(1), "`memory_mb` is 0"),
         (r#"{"id": 1, "file": "a", "arguments": ["\u0000"]}"#, Some(1), "zero byte"),
         (r#"{"id": 1, "file": "a", "environment": {"A=": "b"}}"#, Some(1), "not a variable"),
