@@ -30,6 +30,11 @@ impl Prepared {
         }
     }
 
+    /// Touches what a program will touch: a copy of a process gets its own pages by that, before a program waits for them.
+    pub fn touch(&self) {
+        self.0.runtime.run_gc();
+    }
+
     /// Runs a program in this thread, until it ends. Its files and its user are those that the engine was made with; the
     /// rest is of its own world. The thread must have room for the stack that its limits allow, and whatever the program
     /// leaves stays until this process ends, which takes it all at once.

@@ -45,6 +45,7 @@ impl Template {
         detach(self.pool, &output, &error)
             .map_err(|error| refused(CANNOT_RUN, error.to_string()))?;
         drop((output, error));
+        self.engine.touch();
         let mut line = Vec::new();
         let read = BufReader::new(&channel).read_until(b'\n', &mut line);
         let Ok(request) = serde_json::from_slice::<Request>(&line) else {
@@ -73,16 +74,19 @@ impl Template {
         channel: &UnixStream,
     ) -> Result<End, Refused> {
         let mut world = self.world_of(&request, limits)?;
+        let Self { engine, wasm, modules, .. } = self;
         if let Some(script) = &request.script {
-            return Ok(self.engine.run(&Program::Text(script), world));
+            return Ok(engine.run(&Program::Text(script), world));
         }
         let file = request.file.unwrap_or_default().into_bytes();
         let source = crate::read(&world, &file)?;
         match GuestKind::of(&source) {
             GuestKind::Module | GuestKind::Component => {
+                // To take it apart would take longer than most modules run; it goes with this process.
+                std::mem::forget(engine);
                 crate::preopens::drop_missing(&mut world);
-                let module = self.compiled(&source, code, channel)?;
-                let end = self.wasm.run(&module, world);
+                let module = compiled(&wasm, &modules, &source, code, channel)?;
+                let end = wasm.run(&module, world);
                 end.map_err(|error| refused(CANNOT_RUN, error.to_string()))
             }
             GuestKind::Native => {
@@ -92,28 +96,9 @@ impl Template {
             GuestKind::Script | GuestKind::Other => {
                 // A guest has no other way to what is compiled than this process, which lets it go.
                 drop(code);
-                Ok(self.engine.run(&Program::File(&file), world))
+                Ok(engine.run(&Program::File(&file), world))
             }
         }
-    }
-
-    /// What a module was compiled to, by an earlier guest or now.
-    fn compiled(
-        &self,
-        source: &[u8],
-        code: OwnedFd,
-        channel: &UnixStream,
-    ) -> Result<Compiled, Refused> {
-        let digest = CodeDigest::of(source);
-        if let Some(known) = self.modules.get(digest) {
-            return Ok(known.clone());
-        }
-        let compiled = crate::compiled(&self.wasm, source)?;
-        // Without it the next guest compiles once more.
-        if modules::write(code, digest, &compiled).is_ok() {
-            say(channel, &News::Compiled);
-        }
-        Ok(compiled)
     }
 
     fn world_of(&self, request: &Request, limits: GuestLimits) -> Result<World, Refused> {
@@ -141,6 +126,26 @@ impl Template {
         };
         Ok(world)
     }
+}
+
+/// What a module was compiled to, by an earlier guest or now.
+fn compiled(
+    wasm: &Wasm,
+    modules: &Modules,
+    source: &[u8],
+    code: OwnedFd,
+    channel: &UnixStream,
+) -> Result<Compiled, Refused> {
+    let digest = CodeDigest::of(source);
+    if let Some(known) = modules.get(digest) {
+        return Ok(known.clone());
+    }
+    let compiled = crate::compiled(wasm, source)?;
+    // Without it the next guest compiles once more.
+    if modules::write(code, digest, &compiled).is_ok() {
+        say(channel, &News::Compiled);
+    }
+    Ok(compiled)
 }
 
 /// The same files, user, variables and places, and nothing else.
