@@ -25,8 +25,10 @@ struct Runner {
 }
 
 fn main() -> ExitCode {
-    let rounds = std::env::args().nth(1).map_or(Ok(20), |word| word.parse());
-    match rounds.map_err(io::Error::other).and_then(measure) {
+    let mut words = std::env::args().skip(1);
+    let rounds = words.next().map_or(Ok(20), |word| word.parse());
+    let only: Vec<String> = words.collect();
+    match rounds.map_err(io::Error::other).and_then(|rounds| measure(rounds, &only)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             println!("{error}\n\n{USAGE}");
@@ -35,63 +37,82 @@ fn main() -> ExitCode {
     }
 }
 
-fn measure(rounds: usize) -> io::Result<()> {
+fn measure(rounds: usize, only: &[String]) -> io::Result<()> {
     let place = tempfile::tempdir()?;
-    std::fs::write(place.path().join("hello.js"), "console.log('hello');")?;
-    std::fs::write(place.path().join("files.js"), FILES)?;
-    std::fs::write(place.path().join("hello.wasm"), MODULE)?;
+    let place = place.path();
     let own = std::env::current_exe()?;
     let beside = |name: &str| own.with_file_name(name);
     let (guest, stockade) = (beside("stockade-guest"), beside("stockade"));
-    println!("from nothing to the end of hello, microseconds (p50, p99)");
-    for (program, runners) in [
-        ("hello.js", runners(&guest, &stockade, "js")),
-        ("hello.wasm", runners(&guest, &stockade, "wasm")),
-    ] {
-        for runner in runners {
-            let times = (0..rounds).map(|_| run(place.path(), &runner, program));
-            told(&format!("{program} by {}", runner.name), times.collect())?;
-        }
+    let runners = |kind| runners(&guest, &stockade, kind);
+    let is_asked = |part: &str| only.is_empty() || only.iter().any(|only| only == part);
+    write_programs(place)?;
+    if is_asked("start") {
+        println!("from nothing to the end of hello, microseconds (p50, p99)");
+        each("hello.js", &runners("js"), place, rounds)?;
+        each("hello.wasm", &runners("wasm"), place, rounds)?;
     }
+    if is_asked("engines") {
+        engines_alone(rounds)?;
+    }
+    if is_asked("large") {
+        large(&runners("wasm"), place, rounds.min(5))?;
+    }
+    if is_asked("walk") {
+        println!("10,000 files of a tree listed, looked at and read");
+        each("walk.js", &runners("js"), place, rounds.min(5))?;
+    }
+    if is_asked("alive") {
+        living(place, &guest, &stockade)?;
+    }
+    if is_asked("pool") {
+        warm(place, &pool::runners(&guest, &stockade), rounds)?;
+    }
+    if is_asked("files") {
+        println!("1,000 files made, written, looked at, listed, read and removed");
+        each("files.js", &runners("js"), place, rounds.min(5))?;
+        told("in this process, in memory", (0..rounds.min(5)).map(|_| javascript(FILES)).collect())?;
+    }
+    Ok(())
+}
+
+fn write_programs(place: &Path) -> io::Result<()> {
+    std::fs::write(place.join("hello.js"), "console.log('hello');")?;
+    std::fs::write(place.join("files.js"), FILES)?;
+    std::fs::write(place.join("walk.js"), WALK)?;
+    std::fs::write(place.join("hello.wasm"), MODULE)?;
+    std::fs::write(place.join("large.wasm"), large_module())?;
+    tree(&place.join("tree"))
+}
+
+fn each(program: &str, runners: &[Runner], place: &Path, rounds: usize) -> io::Result<()> {
+    for runner in runners {
+        let times = (0..rounds).map(|_| run(place, runner, program));
+        told(&format!("{program} by {}", runner.name), times.collect())?;
+    }
+    Ok(())
+}
+
+fn engines_alone(rounds: usize) -> io::Result<()> {
     println!("in this process, with files in memory");
     told("hello.js", (0..rounds).map(|_| javascript("console.log('hello');")).collect())?;
     let wasm = Wasm::new(&engines::GuestLimits::default()).map_err(io::Error::other)?;
     told("compiling hello.wasm", (0..rounds).map(|_| timed(|| wasm.compile(MODULE))).collect())?;
     let module = wasm.compile(MODULE).map_err(io::Error::other)?;
-    told(
-        "compiled hello.wasm",
-        (0..rounds).map(|_| timed(|| wasm.run(&module, world()))).collect(),
-    )?;
+    let times = (0..rounds).map(|_| timed(|| wasm.run(&module, world())));
+    told("compiled hello.wasm", times.collect())
+}
+
+fn large(runners: &[Runner], place: &Path, rounds: usize) -> io::Result<()> {
     let large = large_module();
     println!("a module of {} KiB", large.len() / 1024);
-    let few = rounds.min(5);
-    told("compiling it", (0..few).map(|_| timed(|| wasm.compile(&large))).collect())?;
+    let wasm = Wasm::new(&engines::GuestLimits::default()).map_err(io::Error::other)?;
+    told("compiling it", (0..rounds).map(|_| timed(|| wasm.compile(&large))).collect())?;
     let code = engines::wasm::precompile(&large).map_err(io::Error::other)?;
     let digest = CodeDigest::of(&code);
     println!("  {} KiB of code", code.len() / 1024);
-    told(
-        "loading what it was compiled to",
-        (0..few).map(|_| timed(|| wasm.load(&code, digest, engines::GuestKind::Module))).collect(),
-    )?;
-    std::fs::write(place.path().join("large.wasm"), &large)?;
-    for runner in runners(&guest, &stockade, "wasm") {
-        let times = (0..few).map(|_| run(place.path(), &runner, "large.wasm"));
-        told(&format!("from nothing to its end by {}", runner.name), times.collect())?;
-    }
-    tree(&place.path().join("tree"))?;
-    std::fs::write(place.path().join("walk.js"), WALK)?;
-    println!("10,000 files of a tree listed, looked at and read");
-    for runner in runners(&guest, &stockade, "js") {
-        told(runner.name, (0..few).map(|_| run(place.path(), &runner, "walk.js")).collect())?;
-    }
-    living(place.path(), &guest, &stockade)?;
-    warm(place.path(), &pool::runners(&guest, &stockade), rounds)?;
-    println!("1,000 files made, written, looked at, listed, read and removed");
-    for runner in runners(&guest, &stockade, "js") {
-        let times = (0..rounds.min(5)).map(|_| run(place.path(), &runner, "files.js"));
-        told(runner.name, times.collect())?;
-    }
-    told("in this process, in memory", (0..rounds.min(5)).map(|_| javascript(FILES)).collect())
+    let load = || wasm.load(&code, digest, engines::GuestKind::Module);
+    told("loading what it was compiled to", (0..rounds).map(|_| timed(load)).collect())?;
+    each("large.wasm", runners, place, rounds)
 }
 
 /// The same programs where a process waits for each.
@@ -272,8 +293,9 @@ fn told(what: &str, times: io::Result<Vec<Duration>>) -> io::Result<()> {
 }
 
 const USAGE: &str = "\
-usage: stockade-bench-guest [ROUNDS]
+usage: stockade-bench-guest [ROUNDS [PART…]]
 
+Parts: start, engines, large, walk, alive, pool, files; without one, all of them.
 `stockade` and `stockade-guest` are taken from beside it, built as it is; `node` from the path.";
 
 /// What a tool that looks for something does.

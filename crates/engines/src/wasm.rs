@@ -81,6 +81,19 @@ impl Compiled {
         code.map_err(|error| WasmError::Module(format!("{error:#}")))
     }
 
+    /// Does once what its first guest would do: what its memory begins with is then there for all.
+    ///
+    /// # Errors
+    ///
+    /// If there is no memory for it.
+    pub fn get_ready(&self) -> Result<(), WasmError> {
+        let ready = match &self.0 {
+            Code::Module(module) => module.initialize_copy_on_write_image(),
+            Code::Component(component) => component.initialize_copy_on_write_image(),
+        };
+        ready.map_err(|error| WasmError::Module(format!("{error:#}")))
+    }
+
     /// Which of the two it is.
     pub const fn kind(&self) -> GuestKind {
         match self.0 {
@@ -108,13 +121,11 @@ pub enum WasmError {
     /// The same of a component.
     #[error("the component does not export `wasi:cli/run`: it is a library, not a program")]
     NoRun,
-    /// A directory that it is to begin with cannot be opened.
-    #[error("the directory `{}` cannot be given to the module: {error}", path.escape_ascii())]
+    /// The directories that it is to begin with are more than it may have open.
+    #[error("the directory `{}` is more than the module may have open", name.escape_ascii())]
     Preopen {
-        /// Which one.
-        path: Vec<u8>,
-        /// Why.
-        error: vfs::Error,
+        /// What the module calls it.
+        name: Vec<u8>,
     },
     /// No thread can be started for it.
     #[error("a thread for the module cannot be started: {0}")]
@@ -178,15 +189,11 @@ impl Wasm {
     ///
     /// If it never began.
     pub fn run(&self, module: &Compiled, world: World) -> Result<End, WasmError> {
-        // Ends the thread that keeps time when it is dropped.
-        let clock = Arc::new(());
-        if world.limits.max_cpu.is_some() {
-            keep_time(self.engine.clone(), Arc::downgrade(&clock))?;
-        }
+        let _clock = self.keep_time(&world)?;
         let stack = usize::try_from(self.max_stack).unwrap_or(usize::MAX).min(LARGEST_STACK);
         let thread = std::thread::Builder::new().stack_size(stack.saturating_add(HOST_STACK));
         std::thread::scope(|scope| {
-            let running = thread.spawn_scoped(scope, || self.run_here(module, world));
+            let running = thread.spawn_scoped(scope, || self.run_here(module, world, Rest::Freed));
             let running = running.map_err(WasmError::Thread)?;
             running.join().unwrap_or_else(|_| {
                 let message = "the engine failed; this is a bug of stockade".to_owned();
@@ -195,7 +202,27 @@ impl Wasm {
         })
     }
 
-    fn run_here(&self, module: &Compiled, world: World) -> Result<End, WasmError> {
+    /// Runs it in this thread, as the last that this process does: the thread must have room for the stack that its limits
+    /// allow, and whatever it leaves stays until this process ends, which takes it all at once.
+    ///
+    /// # Errors
+    ///
+    /// If it never began.
+    pub fn run_last(&self, module: &Compiled, world: World) -> Result<End, WasmError> {
+        let _clock = self.keep_time(&world)?;
+        self.run_here(module, world, Rest::Left)
+    }
+
+    /// Has time kept until what this returns is dropped, where a guest's time is limited.
+    fn keep_time(&self, world: &World) -> Result<Arc<()>, WasmError> {
+        let clock = Arc::new(());
+        if world.limits.max_cpu.is_some() {
+            keep_time(self.engine.clone(), Arc::downgrade(&clock))?;
+        }
+        Ok(clock)
+    }
+
+    fn run_here(&self, module: &Compiled, world: World, rest: Rest) -> Result<End, WasmError> {
         let module = match &module.0 {
             Code::Module(module) => module,
             Code::Component(component) => {
@@ -206,7 +233,7 @@ impl Wasm {
                         self.components.get_or_init(|| imports)
                     }
                 };
-                return imports.run(&self.engine, component, world);
+                return imports.run(&self.engine, component, world, rest);
             }
         };
         let mut store = store(&self.engine, Host::new(world)?);
@@ -215,9 +242,26 @@ impl Wasm {
             start.map_err(|_| wasmtime::Error::new(Ending::NoStart))?.call(&mut store, ())
         });
         let refused = store.data().held.limiter.refused;
+        rest.of(store);
         match started {
             Ok(()) => Ok(End::Exited(0)),
             Err(error) => ended(&error, refused),
+        }
+    }
+}
+
+/// What becomes of what a guest leaves behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rest {
+    Freed,
+    /// It goes with this process.
+    Left,
+}
+
+impl Rest {
+    fn of<T>(self, store: Store<T>) {
+        if self == Self::Left {
+            std::mem::forget(store);
         }
     }
 }

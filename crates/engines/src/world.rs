@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use vfs::{At, OpenFlags};
+
 use crate::limits::{GuestLimits, Limit};
 use crate::streams::Streams;
 
@@ -51,12 +53,30 @@ pub trait CallsTools: std::fmt::Debug + Send + Sync {
 }
 
 /// A directory that a module begins with.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Preopen {
     /// What the module calls it.
     pub name: Vec<u8>,
-    /// Where it is.
-    pub path: Vec<u8>,
+    /// It, open to be listed.
+    pub directory: Arc<vfs::OpenFile>,
+}
+
+impl Preopen {
+    /// Opens the directory at a path from the root on.
+    ///
+    /// # Errors
+    ///
+    /// If it is no directory that may be listed.
+    pub fn open(
+        files: &vfs::FileSystem,
+        caller: &vfs::Caller,
+        path: &[u8],
+        name: &[u8],
+    ) -> Result<Self, vfs::Error> {
+        let flags = OpenFlags { directory: true, ..OpenFlags::READ };
+        let directory = files.open(caller, At::Root, path, flags, 0)?;
+        Ok(Self { name: name.to_vec(), directory: Arc::new(directory) })
+    }
 }
 
 impl World {

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use engines::wasm::{CodeDigest, Compiled, Wasm};
-use engines::{Around, End, GuestKind, GuestLimits, Input, Output, Streams, World};
+use engines::{Around, End, GuestKind, GuestLimits, Input, Output, Preopen, Streams, World};
 use rustix::process::{Resource, Rlimit};
 use vfs::{At, Caller, FileSystem, Host, Limits, OpenFlags};
 
@@ -124,14 +124,21 @@ fn kept(wasm: &Wasm, source: &[u8], code: &Code) -> Option<Compiled> {
     wasm.load(&std::fs::read(path).ok()?, *digest, GuestKind::of(source)).ok()
 }
 
-fn run_wasm(source: &[u8], code: &Code, world: World) -> Result<End, Refused> {
+fn run_wasm(source: &[u8], code: &Code, mut world: World) -> Result<End, Refused> {
     let cannot = |why: String| refused(CANNOT_RUN, why);
+    world.preopens = directories(&world)?;
     let wasm = Wasm::new(&world.limits).map_err(|error| cannot(error.to_string()))?;
     let module = match kept(&wasm, source, code) {
         Some(module) => module,
         None => compiled(&wasm, source)?,
     };
     wasm.run(&module, world).map_err(|error| cannot(error.to_string()))
+}
+
+/// What a module begins with.
+fn directories(world: &World) -> Result<Vec<Preopen>, Refused> {
+    let cannot = |error| refused(CANNOT_RUN, format!("`/` cannot be opened: {error}"));
+    preopens::preopens(world).map_err(cannot)
 }
 
 fn compiled(wasm: &Wasm, source: &[u8]) -> Result<Compiled, Refused> {
@@ -162,7 +169,6 @@ fn world(order: &Order) -> Result<World, Refused> {
     let directory = std::env::current_dir();
     let directory = directory.map_err(|error| cannot("the working directory", &error))?;
     world.working_directory = directory.into_os_string().into_vec();
-    world.preopens = preopens::preopens(&world);
     world.streams = Streams {
         input: own(rustix::stdio::stdin()).map_or(Input::Empty, Input::Descriptor),
         output: output(rustix::stdio::stdout()),

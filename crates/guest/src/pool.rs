@@ -79,10 +79,9 @@ impl Pool {
     /// Until all is done. In a copy of this process it is what that has to go on with.
     fn serve(mut self, template: &mut Template) -> io::Result<Option<Ends>> {
         loop {
-            let most = if self.has_chores() { Some(Duration::ZERO) } else { self.until_next() };
-            let ready = self.poll(most)?;
+            let ready = self.poll(self.until_next())?;
             if ready.is_empty()
-                && let Some(ends) = self.do_a_chore()?
+                && let Some(ends) = self.make_a_spare()
             {
                 return Ok(Some(ends));
             }
@@ -94,6 +93,7 @@ impl Pool {
                 }
             }
             self.end_late()?;
+            self.forget_ended();
             if let Some(ends) = self.start_waiting()? {
                 return Ok(Some(ends));
             }
@@ -108,24 +108,24 @@ impl Pool {
         self.running.is_empty() && self.waiting.is_empty() && self.answers.are_taken()
     }
 
-    /// Whether there is something that no guest waits for yet.
-    fn has_chores(&self) -> bool {
-        !self.ended.is_empty() || self.spares.len() < self.spares_wanted
-    }
-
-    /// Does one of these things. In a copy of this process it is what that has to go on with.
-    fn do_a_chore(&mut self) -> io::Result<Option<Ends>> {
+    /// One more that waits for a guest, where they are too few. In a copy of this process it is what that has to go on with.
+    fn make_a_spare(&mut self) -> Option<Ends> {
         if self.spares.len() < self.spares_wanted {
             match spare::fork() {
                 Ok(Forked::Pool(spare)) => self.spares.push_back(spare),
-                Ok(Forked::Copy(ends)) => return Ok(Some(ends)),
+                Ok(Forked::Copy(ends)) => return Some(ends),
                 // It is tried again when a guest needs it.
                 Err(_) => self.spares_wanted = self.spares.len(),
             }
-        } else if let Some(pid) = self.ended.pop() {
-            rustix::process::waitpid(Some(pid), WaitOptions::empty())?;
         }
-        Ok(None)
+        None
+    }
+
+    /// Waits for those that are gone by now. The kernel takes a while to take a process apart.
+    fn forget_ended(&mut self) {
+        let is_there =
+            |pid: &Pid| matches!(rustix::process::waitpid(Some(*pid), WaitOptions::NOHANG), Ok(None));
+        self.ended.retain(is_there);
     }
 
     fn poll(&self, most: Option<Duration>) -> io::Result<Vec<Ready>> {
@@ -155,9 +155,15 @@ impl Pool {
         Ok(ready.map(|(name, _)| name).collect())
     }
 
+    /// How long there is nothing to do unless something comes. To make a spare is work for two processors, which a guest that
+    /// runs has more use for: it waits for a quiet moment, as long as there is another.
     fn until_next(&self) -> Option<Duration> {
-        let next = self.running.values().filter_map(|running| running.deadline).min()?;
-        Some(next.saturating_duration_since(Instant::now()))
+        let next = self.running.values().filter_map(|running| running.deadline).min();
+        let next = next.map(|next| next.saturating_duration_since(Instant::now()));
+        let spare = (self.spares.len() < self.spares_wanted)
+            .then_some(if self.spares.is_empty() { Duration::ZERO } else { QUIET });
+        let ended = (!self.ended.is_empty()).then_some(GONE_BY);
+        [next, spare, ended].into_iter().flatten().min()
     }
 
     fn listen(&mut self) -> io::Result<()> {
@@ -211,7 +217,7 @@ impl Pool {
     /// Takes what a guest's module was compiled to, and has it in every copy that is made from now on.
     fn learn(&mut self, id: &Id, template: &mut Template) -> io::Result<()> {
         let code = self.running.get_mut(id).and_then(Running::code);
-        if code.is_some_and(|code| template.modules.take(&template.wasm, code)) {
+        if code.is_some_and(|code| template.parts.modules.take(&template.parts.wasm, code)) {
             self.retire();
         }
         Ok(())
@@ -224,9 +230,12 @@ impl Pool {
 
     fn finish(&mut self, id: &Id, status: u8, why: Option<String>) -> io::Result<()> {
         let Some(running) = self.running.remove(id) else { return Ok(()) };
-        let (told, pid) = running.end(status, why);
+        // Whoever asked is answered first: the kernel may take a process apart before it goes on with this one.
+        let (told, pid) = running.answer(status, why);
+        let added = self.answers.add(&told);
+        spare::end(pid);
         self.ended.push(pid);
-        self.answers.add(&told)
+        added
     }
 
     /// Ends the guests whose time is over.
@@ -296,3 +305,7 @@ fn nothing(id: Option<Id>, status: u8, why: String) -> Answer {
 const MOST_WAITING: usize = 1024;
 /// Processes that wait for a guest.
 const SPARES: usize = 4;
+/// Without anything to do, after which there is time for what nobody waits for.
+const QUIET: Duration = Duration::from_millis(1);
+/// When processes that have been ended are looked for again.
+const GONE_BY: Duration = Duration::from_millis(20);

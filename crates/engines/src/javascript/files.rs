@@ -204,7 +204,9 @@ fn list(host: &Host, path: &str) -> Outcome {
     let place = host.place(path);
     let flags = OpenFlags { directory: true, ..OpenFlags::READ };
     let directory = host.files.open(&host.caller, place.at(), &place.path, flags, 0)?;
-    let names = directory.names()?;
+    let mut names = directory.names()?;
+    // As Node.js has them.
+    names.sort_unstable_by(|one, other| one.name.cmp(&other.name));
     let mut all: Vec<Answer> = Vec::with_capacity(names.len() * 2);
     for one in names {
         all.push(Answer::Text(String::from_utf8_lossy(&one.name).into_owned()));
@@ -214,12 +216,7 @@ fn list(host: &Host, path: &str) -> Outcome {
 }
 
 fn stat(file: &Attributes) -> Answer {
-    let time = |time: Timestamp| {
-        Answer::List(vec![
-            Answer::Text(time.seconds.to_string()),
-            Answer::Number(time.nanoseconds.into()),
-        ])
-    };
+    let [accessed, modified, changed] = [file.accessed, file.modified, file.changed].map(parts);
     Answer::List(vec![
         number(file.number),
         Answer::Number((bits(file.kind) | file.mode).into()),
@@ -228,10 +225,19 @@ fn stat(file: &Attributes) -> Answer {
         Answer::Number(file.gid.into()),
         number(file.size),
         number(file.blocks),
-        time(file.accessed),
-        time(file.modified),
-        time(file.changed),
+        accessed.0,
+        accessed.1,
+        modified.0,
+        modified.1,
+        changed.0,
+        changed.1,
     ])
+}
+
+/// Seconds, exact for as long as files are kept, and nanoseconds.
+#[expect(clippy::cast_precision_loss, reason = "2⁵³ seconds are longer than files are kept")]
+fn parts(time: Timestamp) -> (Answer, Answer) {
+    (Answer::Number(time.seconds as f64), Answer::Number(time.nanoseconds.into()))
 }
 
 /// `S_IF*`

@@ -11,7 +11,7 @@
 use wasmtime::component::{Component, HasSelf, Linker};
 use wasmtime::{Engine, Trap};
 
-use super::WasmError;
+use super::{Rest, WasmError};
 use super::host::Ending;
 use crate::limits::Limit;
 use crate::world::{End, World};
@@ -52,6 +52,7 @@ impl Imports {
         engine: &Engine,
         component: &Component,
         world: World,
+        rest: Rest,
     ) -> Result<End, WasmError> {
         let linked = self.0.instantiate_pre(component);
         let linked = linked.map_err(|error| WasmError::Link(format!("{error:#}")))?;
@@ -65,6 +66,7 @@ impl Imports {
             Err(error) => (false, Err(error)),
         };
         let refused = store.data().held.limiter.refused;
+        rest.of(store);
         match ended {
             Ok(result) => Ok(End::Exited(i32::from(result.is_err()))),
             Err(error) if has_begun => Ok(failed(&error, refused)?),

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use vfs::{At, OpenFlags};
-
 use super::WasmError;
 use super::limiter::Limiter;
 use super::memory::Memory;
@@ -60,39 +58,29 @@ pub(super) enum Ending {
 }
 
 impl Host {
-    /// Opens what the module begins with: three streams, and its directories after them.
+    /// What the module begins with: three streams, and its directories after them.
     pub(super) fn new(world: World) -> Result<Self, WasmError> {
         let held = Held::to(&world.limits);
         let mut table = Table::new(world.limits.max_descriptors);
-        let mut add = |descriptor, path: &[u8]| {
-            table.add(descriptor).map(drop).map_err(|_| WasmError::Preopen {
-                path: path.to_vec(),
-                error: rustix::io::Errno::MFILE.into(),
-            })
+        let mut add = |descriptor, name: &[u8]| {
+            let added = table.add(descriptor).map(drop);
+            added.map_err(|_| WasmError::Preopen { name: name.to_vec() })
         };
         for stream in [Stream::Input, Stream::Output, Stream::Error] {
             add(of_stream(stream), b"")?;
         }
         for preopen in &world.preopens {
             let descriptor = Descriptor {
-                opened: Opened::Directory(begin_with(&world, &preopen.path)?),
+                opened: Opened::Directory(Arc::clone(&preopen.directory)),
                 rights: Rights::DIRECTORY,
                 inheriting: Rights::ALL,
                 flags: 0,
                 preopened: Some(preopen.name.as_slice().into()),
             };
-            add(descriptor, &preopen.path)?;
+            add(descriptor, &preopen.name)?;
         }
         Ok(Self { world, table, held })
     }
-}
-
-/// Opens a directory that a guest begins with.
-pub(super) fn begin_with(world: &World, path: &[u8]) -> Result<Arc<vfs::OpenFile>, WasmError> {
-    let flags = OpenFlags { directory: true, ..OpenFlags::READ };
-    let directory = world.files.open(&world.caller, At::Root, path, flags, 0);
-    let failed = |error| WasmError::Preopen { path: path.to_vec(), error };
-    directory.map(Arc::new).map_err(failed)
 }
 
 fn of_stream(stream: Stream) -> Descriptor {

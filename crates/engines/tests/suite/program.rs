@@ -328,7 +328,7 @@ pub(crate) fn world(engine: &Named) -> (World, (Kept, Kept)) {
     let owner = Owner { uid: Some(caller.uid), gid: Some(caller.gid) };
     files.set_owner(&root, vfs::At::Root, b"/work", Follow::No, owner).unwrap();
     let mut world = World::new(files, caller, b"program");
-    world.preopens = vec![Preopen { name: b"/work".to_vec(), path: b"/work".to_vec() }];
+    world.preopens = vec![Preopen::open(&world.files, &world.caller, b"/work", b"/work").unwrap()];
     let kept = (Kept::new(1 << 20), Kept::new(1 << 20));
     world.streams = Streams {
         input: Input::Bytes(b"input".to_vec()),

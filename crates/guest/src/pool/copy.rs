@@ -1,6 +1,6 @@
 //! What every copy of a pool begins with, and how one becomes its guest. A copy runs one guest and ends.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::net::UnixStream;
@@ -20,11 +20,17 @@ use crate::{CANNOT_RUN, NOT_FOUND, Refused, refused};
 
 /// What every copy begins with.
 pub(super) struct Template {
+    engine: Prepared,
+    /// Never taken apart: that would take longer than most guests run.
+    pub(super) parts: &'static mut Parts,
+}
+
+pub(super) struct Parts {
     pool: Pid,
     world: World,
-    engine: Prepared,
     pub(super) wasm: Wasm,
     pub(super) modules: Modules,
+    smallest: Compiled,
 }
 
 impl Template {
@@ -36,23 +42,27 @@ impl Template {
         let engine = Prepared::new(copied(&world)).map_err(|error| cannot(&error))?;
         let wasm = Wasm::new(&order.limits).map_err(|error| cannot(&error))?;
         let (pool, modules) = (rustix::process::getpid(), Modules::default());
-        Ok(Self { pool, world, engine, wasm, modules })
+        let smallest = wasm.compile(SMALLEST).map_err(|error| cannot(&error))?;
+        smallest.get_ready().map_err(|error| cannot(&error))?;
+        let parts = Parts { pool, world, wasm, modules, smallest };
+        Ok(Self { engine, parts: Box::leak(Box::new(parts)) })
     }
 
     /// Waits for a guest in this process, which is a copy of the pool, and runs it.
     pub(super) fn become_guest(self, ends: Ends) -> Result<(), Refused> {
-        let Ends { channel, output, error, code } = ends;
-        detach(self.pool, &output, &error)
+        let Ends { mut channel, output, error, code } = ends;
+        detach(self.parts.pool, &output, &error)
             .map_err(|error| refused(CANNOT_RUN, error.to_string()))?;
         drop((output, error));
         self.engine.touch();
+        self.parts.get_ready();
         let mut line = Vec::new();
         let read = BufReader::new(&channel).read_until(b'\n', &mut line);
         let Ok(request) = serde_json::from_slice::<Request>(&line) else {
             // The pool has ended, or does not need this copy any more.
             return read.map(drop).map_err(|error| refused(CANNOT_RUN, error.to_string()));
         };
-        let limits = limits_of(&request, &self.world.limits);
+        let limits = limits_of(&request, &self.parts.world.limits);
         let name = request.file.clone().unwrap_or_else(|| "the script".to_owned());
         let (status, why) = match self.run(request, limits, code, &channel) {
             Ok(end) => {
@@ -63,7 +73,8 @@ impl Template {
         };
         let why = why.map(|why| why.chars().take(LONGEST_WHY).collect());
         say(&channel, &News::Ended { status, why });
-        Ok(())
+        // The pool ends it. To take a process apart takes longer than most guests run, and would keep a processor from the pool.
+        channel.read_to_end(&mut Vec::new()).map(drop).map_err(|error| refused(CANNOT_RUN, error.to_string()))
     }
 
     fn run(
@@ -73,8 +84,8 @@ impl Template {
         code: OwnedFd,
         channel: &UnixStream,
     ) -> Result<End, Refused> {
-        let mut world = self.world_of(&request, limits)?;
-        let Self { engine, wasm, modules, .. } = self;
+        let Self { engine, parts } = self;
+        let mut world = parts.world_of(&request, limits)?;
         if let Some(script) = &request.script {
             return Ok(engine.run(&Program::Text(script), world));
         }
@@ -82,11 +93,13 @@ impl Template {
         let source = crate::read(&world, &file)?;
         match GuestKind::of(&source) {
             GuestKind::Module | GuestKind::Component => {
-                // To take it apart would take longer than most modules run; it goes with this process.
+                // It is like the other parts.
                 std::mem::forget(engine);
-                crate::preopens::drop_missing(&mut world);
-                let module = compiled(&wasm, &modules, &source, code, channel)?;
-                let end = wasm.run(&module, world);
+                if world.preopens.is_empty() {
+                    world.preopens = crate::directories(&world)?;
+                }
+                let module = parts.compiled(&source, code, channel)?;
+                let end = parts.wasm.run_last(&module, world);
                 end.map_err(|error| refused(CANNOT_RUN, error.to_string()))
             }
             GuestKind::Native => {
@@ -99,6 +112,17 @@ impl Template {
                 Ok(engine.run(&Program::File(&file), world))
             }
         }
+    }
+
+}
+
+impl Parts {
+    /// Does ahead what every guest needs: a copy gets its own pages by that, and finds the kernel's, before a guest waits for
+    /// them.
+    fn get_ready(&mut self) {
+        // A module is told what is wrong with them.
+        self.world.preopens = crate::directories(&self.world).unwrap_or_default();
+        let _end = self.wasm.run_last(&self.smallest, copied(&self.world));
     }
 
     fn world_of(&self, request: &Request, limits: GuestLimits) -> Result<World, Refused> {
@@ -117,7 +141,7 @@ impl Template {
         if let Some(directory) = &request.directory {
             world.working_directory = absolute(&self.world.working_directory, directory);
             check_directory(&world, directory)?;
-            world.preopens = crate::preopens::preopens(&world);
+            world.preopens.clear();
         }
         world.streams = Streams {
             input: Input::Bytes(request.input.clone().into_bytes()),
@@ -126,26 +150,25 @@ impl Template {
         };
         Ok(world)
     }
-}
 
-/// What a module was compiled to, by an earlier guest or now.
-fn compiled(
-    wasm: &Wasm,
-    modules: &Modules,
-    source: &[u8],
-    code: OwnedFd,
-    channel: &UnixStream,
-) -> Result<Compiled, Refused> {
-    let digest = CodeDigest::of(source);
-    if let Some(known) = modules.get(digest) {
-        return Ok(known.clone());
+    /// What a module was compiled to, by an earlier guest or now.
+    fn compiled(
+        &self,
+        source: &[u8],
+        code: OwnedFd,
+        channel: &UnixStream,
+    ) -> Result<Compiled, Refused> {
+        let digest = CodeDigest::of(source);
+        if let Some(known) = self.modules.get(digest) {
+            return Ok(known.clone());
+        }
+        let compiled = crate::compiled(&self.wasm, source)?;
+        // Without it the next guest compiles once more.
+        if modules::write(code, digest, &compiled).is_ok() {
+            say(channel, &News::Compiled);
+        }
+        Ok(compiled)
     }
-    let compiled = crate::compiled(wasm, source)?;
-    // Without it the next guest compiles once more.
-    if modules::write(code, digest, &compiled).is_ok() {
-        say(channel, &News::Compiled);
-    }
-    Ok(compiled)
 }
 
 /// The same files, user, variables and places, and nothing else.
@@ -204,7 +227,7 @@ fn check_directory(world: &World, name: &str) -> Result<(), Refused> {
     opened.map(drop).map_err(|error| refused(NOT_FOUND, format!("the directory `{name}`: {error}")))
 }
 
-/// JavaScript runs in the only thread of a copy, which has the stack that the kernel gives it.
+/// A guest runs in the only thread of a copy, which has the stack that the kernel gives it.
 fn make_room(limits: &GuestLimits) -> Result<(), Refused> {
     let needed = u64::try_from(engines::javascript::stack_for(limits)).unwrap_or(u64::MAX);
     let Rlimit { current, maximum } = rustix::process::getrlimit(Resource::Stack);
@@ -237,3 +260,5 @@ fn say(channel: &UnixStream, news: &News) {
 const LARGEST_STACK: u64 = 96 << 20;
 /// Characters, of which each takes four bytes at most.
 const LONGEST_WHY: usize = 4 << 10;
+/// A module with a memory, a byte in it, and a function that does nothing.
+const SMALLEST: &[u8] = b"\0asm\x01\0\0\0\x01\x04\x01\x60\0\0\x03\x02\x01\0\x05\x03\x01\0\x01\x07\x0a\x01\x06_start\0\0\x0a\x04\x01\x02\0\x0b\x0b\x07\x01\0\x41\0\x0b\x01\x01";

@@ -25,13 +25,13 @@ impl Lines {
 
     /// The lines that are whole after one more read, which waits if there is nothing.
     pub(super) fn read(&mut self) -> io::Result<Vec<Line>> {
-        let mut piece = [0; 64 << 10];
-        match rustix::io::read(rustix::stdio::stdin(), &mut piece) {
+        let mut piece = Vec::with_capacity(64 << 10);
+        match rustix::io::read(rustix::stdio::stdin(), rustix::buffer::spare_capacity(&mut piece)) {
             Ok(0) => {
                 self.is_over = true;
                 Ok(self.take(b"\n"))
             }
-            Ok(count) => Ok(self.take(piece.get(..count).unwrap_or_default())),
+            Ok(_) => Ok(self.take(&piece)),
             Err(Errno::INTR | Errno::AGAIN) => Ok(Vec::new()),
             Err(error) => Err(error.into()),
         }

@@ -36,6 +36,9 @@ impl Modules {
             return false;
         }
         let Ok(compiled) = wasm.load(&code, CodeDigest::of(&code), kind) else { return false };
+        if compiled.get_ready().is_err() {
+            return false;
+        }
         self.bytes = self.bytes.saturating_add(code.len());
         self.all.push_back(Known { module, code: compiled, bytes: code.len() });
         while self.all.len() > MOST_MODULES || self.bytes > MOST_BYTES {

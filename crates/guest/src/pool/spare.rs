@@ -168,7 +168,7 @@ impl Running {
     }
 
     fn listen(&mut self) -> Vec<News> {
-        let mut piece = [0; 4096];
+        let mut piece = [0; 512];
         match rustix::net::recv(&self.channel, &mut piece, RecvFlags::DONTWAIT) {
             Ok((count, _)) if count > 0 && self.said.len() < MOST_SAID => {
                 self.said.extend_from_slice(piece.get(..count).unwrap_or_default());
@@ -185,13 +185,6 @@ impl Running {
         lines.map(|line| serde_json::from_slice(line).unwrap_or(News::Gone)).collect()
     }
 
-    /// Ends it and whatever of its own is still there; what is left is to wait for it.
-    pub(super) fn end(self, status: u8, why: Option<String>) -> (Answer, Pid) {
-        end(self.pid);
-        let pid = self.pid;
-        (self.answer(status, why), pid)
-    }
-
     /// The same for one that is gone without a word: by what, and by which signal if it was one.
     pub(super) fn gone(self) -> Answer {
         end(self.pid);
@@ -204,17 +197,18 @@ impl Running {
             }
             _ => (super::FAILED, "is gone".to_owned()),
         };
-        self.answer(status, Some(why))
+        self.answer(status, Some(why)).0
     }
 
-    fn answer(mut self, status: u8, why: Option<String>) -> Answer {
+    /// What there is to tell of it, and the process that is to be ended.
+    pub(super) fn answer(mut self, status: u8, why: Option<String>) -> (Answer, Pid) {
         for stream in &mut self.streams {
             // Whoever left its group may write on without end.
             let _more = (0..LAST_READS).all(|_| stream.take());
         }
         let cut = self.streams.iter().any(|stream| stream.is_cut);
         let [output, error] = self.streams.map(|stream| text(stream.bytes));
-        Answer { id: Some(self.id), status, output, error, why, cut }
+        (Answer { id: Some(self.id), status, output, error, why, cut }, self.pid)
     }
 }
 
@@ -226,16 +220,17 @@ impl Captured {
     /// Takes what is there: whether there may be more.
     fn take(&mut self) -> bool {
         let Some(from) = &self.from else { return false };
-        let mut piece = [0; 64 << 10];
-        match rustix::io::read(from, &mut piece) {
+        // As much as a pipe may hold; on the stack it would be written to first, and the pool is copied with its stack.
+        let mut piece = Vec::with_capacity(64 << 10);
+        match rustix::io::read(from, rustix::buffer::spare_capacity(&mut piece)) {
             Ok(0) => {
                 self.from = None;
                 false
             }
             Ok(count) => {
-                let room = MOST_OUTPUT.saturating_sub(self.bytes.len()).min(count);
-                self.bytes.extend_from_slice(piece.get(..room).unwrap_or_default());
-                self.is_cut |= room < count;
+                piece.truncate(MOST_OUTPUT.saturating_sub(self.bytes.len()));
+                self.is_cut |= piece.len() < count;
+                self.bytes.append(&mut piece);
                 true
             }
             Err(Errno::INTR) => true,
@@ -249,7 +244,7 @@ impl Captured {
 }
 
 /// Ends a process and those that it has started, unless they have left its group.
-fn end(pid: Pid) {
+pub(super) fn end(pid: Pid) {
     let _gone = rustix::process::kill_process_group(pid, Signal::KILL);
     let _gone = rustix::process::kill_process(pid, Signal::KILL);
 }

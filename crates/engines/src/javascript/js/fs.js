@@ -14,8 +14,10 @@
   const FLAGS = { 'r': 0, 'rs': 0o4010000, 'r+': 2, 'rs+': 0o4010002, 'w': 0o1101, 'wx': 0o1301, 'xw': 0o1301, 'w+': 0o1102, 'wx+': 0o1302, 'a': 0o2101, 'ax': 0o2301, 'a+': 0o2102, 'ax+': 0o2302, 'as': 0o4012101, 'as+': 0o4012102 };
 
   function path_(value, name = 'path') {
-    if (value instanceof Uint8Array) value = Buffer.from(value).toString();
-    else if (internal.URL && value instanceof internal.URL) value = internal.fileURLToPath(value);
+    if (typeof value !== 'string') {
+      if (value instanceof Uint8Array) value = Buffer.from(value).toString();
+      else if (internal.URL && value instanceof internal.URL) value = internal.fileURLToPath(value);
+    }
     if (typeof value !== 'string') throw badArgument(name, 'of type string or an instance of Buffer or URL', value);
     if (value.includes('\0')) throw coded(TypeError, 'ERR_INVALID_ARG_VALUE', `The argument '${name}' must be a string, Uint8Array, or URL without null bytes. Received ${internal.inspect(value)}`);
     return value;
@@ -60,38 +62,44 @@
 
   class Stats {
     constructor(fields, big) {
-      const [ino, mode, nlink, uid, gid, size, blocks, ...times] = fields.length > 0 ? fields : [0, 0o020620, 1, 0, 0, 0, 0, ['0', 0], ['0', 0], ['0', 0]];
-      const as = big ? (value) => BigInt(value) : (value) => value;
-      Object.assign(this, { dev: as(1), mode: as(mode), nlink: as(nlink), uid: as(uid), gid: as(gid), rdev: as(0), blksize: as(4096), ino: as(ino), size: as(size), blocks: as(blocks) });
-      const named = [['atime', times[0]], ['mtime', times[1]], ['ctime', times[2]], ['birthtime', times[2]]];
-      for (const [name, [whole, nanoseconds]] of named) {
-        const exact = BigInt(whole) * 1000000000n + BigInt(nanoseconds);
-        this[`${name}Ms`] = big ? exact / 1000000n : Number(whole) * 1000 + nanoseconds / 1e6;
+      if (fields.length === 0) fields = [0, 0o020620, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+      // Word by word: a walk over many files makes one of these for each.
+      this.dev = 1; this.mode = fields[1]; this.nlink = fields[2]; this.uid = fields[3]; this.gid = fields[4]; this.rdev = 0; this.blksize = 4096; this.ino = fields[0]; this.size = fields[5]; this.blocks = fields[6];
+      this.atimeMs = fields[7] * 1000 + fields[8] / 1e6; this.mtimeMs = fields[9] * 1000 + fields[10] / 1e6; this.ctimeMs = this.birthtimeMs = fields[11] * 1000 + fields[12] / 1e6;
+      if (big) {
+        for (const name of Object.keys(this)) if (!name.endsWith('Ms')) this[name] = BigInt(this[name]);
+        const named = [['atime', 7], ['mtime', 9], ['ctime', 11], ['birthtime', 11]].map(([name, at]) => [name, BigInt(fields[at]) * 1000000000n + BigInt(fields[at + 1])]);
+        for (const [name, exact] of named) this[`${name}Ms`] = exact / 1000000n;
+        for (const [name, exact] of named) this[`${name}Ns`] = exact;
       }
-      if (big) for (const [name, [whole, nanoseconds]] of named) this[`${name}Ns`] = BigInt(whole) * 1000000000n + BigInt(nanoseconds);
-      for (const [name, [whole, nanoseconds]] of named) Object.defineProperty(this, name, { value: new Date(Number(whole) * 1000 + Math.floor(nanoseconds / 1e6)), enumerable: true, writable: true, configurable: true });
+      this.atime = new Date(fields[7] * 1000 + Math.floor(fields[8] / 1e6)); this.mtime = new Date(fields[9] * 1000 + Math.floor(fields[10] / 1e6));
+      const changed = fields[11] * 1000 + Math.floor(fields[12] / 1e6);
+      this.ctime = new Date(changed); this.birthtime = new Date(changed);
     }
   }
+  let kindOf;
   class Dirent {
-    constructor(name, kind, parent) { this.name = name; this.parentPath = this.path = parent; Object.defineProperty(this, '_kind', { value: kind, enumerable: false }); }
+    #kind;
+    constructor(name, kind, parent) { this.name = name; this.parentPath = this.path = parent; this.#kind = kind; }
+    static { kindOf = (entry) => entry.#kind; }
   }
   for (const [name, kind] of [['isFile', 0o100000], ['isDirectory', 0o040000], ['isSymbolicLink', 0o120000], ['isFIFO', 0o010000], ['isSocket', 0o140000], ['isCharacterDevice', 0o020000], ['isBlockDevice', 0o060000]]) {
     Stats.prototype[name] = function () { return (Number(this.mode) & 0o170000) === kind; };
-    Dirent.prototype[name] = function () { return this._kind << 12 === kind; };
+    Dirent.prototype[name] = function () { return kindOf(this) << 12 === kind; };
     for (const Kind of [Stats, Dirent]) Object.defineProperty(Kind.prototype, name, { enumerable: false });
   }
 
   function stat(path, options, syscall, follow) {
     path = path_(path);
     const answer = native.stat(path, follow);
-    if (answer < 0) { if (options && options.throwIfNoEntry === false && (answer === -2 || answer === -20)) return undefined; checked(answer, syscall, path); }
+    if (typeof answer === 'number') { if (options && options.throwIfNoEntry === false && (answer === -2 || answer === -20)) return undefined; checked(answer, syscall, path); }
     return new Stats(answer, Boolean(options && options.bigint));
   }
   function joined(parent, name) { return parent.endsWith('/') ? parent + name : `${parent}/${name}`; }
   function names(path, syscall) {
     const answer = checked(native.list(path), syscall, path), all = [];
     for (let at = 0; at < answer.length; at += 2) all.push([answer[at], answer[at + 1]]);
-    return all.sort(([one], [other]) => (one < other ? -1 : 1));
+    return all;
   }
   function whole(path) {
     const parts = internal.path.resolve(path).split('/').filter(Boolean);
@@ -160,6 +168,7 @@
     },
     writev(fd, buffers, position) { let total = 0; for (const one of buffers) total += sync.write(fd, one, 0, one.byteLength, typeof position === 'number' ? position + total : null); return total; },
     readFile(path, options) {
+      if (typeof path === 'string' && (options === 'utf8' || options === 'utf-8')) { path = path_(path); const text = native.readText(path); return text === -21 ? checked(text, 'read') : checked(text, 'open', path); }
       options = options_(options, { flag: 'r' });
       const isText = options.encoding && options.encoding !== 'buffer';
       if (typeof path === 'number') { const bytes = readAll(fd_(path)); return isText ? bytes.toString(options.encoding) : bytes; }

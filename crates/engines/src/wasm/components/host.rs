@@ -7,7 +7,7 @@ use vfs::OpenFile;
 use wasmtime::component::{Resource, ResourceTable};
 
 use super::super::WasmError;
-use super::super::host::{Ending, Held, begin_with};
+use super::super::host::{Ending, Held};
 use crate::limits::Limit;
 use crate::world::World;
 
@@ -47,7 +47,7 @@ impl AsMut<Held> for Host {
 }
 
 impl Host {
-    /// Opens the directories that the component begins with.
+    /// With the directories that the component begins with.
     pub(super) fn new(world: World) -> Result<Self, WasmError> {
         let mut table = ResourceTable::new();
         table.set_max_capacity(usize::try_from(world.limits.max_handles).unwrap_or(usize::MAX));
@@ -56,13 +56,10 @@ impl Host {
         let open = Arc::new(AtomicU32::new(3));
         let mut host = Self { world, table, held, preopens: Vec::new(), open };
         for preopen in host.world.preopens.clone() {
-            let failed = || WasmError::Preopen {
-                path: preopen.path.clone(),
-                error: rustix::io::Errno::MFILE.into(),
-            };
-            let place = host.place().ok_or_else(failed)?;
-            let file = File::new(begin_with(&host.world, &preopen.path)?, place);
-            host.preopens.push((file, String::from_utf8_lossy(&preopen.name).into_owned()));
+            let name = String::from_utf8_lossy(&preopen.name).into_owned();
+            let refused = WasmError::Preopen { name: preopen.name };
+            let place = host.place().ok_or(refused)?;
+            host.preopens.push((File::new(preopen.directory, place), name));
         }
         Ok(host)
     }

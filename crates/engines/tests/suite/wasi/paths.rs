@@ -1,5 +1,6 @@
 //! Paths: what they lead to, and that they never lead out of their directory.
 
+use engines::Preopen;
 use vfs::{At as From, New};
 
 use crate::program::*;
@@ -98,7 +99,8 @@ fn links_are_followed_in_a_root() {
     program.call("path_filestat_get", &[I(DIR), I(1), path, length, I(ROOM)], NOTCAPABLE);
     let shown = program.run_in(
         |world| {
-            world.preopens[0].path = b"/".to_vec();
+            let root = Preopen::open(&world.files, &world.caller, b"/", b"/work").unwrap();
+            world.preopens = vec![root];
             let new = New::Link(b"/secret");
             world
                 .files

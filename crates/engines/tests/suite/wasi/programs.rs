@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use engines::wasm::Wasm;
-use engines::{End, World};
+use engines::{End, Preopen, World};
 
 use crate::program::{caller, engines, world};
 
@@ -126,7 +126,7 @@ fn programs_of_rust_run() {
         files.make_directories(&caller(), b"/work/pywasm").unwrap();
         files.write_file(&caller(), b"/work/pywasm/a", b"12345").unwrap();
         files.write_file(&caller(), b"/work/pywasm/b", b"").unwrap();
-        world.preopens = vec![engines::Preopen { name: b".".to_vec(), path: b"/work".to_vec() }];
+        world.preopens = vec![Preopen::open(files, &world.caller, b"/work", b".").unwrap()];
     });
     assert_eq!(end, End::Exited(0), "{complaint}");
     let mut lines: Vec<&str> = shown.lines().collect();
