@@ -70,7 +70,10 @@ fn measure(rounds: usize, only: &[String]) -> io::Result<()> {
     if is_asked("files") {
         println!("1,000 files made, written, looked at, listed, read and removed");
         each("files.js", &runners("js"), place, rounds.min(5))?;
-        told("in this process, in memory", (0..rounds.min(5)).map(|_| javascript(FILES)).collect())?;
+        told(
+            "in this process, in memory",
+            (0..rounds.min(5)).map(|_| javascript(FILES)).collect(),
+        )?;
     }
     Ok(())
 }

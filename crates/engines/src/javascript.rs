@@ -1,7 +1,7 @@
 //! JavaScript: the engine, its limits, and the loop that runs a program to its end. What Node's modules are to a program is
 //! written in JavaScript too (`js/`), over the few operations in [`files`] and [`process`]. A23
 //!
-//! Never looks at this process's files or variables; a program reaches what its world has, by numbers and texts.
+//! Never gives a program this process's files or variables; a program reaches what its world has, by numbers and texts.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -16,6 +16,7 @@ use crate::limits::{GuestLimits, Limit};
 use crate::world::{End, World};
 
 mod answer;
+mod exhaustion;
 mod files;
 mod host;
 mod jobs;
@@ -326,6 +327,9 @@ impl Run {
         turn: &Turn,
         is_promise: bool,
     ) -> Result<(), End> {
+        if exhaustion::is_of_exhaustion(&value, self.host.world.borrow().limits.max_memory) {
+            return Err(End::Reached(Limit::Memory));
+        }
         let text = text_of(&value);
         let function = turn.uncaught.clone().restore(ctx);
         let function: Function<'js> = function.map_err(|error| self.broken(ctx, error))?;

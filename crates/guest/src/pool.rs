@@ -123,8 +123,9 @@ impl Pool {
 
     /// Waits for those that are gone by now. The kernel takes a while to take a process apart.
     fn forget_ended(&mut self) {
-        let is_there =
-            |pid: &Pid| matches!(rustix::process::waitpid(Some(*pid), WaitOptions::NOHANG), Ok(None));
+        let is_there = |pid: &Pid| {
+            matches!(rustix::process::waitpid(Some(*pid), WaitOptions::NOHANG), Ok(None))
+        };
         self.ended.retain(is_there);
     }
 
@@ -160,8 +161,11 @@ impl Pool {
     fn until_next(&self) -> Option<Duration> {
         let next = self.running.values().filter_map(|running| running.deadline).min();
         let next = next.map(|next| next.saturating_duration_since(Instant::now()));
-        let spare = (self.spares.len() < self.spares_wanted)
-            .then_some(if self.spares.is_empty() { Duration::ZERO } else { QUIET });
+        let spare = (self.spares.len() < self.spares_wanted).then_some(if self.spares.is_empty() {
+            Duration::ZERO
+        } else {
+            QUIET
+        });
         let ended = (!self.ended.is_empty()).then_some(GONE_BY);
         [next, spare, ended].into_iter().flatten().min()
     }

@@ -199,6 +199,13 @@ fn a_guest_that_fails_is_told_and_its_neighbours_go_on() {
     let kills = "require('child_process').execSync('kill -9 $PPID')";
     for (id, script, status, part) in [
         ("grows", grows, 137, Some("`max_memory` of 67108864 bytes")),
+        (
+            "piles up",
+            "const all = []; for (;;) all.push({})",
+            137,
+            Some("`max_memory` of 67108864"),
+        ),
+        ("says nothing", "throw null", 1, None),
         ("recurs", "(function again() { again(); })()", 137, Some("`max_stack`")),
         ("computes", "for (;;) try { for (;;); } catch {}", 137, Some("`max_cpu` of 1 seconds")),
         ("killed", kills, 137, Some("was killed")),
@@ -215,6 +222,7 @@ fn a_guest_that_fails_is_told_and_its_neighbours_go_on() {
             "grows" => "out of memory",
             "recurs" => "call stack",
             "throws" => "why not",
+            "says nothing" => "Uncaught null",
             _ => "",
         };
         assert!(error.contains(said), "{answer}");

@@ -11,8 +11,8 @@
 use wasmtime::component::{Component, HasSelf, Linker};
 use wasmtime::{Engine, Trap};
 
-use super::{Rest, WasmError};
 use super::host::Ending;
+use super::{Rest, WasmError};
 use crate::limits::Limit;
 use crate::world::{End, World};
 

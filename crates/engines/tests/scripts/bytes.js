@@ -30,3 +30,4 @@ const querystring = require('querystring'); say(querystring.parse('a=1&b=x%20y&a
 const path = require('path');
 for (const one of ['/a/b/../c', 'a//b/', '', '.', '..', '/', 'a/../..', './a', '../a/b.tar.gz', '.hidden', 'a.', '/a/b/']) say(one, path.normalize(one), path.dirname(one), path.basename(one), path.extname(one), path.parse(one), path.isAbsolute(one), path.format(path.parse(one)));
 say(path.join('a', '..', '/b', 'c'), path.resolve('/a', 'b', '../c'), path.relative('/a/b/c', '/a/d'), path.basename('a.txt', '.txt'), path.join(''), path.sep, path.relative('/a', '/a')); fails(() => path.join(1));
+console.log('half \ud800 of a character'); process.stdout.write('the other \udc00 half\n'); console.log(['\ud800'].length, Buffer.from('\udc00'));

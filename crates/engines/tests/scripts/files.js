@@ -15,6 +15,9 @@ say(fs.readdirSync('.').filter((name) => name.length < 3), fs.readdirSync('b', {
 const about = fs.statSync('a/text');
 say(about.size, about.isFile(), about.isDirectory(), about.mode.toString(8), about.nlink, typeof about.mtimeMs, about.mtime instanceof Date, Object.keys(about).length);
 say(typeof fs.statSync('a/text', { bigint: true }).mtimeNs, fs.statSync('none', { throwIfNoEntry: false }));
+const exact = fs.statSync('a/text', { bigint: true });
+say(about.mtime instanceof Date, about.mtime.getTime() === Math.round(about.mtimeMs), exact.mtime.getTime() === Number(exact.mtimeMs), about.birthtimeMs > 0, exact.mtimeNs / 1000000n === exact.mtimeMs, exact.size === BigInt(about.size), exact.mode === BigInt(about.mode));
+say(fs.readdirSync('a').join(), fs.readdirSync('a', { withFileTypes: true }).map((one) => [one.name, one.isFile(), one.isDirectory()].join()).join(' '));
 fs.chmodSync('a/text', 0o640); say((fs.statSync('a/text').mode & 0o777).toString(8));
 fs.symlinkSync('text', 'a/link'); say(fs.readlinkSync('a/link'), fs.lstatSync('a/link').isSymbolicLink(), fs.statSync('a/link').isFile(), fs.realpathSync('a/link') === path.resolve('a/text'));
 fs.linkSync('a/text', 'a/second'); say(fs.statSync('a/second').nlink, fs.statSync('a/second').ino === fs.statSync('a/text').ino);

@@ -74,7 +74,10 @@ impl Template {
         let why = why.map(|why| why.chars().take(LONGEST_WHY).collect());
         say(&channel, &News::Ended { status, why });
         // The pool ends it. To take a process apart takes longer than most guests run, and would keep a processor from the pool.
-        channel.read_to_end(&mut Vec::new()).map(drop).map_err(|error| refused(CANNOT_RUN, error.to_string()))
+        channel
+            .read_to_end(&mut Vec::new())
+            .map(drop)
+            .map_err(|error| refused(CANNOT_RUN, error.to_string()))
     }
 
     fn run(
@@ -113,7 +116,6 @@ impl Template {
             }
         }
     }
-
 }
 
 impl Parts {

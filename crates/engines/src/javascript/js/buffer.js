@@ -19,7 +19,10 @@
     for (let at = 0; at < text.length; at++) bytes[at] = text.charCodeAt(at);
     return bytes;
   }
-  const utf8 = (text) => new Uint8Array(native.encode(text.isWellFormed() ? text : text.toWellFormed()));
+  // The host takes whole characters alone.
+  const wellFormed = (text) => (text.isWellFormed() ? text : text.toWellFormed());
+  const utf8 = (text) => new Uint8Array(native.encode(wellFormed(text)));
+  const say = (fd, text) => native.write(fd, wellFormed(text), false, -1);
   const fromUtf8 = (bytes) => native.decode(binary(bytes));
   function fromHex(text) {
     const bytes = [];
@@ -347,7 +350,7 @@
     for (const char of (text = String(text))) if (char.codePointAt(0) > 255) throw new internal.globals.DOMException('Invalid character', 'InvalidCharacterError');
     return toBase64(ofBinary(text), BASE64, true);
   };
-  Object.assign(internal, { Buffer, binary, utf8, fromUtf8, encoded, decoded, namedEncoding: named });
+  Object.assign(internal, { Buffer, binary, utf8, wellFormed, say, fromUtf8, encoded, decoded, namedEncoding: named });
   internal.builtins.set('buffer', { Buffer, SlowBuffer: Buffer, constants, kMaxLength: constants.MAX_LENGTH, kStringMaxLength: constants.MAX_STRING_LENGTH, atob, btoa, INSPECT_MAX_BYTES: 50, isUtf8: (bytes) => Boolean(native.isValid(binary(bytes))), isAscii: (bytes) => bytes.every((byte) => byte < 128) });
   internal.builtins.set('string_decoder', { StringDecoder });
   Object.assign(internal.globals, { Buffer, TextEncoder, TextDecoder, atob, btoa });

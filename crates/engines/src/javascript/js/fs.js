@@ -20,7 +20,7 @@
     }
     if (typeof value !== 'string') throw badArgument(name, 'of type string or an instance of Buffer or URL', value);
     if (value.includes('\0')) throw coded(TypeError, 'ERR_INVALID_ARG_VALUE', `The argument '${name}' must be a string, Uint8Array, or URL without null bytes. Received ${internal.inspect(value)}`);
-    return value;
+    return internal.wellFormed(value);
   }
   function fd_(fd) {
     if (typeof fd !== 'number') throw badArgument('fd', 'of type number', fd);
@@ -48,7 +48,7 @@
     return { ...defaults, ...options };
   }
   function data_(data, encoding, name = 'data') {
-    if (typeof data === 'string') return encoding && !/^utf-?8$/i.test(encoding) ? [binary(Buffer.from(data, encoding)), true] : [data.isWellFormed() ? data : data.toWellFormed(), false];
+    if (typeof data === 'string') return encoding && !/^utf-?8$/i.test(encoding) ? [binary(Buffer.from(data, encoding)), true] : [internal.wellFormed(data), false];
     if (ArrayBuffer.isView(data)) return [binary(new Uint8Array(data.buffer, data.byteOffset, data.byteLength)), true];
     throw badArgument(name, 'of type string or an instance of Buffer, TypedArray, or DataView', data);
   }
@@ -60,6 +60,7 @@
     return value;
   }
 
+  const dateOf = (milliseconds) => new Date(Math.round(Number(milliseconds)));
   class Stats {
     constructor(fields, big) {
       if (fields.length === 0) fields = [0, 0o020620, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
@@ -72,9 +73,8 @@
         for (const [name, exact] of named) this[`${name}Ms`] = exact / 1000000n;
         for (const [name, exact] of named) this[`${name}Ns`] = exact;
       }
-      this.atime = new Date(fields[7] * 1000 + Math.floor(fields[8] / 1e6)); this.mtime = new Date(fields[9] * 1000 + Math.floor(fields[10] / 1e6));
-      const changed = fields[11] * 1000 + Math.floor(fields[12] / 1e6);
-      this.ctime = new Date(changed); this.birthtime = new Date(changed);
+      // As Node has them: to the nearest millisecond, and of those that are whole to themselves.
+      this.atime = dateOf(this.atimeMs); this.mtime = dateOf(this.mtimeMs); this.ctime = dateOf(this.ctimeMs); this.birthtime = dateOf(this.birthtimeMs);
     }
   }
   let kindOf;

@@ -29,7 +29,7 @@
       decodeStrings: false,
       write(chunk, encoding, callback) {
         const text = typeof chunk === 'string';
-        const answer = text ? native.write(fd, chunk, false, -1) : native.write(fd, internal.binary(chunk), true, -1);
+        const answer = text ? internal.say(fd, chunk) : native.write(fd, internal.binary(chunk), true, -1);
         callback(answer < 0 ? ofSystem(-answer, 'write') : null);
       },
     });
@@ -38,7 +38,7 @@
       if (typeof encoding === 'function') { callback = encoding; encoding = undefined; }
       if (typeof chunk !== 'string' && !(chunk instanceof Uint8Array)) throw badArgument('chunk', 'of type string or an instance of Buffer or Uint8Array', chunk);
       if (typeof chunk === 'string' && encoding && encoding !== 'utf8' && encoding !== 'utf-8') chunk = Buffer.from(chunk, encoding);
-      const answer = typeof chunk === 'string' ? native.write(fd, chunk, false, -1) : native.write(fd, internal.binary(chunk), true, -1);
+      const answer = typeof chunk === 'string' ? internal.say(fd, chunk) : native.write(fd, internal.binary(chunk), true, -1);
       if (callback) nextTick(callback, answer < 0 ? ofSystem(-answer, 'write') : null);
       return true;
     };
@@ -102,7 +102,7 @@
   }
   internal.warn = (warning, type = 'Warning', code) => {
     const text = warning instanceof Error ? `${warning.name}: ${warning.message}` : `${type}: ${warning}`;
-    nextTick(() => native.write(2, `(node:${pid}) ${code ? `[${code}] ` : ''}${text}\n`, false, -1));
+    nextTick(() => internal.say(2, `(node:${pid}) ${code ? `[${code}] ` : ''}${text}\n`));
   };
 
   // Whether the program goes on after an error that nobody caught.
@@ -113,7 +113,7 @@
     if (isPromise && !(error instanceof Error)) {
       text = `node:internal/process/promises\n\n[UnhandledPromiseRejection: This error originated either by throwing inside of an async function without a catch block, or by rejecting a promise which was not handled with .catch(). The promise rejected with the reason "${internal.inspect(error)}".] {\n  code: 'ERR_UNHANDLED_REJECTION'\n}`;
     } else text = error instanceof Error ? internal.inspect(error) : `Uncaught ${internal.inspect(error)}`;
-    native.write(2, `${text}\n`, false, -1);
+    internal.say(2, `${text}\n`);
     process.exitCode = 1;
     if (!process._exiting) { process._exiting = true; try { process.emit('exit', 1); } catch { /* it ends anyhow */ } }
     return false;

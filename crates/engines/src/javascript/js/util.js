@@ -433,8 +433,8 @@
     #indent = ''; #counts = new Map(); #timers = new Map(); #out; #error;
     constructor(out, error) {
       if (out && out.stdout) { error = out.stderr; out = out.stdout; }
-      this.#out = out && out.write ? (text) => out.write(text) : (text) => native.write(1, text, false, -1);
-      this.#error = error && error.write ? (text) => error.write(text) : out && out.write ? this.#out : (text) => native.write(2, text, false, -1);
+      this.#out = out && out.write ? (text) => out.write(text) : (text) => internal.say(1, text);
+      this.#error = error && error.write ? (text) => error.write(text) : out && out.write ? this.#out : (text) => internal.say(2, text);
       for (const name of Object.getOwnPropertyNames(Console.prototype)) if (name !== 'constructor') Object.defineProperty(this, name, { value: this[name].bind(this), writable: true, enumerable: true, configurable: true });
     }
     #write(to, text) { if (this.#indent) text = this.#indent + text.replaceAll('\n', `\n${this.#indent}`); to(`${text}\n`); }

@@ -56,6 +56,14 @@ fn memory_and_stack_end() {
         ("const all = []; for (;;) all.push(new Array(100000).fill(1));", Limit::Memory),
         ("const all = []; for (;;) all.push('x'.repeat(1e6) + Math.random());", Limit::Memory),
         ("const all = []; for (;;) all.push(new ArrayBuffer(1 << 20));", Limit::Memory),
+        // Of so small things that there is no room for an error either.
+        ("const all = []; for (;;) all.push({});", Limit::Memory),
+        ("const all = new Map(); for (let at = 0;; at++) all.set(at, at);", Limit::Memory),
+        ("let f = () => {}; for (;;) { const g = f; f = () => g; }", Limit::Memory),
+        (
+            "const all = []; (async () => { for (;;) all.push(Promise.resolve()); })()",
+            Limit::Memory,
+        ),
         (
             "const all = []; for (;;) all.push(require('crypto').randomBytes(1 << 20));",
             Limit::Memory,
