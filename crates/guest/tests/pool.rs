@@ -19,7 +19,7 @@ impl Pool {
     fn new(options: &[&str], place: &Path) -> Self {
         let (before, after): (Vec<_>, Vec<_>) =
             options.chunks(2).partition(|pair| pair[0] != "--at-once");
-        let program = std::env::var_os("CARGO_BIN_EXE_stockade-guest").unwrap();
+        let program = testing::program("STOCKADE_GUEST", env!("CARGO_BIN_EXE_stockade-guest"));
         let mut child = Command::new(program)
             .args(before.concat())
             .arg("pool")
