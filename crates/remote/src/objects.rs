@@ -11,8 +11,10 @@ use crate::http::Answer;
 use crate::notes::Notes;
 
 mod links;
+mod metadata;
 
 pub use links::Linked;
+pub(crate) use metadata::{Metadata, id};
 
 /// A store of objects. Names are whole; each operation is one request, tried again as it is useful.
 #[allow(clippy::missing_errors_doc, reason = "every operation says why the other side refused")]
