@@ -35,7 +35,7 @@ fn files_in_a_container() {
     }
     let Some(server) = start() else { return };
     let (endpoint, _) = behind_faults(&server);
-    behaviour::files(&|| backend(&endpoint), Can::Files);
+    behaviour::files(&|| backend(&endpoint), Can::All);
 }
 
 /// A13, A17: every fault between here and there.
