@@ -248,10 +248,6 @@ impl Objects for Azure {
         self.changed(from, meta, to, change)
     }
 
-    fn keeps_notes(&self) -> bool {
-        true
-    }
-
     fn all(&self, start: &str, most: usize) -> Result<Vec<(String, Meta)>, Failure> {
         let (mut found, mut after) = (Vec::new(), String::new());
         loop {

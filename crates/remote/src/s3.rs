@@ -243,10 +243,6 @@ impl Objects for S3 {
         Ok(Meta { version, id: id(notes.as_ref()), notes, ..found })
     }
 
-    fn keeps_notes(&self) -> bool {
-        true
-    }
-
     fn all(&self, start: &str, most: usize) -> Result<Vec<(String, Meta)>, Failure> {
         // One answer has no more than 1000: what is cut is too large.
         let count = most.to_string();

@@ -17,22 +17,26 @@ impl Azure {
         change: Change<'_>,
     ) -> Result<Meta, Failure> {
         let failed = |why| Failure { action: format!("copy `{from}`"), why };
+        let mut tried = None;
         for _ in 0..ATTEMPTS {
             let Seen { meta: found, etag, others } = self.look_at_all(from)?;
             if found.version != meta.version && !meta.version.is_empty() {
-                break;
+                // Contents without a hash are another version by our own notes, of which the answer was lost.
+                let is_ours = from == to && tried.is_some() && found.notes == tried;
+                return if is_ours { Ok(found) } else { Err(failed(Why::Changed)) };
             }
             let others = others.ok_or_else(|| failed(Why::Unable))?;
             let notes = change(found.notes.clone());
             let mut headers = METADATA.written(to, notes.as_ref(), &others)?;
             headers.extend(others);
-            let done = match from == to {
-                true => self.set_metadata(to, &etag, headers),
-                false => self.copy_to(from, &etag, to, headers),
+            let done = if from == to {
+                self.set_metadata(to, &etag, headers)
+            } else {
+                self.copy_to(from, &etag, to, headers)
             };
             match done {
                 // Somebody noted something meanwhile; or we did, and the answer that said so was lost.
-                Err(Failure { why: Why::Changed, .. }) => {}
+                Err(Failure { why: Why::Changed, .. }) => tried = notes,
                 Err(failure) => return Err(failure),
                 Ok(now) => {
                     // The version of contents that have no hash is that of everything.
