@@ -1,4 +1,5 @@
-//! Azure's store of blobs: its requests, signed with the key of an account, and what their answers mean.
+//! Azure's store of blobs: its requests, signed with the key of an account, and what their answers mean. Notes are metadata
+//! of a blob, which are changed in place; what others keep there stays.
 
 use std::fmt::{Debug, Formatter};
 
@@ -8,13 +9,18 @@ use crate::backend::{Meta, MetaKind, Mode};
 use crate::credentials::Secret;
 use crate::failure::{Failure, Why};
 use crate::hash::{hex, sha256};
-use crate::http::{Answer, EndpointError, Http, Request, check_endpoint, escaped, refused};
+use crate::http::{
+    Answer, EndpointError, Headers, Http, Request, check_endpoint, escaped, refused,
+};
 use crate::notes::Notes;
-use crate::objects::{Change, Objects, Page, Part};
+use crate::objects::{Change, Metadata, Objects, Page, Part, id};
 use crate::time;
 
+mod changes;
 mod listing;
 mod sign;
+
+use changes::tag;
 
 /// Where the blobs are.
 #[derive(Clone, Debug)]
@@ -87,26 +93,59 @@ impl Azure {
                 length: what.body.len(),
             };
             let mut headers = what.headers.clone();
-            headers.push(("x-ms-date", time::written(Timestamp::now().seconds)));
-            headers.push(("x-ms-version", VERSION.to_owned()));
+            headers.push(("x-ms-date".into(), time::written(Timestamp::now().seconds)));
+            headers.push(("x-ms-version".into(), VERSION.to_owned()));
             let signature = subject
                 .signature(&key, &headers)
                 .ok_or_else(|| Why::Credential("the key of the account is no base64".into()))?;
-            headers.push(("authorization", signature));
-            let headers = headers.into_iter().map(|(name, value)| (name.into(), value)).collect();
+            headers.push(("authorization".into(), signature));
             let address = format!("{address}{mark}{}", written.join("&"));
             Ok(Request { method: what.method, address, headers, body: what.body, most: what.most })
         };
         self.http.send(&format!("{} `{}`", what.action, what.key), make, judge)
     }
 
-    /// How far a copy has come that was not done at once.
-    fn copy_state(&self, key: &str) -> Result<Copied, Failure> {
+    /// What is known of a blob, and what its copy needs to be the same for others.
+    fn look_at_all(&self, key: &str) -> Result<Seen, Failure> {
         self.send(&What::new("look at", "HEAD", key), |answer| match answer.status {
-            200 => Copied::of(&answer),
-            status => Err(refused(status)),
+            200 => Ok(Seen {
+                meta: file(key, &answer)?,
+                etag: tag(&answer)?,
+                others: METADATA.others(&answer, &[]),
+            }),
+            _ => Err(refused_with(&answer)),
         })
     }
+
+    /// One answer of a listing.
+    fn listed<T>(
+        &self,
+        start: &str,
+        query: Vec<(&str, &str)>,
+        read: fn(&str, &str) -> Option<T>,
+    ) -> Result<T, Failure> {
+        let mut query = query;
+        query.extend([("restype", "container"), ("comp", "list"), ("prefix", start)]);
+        let what = What { query, most: MOST_LISTING, ..What::new("list", "GET", "") };
+        self.send(&what, |answer| match answer.status {
+            200 => {
+                let text = std::str::from_utf8(&answer.body)
+                    .map_err(|_| Why::Answer("a listing that is no text"))?;
+                read(text, start).ok_or(Why::Answer("a listing that nobody understands"))
+            }
+            _ => Err(refused_with(&answer)),
+        })
+        .map_err(|failure| Failure { action: format!("list `{start}`"), ..failure })
+    }
+}
+
+/// A blob as it was looked at.
+struct Seen {
+    meta: Meta,
+    /// Another one with each change, also of what is noted.
+    etag: String,
+    /// The metadata of others, if they are text.
+    others: Option<Headers>,
 }
 
 /// A request before it is signed.
@@ -115,7 +154,7 @@ struct What<'a> {
     method: &'static str,
     key: &'a str,
     query: Vec<(&'a str, &'a str)>,
-    headers: Vec<(&'static str, String)>,
+    headers: Headers,
     body: &'a [u8],
     most: u64,
 }
@@ -138,46 +177,43 @@ impl Objects for Azure {
 
     fn page(&self, start: &str, after: &str, most: usize) -> Result<Page, Failure> {
         let count = most.to_string();
-        let mut query = vec![
-            ("restype", "container"),
-            ("comp", "list"),
-            ("prefix", start),
-            ("delimiter", "/"),
-            ("maxresults", &count),
-        ];
+        let mut query = vec![("delimiter", "/"), ("maxresults", &*count)];
         if !after.is_empty() {
             query.push(("marker", after));
         }
-        let what = What { query, most: MOST_LISTING, ..What::new("list", "GET", "") };
-        self.send(&what, |answer| match answer.status {
-            200 => {
-                let text = std::str::from_utf8(&answer.body)
-                    .map_err(|_| Why::Answer("a listing that is no text"))?;
-                listing::read(text, start).ok_or(Why::Answer("a listing that nobody understands"))
-            }
-            status => Err(refused(status)),
-        })
-        .map_err(|failure| Failure { action: format!("list `{start}`"), ..failure })
+        self.listed(start, query, listing::read)
     }
 
     fn look(&self, key: &str) -> Result<Meta, Failure> {
-        self.send(&What::new("look at", "HEAD", key), |answer| match answer.status {
-            200 => file(&answer),
-            status => Err(refused(status)),
-        })
+        self.look_at_all(key).map(|seen| seen.meta)
     }
 
     fn get(&self, key: &str, part: &Part<'_>) -> Result<Vec<u8>, Failure> {
-        let headers = vec![("x-ms-range", part.range()), ("if-match", part.meta.version.clone())];
+        let mut headers: Headers = vec![("x-ms-range".into(), part.range())];
+        let wanted = &part.meta.version;
+        if !wanted.starts_with(BY_HASH) {
+            headers.push(("if-match".into(), wanted.clone()));
+        }
         let what = What { headers, most: part.length, ..What::new("read", "GET", key) };
-        self.send(&what, |answer| part.judged(answer))
+        self.send(&what, |answer| match answer.status {
+            200 | 206 if version(&answer)? != *wanted => Err(Why::Changed),
+            _ => part.judged(answer),
+        })
     }
 
-    fn put(&self, key: &str, bytes: &[u8], mode: Mode, _: Option<&Notes>) -> Result<Meta, Failure> {
+    fn put(
+        &self,
+        key: &str,
+        bytes: &[u8],
+        mode: Mode,
+        notes: Option<&Notes>,
+    ) -> Result<Meta, Failure> {
         let hash = sha256(bytes);
-        let mut headers = vec![("x-ms-blob-type", "BlockBlob".to_owned()), (HASH, hex(&hash))];
+        let mut headers: Headers = vec![(HASH.into(), hex(&hash))];
+        headers.extend(METADATA.written(key, notes, &headers)?);
+        headers.push(("x-ms-blob-type".into(), BLOCKS.to_owned()));
         if mode == Mode::Create {
-            headers.push(("if-none-match", "*".to_owned()));
+            headers.push(("if-none-match".into(), "*".to_owned()));
         }
         let what = What { headers, body: bytes, ..What::new("write", "PUT", key) };
         self.send(&what, |answer| match answer.status {
@@ -185,98 +221,110 @@ impl Objects for Azure {
                 kind: MetaKind::File,
                 size: bytes.len() as u64,
                 modified: Timestamp::now(),
-                version: answer.header("etag").ok_or(Why::Answer("no ETag"))?.to_owned(),
-                id: String::new(),
+                version: version_of(BLOCKS, answer.header("content-md5"), &tag(&answer)?),
+                id: id(notes),
                 sha256: Some(hash),
-                notes: None,
+                notes: notes.cloned(),
             }),
             409 | 412 if mode == Mode::Create => Err(Why::Exists),
-            400 => Err(Why::Name),
-            status => Err(refused(status)),
+            400 => match refused_with(&answer) {
+                Why::TooMuchNoted => Err(Why::TooMuchNoted),
+                _ => Err(Why::Name),
+            },
+            _ => Err(refused_with(&answer)),
         })
     }
 
     fn delete(&self, key: &str) -> Result<(), Failure> {
-        let headers = vec![("x-ms-delete-snapshots", "include".to_owned())];
+        let headers = vec![("x-ms-delete-snapshots".into(), "include".to_owned())];
         let what = What { headers, ..What::new("remove", "DELETE", key) };
         self.send(&what, |answer| match answer.status {
             202 | 404 => Ok(()),
-            status => Err(refused(status)),
+            _ => Err(refused_with(&answer)),
         })
     }
 
-    fn copy(&self, from: &str, meta: &Meta, to: &str, _: Change<'_>) -> Result<Meta, Failure> {
-        let headers = vec![
-            ("x-ms-copy-source", self.address(from)),
-            ("x-ms-source-if-match", meta.version.clone()),
-        ];
-        let what = What { headers, ..What::new("rename", "PUT", to) };
-        let mut state = self.send(&what, |answer| match answer.status {
-            201 | 202 => Copied::of(&answer),
-            status => Err(refused(status)),
-        })?;
-        for pause in PAUSES {
-            match state {
-                Copied::Whole => return Ok(meta.clone()),
-                Copied::Not => break,
-                Copied::NotYet => {
-                    std::thread::sleep(pause);
-                    state = self.copy_state(to)?;
-                }
+    fn copy(&self, from: &str, meta: &Meta, to: &str, change: Change<'_>) -> Result<Meta, Failure> {
+        self.changed(from, meta, to, change)
+    }
+
+    fn all(&self, start: &str, most: usize) -> Result<Vec<(String, Meta)>, Failure> {
+        let (mut found, mut after) = (Vec::new(), String::new());
+        loop {
+            let count = most.to_string();
+            let mut query = vec![("maxresults", &*count)];
+            if !after.is_empty() {
+                query.push(("marker", &after));
+            }
+            let page = self.listed(start, query, listing::all)?;
+            found.extend(page.names);
+            if found.len() > most {
+                return Err(Failure { action: format!("list `{start}`"), why: Why::TooLarge });
+            }
+            // An answer can have fewer than there are, and even none.
+            match page.next {
+                Some(next) if next != after => after = next,
+                _ => return Ok(found),
             }
         }
-        if state == Copied::Whole {
-            return Ok(meta.clone());
-        }
-        Err(Failure { action: format!("rename `{from}`"), why: Why::Server(202) })
     }
 }
 
-/// How far a copy has come.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Copied {
-    Whole,
-    NotYet,
-    Not,
-}
-
-impl Copied {
-    fn of(answer: &Answer) -> Result<Self, Why> {
-        match answer.header("x-ms-copy-status") {
-            Some("success") => Ok(Self::Whole),
-            Some("pending") => Ok(Self::NotYet),
-            Some(_) => Ok(Self::Not),
-            None => Err(Why::Answer("no state of a copy")),
-        }
-    }
-}
-
-fn file(answer: &Answer) -> Result<Meta, Why> {
+fn file(key: &str, answer: &Answer) -> Result<Meta, Why> {
     let size = answer.header("content-length").and_then(|text| text.parse().ok());
+    let size = size.ok_or(Why::Answer("no length"))?;
     let modified = answer.header("last-modified").and_then(time::http);
+    let notes = METADATA.read(key, size, answer);
     Ok(Meta {
         kind: MetaKind::File,
-        size: size.ok_or(Why::Answer("no length"))?,
+        size,
         modified: modified.unwrap_or_default(),
-        version: answer.header("etag").ok_or(Why::Answer("no ETag"))?.to_owned(),
-        id: String::new(),
+        version: version(answer)?,
+        id: id(notes.as_ref()),
         sha256: answer.header(HASH).and_then(crate::hash::from_hex),
-        notes: None,
+        notes,
     })
 }
 
+/// The version of the contents that an answer is about.
+fn version(answer: &Answer) -> Result<String, Why> {
+    // Beside a part the one is the hash of all, and the other one of the part.
+    let of_all = answer.header("x-ms-blob-content-md5");
+    let hash = of_all.or_else(|| answer.header("content-md5").filter(|_| answer.status != 206));
+    Ok(version_of(answer.header("x-ms-blob-type").unwrap_or_default(), hash, &tag(answer)?))
+}
+
+/// An ETag is another one whenever something is noted, and what is read stays what it was: so the hash that Azure has of the
+/// contents says which they are. It has none of what was put together of parts, and what others append to keeps an old one.
+fn version_of(kind: &str, hash: Option<&str>, etag: &str) -> String {
+    match hash.filter(|_| kind == BLOCKS) {
+        Some(hash) => format!("{BY_HASH}{hash}"),
+        None => etag.to_owned(),
+    }
+}
+
+/// What an answer means that is no success.
+fn refused_with(answer: &Answer) -> Why {
+    match answer.header("x-ms-error-code") {
+        Some("MetadataTooLarge") => Why::TooMuchNoted,
+        _ => refused(answer.status),
+    }
+}
+
+/// Names are identifiers: some programs in between drop a header with an underscore, and Azure refuses a hyphen.
+const METADATA: Metadata = Metadata {
+    start: "x-ms-meta-",
+    notes: "x-ms-meta-stockade",
+    names: "x-ms-meta-stockadenames",
+    most: 8192,
+};
 /// Whoever writes a blob anew takes this from it: it never says anything about other bytes.
 const HASH: &str = "x-ms-meta-sha256";
+/// The kind of blobs that are written as a whole.
+const BLOCKS: &str = "BlockBlob";
+/// No ETag begins so.
+const BY_HASH: &str = "md5:";
 /// Of the protocol.
 const VERSION: &str = "2021-08-06";
 const MOST_LISTING: u64 = 8 << 20;
 const MOST_ANSWER: u64 = 64 << 10;
-/// Between looks at a copy, of which one within an account is done at once as a rule.
-const PAUSES: [std::time::Duration; 6] = [
-    std::time::Duration::from_millis(100),
-    std::time::Duration::from_millis(300),
-    std::time::Duration::from_secs(1),
-    std::time::Duration::from_secs(3),
-    std::time::Duration::from_secs(5),
-    std::time::Duration::from_secs(10),
-];

@@ -60,10 +60,10 @@ impl Answer {
         self.response.headers().get(name)?.to_str().ok()
     }
 
-    /// All headers that are text.
-    pub(crate) fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
+    /// All headers, with a value where that is text.
+    pub(crate) fn headers(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
         let all = self.response.headers().iter();
-        all.filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
+        all.map(|(name, value)| (name.as_str(), value.to_str().ok()))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Stores of objects, which have names and no directories: how files and directories are made of them. A directory is what
 //! has objects below it, or an object whose name ends with a slash. Objects whose names no file can have are not shown.
-//! Where notes are kept, a directory's are those of that object, and it is renamed object by object.
+//! A directory's notes are those of that object, and it is renamed object by object.
 
 use vfs::{Name, Timestamp};
 
@@ -11,8 +11,10 @@ use crate::http::Answer;
 use crate::notes::Notes;
 
 mod links;
+mod metadata;
 
 pub use links::Linked;
+pub(crate) use metadata::{Metadata, id};
 
 /// A store of objects. Names are whole; each operation is one request, tried again as it is useful.
 #[allow(clippy::missing_errors_doc, reason = "every operation says why the other side refused")]
@@ -32,7 +34,7 @@ pub trait Objects: Send + Sync + std::fmt::Debug {
     /// A part of the version that is known; never an empty one.
     fn get(&self, key: &str, part: &Part<'_>) -> Result<Vec<u8>, Failure>;
 
-    /// Writes a whole one, with notes where they are kept.
+    /// Writes a whole one, with notes if there are any.
     fn put(
         &self,
         key: &str,
@@ -44,19 +46,11 @@ pub trait Objects: Send + Sync + std::fmt::Debug {
     /// Removes one, if it is there.
     fn delete(&self, key: &str) -> Result<(), Failure>;
 
-    /// Copies one as it is known, with other notes where they are kept; also onto itself.
+    /// Copies one as it is known, with other notes; also onto itself.
     fn copy(&self, from: &str, meta: &Meta, to: &str, change: Change<'_>) -> Result<Meta, Failure>;
 
-    /// Whether it keeps notes. Where it does, directories are renamed too.
-    fn keeps_notes(&self) -> bool {
-        false
-    }
-
     /// Everything that begins so, by what follows, unless it is more than this.
-    fn all(&self, start: &str, most: usize) -> Result<Vec<(String, Meta)>, Failure> {
-        let _ = most;
-        Err(Failure { action: format!("list all of `{start}`"), why: Why::Unable })
-    }
+    fn all(&self, start: &str, most: usize) -> Result<Vec<(String, Meta)>, Failure>;
 }
 
 /// From what is noted of an object to what is noted of its copy.
@@ -141,15 +135,11 @@ fn start(store: &impl Objects, path: &str) -> String {
 
 impl<Store: Objects> Backend for Store {
     fn renames_directories(&self) -> bool {
-        Objects::keeps_notes(self)
+        true
     }
 
     fn keeps_notes(&self) -> bool {
-        Objects::keeps_notes(self)
-    }
-
-    fn links_files(&self) -> bool {
-        Objects::keeps_notes(self)
+        true
     }
 
     fn check(&self) -> Result<(), Failure> {
@@ -233,31 +223,22 @@ impl<Store: Objects> Backend for Store {
 
     fn remove(&self, path: &str, meta: &Meta) -> Result<Option<Meta>, Failure> {
         match meta.kind {
-            MetaKind::File if Objects::keeps_notes(self) => {
-                return links::remove(self, &key(self, path));
-            }
-            MetaKind::File => self.delete(&key(self, path)),
-            MetaKind::Directory => self.delete(&start(self, path)),
+            MetaKind::File => links::remove(self, &key(self, path)),
+            MetaKind::Directory => self.delete(&start(self, path)).map(|()| None),
         }
-        .map(|()| None)
     }
 
     fn rename(&self, from: &str, meta: &Meta, to: &str) -> Result<Option<Meta>, Failure> {
         if meta.kind == MetaKind::Directory {
             return rename_directory(self, from, to).map(|()| None);
         }
-        let source = key(self, from);
-        if Objects::keeps_notes(self) {
-            return links::rename(self, &source, meta, &key(self, to));
-        }
-        self.copy(&source, meta, &key(self, to), &changed_now)?;
-        self.delete(&source).map(|()| None)
+        links::rename(self, &key(self, from), meta, &key(self, to))
     }
 
     fn noted(&self, path: &str, listed: Meta) -> Result<Meta, Failure> {
         // What is no file to us is as long as a path at most.
         let is_file = listed.kind == MetaKind::File && listed.size > vfs::LONGEST_PATH as u64;
-        if is_file || listed.kind == MetaKind::Directory || !Objects::keeps_notes(self) {
+        if is_file || listed.kind == MetaKind::Directory {
             return Ok(listed);
         }
         let key = key(self, path);
@@ -299,7 +280,7 @@ impl<Store: Objects> Backend for Store {
 /// What is known of a directory that is there, with what is noted of the object that ends with a slash.
 fn stat_directory(store: &impl Objects, path: &str) -> Result<Meta, Failure> {
     let marker = start(store, path);
-    if marker.is_empty() || !store.keeps_notes() {
+    if marker.is_empty() {
         return Ok(directory());
     }
     match store.look(&marker) {

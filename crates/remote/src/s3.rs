@@ -13,7 +13,7 @@ use crate::http::{
     Answer, EndpointError, Headers, Http, Request, check_endpoint, escaped, refused,
 };
 use crate::notes::Notes;
-use crate::objects::{Change, Linked, Objects, Page, Part};
+use crate::objects::{Change, Metadata, Objects, Page, Part, id};
 use crate::time;
 use crate::xml::{element, unescaped};
 
@@ -104,41 +104,14 @@ impl S3 {
 }
 
 impl S3 {
-    /// What is known of an object, and the headers that its copy needs to be the same for others.
-    fn look_at_all(&self, key: &str) -> Result<(Meta, Headers), Failure> {
+    /// What is known of an object, and the headers that its copy needs to be the same for others, if they are text.
+    fn look_at_all(&self, key: &str) -> Result<(Meta, Option<Headers>), Failure> {
         let headers = vec![("x-amz-checksum-mode".into(), "ENABLED".to_owned())];
         let what = What { headers, ..What::new("look at", "HEAD", key) };
         self.send(&what, |answer| match answer.status {
-            200 => {
-                let is_kept = |name: &str| {
-                    name.starts_with(METADATA) && name != NOTES && name != NAMES
-                        || KEPT.contains(&name)
-                };
-                let all = answer.headers().filter(|(name, _)| is_kept(name));
-                let others = all.map(|(name, value)| (name.to_owned().into(), value.to_owned()));
-                Ok((file(key, &answer)?, others.collect()))
-            }
+            200 => Ok((file(key, &answer)?, METADATA.others(&answer, &KEPT))),
             status => Err(refused(status)),
         })
-    }
-
-    /// The header that has the notes, if there is room for them beside what others keep there.
-    fn noted(
-        &self,
-        key: &str,
-        notes: Option<&Notes>,
-        others: &Headers,
-    ) -> Result<Headers, Failure> {
-        let Some(notes) = notes else { return Ok(Headers::new()) };
-        let mut noted = vec![(NOTES.into(), notes.encode())];
-        noted.extend(notes.linked.encode().map(|names| (NAMES.into(), names)));
-        let all = noted.iter().chain(others).filter(|(name, _)| name.starts_with(METADATA));
-        let length: usize =
-            all.map(|(name, value)| name.len() - METADATA.len() + value.len()).sum();
-        if length <= MOST_METADATA {
-            return Ok(noted);
-        }
-        Err(Failure { action: format!("note something of `{key}`"), why: Why::TooMuchNoted })
     }
 }
 
@@ -215,7 +188,7 @@ impl Objects for S3 {
         if mode == Mode::Create {
             headers.push(("if-none-match".into(), "*".to_owned()));
         }
-        headers.extend(self.noted(key, notes, &Headers::new())?);
+        headers.extend(METADATA.written(key, notes, &Headers::new())?);
         let what = What { headers, body: bytes, ..What::new("write", "PUT", key) };
         self.send(&what, |answer| match answer.status {
             200 => Ok(Meta {
@@ -223,7 +196,7 @@ impl Objects for S3 {
                 size: bytes.len() as u64,
                 modified: Timestamp::now(),
                 version: answer.header("etag").ok_or(Why::Answer("no ETag"))?.to_owned(),
-                id: notes.map(|notes| notes.linked.id().to_owned()).unwrap_or_default(),
+                id: id(notes),
                 sha256: Some(hash),
                 notes: notes.cloned(),
             }),
@@ -246,6 +219,7 @@ impl Objects for S3 {
         if found.version != meta.version && !meta.version.is_empty() {
             return Err(failed(Why::Changed));
         }
+        let others = others.ok_or_else(|| failed(Why::Unable))?;
         let notes = change(found.notes.clone());
         let bucket = escaped(&self.place.bucket, false);
         let mut headers = vec![
@@ -253,7 +227,7 @@ impl Objects for S3 {
             ("x-amz-copy-source-if-match".into(), found.version.clone()),
             ("x-amz-metadata-directive".into(), "REPLACE".to_owned()),
         ];
-        headers.extend(self.noted(to, notes.as_ref(), &others)?);
+        headers.extend(METADATA.written(to, notes.as_ref(), &others)?);
         headers.extend(others);
         let what = What { headers, ..What::new("copy to", "PUT", to) };
         let version = self.send(&what, |answer| {
@@ -266,12 +240,7 @@ impl Objects for S3 {
             }
         })?;
         let version = version.unwrap_or_else(|| found.version.clone());
-        let id = notes.as_ref().map(|notes| notes.linked.id().to_owned()).unwrap_or_default();
-        Ok(Meta { version, id, notes, ..found })
-    }
-
-    fn keeps_notes(&self) -> bool {
-        true
+        Ok(Meta { version, id: id(notes.as_ref()), notes, ..found })
     }
 
     fn all(&self, start: &str, most: usize) -> Result<Vec<(String, Meta)>, Failure> {
@@ -298,32 +267,24 @@ fn file(key: &str, answer: &Answer) -> Result<Meta, Why> {
     let modified = answer.header("last-modified").and_then(time::http);
     let size = size.ok_or(Why::Answer("no length"))?;
     let hash = answer.header("x-amz-checksum-sha256").and_then(from_base64);
-    let notes = answer.header(NOTES).and_then(Notes::parse).map(|notes| {
-        let linked = answer.header(NAMES).and_then(|text| Linked::parse(text, key));
-        let linked = linked.unwrap_or_default();
-        let further_names = linked.further_names();
-        Notes { linked, further_names, ..notes.of(MetaKind::File, size) }
-    });
-    let id = notes.as_ref().map(|notes| notes.linked.id().to_owned()).unwrap_or_default();
+    let notes = METADATA.read(key, size, answer);
     Ok(Meta {
         kind: MetaKind::File,
         size,
         modified: modified.unwrap_or_default(),
         version: answer.header("etag").ok_or(Why::Answer("no ETag"))?.to_owned(),
-        id,
+        id: id(notes.as_ref()),
         sha256: hash.and_then(|hash| hash.try_into().ok()),
         notes,
     })
 }
 
-/// What begins so belongs to who wrote the object, and comes back as it was.
-const METADATA: &str = "x-amz-meta-";
-/// The notes of an object.
-const NOTES: &str = "x-amz-meta-stockade";
-/// What names the file has that it is of, if it has several.
-const NAMES: &str = "x-amz-meta-stockade-names";
-/// The bytes of all names and values of an object's metadata, as the protocol has it.
-const MOST_METADATA: usize = 2048;
+const METADATA: Metadata = Metadata {
+    start: "x-amz-meta-",
+    notes: "x-amz-meta-stockade",
+    names: "x-amz-meta-stockade-names",
+    most: 2048,
+};
 /// What a copy with other metadata would lose.
 const KEPT: [&str; 7] = [
     "cache-control",

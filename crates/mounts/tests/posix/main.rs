@@ -1,4 +1,4 @@
-//! The suite of POSIX through FUSE on engines that keep files elsewhere than in memory: a store in a file, and two far away.
+//! The suite of POSIX through FUSE on engines that keep files elsewhere than in memory: a store in a file, and three far away.
 //! What does not come as the tables say is listed in `exceptions/`, with the reason; what is listed must fail. A15, A20
 #![allow(
     dead_code,
@@ -8,6 +8,8 @@
     reason = "a test fails by it, and uses a part of what it shares with others"
 )]
 
+#[path = "../../../remote/tests/far/azure_server.rs"]
+mod azure_server;
 #[path = "../../../remote/tests/far/drive_server.rs"]
 mod drive_server;
 #[path = "../../../remote/tests/far/faults.rs"]
@@ -30,7 +32,9 @@ use std::time::Duration;
 use conformance::compare;
 use conformance::through::{self, Holes, Task};
 use fileserver::{Access, Fuse, Others, Settings, Sharing, mount};
-use remote::{Drive, DrivePlace, DriveToken, Http, Remote, S3, S3Place, Secret};
+use remote::{
+    Azure, AzurePlace, Backend, Drive, DrivePlace, DriveToken, Http, Remote, S3, S3Place, Secret,
+};
 use store::Store;
 use vfs::{Caller, Engine, Limits};
 
@@ -84,6 +88,23 @@ fn check(what: &str, root: &Path, exceptions: &str) {
     assert!(gone.is_empty(), "{what}: these are listed and hold: {gone:#?}");
 }
 
+fn http() -> Http {
+    Http::new(3, Duration::from_secs(15)).unwrap()
+}
+
+/// Holds what is far away to the tables, and to what tmpfs answers under so many random operations.
+fn check_far_away(what: &str, backend: Box<dyn Backend>, exceptions: &str, operations: u64) {
+    let owners = remote::Owners::AsNoted;
+    let settings = remote::Settings { writable: true, owners, ..Default::default() };
+    let remote = Arc::new(Remote::new(backend, settings, Limits::default()));
+    served(remote, Sharing::Shared, |root| {
+        check(what, root, exceptions);
+        let sequences = compare::operations(operations).div_ceil(400);
+        let task = Task::FarAway { first_seed: compare::first_seed(), sequences, length: 400 };
+        through::compare_with_tmpfs(what, root, task, Holes::Untold);
+    });
+}
+
 /// A15, A18, A20: a store holds to all of the tables, and answers as tmpfs under random operations.
 #[test]
 fn a_store_holds_to_the_tables() {
@@ -120,17 +141,8 @@ fn a_drive_holds_to_the_tables_as_far_as_it_can() {
             refresh_token: Secret::Given(behaviour::SECRET.into()),
         },
     };
-    let http = Http::new(3, Duration::from_secs(15)).unwrap();
-    let owners = remote::Owners::AsNoted;
-    let settings = remote::Settings { writable: true, owners, ..Default::default() };
-    let drive = Drive::new(place, http).unwrap();
-    let remote = Arc::new(Remote::new(Box::new(drive), settings, Limits::default()));
-    served(remote, Sharing::Shared, |root| {
-        check("drive", root, include_str!("exceptions/drive.txt"));
-        let sequences = compare::operations(2400).div_ceil(400);
-        let task = Task::FarAway { first_seed: compare::first_seed(), sequences, length: 400 };
-        through::compare_with_tmpfs("drive", root, task, Holes::Untold);
-    });
+    let drive = Drive::new(place, http()).unwrap();
+    check_far_away("drive", Box::new(drive), include_str!("exceptions/drive.txt"), 2400);
 }
 
 /// A13, A18, A20: the same of a bucket.
@@ -150,15 +162,24 @@ fn a_bucket_holds_to_the_tables_as_far_as_it_can() {
         key: Secret::Given(behaviour::SECRET.into()),
         token: None,
     };
-    let http = Http::new(3, Duration::from_secs(15)).unwrap();
-    let owners = remote::Owners::AsNoted;
-    let settings = remote::Settings { writable: true, owners, ..Default::default() };
-    let bucket = S3::new(place, http).unwrap();
-    let remote = Arc::new(Remote::new(Box::new(bucket), settings, Limits::default()));
-    served(remote, Sharing::Shared, |root| {
-        check("bucket", root, include_str!("exceptions/s3.txt"));
-        let sequences = compare::operations(800).div_ceil(400);
-        let task = Task::FarAway { first_seed: compare::first_seed(), sequences, length: 400 };
-        through::compare_with_tmpfs("bucket", root, task, Holes::Untold);
-    });
+    let bucket = S3::new(place, http()).unwrap();
+    check_far_away("bucket", Box::new(bucket), include_str!("exceptions/s3.txt"), 800);
+}
+
+/// A13, A18, A20: the same of a container of Azure's.
+#[test]
+fn a_container_holds_to_the_tables_as_far_as_it_can() {
+    if !can_mount() {
+        return;
+    }
+    let Some(server) = azure_server::start() else { return };
+    let place = AzurePlace {
+        endpoint: format!("http://{}/account", server.address),
+        account: "account".into(),
+        container: "container".into(),
+        prefix: "some/where".into(),
+        key: Secret::Given(azure_server::KEY.into()),
+    };
+    let container = Azure::new(place, http()).unwrap();
+    check_far_away("container", Box::new(container), include_str!("exceptions/azure.txt"), 800);
 }

@@ -1,6 +1,7 @@
 //! Signatures by the key of an account: a keyed hash over everything that counts in a request. Pure.
 
 use crate::hash::{base64, from_base64, hmac};
+use crate::http::Headers;
 
 /// What is asked, and for whom.
 pub(super) struct Subject<'a> {
@@ -16,11 +17,7 @@ pub(super) struct Subject<'a> {
 
 impl Subject<'_> {
     /// The header that says who asks; none if the key is no base64.
-    pub(super) fn signature(
-        &self,
-        key: &str,
-        headers: &[(&'static str, String)],
-    ) -> Option<String> {
+    pub(super) fn signature(&self, key: &str, headers: &Headers) -> Option<String> {
         let Self { account, method, path, query, length } = self;
         let header = |name: &str| {
             let found = headers.iter().find(|(known, _)| *known == name);
@@ -32,7 +29,8 @@ impl Subject<'_> {
         let mut text = format!("{method}\n\n\n{length}\n\n\n\n\n{is}\n{is_not}\n\n\n");
         let mut own: Vec<_> =
             headers.iter().filter(|(name, _)| name.starts_with("x-ms-")).collect();
-        own.sort_unstable();
+        // The service sorts as text is sorted, where an underscore comes before all other signs.
+        own.sort_by_cached_key(|(name, _)| name.replace('_', " "));
         for (name, value) in own {
             text.push_str(&format!("{name}:{}\n", value.trim()));
         }

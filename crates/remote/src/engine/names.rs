@@ -245,6 +245,10 @@ impl Remote {
             if let Some(node) = self.nodes.get(number) {
                 node.add_path(&now);
                 node.drop_path(&path);
+                // What was copied may have another version, which is looked at with the next lookup.
+                if node.kind != Kind::Directory {
+                    write(&node.state).until = Instant::now();
+                }
             }
             known.paths.insert(now, number);
         }

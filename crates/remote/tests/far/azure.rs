@@ -3,7 +3,7 @@
 use remote::{Azure, AzurePlace, Backend, Secret};
 
 use crate::azure_server::{Server, start};
-use crate::behaviour::{self, Can};
+use crate::behaviour;
 use crate::faults::Faults;
 use crate::s3::is_with_credentials;
 use crate::server;
@@ -17,7 +17,7 @@ fn behind_faults(server: &Server) -> (String, Faults) {
     (address, faults)
 }
 
-fn backend(endpoint: &str) -> Box<dyn Backend> {
+pub(crate) fn backend(endpoint: &str) -> Box<dyn Backend> {
     let place = AzurePlace {
         endpoint: format!("{endpoint}/account"),
         account: "account".into(),
@@ -35,7 +35,7 @@ fn files_in_a_container() {
     }
     let Some(server) = start() else { return };
     let (endpoint, _) = behind_faults(&server);
-    behaviour::files(&|| backend(&endpoint), Can::Files);
+    behaviour::files(&|| backend(&endpoint));
 }
 
 /// A13, A17: every fault between here and there.

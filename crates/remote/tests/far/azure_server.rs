@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 /// The secret of the other tests, as the key of an account.
 pub(crate) const KEY: &str = "YS1zZWNyZXQtdGhhdC1ub2JvZHktcmVhZHM=";
 
-/// Makes the container, signed by somebody else's code than ours.
+/// Makes the container, signed by somebody else's code than ours, and writes the query by which others may do all.
 const MAKE: &str = r#"
-import base64, email.utils, hashlib, hmac, sys, urllib.request
+import base64, email.utils, hashlib, hmac, sys, urllib.parse, urllib.request
 address, key = sys.argv[1:]
 date = email.utils.formatdate(usegmt=True)
 text = "PUT" + "\n" * 12 + f"x-ms-date:{date}\nx-ms-version:2021-08-06\n/account/account/container\nrestype:container"
@@ -18,11 +18,18 @@ signature = base64.b64encode(digest).decode()
 headers = {"x-ms-date": date, "x-ms-version": "2021-08-06", "Authorization": "SharedKey account:" + signature}
 request = urllib.request.Request(f"http://{address}/account/container?restype=container", method="PUT", headers=headers)
 urllib.request.urlopen(request)
+may = {"sp": "rwdlac", "ss": "b", "srt": "sco", "st": "", "se": "2099-01-01T00:00:00Z", "sip": "", "spr": "", "sv": "2018-11-09"}
+text = "".join(line + "\n" for line in ["account", *may.values()])
+digest = hmac.new(base64.b64decode(key), text.encode(), hashlib.sha256).digest()
+may = {name: value for name, value in may.items() if value} | {"sig": base64.b64encode(digest).decode()}
+print(urllib.parse.urlencode(may), end="")
 "#;
 
 pub(crate) struct Server {
     child: Child,
     pub(crate) address: String,
+    /// The query of a request that may do all, of somebody who has no key.
+    pub(crate) access: String,
     _place: tempfile::TempDir,
 }
 
@@ -84,7 +91,8 @@ pub(crate) fn start() -> Option<Server> {
     command.args(["--blobPort", &address.port().to_string(), "--location"]).arg(place.path());
     command.env("AZURITE_ACCOUNTS", format!("account:{KEY}"));
     let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let server = Server { child, address: address.to_string(), _place: place };
+    let access = String::new();
+    let mut server = Server { child, address: address.to_string(), access, _place: place };
     let deadline = Instant::now() + testing::slowly(Duration::from_secs(60));
     while std::net::TcpStream::connect(address).is_err() {
         assert!(Instant::now() < deadline, "the server does not listen");
@@ -92,6 +100,8 @@ pub(crate) fn start() -> Option<Server> {
     }
     let mut make = Command::new("python3");
     make.args(["-c", MAKE, &server.address, KEY]);
-    assert!(make.status().unwrap().success(), "the container cannot be made");
+    let made = make.stderr(Stdio::inherit()).output().unwrap();
+    assert!(made.status.success(), "the container cannot be made");
+    server.access = String::from_utf8(made.stdout).unwrap();
     Some(server)
 }

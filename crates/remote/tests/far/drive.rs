@@ -2,7 +2,7 @@
 
 use remote::{Backend, Drive, DrivePlace, DriveToken, Secret};
 
-use crate::behaviour::{self, Can};
+use crate::behaviour;
 use crate::drive_server;
 use crate::s3::is_with_credentials;
 
@@ -27,7 +27,7 @@ fn files_on_a_drive() {
         return;
     }
     let (endpoint, _) = drive_server::start();
-    behaviour::files(&|| backend(&endpoint), Can::All);
+    behaviour::files(&|| backend(&endpoint));
 }
 
 /// A14, A17: every fault between here and there.

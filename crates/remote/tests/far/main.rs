@@ -3,12 +3,14 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 mod azure;
+mod azure_notes;
 mod azure_server;
 mod behaviour;
 mod drive;
 mod drive_notes;
 mod drive_server;
 mod faults;
+mod notes;
 mod s3;
 mod s3_notes;
 mod s3_server;

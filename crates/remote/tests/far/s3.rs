@@ -4,7 +4,7 @@ use std::process::Command;
 
 use remote::{Backend, S3, S3Place, Secret};
 
-use crate::behaviour::{self, Can, SECRET};
+use crate::behaviour::{self, SECRET};
 use crate::faults::Faults;
 use crate::s3_server::{Server, make_bucket, start};
 use crate::server;
@@ -52,7 +52,7 @@ fn files_in_a_bucket() {
     }
     let Some(server) = start() else { return };
     let (endpoint, _) = behind_faults(&server);
-    behaviour::files(&|| backend(&endpoint), Can::All);
+    behaviour::files(&|| backend(&endpoint));
 }
 
 /// A13, A17: every fault between here and there.
