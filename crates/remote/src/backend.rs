@@ -67,9 +67,6 @@ pub struct Write<'a> {
 /// The other side. Every operation ends within a bounded time.
 #[allow(clippy::missing_errors_doc, reason = "every operation says why the other side refused")]
 pub trait Backend: Send + Sync + Debug {
-    /// Whether a directory can be renamed.
-    fn renames_directories(&self) -> bool;
-
     /// Whether the place is there that all files are in, and may be asked.
     fn check(&self) -> Result<(), Failure>;
 
@@ -93,16 +90,6 @@ pub trait Backend: Send + Sync + Debug {
 
     /// Renames, in place of what has the new name; which has others if something is returned.
     fn rename(&self, from: &str, meta: &Meta, to: &str) -> Result<Option<Meta>, Failure>;
-
-    /// Whether it keeps notes.
-    fn keeps_notes(&self) -> bool {
-        false
-    }
-
-    /// Whether a file can have several names.
-    fn links_files(&self) -> bool {
-        self.keeps_notes()
-    }
 
     /// The same with what is noted of an entry of a listing, where a listing has no notes.
     fn noted(&self, path: &str, listed: Meta) -> Result<Meta, Failure> {

@@ -189,14 +189,6 @@ impl<'a> What<'a> {
 }
 
 impl Backend for Drive {
-    fn renames_directories(&self) -> bool {
-        true
-    }
-
-    fn keeps_notes(&self) -> bool {
-        true
-    }
-
     fn check(&self) -> Result<(), Failure> {
         let folder = &self.place.folder;
         let action = format!("look at the folder `{folder}`");

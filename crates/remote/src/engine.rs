@@ -155,9 +155,9 @@ impl Remote {
         if self.settings.writable { Ok(()) } else { Err(Errno::ROFS.into()) }
     }
 
-    /// What is noted of the root, where anything can be.
+    /// What is noted of the root.
     fn look_at_root(&self) -> Result<()> {
-        if !self.backend.keeps_notes() || read(&self.root.state).until > Instant::now() {
+        if read(&self.root.state).until > Instant::now() {
             return Ok(());
         }
         let meta = self.told(self.backend.stat(""))?;
@@ -180,8 +180,8 @@ impl Remote {
 impl Engine for Remote {
     fn abilities(&self) -> Abilities {
         Abilities {
-            xattrs: self.backend.keeps_notes(),
-            hard_links: self.backend.links_files(),
+            xattrs: true,
+            hard_links: true,
             locks: true,
             persistent: true,
             read_only: !self.settings.writable,

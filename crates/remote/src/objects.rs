@@ -134,14 +134,6 @@ fn start(store: &impl Objects, path: &str) -> String {
 }
 
 impl<Store: Objects> Backend for Store {
-    fn renames_directories(&self) -> bool {
-        true
-    }
-
-    fn keeps_notes(&self) -> bool {
-        true
-    }
-
     fn check(&self) -> Result<(), Failure> {
         // Names that begin so need not be there: with the first one they will be.
         self.page(&start(self, ""), "", 1).map(drop).map_err(|failure| match failure.why {

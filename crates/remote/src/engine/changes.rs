@@ -26,14 +26,10 @@ impl Remote {
         let _moving = read(&self.moving);
         let path = self.free_path(parent, name)?;
         let notes = self.first_notes(caller, parent, new.kind(), mode);
-        let notes = notes.as_ref();
-        let how = Write { mode: Mode::Create, known: None, notes };
+        let how = Write { mode: Mode::Create, known: None, notes: Some(&notes) };
         let made = match new {
             New::File => self.backend.write(&path, b"", how),
-            New::Directory => self.backend.make_directory(&path, notes),
-            New::Link(_) | New::Fifo | New::Socket if notes.is_none() => {
-                return Err(Errno::PERM.into());
-            }
+            New::Directory => self.backend.make_directory(&path, Some(&notes)),
             New::Link(target) => self.backend.write(&path, target, how),
             New::Fifo | New::Socket => self.backend.write(&path, b"", how),
         };
@@ -66,7 +62,7 @@ impl Remote {
         parent: &Node,
         name: Name<'_>,
     ) -> Result<Arc<Node>> {
-        if !self.backend.links_files() || node.kind == Kind::Directory {
+        if node.kind == Kind::Directory {
             return Err(Errno::PERM.into());
         }
         self.push(node)?;
@@ -139,9 +135,6 @@ impl Remote {
             return Err(Errno::INVAL.into());
         }
         let is_directory = node.kind == Kind::Directory;
-        if is_directory && !self.backend.renames_directories() {
-            return Err(Errno::XDEV.into());
-        }
         if is_directory && new.starts_with(&format!("{old}/")) {
             return Err(Errno::INVAL.into());
         }
@@ -166,9 +159,7 @@ impl Remote {
 
     /// What is known of something that has another name.
     fn has_moved(&self, node: &Node, from: &Node, to: &Node, path: &str) {
-        if self.backend.keeps_notes() {
-            node.changed_now();
-        }
+        node.changed_now();
         // Where nothing has an id, a copy has the name: it may have another version.
         if node.kind != Kind::Directory
             && node.meta().id.is_empty()

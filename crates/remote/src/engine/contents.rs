@@ -128,10 +128,6 @@ impl Remote {
         if size > self.limits.max_file_bytes {
             return Err(Error::of_setting(Errno::FBIG, Setting::FileBytes));
         }
-        if !self.backend.keeps_notes() {
-            // A hole at the end is there in full.
-            self.check_stored(size)?;
-        }
         self.with_late(node, size, |late| {
             late.contents.resize(size, &self.late);
             Ok(())
@@ -205,9 +201,7 @@ impl Remote {
         let late = self.late(node, &mut late, needed)?;
         let done = change(late)?;
         late.is_dirty = true;
-        if self.backend.keeps_notes() {
-            node.note(|notes, now| notes.modified = Some(now));
-        }
+        node.note(|notes, now| notes.modified = Some(now));
         Ok(done)
     }
 
@@ -263,9 +257,7 @@ impl Remote {
             // It has no name, and nobody will look for it.
             return Ok(());
         }
-        let size = late.contents.size();
-        let keeps = self.backend.keeps_notes();
-        let stored = if keeps { late.contents.data_end() } else { size };
+        let stored = late.contents.data_end();
         // Holes are there in full for as long as it is sent.
         let holes = stored.saturating_sub(late.contents.bytes());
         self.late.take(holes)?;
@@ -284,12 +276,10 @@ impl Remote {
         let mut bytes = vec![0; usize::try_from(stored).map_err(|_| Errno::FBIG)?];
         contents.read(0, &mut bytes);
         let meta = node.meta();
-        let notes = self.backend.keeps_notes().then(|| {
-            let length = (contents.size() > stored).then(|| contents.size());
-            Notes { length, ..noted(&meta) }
-        });
+        let length = (contents.size() > stored).then(|| contents.size());
+        let notes = Notes { length, ..noted(&meta) };
         let known = (!node.has_path()).then_some(&meta);
-        let how = Write { mode: Mode::Replace, known, notes: notes.as_ref() };
+        let how = Write { mode: Mode::Replace, known, notes: Some(&notes) };
         self.told(self.backend.write(&node.path(), &bytes, how))
     }
 

@@ -203,14 +203,11 @@ impl Remote {
         parent: &Node,
         kind: Kind,
         mode: u32,
-    ) -> Option<Notes> {
-        if !self.backend.keeps_notes() {
-            return None;
-        }
+    ) -> Notes {
         let (mode, gid) = inherit(caller, &self.attributes_of(parent), kind, mode);
         let now = Some(Timestamp::now());
         let is_noted = self.settings.owners == Owners::AsNoted;
-        Some(Notes {
+        Notes {
             kind: match kind {
                 Kind::Link => NotedKind::Link,
                 Kind::Fifo => NotedKind::Fifo,
@@ -224,7 +221,7 @@ impl Remote {
             modified: now,
             changed: now,
             ..Notes::default()
-        })
+        }
     }
 
     /// The names in a directory have changed, and how many directories are in it.
@@ -234,9 +231,7 @@ impl Remote {
             let count = state.directories.map(|count| count.saturating_add_signed(directories));
             state.directories = count;
         }
-        if self.backend.keeps_notes() {
-            directory.note(|notes, now| notes.modified = Some(now));
-        }
+        directory.note(|notes, now| notes.modified = Some(now));
     }
 }
 

@@ -18,18 +18,15 @@ impl Remote {
         let now = self.attributes_of(node);
         let is_same_owner = changes.uid.is_none_or(|uid| uid == now.uid)
             && changes.gid.is_none_or(|gid| gid == now.gid);
-        let is_same_mode = changes.mode.is_none_or(|mode| mode == now.mode);
-        let has_times = changes.accessed.is_some() || changes.modified.is_some();
-        let keeps = self.backend.keeps_notes();
-        let keeps_owners = keeps && self.settings.owners == Owners::AsNoted;
-        if (!is_same_owner && !keeps_owners) || ((!is_same_mode || has_times) && !keeps) {
+        let keeps_owners = self.settings.owners == Owners::AsNoted;
+        if !is_same_owner && !keeps_owners {
             return Err(Errno::PERM.into());
         }
         if let Some(size) = changes.size {
             self.resize(node, size)?;
         }
         let is_more = Changes { size: None, ..*changes } != Changes::default();
-        if is_more && keeps {
+        if is_more {
             self.change_notes(node, |notes, now| {
                 notes.mode = changes.mode.map(|mode| mode & ALL_MODE_BITS).or(notes.mode);
                 if keeps_owners {
@@ -93,8 +90,7 @@ impl Remote {
     }
 
     pub(super) fn xattr_of(&self, node: &Node, name: &[u8]) -> Result<Vec<u8>> {
-        let found = self.check_xattrs().map(|()| node.meta().notes)?;
-        let value = found.and_then(|notes| notes.xattrs.get(name).cloned());
+        let value = node.meta().notes.and_then(|notes| notes.xattrs.get(name).cloned());
         value.ok_or(Errno::NODATA.into())
     }
 
@@ -109,7 +105,6 @@ impl Remote {
         value: &[u8],
         how: SetXattr,
     ) -> Result<()> {
-        self.check_xattrs()?;
         self.change_notes(node, |notes, _| {
             match (how, notes.xattrs.contains_key(name)) {
                 (SetXattr::Create, true) => return Err(Errno::EXIST.into()),
@@ -123,14 +118,9 @@ impl Remote {
     }
 
     pub(super) fn remove_xattr_of(&self, node: &Node, name: &[u8]) -> Result<()> {
-        self.check_xattrs()?;
         self.change_notes(node, |notes, _| {
             notes.xattrs.remove(name).map(drop).ok_or(Errno::NODATA.into())
         })
-    }
-
-    fn check_xattrs(&self) -> Result<()> {
-        if self.backend.keeps_notes() { Ok(()) } else { Err(Errno::OPNOTSUPP.into()) }
     }
 
     /// Where a link leads.
