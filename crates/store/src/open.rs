@@ -81,7 +81,7 @@ impl Store {
         tree: i64,
         database: Arc<Database>,
         chunks: Arc<Chunks>,
-        lock: Arc<File>,
+        lock: Arc<Lock>,
         limits: Limits,
         generation: u64,
     ) -> vfs::Result<Self> {
@@ -181,7 +181,18 @@ fn place(path: &Path) -> Result<PathBuf, StoreError> {
     Ok(directory.canonicalize().map_err(failed)?.join(name))
 }
 
-fn lock(path: &Path) -> Result<File, StoreError> {
+/// That a store is open, which no other process can say meanwhile.
+#[derive(Debug)]
+pub(crate) struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // A process that another thread is about to start has a copy of it until it runs its program: to close ours would not do.
+        let _closed = rustix::fs::flock(&self.0, FlockOperation::Unlock);
+    }
+}
+
+fn lock(path: &Path) -> Result<Lock, StoreError> {
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let opened = rustix::fs::open(path, flags, Mode::empty()).map_err(|errno| match errno {
         Errno::NOENT => StoreError::Missing(path.to_owned()),
@@ -193,7 +204,7 @@ fn lock(path: &Path) -> Result<File, StoreError> {
         return Err(StoreError::NotAStore(path.to_owned()));
     }
     match rustix::fs::flock(&opened, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(opened.into()),
+        Ok(()) => Ok(Lock(opened.into())),
         Err(Errno::WOULDBLOCK) => Err(StoreError::InUse(path.to_owned())),
         Err(errno) => Err(of_file("lock", path)(errno.into())),
     }

@@ -1,6 +1,5 @@
 //! A store: what is held, what is counted, and what becomes of a file that nobody holds any more.
 
-use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, RwLock};
 
@@ -14,6 +13,7 @@ use crate::contents::Contents;
 use crate::database::{Database, one};
 use crate::error::Fault;
 use crate::node::{Node, Nodes};
+use crate::open::Lock;
 use crate::rows;
 use crate::schema::{LIVE, ROOT};
 
@@ -40,7 +40,7 @@ pub struct Store {
     pub(crate) locks: LockTable,
     pub(crate) database: Arc<Database>,
     /// Locked. Closed after all connections: closing it gives up the locks that they have on the same file.
-    pub(crate) lock: Arc<File>,
+    pub(crate) lock: Arc<Lock>,
 }
 
 /// An open file or directory.
