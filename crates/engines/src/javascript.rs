@@ -25,7 +25,6 @@ mod prepared;
 mod process;
 mod programs;
 mod requests;
-mod typescript;
 
 use host::Host;
 pub use prepared::Prepared;

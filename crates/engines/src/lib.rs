@@ -11,6 +11,7 @@ pub mod javascript;
 mod kind;
 mod limits;
 mod processor;
+mod requests;
 mod streams;
 pub mod wasm;
 mod world;

@@ -26,7 +26,7 @@ pub struct World {
     pub streams: Streams,
     /// What it may use.
     pub limits: GuestLimits,
-    /// What it has of what is around this process. JavaScript alone asks for it.
+    /// What it has of what is around this process. JavaScript and components ask for it, modules never.
     pub around: Around,
 }
 

@@ -19,6 +19,8 @@ mod directories;
 mod handles;
 #[path = "suite/wasi/hostile.rs"]
 mod hostile;
+#[path = "suite/wasi/http.rs"]
+mod http;
 #[path = "suite/native.rs"]
 mod native;
 #[path = "suite/wasi/paths.rs"]

@@ -18,7 +18,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("fileserver", &["plan", "sys", "vfs"]),
     // Part of `sys`, and apart from it: nothing but the program that runs guests is linked with their engine.
     ("compiled", &[]),
-    ("engines", &["compiled", "vfs"]),
+    ("typescript", &[]),
+    ("engines", &["compiled", "typescript", "vfs"]),
     ("guest", &["engines", "sys", "vfs"]),
     ("modules", &["plan", "state"]),
     ("mounts", &["fileserver", "jail", "plan", "remote", "store", "sys", "vfs", "walls"]),

@@ -8,11 +8,11 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::rand::GetRandomFlags;
 use rustix::time::{ClockId, clock_gettime};
 use sha2::Digest as _;
+use typescript::{Refused, Why};
 
 use super::answer::{Answer, Outcome, Told, bytes_of, number};
 use super::files::operations;
 use super::host::Host;
-use super::typescript::{self, Refused, Why};
 use crate::processor::{duration, used_by_thread};
 use crate::streams::Stream;
 

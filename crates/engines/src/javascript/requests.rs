@@ -1,14 +1,9 @@
-//! Requests over HTTP: by this process's network, which in a cage is the cage's. Its resolver and its gatekeeper decide what
-//! is reached; here nothing is.
-
-use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
+//! Requests over HTTP as JavaScript makes them, and their failures in the words of Node.js. Whom they reach is never decided here.
 
 use ureq::http;
-use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, TlsProvider, parse_pem};
 
 use super::answer::{Answer, number};
+use crate::requests::{Cause, Failure as Failed, Patience, agent};
 
 /// One of them.
 pub(super) struct Request {
@@ -44,12 +39,13 @@ fn once(request: Request) -> Result<Answer, Failure> {
             built = built.header(name, value);
         }
     }
-    let agent = agent(address.starts_with("https:"))?;
+    let agent = agent(address.starts_with("https:"), Patience::Whole).map_err(named)?;
     let sent = if body.is_empty() {
         agent.run(built.body(()).map_err(|error| invalid(&error))?)
     } else {
         agent.run(built.body(body).map_err(|error| invalid(&error))?)
     };
+    let failed = |error: ureq::Error| named(error.into());
     let (parts, mut body) = sent.map_err(failed)?.into_parts();
     let bytes = body.with_config().limit(most).read_to_vec().map_err(failed)?;
     let headers = parts.headers.iter().flat_map(|(name, value)| {
@@ -63,94 +59,20 @@ fn once(request: Request) -> Result<Answer, Failure> {
     ]))
 }
 
-fn agent(is_encrypted: bool) -> Result<ureq::Agent, Failure> {
-    let mut config = ureq::Agent::config_builder()
-        .http_status_as_error(false)
-        // `fetch` follows them itself, and says where it ended.
-        .max_redirects(0)
-        .timeout_global(Some(LONGEST))
-        .user_agent("stockade")
-        .proxy(ureq::Proxy::try_from_env());
-    if is_encrypted {
-        if !has_instructions() {
-            return Err((
-                "ERR_FEATURE_UNAVAILABLE_ON_PLATFORM",
-                "TLS needs a newer processor".to_owned(),
-            ));
-        }
-        let tls = TlsConfig::builder()
-            .provider(TlsProvider::Rustls)
-            .root_certs(authorities())
-            .unversioned_rustls_crypto_provider(Arc::new(rustls_graviola::default_provider()));
-        config = config.tls_config(tls.build());
-    }
-    Ok(config.build().into())
-}
-
-/// Whom this root trusts. Where that is nobody, every certificate is refused.
-fn authorities() -> RootCerts {
-    let named = std::env::var_os("SSL_CERT_FILE");
-    let bundles = named.iter().map(Path::new).chain(BUNDLES.iter().map(Path::new));
-    let text = bundles.into_iter().find_map(|path| std::fs::read(path).ok()).unwrap_or_default();
-    let certificates = parse_pem(&text).filter_map(|item| match item {
-        Ok(PemItem::Certificate(certificate)) => Some(certificate),
-        _ => None,
-    });
-    RootCerts::from(certificates.collect::<Vec<Certificate<'static>>>())
-}
-
-fn failed(error: ureq::Error) -> Failure {
-    let code = match &error {
-        ureq::Error::Timeout(_) => "ETIMEDOUT",
-        ureq::Error::HostNotFound => "ENOTFOUND",
-        ureq::Error::BodyExceedsLimit(_) => "ERR_OUT_OF_RANGE",
-        ureq::Error::Io(error) => match error.kind() {
-            std::io::ErrorKind::ConnectionRefused => "ECONNREFUSED",
-            std::io::ErrorKind::ConnectionReset => "ECONNRESET",
-            std::io::ErrorKind::NetworkUnreachable => "ENETUNREACH",
-            std::io::ErrorKind::HostUnreachable => "EHOSTUNREACH",
-            std::io::ErrorKind::TimedOut => "ETIMEDOUT",
-            std::io::ErrorKind::PermissionDenied => "EACCES",
-            _ => of_resolver(&error.to_string()).unwrap_or("EIO"),
-        },
-        _ => "ERR_REQUEST_FAILED",
+fn named(failed: Failed) -> Failure {
+    let code = match failed.cause {
+        Cause::NoTls => "ERR_FEATURE_UNAVAILABLE_ON_PLATFORM",
+        Cause::ConnectTimeout | Cause::AnswerTimeout | Cause::Timeout => "ETIMEDOUT",
+        Cause::HostNotFound => "ENOTFOUND",
+        Cause::ResolverFailed => "EAI_AGAIN",
+        Cause::Refused => "ECONNREFUSED",
+        Cause::Reset => "ECONNRESET",
+        Cause::NetworkUnreachable => "ENETUNREACH",
+        Cause::HostUnreachable => "EHOSTUNREACH",
+        Cause::Denied => "EACCES",
+        Cause::BodyTooLarge => "ERR_OUT_OF_RANGE",
+        Cause::Certificate | Cause::Encryption | Cause::Incomplete | Cause::Io => "EIO",
+        Cause::HeadersTooLarge | Cause::Protocol | Cause::Other => "ERR_REQUEST_FAILED",
     };
-    (code, error.to_string())
+    (code, failed.why)
 }
-
-/// What a failure to find a host is called. The standard library has these as text alone, in the words of the C library.
-fn of_resolver(why: &str) -> Option<&'static str> {
-    let why = why.strip_prefix("failed to lookup address information: ")?;
-    let is_later = ["Temporary failure", "Try again"].iter().any(|words| why.starts_with(words));
-    Some(if is_later { "EAI_AGAIN" } else { "ENOTFOUND" })
-}
-
-/// What the cryptography is made of. It would end the process on a processor without.
-#[cfg(target_arch = "x86_64")]
-fn has_instructions() -> bool {
-    use std::arch::is_x86_feature_detected as has;
-    has!("aes")
-        && has!("pclmulqdq")
-        && has!("bmi1")
-        && has!("bmi2")
-        && has!("adx")
-        && has!("avx2")
-        && has!("ssse3")
-}
-
-#[cfg(target_arch = "aarch64")]
-fn has_instructions() -> bool {
-    use std::arch::is_aarch64_feature_detected as has;
-    has!("aes") && has!("pmull") && has!("sha2") && has!("neon")
-}
-
-const BUNDLES: &[&str] = &[
-    "/etc/ssl/certs/ca-certificates.crt",
-    "/etc/pki/tls/certs/ca-bundle.crt",
-    "/etc/ssl/ca-bundle.pem",
-    "/etc/ssl/cert.pem",
-];
-const LONGEST: Duration = Duration::from_secs(300);
-
-#[cfg(test)]
-mod tests;

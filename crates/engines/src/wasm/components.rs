@@ -1,12 +1,14 @@
 //! Components: programs of WASI preview 2, run as commands. What they import is answered by the files beside this one, over the
 //! same world, files and limits as a module's calls; nothing else can be imported. A22
 //!
-//! Never asks this process for its arguments, variables or files. Its network is asked where the world says so, and by `network`
-//! alone.
+//! Never asks this process for its arguments, variables or files, but for whom a request over HTTP may trust and by which proxy it
+//! goes. Its network is asked where the world says so, and by `network` and `http` alone.
 #![expect(
     unreachable_pub,
     reason = "what a handle stands for is named by the bindings, which are public in here"
 )]
+
+use std::sync::OnceLock;
 
 use wasmtime::component::{Component, HasSelf, Linker};
 use wasmtime::{Engine, Trap};
@@ -17,11 +19,13 @@ use crate::limits::Limit;
 use crate::world::{End, World};
 
 mod bindings;
+mod budget;
 mod cli;
 mod clocks;
 mod codes;
 mod descriptors;
 mod host;
+mod http;
 mod listing;
 mod names;
 mod network;
@@ -34,7 +38,11 @@ use bindings::{Command, CommandPre, LinkOptions};
 use host::Host;
 
 /// All that a component can import.
-pub(super) struct Imports(Linker<Host>);
+pub(super) struct Imports {
+    linker: Linker<Host>,
+    /// The same and `wasi:http`, made for the first component that asks for it: the others begin without.
+    with_http: OnceLock<Linker<Host>>,
+}
 
 impl Imports {
     pub(super) fn new(engine: &Engine) -> Result<Self, WasmError> {
@@ -43,7 +51,22 @@ impl Imports {
         let options = LinkOptions::default();
         let added = Command::add_to_linker::<_, HasSelf<_>>(&mut linker, &options, |host| host);
         added.map_err(|error| WasmError::Engine(format!("{error:#}")))?;
-        Ok(Self(linker))
+        Ok(Self { linker, with_http: OnceLock::new() })
+    }
+
+    /// What this component is linked to.
+    fn of(&self, engine: &Engine, component: &Component) -> Result<&Linker<Host>, WasmError> {
+        if !http::is_imported(engine, component) {
+            return Ok(&self.linker);
+        }
+        match self.with_http.get() {
+            Some(linker) => Ok(linker),
+            None => {
+                let linker = http::beside(&self.linker);
+                let linker = linker.map_err(|error| WasmError::Engine(format!("{error:#}")))?;
+                Ok(self.with_http.get_or_init(|| linker))
+            }
+        }
     }
 
     /// Runs a component in this thread, until it ends.
@@ -54,7 +77,7 @@ impl Imports {
         world: World,
         rest: Rest,
     ) -> Result<End, WasmError> {
-        let linked = self.0.instantiate_pre(component);
+        let linked = self.of(engine, component)?.instantiate_pre(component);
         let linked = linked.map_err(|error| WasmError::Link(format!("{error:#}")))?;
         let program = CommandPre::new(linked).map_err(|_| WasmError::NoRun)?;
         let most_handles = usize::try_from(world.limits.max_handles).unwrap_or(usize::MAX);

@@ -9,6 +9,7 @@ use super::bindings::wasi::filesystem::types::ErrorCode as FileCode;
 use super::bindings::wasi::io::{error, streams};
 use super::bindings::wasi::sockets::network::ErrorCode as SocketCode;
 use super::host::Host;
+use super::http::bindings::wasi::http::types::{ErrorCode as HttpCode, HeaderError};
 
 /// Why a call failed: with a code for the component, or so that it ends.
 #[derive(Debug)]
@@ -19,25 +20,33 @@ pub enum Fault<C> {
 
 pub type FileFault = Fault<FileCode>;
 pub type SocketFault = Fault<SocketCode>;
+pub type HttpFault = Fault<HttpCode>;
+pub type HeaderFault = Fault<HeaderError>;
 
 /// Why a call of a stream failed.
 #[derive(Debug)]
 pub enum StreamFault {
     /// Nothing more comes or goes.
     Closed,
-    Failed(Errno),
+    Failed(Failed),
     End(wasmtime::Error),
 }
 
 /// What a component can ask about a failure of a stream.
-#[derive(Clone, Copy, Debug)]
-pub struct Failed(pub(super) Errno);
+#[derive(Clone, Debug)]
+pub enum Failed {
+    System(Errno),
+    Request(HttpCode),
+}
 
 impl error::Host for Host {}
 
 impl error::HostError for Host {
     fn to_debug_string(&mut self, failed: Resource<Failed>) -> wasmtime::Result<String> {
-        Ok(self.table.get(&failed)?.0.to_string())
+        Ok(match self.table.get(&failed)? {
+            Failed::System(errno) => errno.to_string(),
+            Failed::Request(code) => code.to_string(),
+        })
     }
 
     fn drop(&mut self, failed: Resource<Failed>) -> wasmtime::Result<()> {
@@ -54,8 +63,8 @@ impl Host {
     ) -> wasmtime::Result<streams::StreamError> {
         match fault {
             StreamFault::Closed => Ok(streams::StreamError::Closed),
-            StreamFault::Failed(errno) => {
-                Ok(streams::StreamError::LastOperationFailed(self.push(Failed(errno))?))
+            StreamFault::Failed(failed) => {
+                Ok(streams::StreamError::LastOperationFailed(self.push(failed)?))
             }
             StreamFault::End(error) => Err(error),
         }
@@ -98,13 +107,13 @@ impl From<ResourceTableError> for StreamFault {
 
 impl From<Errno> for StreamFault {
     fn from(errno: Errno) -> Self {
-        Self::Failed(errno)
+        Self::Failed(Failed::System(errno))
     }
 }
 
 impl From<vfs::Error> for StreamFault {
     fn from(error: vfs::Error) -> Self {
-        Self::Failed(error.errno)
+        error.errno.into()
     }
 }
 

@@ -153,7 +153,10 @@ impl types::Host for Host {
         &mut self,
         failed: Resource<Failed>,
     ) -> wasmtime::Result<Option<ErrorCode>> {
-        Ok(Some(file_code(self.table.get(&failed)?.0)))
+        Ok(match self.table.get(&failed)? {
+            Failed::System(errno) => Some(file_code(*errno)),
+            Failed::Request(_) => None,
+        })
     }
 }
 

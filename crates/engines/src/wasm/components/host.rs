@@ -8,6 +8,7 @@ use wasmtime::component::{Resource, ResourceTable};
 
 use super::super::WasmError;
 use super::super::host::{Ending, Held};
+use super::budget::Budget;
 use crate::limits::Limit;
 use crate::world::World;
 
@@ -18,6 +19,8 @@ pub(super) struct Host {
     pub(super) held: Held,
     /// The directories that it begins with, and what it calls them.
     pub(super) preopens: Vec<(File, String)>,
+    /// What is held for it outside of its memory: as much again, at most.
+    pub(super) budget: Budget,
     open: Arc<AtomicU32>,
 }
 
@@ -54,7 +57,8 @@ impl Host {
         let held = Held::to(&world.limits);
         // The three streams count, as they do for a module.
         let open = Arc::new(AtomicU32::new(3));
-        let mut host = Self { world, table, held, preopens: Vec::new(), open };
+        let budget = Budget::new(world.limits.max_memory);
+        let mut host = Self { world, table, held, preopens: Vec::new(), budget, open };
         for preopen in host.world.preopens.clone() {
             let name = String::from_utf8_lossy(&preopen.name).into_owned();
             let refused = WasmError::Preopen { name: preopen.name };

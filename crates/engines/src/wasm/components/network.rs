@@ -265,7 +265,10 @@ impl network::Host for Host {
         &mut self,
         failed: Resource<Failed>,
     ) -> wasmtime::Result<Option<ErrorCode>> {
-        Ok(Some(socket_code(self.table.get(&failed)?.0)))
+        Ok(match self.table.get(&failed)? {
+            Failed::System(errno) => Some(socket_code(*errno)),
+            Failed::Request(_) => None,
+        })
     }
 }
 

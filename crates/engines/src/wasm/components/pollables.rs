@@ -12,6 +12,7 @@ use super::super::host::Ending;
 use super::super::waiting::{monotonic, wait};
 use super::bindings::wasi::io::poll;
 use super::host::Host;
+use super::http::exchange::Exchange;
 use super::network::Socket;
 use crate::limits::Limit;
 use crate::streams::Stream;
@@ -26,6 +27,8 @@ pub enum Pollable {
     Stream(Stream),
     /// A socket, to be read from or written to.
     Socket(Arc<Socket>, PollFlags),
+    /// An answer over HTTP: its head, and its body afterwards.
+    Exchange(Arc<Exchange>),
     /// What never keeps anybody waiting.
     Ready,
 }
@@ -39,6 +42,7 @@ impl Pollable {
                 Some((world.streams.descriptor(*stream)?.as_fd(), flags))
             }
             Self::Socket(socket, flags) => Some((socket.descriptor.as_fd(), *flags)),
+            Self::Exchange(exchange) => Some((exchange.descriptor(), PollFlags::IN)),
             Self::Time(_) | Self::Ready => None,
         }
     }
@@ -47,7 +51,7 @@ impl Pollable {
     fn is_ready_at(&self, now: u64) -> bool {
         match self {
             Self::Time(when) => *when <= now,
-            Self::Stream(_) | Self::Socket(..) => false,
+            Self::Stream(_) | Self::Socket(..) | Self::Exchange(_) => false,
             Self::Ready => true,
         }
     }

@@ -8,8 +8,10 @@ use rustix::io::Errno;
 use wasmtime::component::Resource;
 
 use super::bindings::wasi::io::streams;
-use super::codes::StreamFault;
+use super::codes::{Failed, StreamFault};
 use super::host::{File, Host};
+use super::http::exchange::Exchange;
+use super::http::outgoing::Written;
 use super::network::Socket;
 use super::pollables::Pollable;
 use crate::streams::Stream;
@@ -21,6 +23,8 @@ pub enum InputStream {
     /// A file, from here on.
     File(File, u64),
     Socket(Arc<Socket>),
+    /// The body of an answer over HTTP.
+    Answer(Arc<Exchange>),
 }
 
 /// Where a component writes to.
@@ -30,6 +34,8 @@ pub enum OutputStream {
     /// A file, from here on; at its end where there is no number.
     File(File, Option<u64>),
     Socket(Arc<Socket>),
+    /// The body of a request over HTTP.
+    Body(Arc<Written>),
 }
 
 type Outcome<T> = Result<T, StreamFault>;
@@ -40,6 +46,7 @@ impl InputStream {
             Self::Standard => Pollable::Stream(Stream::Input),
             Self::File(..) => Pollable::Ready,
             Self::Socket(socket) => Pollable::Socket(Arc::clone(socket), PollFlags::IN),
+            Self::Answer(exchange) => Pollable::Exchange(Arc::clone(exchange)),
         }
     }
 }
@@ -48,7 +55,7 @@ impl OutputStream {
     fn pollable(&self) -> Pollable {
         match self {
             Self::Standard(stream) => Pollable::Stream(*stream),
-            Self::File(..) => Pollable::Ready,
+            Self::File(..) | Self::Body(_) => Pollable::Ready,
             Self::Socket(socket) => Pollable::Socket(Arc::clone(socket), PollFlags::OUT),
         }
     }
@@ -71,6 +78,12 @@ impl Host {
                 read
             }
             InputStream::Socket(socket) => socket.receive(&mut bytes),
+            InputStream::Answer(exchange) => {
+                match (exchange.receive(&mut bytes), exchange.failure()) {
+                    (Ok(0), Some(code)) => return Err(StreamFault::Failed(Failed::Request(code))),
+                    (read, _) => read,
+                }
+            }
         };
         match read {
             Ok(0) => Err(StreamFault::Closed),
@@ -109,6 +122,7 @@ impl Host {
         match self.table.get_mut(to)? {
             OutputStream::Standard(stream) => Ok(self.world.streams.write_all(*stream, bytes)?),
             OutputStream::Socket(socket) => Ok(socket.send(bytes)?),
+            OutputStream::Body(written) => written.write(bytes),
             OutputStream::File(file, at) => {
                 let mut rest = bytes;
                 while !rest.is_empty() {

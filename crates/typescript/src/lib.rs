@@ -2,6 +2,7 @@
 //! are those of the file. What is more than a type (`enum`, namespaces, parameters that are properties) is refused by name.
 //!
 //! Never checks a type, and never changes what a program does.
+#![forbid(unsafe_code)]
 
 use std::collections::HashSet;
 
@@ -19,15 +20,18 @@ use lexer::{Kind, Token};
 
 /// Why a text is not JavaScript with types.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Refused {
-    pub(super) line: usize,
-    pub(super) column: usize,
-    pub(super) why: Why,
+pub struct Refused {
+    /// From one on.
+    pub line: usize,
+    /// In bytes, from one on.
+    pub column: usize,
+    /// What is wrong there.
+    pub why: Why,
 }
 
 /// What is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Why {
+pub enum Why {
     /// It is no TypeScript that is understood here: what was expected.
     Syntax(&'static str),
     /// It is more than a type: what it is.
@@ -35,7 +39,11 @@ pub(super) enum Why {
 }
 
 /// The text without its types.
-pub(super) fn strip(text: &str) -> Result<String, Refused> {
+///
+/// # Errors
+///
+/// If it is more than JavaScript with types, or not understood.
+pub fn strip(text: &str) -> Result<String, Refused> {
     let mut stripper = Stripper::new(text);
     match stripper.program() {
         Ok(()) => Ok(stripper.finish()),
