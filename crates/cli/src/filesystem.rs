@@ -113,6 +113,8 @@ fn mount(arguments: &FsMountArguments, messages: Messages) -> Result<Exit, Failu
 fn serve(arguments: &FsServeArguments, messages: Messages) -> Result<Exit, Failure> {
     let Opened { engine, behind, .. } = open(&arguments.source, messages)?;
     let files = FileSystem::new(engine, &Limits::default());
+    // Whoever is there as soon as it listens may end it: it takes its socket away then too.
+    fileserver::hold_signals().map_err(|error| not_served(&error))?;
     let address = &arguments.ninep;
     // A name would be a socket's file here, which nobody means who writes a port behind it.
     let loopback = address.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));

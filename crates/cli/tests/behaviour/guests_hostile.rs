@@ -44,7 +44,14 @@ fn time_ends_whatever_a_guest_does() {
     Ended::of(neighbour.wait_with_output().unwrap()).expect_code(0).prints("undisturbed");
 }
 
+/// Three times at most: once in a while a busy machine has something else to do for longer.
 fn ends_with_its_time(place: &Place, words: &[&str], what: &str) {
+    let soon = slowly(Duration::from_millis(400));
+    let is_soon = (0..3).any(|_| late_with_its_time(place, words, what) < soon);
+    assert!(is_soon, "{what}: three times later than {soon:?}");
+}
+
+fn late_with_its_time(place: &Place, words: &[&str], what: &str) -> Duration {
     let mut child = start(place, words);
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert_eq!(lines.next().unwrap().unwrap(), "began", "{what}");
@@ -53,8 +60,7 @@ fn ends_with_its_time(place: &Place, words: &[&str], what: &str) {
     let _input = child.stdin.take();
     let ended = Ended::of(child.wait_with_output().unwrap());
     ended.expect_code(124).says("time limit");
-    let late = begun.elapsed().saturating_sub(Duration::from_secs(1));
-    assert!(late < slowly(Duration::from_millis(400)), "{what}: {late:?}");
+    begun.elapsed().saturating_sub(Duration::from_secs(1))
 }
 
 /// A25: a guest that grows fails by its own limit, below its cage's, and nothing else in the cage is killed; its neighbour
